@@ -1,0 +1,84 @@
+"""How v moves q: plain coordinates with dq/dt = v, and unit quaternions.
+
+A quaternion x of a rotation R moves by dx/dt = x (0, w)/2 for the angular velocity w in the outer frame, and by
+(0, w) x / 2 for w in the inner frame.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.joints.parts import exponential
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.rotations import quaternion_of_vector, quaternion_product
+from multibody_cli.spatial.values import Vec3
+
+
+@formula
+def read_quaternion(q, k):
+    """Real part and vector part."""
+    return q[k], Vec3(q[k + 1], q[k + 2], q[k + 3])
+
+
+@formula
+def write_quaternion(q, k, w, u):
+    """Keep a quaternion."""
+    q[k] = w
+    q[k + 1] = u.x
+    q[k + 2] = u.y
+    q[k + 3] = u.z
+
+
+@formula
+def turned(w, u, pw, p, outer):
+    """The quaternion (w, u) times (pw, p), which belongs to the outer or to the inner frame."""
+    if outer:
+        return quaternion_product(w, u, pw, p)
+    return quaternion_product(pw, p, w, u)
+
+
+@kernel
+def rate(tree, q, v, dq):
+    """dq/dt (nq,) at v (nv,)."""
+    plain, quaternions = tree.plain, tree.quaternions
+    for k in range(len(plain)):
+        dq[plain[k].iq] = v[plain[k].iv]
+    for k in range(len(quaternions)):
+        place, iv = quaternions[k], quaternions[k].iv
+        w, u = read_quaternion(q, place.iq)
+        dw, du = turned(w, u, 0.0, 0.5 * Vec3(v[iv], v[iv + 1], v[iv + 2]), place.outer)
+        write_quaternion(dq, place.iq, dw, du)
+
+
+@kernel
+def displace(tree, q, v, h):
+    """Move q by the constant velocity v for the time h, exactly, in place."""
+    plain, quaternions = tree.plain, tree.quaternions
+    for k in range(len(plain)):
+        q[plain[k].iq] += h * v[plain[k].iv]
+    for k in range(len(quaternions)):
+        place, iv = quaternions[k], quaternions[k].iv
+        w, u = read_quaternion(q, place.iq)
+        pw, p = quaternion_of_vector(h * Vec3(v[iv], v[iv + 1], v[iv + 2]))
+        w, u = turned(w, u, pw, p, place.outer)
+        write_quaternion(q, place.iq, w, u)
+
+
+@kernel
+def normalize(tree, q):
+    """Bring quaternions back to unit length, in place."""
+    quaternions = tree.quaternions
+    for k in range(len(quaternions)):
+        i = quaternions[k].iq
+        scale = 1.0 / math.sqrt(q[i] ** 2 + q[i + 1] ** 2 + q[i + 2] ** 2 + q[i + 3] ** 2)
+        for j in range(i, i + 4):
+            q[j] *= scale
+
+
+@kernel
+def recentre(tree, q, v):
+    """Move rotation vectors away from their singularity, in place; whether any was moved."""
+    moved, places = False, tree.exponentials
+    for k in range(len(places)):
+        moved = exponential.recentre(places[k].iq, places[k].iv, q, v) or moved
+    return moved

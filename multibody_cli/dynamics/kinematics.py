@@ -1,0 +1,115 @@
+"""Outward pass: pose, twist and acceleration of every body from q, v and the prescribed accelerations.
+
+World axes throughout; a body's quantities refer to the origin of its own joint frame.  The accelerations are those
+that the bodies would have if every coordinate that is free to move had dv/dt = 0 (Featherstone's velocity-product
+terms, gathered in one pass).
+"""
+
+from __future__ import annotations
+
+from multibody_cli.joints.parts import ball, screw
+from multibody_cli.joints.parts.crossing import carried
+from multibody_cli.joints.parts.switch import cross_part
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import WAY_BALL, WAY_GENERAL
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import cross, rotated, rotated_diagonal, steiner
+from multibody_cli.spatial.values import Vec3
+
+
+@kernel
+def place_all(tree, q, v, a, work):
+    """Place every body; `a` (nv,) is read where the motion of a coordinate is prescribed."""
+    links, bodies, columns = tree.links, work.bodies, work.columns
+    for i in range(1, len(links)):
+        link = links[i]
+        if link.way == WAY_GENERAL:
+            place_general(link, tree, bodies[link.parent], bodies[i], q, v, a, columns)
+        else:
+            place(link, bodies[link.parent], bodies[i], q, v, columns)
+
+
+@formula
+def place(link, parent, body, q, v, columns):
+    """Place a body that hangs on one screw or one ball."""
+    P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)
+    r = P @ load(link.origin)
+    velocity = load(parent.v) + cross(w, r)
+    a = carried(load(parent.a), alpha, w, r)
+    if link.tilted:
+        P = P @ load(link.frame)
+    if link.way == WAY_BALL:
+        R, spin = ball.turn(P, link.iq, link.iv, q, v)
+    else:
+        R, spin = screw.turn(link, P, q[link.iq], v[link.iv], columns[link.iv])
+        if link.slides:
+            d, slip = screw.slide(link, P, q[link.iq], v[link.iv], columns[link.iv])
+            r = r + d
+            velocity = velocity + cross(w, d) + slip
+            a = carried(a, alpha, w, d) + 2.0 * cross(w, slip)
+    store(body.R, R)
+    store(body.r, r)
+    store(body.x, load(parent.x) + r)
+    store(body.v, velocity)
+    settle(link, body, R, w + spin, alpha + cross(w, spin), a)
+
+
+@kernel
+def place_general(link, tree, parent, body, q, v, a, columns):
+    """Place a body that hangs on any run of parts, through memory."""
+    P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)
+    r = P @ load(link.origin)
+    store(body.R, P @ load(link.frame))
+    store(body.r, r)
+    store(body.x, load(parent.x) + r)
+    store(body.w, w)
+    store(body.v, load(parent.v) + cross(w, r))
+    store(body.alpha, alpha)
+    store(body.a, carried(load(parent.a), alpha, w, r))
+    for k in range(link.first_part, link.last_part):
+        part, before = tree.parts[k], load(body.x)
+        cross_part(part, body, q, v, columns)
+        move_columns(columns, link.iv, part.iv, load(body.x) - before)
+    drive(link, tree.driven, body, a, columns)
+    settle(link, body, load(body.R), load(body.w), load(body.alpha), load(body.a))
+
+
+@formula
+def move_columns(columns, first, last, d):
+    """Refer the columns of earlier parts to the new origin at d."""
+    for j in range(first, last):
+        column = columns[j]
+        store(column.linear, load(column.linear) + cross(load(column.angular), d))
+
+
+@formula
+def drive(link, driven, body, a, columns):
+    """Add the accelerations that prescribed coordinates bring."""
+    for j in range(link.iv, link.iv + link.nv):
+        if driven[j]:
+            store(body.alpha, load(body.alpha) + a[j] * load(columns[j].angular))
+            store(body.a, load(body.a) + a[j] * load(columns[j].linear))
+
+
+@formula
+def settle(link, body, R, w, alpha, a):
+    """Keep the motion of a body, its inertia about its origin, and the wrench that the motion takes."""
+    m, c = link.mass, R @ load(link.com)
+    J = central_inertia(link, R)
+    f = m * carried(a, alpha, w, c)
+    store(body.w, w)
+    store(body.alpha, alpha)
+    store(body.a, a)
+    store(body.f, f)
+    store(body.t, J @ alpha + cross(w, J @ w) + cross(c, f))
+    store(body.J, steiner(J, m, c))
+    store(body.h, m * c)
+
+
+@formula
+def central_inertia(link, R):
+    """Inertia about the centre of mass in world axes."""
+    A = load(link.central)
+    if link.principal:
+        return rotated_diagonal(R, Vec3(A.xx, A.yy, A.zz))
+    return rotated(R, A)

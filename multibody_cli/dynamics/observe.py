@@ -1,0 +1,75 @@
+"""One output instant: what channels show, read off a whole state into a row of `Samples`."""
+
+from __future__ import annotations
+
+from multibody_cli.dynamics.configuration import read_quaternion
+from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy, momentum
+from multibody_cli.dynamics.wrenches import transmit_all
+from multibody_cli.forces import elastic_energy
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import cross, transposed_times
+from multibody_cli.spatial.rotations import quaternion_of_rotation, vector_of_quaternion
+
+
+@kernel
+def observe(system, state, work, body_rows, joint_rows, samples, k):
+    """Fill row k of `samples` from a state and the bodies that were placed and accelerated at it.
+
+    `body_rows` (nb,) and `joint_rows` (nj,) are the rows of the bodies, and of the bodies that joints carry.
+    """
+    tree = system.tree
+    samples.time[k] = state.time[0]
+    report_coordinates(tree, state.q, samples.coordinates[k])
+    for j in range(len(state.v)):
+        samples.velocity[k, j] = state.v[j]
+        samples.acceleration[k, j] = state.a[j]
+    for j in range(len(state.ledger)):
+        samples.accounts[k, j] = state.ledger[j]
+    observe_bodies(tree, work.bodies, body_rows, samples, k)
+    transmit_all(tree, work)
+    for j in range(len(joint_rows)):
+        row = joint_rows[j]
+        R = load(work.bodies[row].R)
+        store(samples.reaction[k, j, :3], transposed_times(R, load(work.wrenches[row].t)))
+        store(samples.reaction[k, j, 3:], transposed_times(R, load(work.wrenches[row].f)))
+    samples.kinetic[k] = kinetic_energy(tree, work.bodies)
+    samples.potential[k] = gravity_energy(tree, work.bodies)
+    samples.elastic[k] = elastic_energy(system.forces, state.q)
+    linear, angular = momentum(tree, work.bodies)
+    store(samples.linear_momentum[k], linear)
+    store(samples.angular_momentum[k], angular)
+
+
+@kernel
+def observe_bodies(tree, bodies, body_rows, samples, k):
+    """Pose and twist of each body frame, world frame."""
+    for i in range(len(body_rows)):
+        body, frame = bodies[body_rows[i]], tree.frames[body_rows[i]]
+        R, w = load(body.R), load(body.w)
+        r = R @ load(frame.origin)
+        store(samples.position[k, i], load(body.x) + r)
+        store(samples.linear_velocity[k, i], load(body.v) + cross(w, r))
+        store(samples.angular_velocity[k, i], w)
+        x = quaternion_of_rotation(R @ load(frame.frame))
+        for j in range(4):
+            samples.quaternion[k, i, j] = x[j]
+
+
+@kernel
+def report_coordinates(tree, q, out):
+    """Coordinates (nv,) as a user reads them: q itself, and the rotation vectors of quaternions."""
+    plain, quaternions = tree.plain, tree.quaternions
+    for k in range(len(plain)):
+        out[plain[k].iv] = q[plain[k].iq]
+    for k in range(len(quaternions)):
+        w, u = read_quaternion(q, quaternions[k].iq)
+        write_vector(out, quaternions[k].iv, vector_of_quaternion(w, u))
+
+
+@formula
+def write_vector(out, i, a):
+    """Keep a vector among other numbers."""
+    out[i] = a.x
+    out[i + 1] = a.y
+    out[i + 2] = a.z

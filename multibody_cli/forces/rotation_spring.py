@@ -1,0 +1,70 @@
+"""Stiffness and damping of a rotation held as a unit quaternion.
+
+With p the rotation vector from the rest orientation, the energy is p . K p / 2 with K diagonal.  The angular
+velocity w in the outer frame gives dp/dt = J_r(p)^-1 w, hence the torque -J_r(p)^-T K p in the outer frame; in the
+inner frame it is turned by R.  The damper takes the torque -D w in the frame of the joint's own velocity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import dot, scaled
+from multibody_cli.spatial.rotations import (
+    inverse_right_jacobian_times,
+    quaternion_product,
+    rotation_of_quaternion,
+    vector_of_quaternion,
+)
+from multibody_cli.spatial.values import Vec3
+
+ROTATION_SPRING = np.dtype(
+    [
+        ("iq", "i8"),
+        ("iv", "i8"),
+        ("outer", "i8"),  # whether v is the angular velocity in the outer frame
+        ("stiffness", "f8", 3),
+        ("damping", "f8", 3),
+        ("rest_w", "f8"),
+        ("rest", "f8", 3),  # vector part of the quaternion at rest
+        ("account", "i8"),
+    ]
+)
+
+
+@formula
+def deflection(spring, q):
+    """Rotation vector from the rest orientation to the present one: log(conj(rest) * q)."""
+    k = spring.iq
+    w, u = quaternion_product(spring.rest_w, -load(spring.rest), q[k], Vec3(q[k + 1], q[k + 2], q[k + 3]))
+    return vector_of_quaternion(w, u)
+
+
+@kernel
+def push(springs, q, v, tau, powers):
+    """tau -= J_r^-T K p + D w; the damper's loss goes to the account."""
+    for k in range(len(springs)):
+        spring, i = springs[k], springs[k].iv
+        p = deflection(spring, q)
+        torque = inverse_right_jacobian_times(-p, scaled(load(spring.stiffness), p))  # J_r(p)^T = J_r(-p)
+        if not spring.outer:
+            iq = spring.iq
+            torque = rotation_of_quaternion(q[iq], q[iq + 1], q[iq + 2], q[iq + 3]) @ torque
+        rate = Vec3(v[i], v[i + 1], v[i + 2])
+        drag = scaled(load(spring.damping), rate)
+        tau[i] -= torque.x + drag.x
+        tau[i + 1] -= torque.y + drag.y
+        tau[i + 2] -= torque.z + drag.z
+        powers[spring.account] += dot(drag, rate)
+
+
+@kernel
+def elastic_energy(springs, q):
+    """Energy held by the springs, J."""
+    energy = 0.0
+    for k in range(len(springs)):
+        p = deflection(springs[k], q)
+        energy += 0.5 * dot(p, scaled(load(springs[k].stiffness), p))
+    return energy

@@ -1,0 +1,161 @@
+"""Fields of a joint that hold one entry for each coordinate: which unit, which form, how many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, shown
+from multibody_cli.spec.reading import moved_error, read_each
+from multibody_cli.spec.signal import signal_schema
+
+Reader = Callable[[Any], Any]
+Kinds = Mapping[Coordinate, units.Kind]
+
+
+def _kinds(angle: units.Kind, length: units.Kind) -> Kinds:
+    return {Coordinate.ANGLE: angle, Coordinate.LENGTH: length}
+
+
+_POSITION = _kinds(units.ANGLE, units.LENGTH)
+_VELOCITY = _kinds(units.ANGULAR_SPEED, units.SPEED)
+_ACCELERATION = _kinds(units.ANGULAR_ACCELERATION, units.ACCELERATION)
+_FORCE = _kinds(units.TORQUE, units.FORCE)
+_STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS)
+_DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING)
+
+
+def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any, ...]:
+    """Read one entry for each coordinate; `spread` lets a single one stand for all."""
+    if not isinstance(value, list | tuple):
+        if len(readers) != 1 and not spread:
+            raise ValueError(f"expected a list of {len(readers)} entries, one a coordinate, found {shown(value)}")
+        return tuple(reader(value) for reader in readers)
+    if len(value) != len(readers):
+        raise ValueError(f"expected {len(readers)} entries, one a coordinate, found {len(value)}")
+    pairs = zip(readers, value, strict=True)
+    return read_each(lambda pair: pair[0](pair[1]), pairs)
+
+
+@dataclass(frozen=True)
+class NumberField:
+    """One number for each coordinate."""
+
+    kinds: Kinds
+    least: float | None = None
+    optional: bool = False
+    spread: bool = False
+
+    def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> tuple[float, ...] | None:
+        """Read the field; without it, None where it is optional, otherwise zeros."""
+        if value is None and self.optional:
+            return None
+        if value == ():
+            return (0.0,) * len(coordinates)
+        readers: list[Reader] = [Quantity(self.kinds[kind], self.least).read for kind in coordinates]
+        return _each(readers, value, self.spread)
+
+
+@dataclass(frozen=True)
+class SignalField:
+    """One function of time for each coordinate; where `gaps` are allowed, null leaves a coordinate out."""
+
+    kinds: Kinds
+    gaps: bool = False
+
+    def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> tuple[SignalSpec | None, ...] | None:
+        """Read the field."""
+        if value is None:
+            return None
+        return _each([self._reader(kind) for kind in coordinates], value)
+
+    def _reader(self, kind: Coordinate) -> Reader:
+        read = Signal(self.kinds[kind]).read
+        return (lambda entry: None if entry is None else read(entry)) if self.gaps else read
+
+
+class MotionSpec(Spec):
+    """Prescribed motion of a joint: exactly one of its derivatives is given."""
+
+    position: tuple[SignalSpec | None, ...] | None = Field(
+        None, description="Coordinates as functions of time, rad or m.", json_schema_extra=lambda s: field_schema(s)
+    )
+    velocity: tuple[SignalSpec | None, ...] | None = Field(
+        None, description="Rates as functions of time, rad/s or m/s.", json_schema_extra=lambda s: field_schema(s)
+    )
+    acceleration: tuple[SignalSpec | None, ...] | None = Field(
+        None,
+        description="Second derivatives as functions of time, rad/s^2 or m/s^2.",
+        json_schema_extra=lambda s: field_schema(s),
+    )
+
+    @property
+    def given(self) -> str:
+        """Which derivative is prescribed: position, velocity or acceleration."""
+        return next(name for name in _DERIVATIVES if getattr(self, name) is not None)
+
+    @property
+    def signals(self) -> tuple[SignalSpec | None, ...]:
+        """One function of time for each coordinate; None where the coordinate is free."""
+        signals: tuple[SignalSpec | None, ...] = getattr(self, self.given)
+        return signals
+
+
+_DERIVATIVES = {
+    "position": SignalField(_POSITION, gaps=True),
+    "velocity": SignalField(_VELOCITY, gaps=True),
+    "acceleration": SignalField(_ACCELERATION, gaps=True),
+}
+
+
+class _WrittenMotion(Spec):
+    """The keys of a prescribed motion, before its entries are read."""
+
+    position: Any = None
+    velocity: Any = None
+    acceleration: Any = None
+
+
+class MotionField:
+    """The prescribed motion of a joint."""
+
+    def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> MotionSpec | None:
+        """Read the field."""
+        if value is None or isinstance(value, MotionSpec):
+            return value
+        written = _WrittenMotion.model_validate(value)
+        given = [name for name in _DERIVATIVES if getattr(written, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(f"`{name}`" for name in given) or "none"
+            raise ValueError(f"expected exactly one of `position`, `velocity`, `acceleration`, found {found}")
+        name = given[0]
+        try:
+            signals = _DERIVATIVES[name].read(getattr(written, name), coordinates)
+        except ValueError as error:
+            raise moved_error(error, name) from None
+        if signals is not None and all(signal is None for signal in signals):
+            raise ValueError("expected a motion of at least one coordinate")
+        return MotionSpec.model_construct(**{name: signals})
+
+
+FIELDS: dict[str, NumberField | SignalField | MotionField] = {
+    "q": NumberField(_POSITION),
+    "v": NumberField(_VELOCITY),
+    "rest": NumberField(_POSITION),
+    "stiffness": NumberField(_STIFFNESS, least=0.0, optional=True, spread=True),
+    "damping": NumberField(_DAMPING, least=0.0, optional=True, spread=True),
+    "force": SignalField(_FORCE),
+    "motion": MotionField(),
+}
+"""How each field of a joint is read."""
+
+
+def field_schema(schema: dict[str, Any]) -> None:
+    """Let an editor accept a single entry or a list of them, null included."""
+    entry = {"anyOf": [*signal_schema()["anyOf"], {"type": "null"}]}
+    schema["anyOf"] = [*signal_schema()["anyOf"], {"type": "array", "items": entry}]

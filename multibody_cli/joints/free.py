@@ -1,0 +1,47 @@
+"""Free joint: six freedoms, a position and a rotation."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, floating
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.spec import Pose, Twist
+
+
+class FreeSpec(MovingJointSpec):
+    """Position and rotation; entries of lists are in the order x, y, z, then the rotation."""
+
+    type: Literal["free"]
+    q: Pose = Field(Pose(), description="Pose at the start, of the child's joint frame in the parent's.")
+    v: Twist = Field(Twist(), description="Velocity of the child's joint frame at the start, in the parent's.")
+    rest: Pose = Field(Pose(), description="Pose at which the spring is relaxed.")
+
+    COORDINATES = (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3
+
+    @model_validator(mode="after")
+    def _refuse_position_motion(self) -> Self:
+        if self.motion is not None and self.motion.given == "position":
+            raise ValueError(
+                "a `motion` by `position` is not supported for a free joint: use `velocity` or `acceleration`"
+            )
+        return self
+
+
+def parts(spec: FreeSpec) -> list[Part]:
+    """Give the run of parts."""
+    return [floating()]
+
+
+def start(spec: FreeSpec) -> Start:
+    """Give position and quaternion, linear and angular velocity."""
+    return Start(
+        (*spec.q.position, *spec.q.rotation),
+        (*spec.v.linear, *spec.v.angular),
+        (*spec.rest.position, *spec.rest.rotation),
+    )
+
+
+KIND = JointKind("free", FreeSpec, parts, start)

@@ -1,0 +1,41 @@
+"""Prescribed motion of coordinates: position, velocity or acceleration as functions of time (hybrid dynamics).
+
+A prescribed position sets q, v and dv/dt; a prescribed velocity sets v and dv/dt; a prescribed acceleration sets
+dv/dt alone, and the rest follows by integration.  Source: Sueda, notes 2.9 and 2.12.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.kernel import kernel
+from multibody_cli.signals import Signals, evaluate
+
+POSITION, VELOCITY, ACCELERATION = 0, 1, 2
+
+MOTION = np.dtype([("iq", "i8"), ("iv", "i8"), ("given", "i8"), ("signal", "i8"), ("row", "i8"), ("account", "i8")])
+"""One row a prescribed coordinate: `given` is the derivative that the signal prescribes."""
+
+
+class Motions(NamedTuple):
+    """The prescribed coordinates of a model."""
+
+    rows: NDArray[np.void]
+    signals: Signals
+
+
+@kernel
+def prescribe(motions, t, q, v, a):
+    """Set q, v and dv/dt of the prescribed coordinates at time t, in place."""
+    for k in range(len(motions.rows)):
+        motion = motions.rows[k]
+        value, first, second = evaluate(motions.signals, motion.signal, t)
+        if motion.given == POSITION:
+            q[motion.iq], v[motion.iv], a[motion.iv] = value, first, second
+        elif motion.given == VELOCITY:
+            v[motion.iv], a[motion.iv] = value, first
+        else:
+            a[motion.iv] = value

@@ -1,0 +1,76 @@
+"""Screw part: a rotation, a translation, or both in proportion, about one fixed axis.
+
+X(q) = (exp[turn q], slide q) with turn a unit vector or zero and slide parallel to it if it is not zero;
+S = [turn; slide], c = 0.  Revolute: slide = 0.  Prismatic: turn = 0.  Screw: slide = lead * turn.
+
+Source: Sueda, notes 2.1, 2.4.2 and 2.4.7.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.joints.parts.crossing import Crossing
+from multibody_cli.kernel import formula
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.rotations import rotation_about
+from multibody_cli.spatial.trigonometry import sine_and_cosine
+from multibody_cli.spatial.values import Mat3, Motion
+
+ALONG_X, ALONG_Y, ALONG_Z, OBLIQUE, NOT_TURNING = range(5)
+
+
+@formula
+def axis_in_world(screw, P):
+    """The turning axis, from the orientation P of the inner frame; it is the same in the outer frame."""
+    if screw.along == ALONG_Y:
+        return P.y
+    if screw.along == ALONG_X:
+        return P.x
+    if screw.along == ALONG_Z:
+        return P.z
+    return P @ load(screw.turn)
+
+
+@formula
+def turned(screw, P, angle):
+    """P exp[turn angle], cheaply where the axis is one of the frame's own."""
+    s, c = sine_and_cosine(angle)
+    if screw.along == ALONG_Y:
+        return Mat3(c * P.x - s * P.z, P.y, s * P.x + c * P.z)
+    if screw.along == ALONG_X:
+        return Mat3(P.x, c * P.y + s * P.z, c * P.z - s * P.y)
+    if screw.along == ALONG_Z:
+        return Mat3(c * P.x + s * P.y, c * P.y - s * P.x, P.z)
+    return P @ rotation_about(load(screw.turn), s, c)
+
+
+@formula
+def orientation_across(screw, P, angle):
+    """Outer orientation."""
+    if screw.along == NOT_TURNING:
+        return P
+    return turned(screw, P, angle)
+
+
+@formula
+def turn(screw, P, angle, rate, column):
+    """Outer orientation and relative angular velocity; writes the angular half of the column of S."""
+    axis = axis_in_world(screw, P)
+    store(column.angular, axis)
+    return orientation_across(screw, P, angle), rate * axis
+
+
+@formula
+def slide(screw, P, travel, rate, column):
+    """Displacement and relative linear velocity; writes the linear half of the column of S."""
+    axis = P @ load(screw.slide)
+    store(column.linear, axis)
+    return travel * axis, rate * axis
+
+
+@formula
+def across(screw, P, iq, iv, q, v, columns):
+    """Cross a screw from the orientation P of its inner frame; write its column of S."""
+    R, spin = turn(screw, P, q[iq], v[iv], columns[iv])
+    d, slip = slide(screw, P, q[iq], v[iv], columns[iv])
+    return Crossing(R, d, Motion(spin, slip), Motion(ZERO, ZERO))

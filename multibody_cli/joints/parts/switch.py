@@ -1,0 +1,25 @@
+"""The one place that branches on the kind of a part."""
+
+from __future__ import annotations
+
+from multibody_cli.joints.contract import PartCode
+from multibody_cli.joints.parts import ball, exponential, free, screw
+from multibody_cli.joints.parts.crossing import step_across
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+
+SCREW, BALL, EXPONENTIAL, FREE = map(int, PartCode)
+
+
+@kernel
+def cross_part(part, frame, q, v, columns):
+    """Move the record `frame` across one part, in place, and write the part's columns of S."""
+    P = load(frame.R)
+    if part.code == SCREW:
+        step_across(frame, screw.across(part, P, part.iq, part.iv, q, v, columns))
+    elif part.code == BALL:
+        step_across(frame, ball.across(P, part.iq, part.iv, q, v, columns))
+    elif part.code == EXPONENTIAL:
+        step_across(frame, exponential.across(P, part.iq, part.iv, q, v, columns))
+    elif part.code == FREE:
+        step_across(frame, free.across(P, part.iq, part.iv, q, v, columns))

@@ -1,0 +1,28 @@
+"""Revolute joint: rotation by q about a fixed unit axis; S = [axis; 0], bias 0."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, turning
+from multibody_cli.joints.spec import CoordinateJointSpec
+from multibody_cli.spec import Direction
+
+
+class RevoluteSpec(CoordinateJointSpec):
+    """One angle, about an axis."""
+
+    type: Literal["revolute"]
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of rotation, in the joint frame.")
+
+    COORDINATES = (Coordinate.ANGLE,)
+
+
+def parts(spec: RevoluteSpec) -> list[Part]:
+    """Give the run of parts."""
+    return [turning(spec.axis)]
+
+
+KIND = JointKind("revolute", RevoluteSpec, parts)

@@ -1,0 +1,30 @@
+"""Screw joint: rotation by q about a unit axis with a travel of pitch q / (2 pi) along it."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field
+
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, screwing
+from multibody_cli.joints.spec import CoordinateJointSpec
+from multibody_cli.spec import Direction, Length
+
+
+class ScrewSpec(CoordinateJointSpec):
+    """One angle, about an axis along which the child travels in proportion."""
+
+    type: Literal["screw"]
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the screw, in the joint frame.")
+    pitch: Length = Field(description="Travel per turn, m; negative for a left-handed screw.")
+
+    COORDINATES = (Coordinate.ANGLE,)
+
+
+def parts(spec: ScrewSpec) -> list[Part]:
+    """Give the run of parts."""
+    return [screwing(spec.axis, spec.pitch / math.tau)]
+
+
+KIND = JointKind("screw", ScrewSpec, parts)

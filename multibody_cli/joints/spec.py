@@ -1,0 +1,103 @@
+"""What every joint of a scene file takes: whom it connects, where, and what acts on its coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate_fields import FIELDS, MotionSpec, field_schema
+from multibody_cli.spec import Pose, SignalSpec, Spec
+
+Coordinates = tuple[Coordinate, ...]
+
+WORLD = "world"
+"""The name of the body that does not move."""
+
+
+class JointSpec(Spec):
+    """Two bodies and the joint frame, seen from both."""
+
+    LATER = frozenset({"limits", "friction"})
+
+    type: str
+    parent: str = Field(WORLD, description="Body that the joint starts from.")
+    child: str = Field(description="Body that the joint holds.")
+    origin: Pose = Field(Pose(), description="Joint frame in the parent's frame.")
+    child_origin: Pose = Field(Pose(), description="The same frame in the child's frame, where all coordinates are 0.")
+
+    COORDINATES: ClassVar[Coordinates] = ()
+
+    @classmethod
+    def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
+        """Kinds of the coordinates, from the fields that were read so far; None where those do not tell."""
+        return cls.COORDINATES
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Kinds of the coordinates in their order."""
+        return self.coordinates_of(self.__dict__) or ()
+
+
+class MovingJointSpec(JointSpec):
+    """A joint with freedoms: one entry for each coordinate, in their order.
+
+    A joint of one freedom takes a single value where others take a list; `stiffness` and `damping` take a single
+    value for all coordinates alike.
+    """
+
+    stiffness: tuple[float, ...] | None = Field(
+        None, description="Of the joint spring, N*m/rad or N/m.", json_schema_extra=field_schema
+    )
+    damping: tuple[float, ...] | None = Field(
+        None, description="Of the joint damper, N*m*s/rad or N*s/m.", json_schema_extra=field_schema
+    )
+    force: tuple[SignalSpec, ...] | None = Field(
+        None,
+        description="Actuator, N*m or N: a number, an expression of t, or a table {times, values}.",
+        json_schema_extra=field_schema,
+    )
+    motion: MotionSpec | None = Field(
+        None,
+        description="Prescribed motion: one of position, velocity, acceleration; null leaves a coordinate free.",
+    )
+
+    @field_validator("stiffness", "damping", "force", "motion", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_fields(cls, value: Any, info: ValidationInfo) -> Any:
+        return cls._read(value, info)
+
+    @classmethod
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        coordinates = cls.coordinates_of(info.data)
+        # where the parts of a composite joint are wrong, nothing can be said about its other fields
+        return None if coordinates is None else FIELDS[str(info.field_name)].read(value, coordinates)
+
+    @model_validator(mode="after")
+    def _refuse_what_has_no_effect(self) -> Self:
+        if "rest" in self.model_fields_set and self.stiffness is None:
+            raise ValueError("`rest` has no effect without `stiffness`")
+        if self.motion is not None and self.force is not None:
+            raise ValueError("`force` has no effect on a joint whose `motion` is prescribed: give one of the two")
+        return self
+
+
+class CoordinateJointSpec(MovingJointSpec):
+    """A joint whose state is one number for each coordinate, in rad or m."""
+
+    q: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
+        (), description="Coordinates at the start, rad or m.", json_schema_extra=field_schema
+    )
+    v: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
+        (), description="Their rates at the start, rad/s or m/s.", json_schema_extra=field_schema
+    )
+    rest: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
+        (), description="Coordinates at which the spring is relaxed, rad or m.", json_schema_extra=field_schema
+    )
+
+    @field_validator("q", "v", "rest", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_state(cls, value: Any, info: ValidationInfo) -> Any:
+        return cls._read(value, info)

@@ -1,0 +1,126 @@
+"""Spherical joint: any rotation about the joint frame's origin.
+
+The state is a rotation and the angular velocity of the child relative to the parent, whichever coordinates the
+joint is worked in: a unit quaternion (without singularity), XZX Euler angles, or exponential coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, ball, exponential_ball, turning
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
+from multibody_cli.spec.rotations import IDENTITY
+
+
+class SphericalSpec(MovingJointSpec):
+    """Three freedoms of rotation."""
+
+    type: Literal["spherical"]
+    q: Rotation = Field(IDENTITY, description="Rotation at the start, of the child's joint frame in the parent's.")
+    v: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field(
+        (0.0, 0.0, 0.0),
+        description="Angular velocity at the start, of the child relative to the parent, in the child's joint frame.",
+    )
+    rest: Rotation = Field(IDENTITY, description="Rotation at which the spring is relaxed.")
+    parametrization: Literal["quaternion", "euler_xzx", "exponential"] = Field(
+        "quaternion", description="Coordinates in which the joint is worked."
+    )
+
+    COORDINATES = (Coordinate.ANGLE,) * 3
+
+    @model_validator(mode="after")
+    def _refuse_position_motion(self) -> Self:
+        if self.motion is not None and self.motion.given == "position":
+            raise ValueError(
+                "a `motion` by `position` is not supported for a spherical joint: use `velocity` or `acceleration`"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class Parametrization:
+    """Coordinates of a rotation: their parts, and the way into them.
+
+    Parameters
+    ----------
+    parts
+        The run of parts.
+    coordinates
+        From a unit quaternion (w, x, y, z).
+    rates
+        From the coordinates and the angular velocity in the outer frame.
+    """
+
+    parts: tuple[Part, ...]
+    coordinates: Callable[[Quaternion], Sequence[float]]
+    rates: Callable[[Sequence[float], Vector], Sequence[float]]
+
+
+def _xzx_angles(rotation: Quaternion) -> Sequence[float]:
+    """Angles of R = Rx(a) Rz(b) Rx(c) with b in [0, pi]; a takes the whole turn where b is 0 or pi (notes 2.4.5)."""
+    w, x, y, z = rotation
+    half_sum, half_difference = math.atan2(x, w), math.atan2(-y, z)
+    b = 2.0 * math.atan2(math.hypot(y, z), math.hypot(w, x))
+    return half_sum + half_difference, b, half_sum - half_difference
+
+
+def _xzx_rates(angles: Sequence[float], w: Vector) -> Sequence[float]:
+    """Rates of the angles; the inverse of S, by the least-norm solution where the angles are singular."""
+    _, b, c = angles
+    S = np.array(
+        [
+            [math.cos(b), 0.0, 1.0],
+            [-math.sin(b) * math.cos(c), math.sin(c), 0.0],
+            [math.sin(b) * math.sin(c), math.cos(c), 0.0],
+        ]
+    )
+    return tuple(np.linalg.lstsq(S, np.array(w), rcond=1e-12)[0].tolist())
+
+
+def _rotation_vector(rotation: Quaternion) -> Sequence[float]:
+    w, x, y, z = rotation if rotation[0] >= 0.0 else tuple(-part for part in rotation)
+    sine = math.hypot(x, y, z)
+    scale = 2.0 * math.atan2(sine, w) / sine if sine > 0.0 else 2.0
+    return scale * x, scale * y, scale * z
+
+
+def _exponential_rates(q: Sequence[float], w: Vector) -> Sequence[float]:
+    """Rates of the rotation vector: w = J_r(q) dq/dt, notes (2.43)."""
+    x, y, z = q
+    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    t = max(math.hypot(x, y, z), 1e-5)  # below, both factors are 1/2 and 1/6 to the last digit that matters
+    J = np.eye(3) - 2.0 * (math.sin(0.5 * t) / t) ** 2 * skew + (t - math.sin(t)) / t**3 * skew @ skew
+    return tuple(np.linalg.solve(J, np.array(w)).tolist())
+
+
+PARAMETRIZATIONS = {
+    "quaternion": Parametrization((ball(),), lambda rotation: rotation, lambda _, w: w),
+    "euler_xzx": Parametrization(
+        (turning((1.0, 0.0, 0.0)), turning((0.0, 0.0, 1.0)), turning((1.0, 0.0, 0.0))), _xzx_angles, _xzx_rates
+    ),
+    "exponential": Parametrization((exponential_ball(),), _rotation_vector, _exponential_rates),
+}
+"""Every parametrization by its word."""
+
+
+def parts(spec: SphericalSpec) -> Sequence[Part]:
+    """Give the run of parts."""
+    return PARAMETRIZATIONS[spec.parametrization].parts
+
+
+def start(spec: SphericalSpec) -> Start:
+    """Give the coordinates and rates of the parametrization."""
+    chart = PARAMETRIZATIONS[spec.parametrization]
+    q = chart.coordinates(spec.q)
+    return Start(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
+
+
+KIND = JointKind("spherical", SphericalSpec, parts, start)

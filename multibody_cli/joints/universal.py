@@ -1,0 +1,24 @@
+"""Universal joint: Rx(q1) Ry(q2), a cross of two axes at right angles."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, turning
+from multibody_cli.joints.spec import CoordinateJointSpec
+
+
+class UniversalSpec(CoordinateJointSpec):
+    """Two angles: about x of the parent's side, then about y of the child's."""
+
+    type: Literal["universal"]
+
+    COORDINATES = (Coordinate.ANGLE, Coordinate.ANGLE)
+
+
+def parts(spec: UniversalSpec) -> list[Part]:
+    """Give the run of parts."""
+    return [turning((1.0, 0.0, 0.0)), turning((0.0, 1.0, 0.0))]
+
+
+KIND = JointKind("universal", UniversalSpec, parts)

@@ -1,0 +1,60 @@
+"""The one way numba is used here.
+
+A *kernel* is a plain function of arrays and numbers, compiled on first use; a *formula* is a small function of
+values that always dissolves into the kernel that calls it.  Both also run as plain Python when
+`NUMBA_DISABLE_JIT=1`.
+
+Compiled code is kept between runs in a folder named after a fingerprint of this package's sources and of
+numba's version: numba alone does not notice that a callee in another file has changed.
+
+Rules for kernels: no allocation in anything called once a step; read-only blocks first, then state, then work,
+outputs last; a kernel writes only its state, work and outputs; NaN and infinity keep their meaning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_ARITHMETIC: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+
+
+def cache_root() -> Path:
+    """Folder of all compiled kernels: `MBSIM_CACHE_DIR`, else the user's cache folder, else a temporary one."""
+    chosen = os.environ.get("MBSIM_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mbsim"
+    try:
+        user.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"mbsim-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    return user if os.access(user, os.W_OK) else Path(tempfile.gettempdir()) / "mbsim"
+
+
+def source_fingerprint() -> str:
+    """Digest of every source file of the package and of numba's version."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kernels_are_compiled() -> bool:
+    """Whether an earlier run of this very version has left compiled kernels behind."""
+    folder = Path(numba.config.CACHE_DIR)
+    return bool(numba.config.DISABLE_JIT) or any(folder.rglob("*.nbi"))
+
+
+numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())
+
+kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
+formula: Any = numba.njit(forceinline=True, **_ARITHMETIC)
+FORMULA_OPTIONS: dict[str, Any] = {"forceinline": True, **_ARITHMETIC}

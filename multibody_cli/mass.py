@@ -1,0 +1,61 @@
+"""Mass, centre of mass and inertia of bodies: sums, changes of frame, and whether they are possible.
+
+Source: Sueda, notes 1.3 and (1.25)-(1.26).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MassProperties:
+    """Mass (kg), centre of mass (3,) (m) and inertia (3, 3) about it (kg m^2), both in axes of one frame."""
+
+    mass: float
+    com: Floats
+    inertia: Floats
+
+    def moved(self, position: Floats, rotation: Floats) -> MassProperties:
+        """The same matter, seen from the frame in which this one lies at `position` (3,), `rotation` (3, 3)."""
+        return MassProperties(self.mass, position + rotation @ self.com, rotation @ self.inertia @ rotation.T)
+
+    def about(self, point: Floats) -> Floats:
+        """Inertia (3, 3) about another point: Steiner's rule."""
+        r = self.com - point
+        return self.inertia + self.mass * ((r @ r) * np.eye(3) - np.outer(r, r))
+
+
+def summed(pieces: Iterable[MassProperties]) -> MassProperties:
+    """Several bodies as one rigid body."""
+    pieces = list(pieces)
+    mass = sum(piece.mass for piece in pieces)
+    if mass == 0.0:
+        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
+    com = sum((piece.mass * piece.com for piece in pieces), np.zeros(3)) / mass
+    return MassProperties(mass, com, sum((piece.about(com) for piece in pieces), np.zeros((3, 3))))
+
+
+def why_impossible(inertia: Floats) -> str | None:
+    """Say, with numbers, why no body can have this inertia about its centre of mass; None if one can.
+
+    The principal moments of a body are not negative, and none exceeds the sum of the other two (a flat plate
+    reaches it).
+    """
+    moments = np.linalg.eigvalsh(inertia)
+    small, middle, large = (float(moment) for moment in moments)
+    slack = 1e-9 * max(abs(large), abs(small))
+    if small < -slack:
+        return f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2, and none may be negative"
+    if large > small + middle + slack:
+        return (
+            f"its largest principal moment, {large:.6g} kg m^2, exceeds the sum of the other two, {small:.6g} + "
+            f"{middle:.6g} = {small + middle:.6g} kg m^2; no distribution of mass gives that"
+        )
+    return None

@@ -1,0 +1,106 @@
+"""What a method must give, and what an integrator must give.
+
+A method advances the State of one Model.  Between calls the state is whole: `time, q, v, a, ledger` belong together,
+and so do the placed bodies in its work arrays, from which output is read.
+
+To add a method: a module here with a class of this shape; `Options` is a Spec, validated with the scene; every work
+array is allocated in `__init__`; `start` makes the state whole; `advance` never allocates, never raises inside
+a step, and reports a Status; `supports` says what the method can do, and a scene that asks for more is refused
+before the run; then one entry in METHODS, and the tests pick it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from multibody_cli.dynamics.workspace import Work
+from multibody_cli.model import Model, State, System
+from multibody_cli.spec import Spec
+
+Kernel = Callable[..., Any]
+
+
+class Status(Enum):
+    """How an advance ended."""
+
+    OK = "ok"
+    DIVERGED = "diverged"
+    STEP_TOO_SMALL = "step too small"
+
+
+class Report(NamedTuple):
+    """What an advance did: steps taken so far, iterations and residual of its solver, and how it ended."""
+
+    steps: int = 0
+    iterations: int = 0
+    residual: float = 0.0
+    status: Status = Status.OK
+
+
+@dataclass(frozen=True)
+class StepControl:
+    """How time is stepped: `step` s (adaptive integrators: the first step), and tolerances of adaptive ones."""
+
+    step: float
+    rtol: float
+    atol: float
+
+
+class Stepper(Protocol):
+    """An integrator bound to one model: advances a state from instant to instant."""
+
+    def advance(self, state: State, until: float) -> Report:
+        """Bring the whole state to the time `until`."""
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """An entry of the catalogue of integrators.
+
+    Parameters
+    ----------
+    name, description
+        The word of the scene file, and one line for lists.
+    order
+        Order of accuracy.
+    adaptive
+        Whether it chooses its own steps, by tolerance.
+    bind
+        Makes a stepper from an `evaluate` kernel, the arrays it reads, its work arrays, a state to take the
+        sizes from, and the step control.
+    """
+
+    name: str
+    description: str
+    order: int
+    adaptive: bool
+    bind: Callable[[Kernel, System, Work, State, StepControl], Stepper]
+
+
+class Method(Protocol):
+    """Advances the state of one model."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    Options: ClassVar[type[Spec]]
+    work: Work
+
+    def start(self, state: State) -> Report:
+        """Make the state whole at its time."""
+
+    def advance(self, state: State, until: float) -> Report:
+        """Bring the whole state to the time `until`."""
+
+
+class MethodKind(Protocol):
+    """The class of a method, as it stands in METHODS."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    Options: ClassVar[type[Spec]]
+
+    def __call__(self, model: Model, integrator: Integrator, control: StepControl, state: State) -> Method:
+        """Make the method for one model."""

@@ -1,0 +1,214 @@
+"""DOP853: Dormand and Prince's method of order 8 with adaptive steps and dense output of order 7.
+
+Steps are chosen by the error of q and v alone, against atol + rtol |y|; the ledger is integrated along.  Output instants
+are read from the interpolant of the step that contains them, so they never shorten a step.
+
+Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.dynamics.configuration import normalize, rate, recentre
+from multibody_cli.dynamics.workspace import Work
+from multibody_cli.kernel import kernel
+from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, Stepper, StepControl
+from multibody_cli.methods.integrators.dop853_coefficients import A, B, C, E3, E5, STAGES, D
+from multibody_cli.methods.integrators.fixed_step import is_finite
+from multibody_cli.model import Floats, State, System
+
+_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
+_LAST = STAGES  # the stage at the end of a step, which is the first of the next
+_TERMS = 7  # of the interpolant
+
+
+class Scratch(NamedTuple):
+    """Everything the integrator keeps between output instants; y = [q, v, ledger]."""
+
+    times: Floats  # (3,) start and end of the last step, size of the next
+    y0: Floats  # (n,) at the start of the last step
+    y1: Floats  # (n,) at its end
+    stage: Floats  # (n,) argument of a stage
+    slopes: Floats  # (16, n)
+    a: Floats  # (nv,)
+    terms: Floats  # (7, n) of the interpolant
+
+
+def make(evaluate: Kernel) -> Kernel:
+    """Make the stepping kernel for one `evaluate`."""
+
+    @kernel
+    def slope(system, work, t, y, dy, a, nq, nv):
+        """dy/dt of y = [q, v, ledger]; prescribed coordinates of y are set on the way."""
+        q, v = y[:nq], y[nq : nq + nv]
+        evaluate(system, work, t, q, v, a, dy[nq + nv :])
+        rate(system.tree, q, v, dy[:nq])
+        dy[nq : nq + nv] = a
+
+    @kernel
+    def reach_stage(system, work, scratch, s, h, nq, nv):
+        """Argument and slope of stage s from those before it."""
+        y, slopes = scratch.stage, scratch.slopes
+        y[:] = scratch.y0
+        for j in range(s):
+            if A[s, j] != 0.0:
+                for i in range(len(y)):
+                    y[i] += h * A[s, j] * slopes[j, i]
+        slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
+
+    @kernel
+    def take_step(system, work, scratch, rtol, atol, nq, nv):
+        """Take one step, as large as the tolerance allows; the attempts it took, or 0 if none was small enough."""
+        times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
+        times[0], h, rejected = times[1], times[2], False
+        y0[:] = y1
+        if recentre(system.tree, y0[:nq], y0[nq : nq + nv]):
+            slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
+        else:
+            slopes[0] = slopes[_LAST]
+        attempts = 0
+        while h > 1e-14 * max(1.0, abs(times[0])):
+            attempts += 1
+            for s in range(1, STAGES):
+                reach_stage(system, work, scratch, s, h, nq, nv)
+            y1[:] = y0
+            for j in range(STAGES):
+                if B[j] != 0.0:
+                    for i in range(len(y1)):
+                        y1[i] += h * B[j] * slopes[j, i]
+            error = error_norm(y0, y1, slopes, h, rtol, atol, nq + nv)
+            if error < 1.0:
+                factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
+                times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
+                normalize(system.tree, y1[:nq])
+                slope(system, work, times[1], y1, slopes[_LAST], scratch.a, nq, nv)
+                return attempts
+            rejected = True
+            h *= max(_SHRINK, _SAFETY * error ** (-1.0 / 8.0)) if error < math.inf else _SHRINK
+        return 0
+
+    @kernel
+    def prepare_interpolant(system, work, scratch, nq, nv):
+        """The three extra stages and the terms of the interpolant over the last step."""
+        y0, y1, slopes, terms = scratch.y0, scratch.y1, scratch.slopes, scratch.terms
+        h = scratch.times[1] - scratch.times[0]
+        for s in range(_LAST + 1, len(slopes)):
+            reach_stage(system, work, scratch, s, h, nq, nv)
+        for i in range(len(y0)):
+            change = y1[i] - y0[i]
+            terms[0, i] = change
+            terms[1, i] = h * slopes[0, i] - change
+            terms[2, i] = 2.0 * change - h * (slopes[_LAST, i] + slopes[0, i])
+        for k in range(len(D)):
+            terms[3 + k, :] = 0.0
+            for j in range(len(slopes)):
+                if D[k, j] != 0.0:
+                    for i in range(len(y0)):
+                        terms[3 + k, i] += h * D[k, j] * slopes[j, i]
+
+    @kernel
+    def advance_dop853(system, state, work, scratch, until, rtol, atol):
+        """Bring the state to `until`; the steps taken, negative if the step became too small."""
+        nq, nv, steps, times = len(state.q), len(state.v), 0, scratch.times
+        if times[1] == times[0]:  # the first call
+            start(state, scratch)
+            slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
+        while times[1] < until:
+            if take_step(system, work, scratch, rtol, atol, nq, nv) == 0:
+                return -steps - 1
+            steps += 1
+            if times[1] >= until:
+                prepare_interpolant(system, work, scratch, nq, nv)
+        if times[1] > times[0]:
+            interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
+            state.q[:] = scratch.stage[:nq]
+            state.v[:] = scratch.stage[nq : nq + nv]
+            state.ledger[:] = scratch.stage[nq + nv :]
+            state.time[0] = until
+        normalize(system.tree, state.q)
+        evaluate(system, work, until, state.q, state.v, state.a, scratch.stage[nq + nv :])
+        return steps if is_finite(state.a) else -steps - 1
+
+    return advance_dop853  # type: ignore[no-any-return]
+
+
+@kernel
+def start(state, scratch):
+    """Take the state over as the end of an empty step."""
+    nq, nv = len(state.q), len(state.v)
+    scratch.times[0] = scratch.times[1] = state.time[0]
+    scratch.y1[:nq] = state.q
+    scratch.y1[nq : nq + nv] = state.v
+    scratch.y1[nq + nv :] = state.ledger
+
+
+@kernel
+def error_norm(y0, y1, slopes, h, rtol, atol, n):
+    """The error of a step against the tolerance, from its estimates of third and fifth order (II.10.17)."""
+    sum3, sum5 = 0.0, 0.0
+    for i in range(n):
+        e3, e5 = 0.0, 0.0
+        for j in range(STAGES):
+            e3 += E3[j] * slopes[j, i]
+            e5 += E5[j] * slopes[j, i]
+        scale = atol + rtol * max(abs(y0[i]), abs(y1[i]))
+        sum3 += (e3 / scale) ** 2
+        sum5 += (e5 / scale) ** 2
+    if sum5 == 0.0 and sum3 == 0.0:
+        return 0.0
+    error = h * sum5 / math.sqrt((sum5 + 0.01 * sum3) * n)
+    return error if error == error else math.inf
+
+
+@kernel
+def interpolate(scratch, theta, y):
+    """y at the fraction theta of the last step (II.6.8)."""
+    y0, terms = scratch.y0, scratch.terms
+    for i in range(len(y)):
+        value = 0.0
+        for k in range(_TERMS - 1, -1, -1):
+            value = (value + terms[k, i]) * (theta if k % 2 == 0 else 1.0 - theta)
+        y[i] = y0[i] + value
+
+
+class Dop853Stepper:
+    """DOP853 bound to one model."""
+
+    def __init__(
+        self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl
+    ) -> None:
+        self._advance = advance
+        self._system = system
+        self._work = work
+        self._scratch = scratch
+        self._control = control
+        self._steps = 0
+
+    def advance(self, state: State, until: float) -> Report:
+        """Bring the whole state to `until`, by as many steps as the tolerance asks for."""
+        control = self._control
+        steps = self._advance(self._system, state, self._work, self._scratch, until, control.rtol, control.atol)
+        self._steps += int(steps) if steps >= 0 else -int(steps) - 1
+        return Report(steps=self._steps, status=Status.OK if steps >= 0 else Status.STEP_TOO_SMALL)
+
+
+def bind(evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+    """Bind to a model."""
+    n = len(state.q) + len(state.v) + len(state.ledger)
+    scratch = Scratch(
+        times=np.array([0.0, 0.0, control.step]),
+        y0=np.zeros(n),
+        y1=np.zeros(n),
+        stage=np.zeros(n),
+        slopes=np.zeros((len(A), n)),
+        a=np.zeros_like(state.a),
+        terms=np.zeros((_TERMS, n)),
+    )
+    return Dop853Stepper(make(evaluate), system, work, scratch, control)
+
+
+INTEGRATOR = Integrator("dop853", "order 8 Runge-Kutta, adaptive steps, dense output", 8, True, bind)

@@ -1,0 +1,214 @@
+"""What a scene compiles to: the read-only Model, the State that a method advances, and the names of both.
+
+Row 0 of every table of bodies is the ground, and a parent always stands above its children.  A body's quantities
+refer to the frame M of the joint that carries it ("its joint frame"); `frames` leads from there to the body frame
+of the scene.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.forces import Forces
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.motion import Motions
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Records = NDArray[np.void]
+
+# How a link's joint is eliminated: two fast ways, and the general way that takes any run of parts.
+WAY_SCREW, WAY_BALL, WAY_GENERAL = range(3)
+
+LINK = np.dtype(
+    [
+        ("parent", "i8"),
+        ("way", "i8"),
+        ("branches", "i8"),  # whether children other than the next row hand something in
+        ("tilted", "i8"),  # whether F is rotated against the parent's joint frame
+        ("principal", "i8"),  # whether the central inertia is diagonal in the joint frame
+        ("along", "i8"),  # screw: which axis it turns about
+        ("slides", "i8"),  # screw: whether it translates
+        ("iq", "i8"),
+        ("iv", "i8"),
+        ("nv", "i8"),
+        ("first_part", "i8"),
+        ("last_part", "i8"),
+        ("origin", "f8", 3),  # F in the parent's joint frame
+        ("frame", "f8", 9),
+        ("turn", "f8", 3),
+        ("slide", "f8", 3),
+        ("com", "f8", 3),  # in the joint frame
+        ("mass", "f8"),
+        ("central", "f8", 6),  # inertia about the centre of mass, axes of the joint frame
+    ]
+)
+"""One row a body: everything about it and its joint that does not change during a run."""
+
+PART = np.dtype([("code", "i8"), ("along", "i8"), ("iq", "i8"), ("iv", "i8"), ("turn", "f8", 3), ("slide", "f8", 3)])
+"""One row a part of a joint."""
+
+QUATERNION = np.dtype([("iq", "i8"), ("iv", "i8"), ("outer", "i8")])
+"""One row a quaternion: where it lies in q, its angular velocity in v, and whether that is in the outer frame."""
+
+PLACE = np.dtype([("iq", "i8"), ("iv", "i8")])
+"""Where a coordinate, or a triple of them, lies in q and in v."""
+
+FRAME = np.dtype([("origin", "f8", 3), ("frame", "f8", 9)])
+"""The body frame seen from the body's joint frame."""
+
+
+class Tree(NamedTuple):
+    """The bodies and joints, as arrays (rows of the dtypes above)."""
+
+    links: Records
+    parts: Records
+    frames: Records
+    plain: Records  # coordinates with dq/dt = v
+    quaternions: Records
+    exponentials: Records
+    driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
+    gravity: Floats  # (3,)
+
+
+class System(NamedTuple):
+    """All that kernels read: the tree, what pushes it and what moves it."""
+
+    tree: Tree
+    motions: Motions
+    forces: Forces
+
+
+@dataclass(frozen=True)
+class JointEntry:
+    """One joint of the scene, in scene order.
+
+    Parameters
+    ----------
+    name, type
+        As in the scene.
+    coordinates
+        The kind of each coordinate; its value is the unit.
+    columns
+        Where the joint's numbers lie in v and in reported coordinates.
+    row
+        Row of the body that it carries.
+    """
+
+    name: str
+    type: str
+    coordinates: tuple[Coordinate, ...]
+    columns: slice
+    row: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """One line of the energy ledger: work done on the system, or energy dissipated, by one cause."""
+
+    kind: Literal["work", "dissipation"]
+    cause: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """The words of the scene that go with the rows of the arrays."""
+
+    bodies: tuple[str, ...]
+    body_rows: Integers  # (nb,) row of each body, in scene order
+    joints: tuple[JointEntry, ...]
+    accounts: tuple[Account, ...]
+    coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A compiled scene: never changes.
+
+    Parameters
+    ----------
+    system
+        The arrays that kernels read.
+    names
+        The words that go with them.
+    com
+        (nb, 3) centre of mass of each body in its body frame, in scene order, m.
+    nq, nv
+        Numbers in q and in v.
+    """
+
+    system: System
+    names: Names
+    com: Floats
+    nq: int
+    nv: int
+
+
+class State(NamedTuple):
+    """What a method advances, in place.
+
+    `q` (nq,), `v` (nv,), `a` (nv,) the acceleration dv/dt at this very instant, `ledger` (na,) the energy that has
+    gone through each account since the start, `time` (1,) s.  Between calls to a method all of them belong together.
+    """
+
+    time: Floats
+    q: Floats
+    v: Floats
+    a: Floats
+    ledger: Floats
+
+
+class Samples(NamedTuple):
+    """K output instants, as columns of the result file; filled row by row by `dynamics.observe`.
+
+    Bodies: world frame, of the body frame's origin.  Joints: coordinates as reported (rotations as rotation
+    vectors); reactions are [moment; force] of the parent on the child in the joint frame M.
+    """
+
+    time: Floats  # (K,)
+    coordinates: Floats  # (K, nv)
+    velocity: Floats  # (K, nv)
+    acceleration: Floats  # (K, nv)
+    reaction: Floats  # (K, nj, 6)
+    constraint_error: Floats  # (K, nj)
+    position: Floats  # (K, nb, 3)
+    quaternion: Floats  # (K, nb, 4)
+    linear_velocity: Floats  # (K, nb, 3)
+    angular_velocity: Floats  # (K, nb, 3)
+    kinetic: Floats  # (K,)
+    potential: Floats  # (K,)
+    elastic: Floats  # (K,)
+    accounts: Floats  # (K, na)
+    linear_momentum: Floats  # (K, 3)
+    angular_momentum: Floats  # (K, 3)
+    iterations: Integers  # (K,)
+    residual: Floats  # (K,)
+
+
+def samples_for(model: Model, count: int) -> Samples:
+    """Allocate room for `count` output instants."""
+    bodies, joints, accounts = len(model.names.bodies), len(model.names.joints), len(model.names.accounts)
+    return Samples(
+        time=np.zeros(count),
+        coordinates=np.zeros((count, model.nv)),
+        velocity=np.zeros((count, model.nv)),
+        acceleration=np.zeros((count, model.nv)),
+        reaction=np.zeros((count, joints, 6)),
+        constraint_error=np.zeros((count, joints)),
+        position=np.zeros((count, bodies, 3)),
+        quaternion=np.zeros((count, bodies, 4)),
+        linear_velocity=np.zeros((count, bodies, 3)),
+        angular_velocity=np.zeros((count, bodies, 3)),
+        kinetic=np.zeros(count),
+        potential=np.zeros(count),
+        elastic=np.zeros(count),
+        accounts=np.zeros((count, accounts)),
+        linear_momentum=np.zeros((count, 3)),
+        angular_momentum=np.zeros((count, 3)),
+        iterations=np.zeros(count, dtype=np.int64),
+        residual=np.zeros(count),
+    )

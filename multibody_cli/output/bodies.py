@@ -1,0 +1,93 @@
+"""Channels of one body: not stored, but read from the arrays that hold all bodies.
+
+`bodies/<name>/position` is one body's part of `bodies/position`; `com` and `angular_velocity_body` are computed.
+To add one, add an entry to `BODY_CHANNELS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from multibody_cli.model import Floats
+
+
+@dataclass(frozen=True)
+class BodyChannel:
+    """One quantity of one body at every output instant.
+
+    Parameters
+    ----------
+    needs
+        Fields of `bodies/` from which it is computed; units and tolerances are those of the first.
+    description, frame
+        As of any channel.
+    compute
+        Gives (T, n) from the needed arrays of one body, each (T, 3) or (T, 4), and its center of mass (3,) in the
+        body frame.
+    """
+
+    needs: tuple[str, ...]
+    description: str
+    frame: str
+    compute: Callable[..., Floats]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of the stored channels that are needed."""
+        return tuple(f"bodies/{need}" for need in self.needs)
+
+
+def rotate(quaternion: Floats, vector: Floats) -> Floats:
+    """Rotate vectors (T, 3) or (3,) by unit quaternions (T, 4), (w, x, y, z)."""
+    w, axis = quaternion[:, :1], quaternion[:, 1:]
+    twice = 2.0 * np.cross(axis, vector)
+    rotated: Floats = vector + w * twice + np.cross(axis, twice)
+    return rotated
+
+
+def _conjugate(quaternion: Floats) -> Floats:
+    return quaternion * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def _stored(field: str, description: str) -> BodyChannel:
+    return BodyChannel((field,), description, "world", lambda values, com: values)
+
+
+BODY_CHANNELS: dict[str, BodyChannel] = {
+    "position": _stored("position", "Position of the origin of the body frame."),
+    "quaternion": _stored("quaternion", "Orientation of the body frame, (w, x, y, z)."),
+    "linear_velocity": _stored("linear_velocity", "Velocity of the origin of the body frame."),
+    "angular_velocity": _stored("angular_velocity", "Angular velocity of the body."),
+    "com": BodyChannel(
+        ("position", "quaternion"),
+        "Position of the center of mass.",
+        "world",
+        lambda position, quaternion, com: position + rotate(quaternion, com),
+    ),
+    "angular_velocity_body": BodyChannel(
+        ("angular_velocity", "quaternion"),
+        "Angular velocity of the body, in its own axes.",
+        "body",
+        lambda omega, quaternion, com: rotate(_conjugate(quaternion), omega),
+    ),
+}
+
+
+def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, int] | None:
+    """Find what `bodies/<name>/<quantity>` means: the channel and the row of the body; None if it means nothing."""
+    group, _, rest = path.partition("/")
+    name, _, quantity = rest.rpartition("/")
+    if group != "bodies" or name not in bodies or quantity not in BODY_CHANNELS:
+        return None
+    return BODY_CHANNELS[quantity], bodies.index(name)
+
+
+def body_paths(bodies: Sequence[str]) -> list[str]:
+    """List the paths of all channels of single bodies."""
+    return [f"bodies/{name}/{quantity}" for name in bodies for quantity in BODY_CHANNELS]

@@ -1,0 +1,205 @@
+"""The channels: everything that a run can record, one entry each.
+
+To add a channel, add one entry to `CHANNELS`: the writer, the reader, `compare`, `plot`, the list of datasets in
+`schemas/` and the reference page find it there.  A path may hold a word in braces, such as `{joint}`: the channel
+is then written once for each element of that kind.  The words, and the names of the axes, stand in `series.py`.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from multibody_cli.output.history import Block
+    from multibody_cli.output.series import Item
+
+    Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One quantity that is recorded at every output instant.
+
+    Parameters
+    ----------
+    path
+        Path in the result file; a word in braces is one of `EXPANSIONS`.
+    units
+        Of each number; `{q}` stands for the units of the joint's coordinates.
+    description
+        One sentence for users.
+    select
+        Gives the numbers, with leading axis time, of one item of a block of output instants.
+    frame
+        The frame in which vectors are expressed, where one applies.
+    dimensions
+        Names in `DIMENSIONS` of the axes after time.
+    rtol, atol
+        Difference between two runs of the same scene that `compare` accepts: atol + rtol * |reference|.
+    dtype
+        Type of the numbers.
+    """
+
+    path: str
+    units: str
+    description: str
+    select: Callable[[Block, Item], Array]
+    frame: str = ""
+    dimensions: tuple[str, ...] = ()
+    rtol: float = 1e-6
+    atol: float = 1e-9
+    dtype: str = "<f8"
+
+    @property
+    def expansion(self) -> str:
+        """The word in braces of the path, or nothing."""
+        return next((word for _, word, _, _ in string.Formatter().parse(self.path) if word), "")
+
+
+MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
+
+CHANNELS: tuple[Channel, ...] = (
+    Channel("time", "s", "Output instants.", lambda b, _: b.samples.time, rtol=1e-12, atol=1e-12),
+    Channel(
+        "bodies/position",
+        "m",
+        "Position of the origin of each body frame.",
+        lambda b, _: b.samples.position,
+        frame="world",
+        dimensions=("body", "xyz"),
+    ),
+    Channel(
+        "bodies/quaternion",
+        "1",
+        "Orientation of each body frame as a unit quaternion (w, x, y, z); its sign is continuous in time.",
+        lambda b, _: b.quaternion,
+        frame="world",
+        dimensions=("body", "wxyz"),
+    ),
+    Channel(
+        "bodies/linear_velocity",
+        "m/s",
+        "Velocity of the origin of each body frame.",
+        lambda b, _: b.samples.linear_velocity,
+        frame="world",
+        dimensions=("body", "xyz"),
+    ),
+    Channel(
+        "bodies/angular_velocity",
+        "rad/s",
+        "Angular velocity of each body.",
+        lambda b, _: b.samples.angular_velocity,
+        frame="world",
+        dimensions=("body", "xyz"),
+    ),
+    Channel(
+        "joints/{joint}/q",
+        "{q}",
+        "Coordinates of the joint; a rotation is a rotation vector.",
+        lambda b, joint: b.samples.coordinates[:, joint.columns],
+        dimensions=("coordinate",),
+    ),
+    Channel(
+        "joints/{joint}/v",
+        "{q}/s",
+        "Velocities of the joint; of a ball joint the angular velocity in the child's joint frame, of a free "
+        "joint [linear, angular] in the parent's joint frame.",
+        lambda b, joint: b.samples.velocity[:, joint.columns],
+        dimensions=("coordinate",),
+    ),
+    Channel(
+        "joints/{joint}/acceleration",
+        "{q}/s^2",
+        "Time derivatives of the velocities of the joint.",
+        lambda b, joint: b.samples.acceleration[:, joint.columns],
+        dimensions=("coordinate",),
+        atol=1e-7,
+    ),
+    Channel(
+        "joints/{joint}/force",
+        MOMENT_FORCE_UNITS,
+        "All that the joint transmits from parent to child (constraint, actuator, spring and damper), as a wrench "
+        "[moment; force] about the origin of the child's joint frame.",
+        lambda b, joint: b.samples.reaction[:, joint.at],
+        frame="joint frame of the child",
+        dimensions=("moment_force",),
+        atol=1e-7,
+    ),
+    Channel(
+        "joints/{joint}/constraint_error",
+        "m",
+        "How far apart the parent's and the child's joint frame are in the directions that the joint locks; "
+        "angles count in rad.",
+        lambda b, joint: b.samples.constraint_error[:, joint.at],
+        rtol=0.0,
+        atol=1e-6,  # zero but for errors of the method: only its size is compared
+    ),
+    Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic),
+    Channel(
+        "energy/potential",
+        "J",
+        "Potential energy of gravity; zero for a mass at the world origin.",
+        lambda b, _: b.samples.potential,
+    ),
+    Channel("energy/elastic", "J", "Energy stored in springs.", lambda b, _: b.samples.elastic),
+    Channel("energy/total", "J", "Kinetic, potential and elastic energy together.", lambda b, _: b.total),
+    Channel(
+        "energy/work/{work}",
+        "J",
+        "Work done on the system since the start by this actuator, force or prescribed motion.",
+        lambda b, account: b.samples.accounts[:, account.at],
+    ),
+    Channel(
+        "energy/dissipation/{dissipation}",
+        "J",
+        "Energy dissipated since the start by this damper.",
+        lambda b, account: b.samples.accounts[:, account.at],
+    ),
+    Channel(
+        "energy/ledger_residual",
+        "J",
+        "What the energy balance misses: total - total at the start - all work + all dissipation.",
+        lambda b, _: b.ledger_residual,
+        rtol=0.0,
+        atol=1e-6,
+    ),
+    Channel(
+        "momentum/linear",
+        "kg m/s",
+        "Linear momentum of all bodies.",
+        lambda b, _: b.samples.linear_momentum,
+        frame="world",
+        dimensions=("xyz",),
+    ),
+    Channel(
+        "momentum/angular",
+        "kg m^2/s",
+        "Angular momentum of all bodies about the world origin.",
+        lambda b, _: b.samples.angular_momentum,
+        frame="world",
+        dimensions=("xyz",),
+    ),
+    Channel(
+        "solver/iterations",
+        "1",
+        "Iterations of the method, most of any step since the instant before.",
+        lambda b, _: b.samples.iterations,
+        rtol=0.0,
+        atol=2.0,
+        dtype="<i8",
+    ),
+    Channel(
+        "solver/residual",
+        "1",
+        "Residual that the method's iteration left, largest of any step since the instant before.",
+        lambda b, _: b.samples.residual,
+        rtol=0.0,
+        atol=1e-6,
+    ),
+)

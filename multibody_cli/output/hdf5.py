@@ -1,0 +1,186 @@
+"""The result file: an HDF5 file with the same bytes for the same run.
+
+A run writes to `FILE.part`, flushed after every block and renamed to `FILE` at the end.  Every channel is stored in
+chunks of one block, and a whole block goes to the file as the chunk that it is, past HDF5's selections and caches.
+The format is held to that of HDF5 1.8: later ones mark a file that is open for writing, and then nobody can read
+what a killed run left.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import h5py
+import numpy as np
+from h5py import h5d
+
+from multibody_cli.errors import ArgumentError, OutputError
+from multibody_cli.output.hdf5_layout import Layout
+from multibody_cli.output.history import History
+from multibody_cli.output.series import select_channels
+from multibody_cli.output.sink import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from multibody_cli.model import Samples
+    from multibody_cli.output.channels import Array
+    from multibody_cli.output.series import Series
+    from multibody_cli.output.sink import Header
+
+LIBRARY_FORMAT = ("v108", "v108")
+
+REMEDIES = {
+    errno.ENOSPC: "the disk is full: free some space, or record less (`output.every`, `output.channels`)",
+    errno.EDQUOT: "your disk quota is used up: free some space, or record less (`output.every`, `output.channels`)",
+    errno.EFBIG: "files may not grow that large here: record less (`output.every`, `output.channels`)",
+    errno.EACCES: "you may not write there: choose another place with -o",
+    errno.EPERM: "you may not write there: choose another place with -o",
+    errno.EROFS: "that disk is read-only: choose another place with -o",
+    errno.ENOTDIR: "a part of the path is a file, not a folder: choose another place with -o",
+    errno.EAGAIN: "another run is writing it: wait for it, or choose another place with -o",
+}
+
+
+class Column(NamedTuple):
+    """A dataset that is being written and where its numbers come from."""
+
+    series: Series
+    dataset: h5d.DatasetID
+
+
+class Hdf5Sink:
+    """Writes a run to a result file.
+
+    Parameters
+    ----------
+    path
+        Where the file shall be; folders on the way are made.
+    channels
+        Which channels to record, as in `select_channels`; None records all.
+    compression
+        `none`, or `gzip` (slow, and trajectories hardly shrink).
+    force
+        Whether to replace an existing file.
+
+    Raises
+    ------
+    ArgumentError
+        The file exists and `force` is not given.
+    OutputError
+        From `open`, `write` and `close`: the file cannot be written; the message says why and what to do.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        channels: Sequence[str] | None = None,
+        compression: str = "none",
+        force: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self.part = self.path.with_name(self.path.name + ".part")
+        self._channels = channels
+        self._compression = compression
+        self._file: h5py.File | None = None
+        self._rows = 0
+        if self.path.is_dir():
+            raise ArgumentError(f"{self.path} is a folder: give the name of a file with -o")
+        if self.path.exists() and not force:
+            raise ArgumentError(f"{self.path} exists: give --force to replace it, or another name with -o")
+
+    def open(self, header: Header) -> None:
+        """Create the file with everything but numbers in it."""
+        series = select_channels(self._channels, header.names)
+        self._history = History(header.names)
+        self._chunk = header.block_rows
+        with self._explaining():
+            self.part.parent.mkdir(parents=True, exist_ok=True)
+            self._file = h5py.File(self.part, "w", libver=LIBRARY_FORMAT)
+            self._file.attrs.update(header.attributes() | Outcome("running").attributes())
+            layout = Layout(self._file, header, self._compression)
+            self._columns = [Column(one, layout.add(one)) for one in series]
+            layout.finish()
+            self._file.flush()
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Append a block and flush it."""
+        block = self._history.block(samples, count)
+        whole = count == self._chunk and self._rows % self._chunk == 0 and self._compression == "none"
+        append = _append_chunk if whole else _append_rows
+        with self._explaining():
+            for series, dataset in self._columns:
+                values = np.ascontiguousarray(series.read(block), dtype=series.channel.dtype)
+                append(dataset, self._rows, values)
+            self._open_file.flush()
+        self._rows += count
+
+    def close(self, outcome: Outcome) -> None:
+        """Write how the run ended, and give the file its name."""
+        if self._file is None:
+            return
+        with self._explaining():
+            self._file.attrs.update(outcome.attributes())
+            self._columns = []
+            self._file.close()
+            self._file = None
+            _synchronize(self.part)
+            os.replace(self.part, self.path)
+            _synchronize(self.path.parent)
+
+    @property
+    def _open_file(self) -> h5py.File:
+        if self._file is None:
+            raise OutputError(f"{self.path} is not open")
+        return self._file
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Turn what the operating system says into a message with a remedy."""
+        try:
+            yield
+        except (OSError, RuntimeError) as error:
+            self._abandon()
+            raise OutputError(f"cannot write {self.part}: {_remedy(error)}") from error
+
+    def _abandon(self) -> None:
+        """Let go of a file that can no longer be written; what was flushed stays in the `.part` file."""
+        self._columns, file, self._file = [], self._file, None
+        try:
+            if file is not None:
+                file.close()
+        except (OSError, RuntimeError):
+            pass  # the first error has been told already
+
+
+def _append_chunk(dataset: h5d.DatasetID, rows: int, values: Array) -> None:
+    """Append a whole chunk after `rows` rows, as the bytes that it is."""
+    dataset.set_extent((rows + len(values), *values.shape[1:]))
+    dataset.write_direct_chunk((rows, *(0 for _ in values.shape[1:])), values)
+
+
+def _append_rows(dataset: h5d.DatasetID, rows: int, values: Array) -> None:
+    """Append any number of rows after `rows` rows."""
+    dataset.set_extent((rows + len(values), *values.shape[1:]))
+    h5py.Dataset(dataset)[rows:] = values
+
+
+def _synchronize(path: Path) -> None:
+    """Have the operating system bring a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remedy(error: Exception) -> str:
+    """Say why a file cannot be written; HDF5 gives the system's error number in its text only."""
+    told = re.search(r"errno = (\d+)", str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    return REMEDIES.get(number or 0) or (os.strerror(number) if number else str(error))

@@ -1,0 +1,125 @@
+"""The skeleton of a result file: groups, datasets without rows, attributes and dimension scales.
+
+A large model has tens of thousands of datasets.  Those that differ in their name alone are therefore copies of the
+first of them, attributes included, and the list by which a scale knows its datasets is written once, at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import h5py
+import numpy as np
+from h5py import h5d, h5g, h5o, h5p, h5r
+
+from multibody_cli.output.series import Dimension
+
+if TYPE_CHECKING:
+    from multibody_cli.output.series import Series
+    from multibody_cli.output.sink import Header
+
+SCALE_ENTRY = np.dtype([("dataset", h5py.ref_dtype), ("dimension", "i4")])
+"""How the standard of dimension scales writes that a scale belongs to an axis of a dataset."""
+
+FILTERS = {"none": {}, "gzip": {"compression": "gzip", "shuffle": True}}
+"""Ways to store a chunk: the word of the scene, `output.compression`, and what HDF5 makes of it."""
+
+
+class Layout:
+    """Creates the datasets of a result file.
+
+    Parameters
+    ----------
+    file
+        An empty file.
+    header
+        What is known of the run.
+    compression
+        One of `FILTERS`.
+    """
+
+    def __init__(self, file: h5py.File, header: Header, compression: str) -> None:
+        self._file = file
+        self._rows = header.block_rows
+        self._filters = FILTERS[compression]
+        self._templates: dict[tuple[object, ...], h5d.DatasetID] = {}
+        self._groups: dict[str, h5g.GroupID] = {"": h5g.open(file.id, b"/")}
+        self._scale_entries: dict[str, list[tuple[h5r.Reference, int]]] = {}
+        # chunks are written whole: a cache of them would only take memory
+        self._access = h5p.create(h5p.DATASET_ACCESS)
+        self._access.set_chunk_cache(1, 0, 0.75)
+        self._in_order = h5p.create(h5p.GROUP_CREATE)
+        self._in_order.set_obj_track_times(False)
+        self._in_order.set_link_creation_order(h5p.CRT_ORDER_TRACKED | h5p.CRT_ORDER_INDEXED)
+        self._group("bodies")
+        self._group("scene")
+        file.create_dataset("scene/yaml", data=header.scene_yaml, dtype=h5py.string_dtype())
+        self._add_com(header)
+
+    def add(self, series: Series) -> h5d.DatasetID:
+        """Create the dataset of a series, still without a row, and return a handle for writing."""
+        group, _, link = series.path.rpartition("/")
+        place = self._group(group)
+        kind = (series.channel.path, series.units, series.shape)
+        if kind in self._templates:
+            h5o.copy(self._templates[kind], b".", place, link.encode())
+        else:
+            self._templates[kind] = self._create(series).id
+        dataset = h5d.open(place, link.encode(), self._access)
+        if series.path != "time":
+            self._note("time", dataset, 0)
+        for axis, dimension in enumerate(series.dimensions, start=1):
+            self._note(dimension.path, dataset, axis)
+        return dataset
+
+    def finish(self) -> None:
+        """Write into each scale which datasets it belongs to."""
+        for path, entries in self._scale_entries.items():
+            self._file[path].attrs.create("REFERENCE_LIST", np.array(entries, SCALE_ENTRY), dtype=SCALE_ENTRY)
+
+    def _create(self, series: Series) -> h5py.Dataset:
+        dataset = self._file.create_dataset(
+            series.path,
+            shape=(0, *series.shape),
+            maxshape=(None, *series.shape),
+            chunks=(self._rows, *series.shape),
+            dtype=series.channel.dtype,
+            fill_time="never",
+            **self._filters,
+        )
+        dataset.attrs.update({name: value for name, value in series.attributes().items() if value != ""})
+        if series.path == "time":
+            dataset.make_scale("time")
+        else:
+            dataset.dims[0].attach_scale(self._file["time"])
+        for axis, dimension in enumerate(series.dimensions, start=1):
+            dataset.dims[axis].attach_scale(self._scale(dimension))
+        return dataset
+
+    def _add_com(self, header: Header) -> None:
+        """Add the one array about bodies that does not change in time."""
+        dataset = self._file.create_dataset("bodies/com_offset", data=header.com)
+        dataset.attrs.update({"units": "m", "description": "Center of mass of each body.", "frame": "body"})
+        for axis, dimension in enumerate(
+            (Dimension("bodies/name", header.names.bodies), Dimension("xyz", ("x", "y", "z")))
+        ):
+            dataset.dims[axis].attach_scale(self._scale(dimension))
+            self._note(dimension.path, dataset.id, axis)
+
+    def _scale(self, dimension: Dimension) -> h5py.Dataset:
+        """Return the scale of a dimension: a dataset of labels."""
+        if dimension.path not in self._file:
+            labels = np.array(dimension.labels, dtype=object)
+            scale = self._file.create_dataset(dimension.path, data=labels, dtype=h5py.string_dtype())
+            scale.make_scale(dimension.path.rpartition("/")[2])
+        return self._file[dimension.path]
+
+    def _note(self, scale: str, dataset: h5d.DatasetID, axis: int) -> None:
+        self._scale_entries.setdefault(scale, []).append((h5r.create(dataset, b".", h5r.OBJECT), axis))
+
+    def _group(self, path: str) -> h5g.GroupID:
+        """Return a group, made if need be: its members stay in the order of the scene, and it bears no date."""
+        if path not in self._groups:
+            parent, _, link = path.rpartition("/")
+            self._groups[path] = h5g.create(self._group(parent), link.encode(), gcpl=self._in_order)
+        return self._groups[path]

@@ -1,0 +1,82 @@
+"""What a block of output instants needs to know of those before it.
+
+Two things that a user reads depend on the past: the residual of the energy ledger is counted from the first
+instant, and of the two quaternions of a rotation the one nearer to the instant before is written, so that the
+sign never jumps.  A `History` lives as long as a run and turns each block of samples into a `Block`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats, Names, Samples
+
+
+class Block(NamedTuple):
+    """K output instants, ready to be written.
+
+    Parameters
+    ----------
+    samples
+        The samples, cut to the K rows that are filled.
+    quaternion
+        (K, B, 4) orientation of each body, (w, x, y, z), continuous in time.
+    total
+        (K,) kinetic, potential and elastic energy together, J.
+    ledger_residual
+        (K,) what the energy balance misses: total - first total - work + dissipation, J.
+    """
+
+    samples: Samples
+    quaternion: Floats
+    total: Floats
+    ledger_residual: Floats
+
+
+class History:
+    """The past of one run.
+
+    Parameters
+    ----------
+    names
+        The names of the model that runs; its accounts say which energies enter and which leave.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._signs = np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts])
+        self._first_balance: float | None = None
+        self._last_quaternion: Floats | None = None
+
+    def block(self, samples: Samples, count: int) -> Block:
+        """Complete the first `count` rows of `samples` by what depends on the rows before them."""
+        filled = type(samples)(*(column[:count] for column in samples))
+        total = filled.kinetic + filled.potential + filled.elastic
+        balance = total + filled.accounts @ self._signs
+        if self._first_balance is None and count:
+            self._first_balance = float(balance[0])
+        return Block(filled, self._unwind(filled.quaternion), total, balance - (self._first_balance or 0.0))
+
+    def _unwind(self, quaternion: Floats) -> Floats:
+        """Choose signs such that neighbors in time have a dot product that is not negative; first w >= 0."""
+        if not quaternion.size:
+            return quaternion
+        if self._last_quaternion is None:
+            self._last_quaternion = _with_positive_lead(quaternion[0])
+        agreement = np.empty(quaternion.shape[:2])
+        np.einsum("bi,bi->b", self._last_quaternion, quaternion[0], out=agreement[0])
+        np.einsum("kbi,kbi->kb", quaternion[:-1], quaternion[1:], out=agreement[1:])
+        signs = np.cumprod(np.where(agreement < 0.0, -1.0, 1.0), axis=0)
+        continuous = quaternion if np.all(signs > 0.0) else signs[:, :, None] * quaternion
+        self._last_quaternion = continuous[-1].copy()
+        return continuous
+
+
+def _with_positive_lead(quaternion: Floats) -> Floats:
+    """Give each of (B, 4) quaternions the sign that makes its first number other than zero positive."""
+    lead = np.argmax(quaternion != 0.0, axis=1)
+    signs = np.where(np.take_along_axis(quaternion, lead[:, None], axis=1) < 0.0, -1.0, 1.0)
+    positive: Floats = signs * quaternion
+    return positive

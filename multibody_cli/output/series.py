@@ -1,0 +1,180 @@
+"""Series: the channels of one model, and how a scene chooses among them.
+
+A channel such as `joints/{joint}/q` becomes one series for each joint of the model; a series is one dataset of the
+result file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import groupby, product
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.output.channels import CHANNELS, Channel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from multibody_cli.model import Names
+    from multibody_cli.output.channels import Array
+    from multibody_cli.output.history import Block
+
+
+class Item(NamedTuple):
+    """What a word in braces stands for: its text in the path, and where the numbers lie in the samples.
+
+    `at` is a row among joints or a column among accounts; `columns` are a joint's columns among coordinates.
+    """
+
+    text: str = ""
+    at: int = 0
+    columns: slice = slice(0)
+    units: tuple[str, ...] = ()
+
+
+class Dimension(NamedTuple):
+    """A dimension other than time: the path of its scale in the result file and a label for each place."""
+
+    path: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A channel of one model: one dataset of its result file, of shape (T, *shape)."""
+
+    channel: Channel
+    item: Item
+    path: str
+    units: str
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes after time."""
+        return tuple(len(dimension.labels) for dimension in self.dimensions)
+
+    def read(self, block: Block) -> Array:
+        """Return the numbers of this channel, (K, *shape)."""
+        return self.channel.select(block, self.item)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what the result file says about this series."""
+        channel = self.channel
+        return {
+            "units": self.units,
+            "description": channel.description,
+            "frame": channel.frame,
+            "rtol": channel.rtol,
+            "atol": channel.atol,
+        }
+
+
+def _joint_items(names: Names) -> list[Item]:
+    return [
+        Item(_link(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates))
+        for row, joint in enumerate(names.joints)
+    ]
+
+
+def _account_items(kind: str) -> Callable[[Names], list[Item]]:
+    return lambda names: [
+        Item(account.cause, column) for column, account in enumerate(names.accounts) if account.kind == kind
+    ]
+
+
+EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
+    "": lambda names: [Item()],
+    "joint": _joint_items,
+    "work": _account_items("work"),
+    "dissipation": _account_items("dissipation"),
+}
+"""What a word in braces of a channel's path stands for, given the names of a model."""
+
+DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
+    "body": lambda names, _: Dimension("bodies/name", names.bodies),
+    "xyz": lambda *_: Dimension("xyz", ("x", "y", "z")),
+    "wxyz": lambda *_: Dimension("wxyz", ("w", "x", "y", "z")),
+    "moment_force": lambda *_: Dimension("moment_force", ("mx", "my", "mz", "fx", "fy", "fz")),
+    "coordinate": lambda _, joint: Dimension(
+        f"coordinates_{len(joint.units)}", tuple(str(place) for place in range(len(joint.units)))
+    ),
+}
+"""The axes after time."""
+
+GROUPS = {
+    channel.path[:place]
+    for channel in CHANNELS
+    for place, letter in enumerate(channel.path)
+    if letter == "/" and "{" not in channel.path[:place]
+}
+"""Groups that any model has, be they empty, as `joints` is without a joint."""
+
+
+def series_of(names: Names) -> list[Series]:
+    """List every channel of a model; those without a number (the coordinates of a fixed joint) are left out."""
+    every = [
+        Series(
+            channel=channel,
+            item=item,
+            path=channel.path.format(**{expansion: item.text}),
+            units=_units(channel.units, item.units),
+            dimensions=tuple(DIMENSIONS[dimension](names, item) for dimension in channel.dimensions),
+        )
+        for expansion, channels in groupby(CHANNELS, key=attrgetter("expansion"))
+        for item, channel in product(EXPANSIONS[expansion](names), tuple(channels))
+    ]
+    return [series for series in every if all(series.shape)]
+
+
+def channel_names(names: Names) -> list[str]:
+    """List the paths of every channel of a model, in the order of the result file."""
+    return [series.path for series in series_of(names)]
+
+
+def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series]:
+    """Choose the channels that a scene asks for; `time` is always among them.
+
+    Parameters
+    ----------
+    patterns
+        Paths of channels (`joints/hinge/q`), of groups (`energy`, `joints/hinge`), or either with `*` for any text
+        (`joints/*/q`).  None chooses all.
+    names
+        The names of the model.
+
+    Raises
+    ------
+    ArgumentError
+        A pattern fits no channel; the message gives the nearest name.
+    """
+    every = series_of(names)
+    if patterns is None:
+        return every
+    paths = [series.path for series in every]
+    known = GROUPS.union(paths)
+    unknown = [pattern for pattern in patterns if not any(_fits(path, pattern) for path in known)]
+    if unknown:
+        raise ArgumentError(
+            "\n".join(f"output.channels: no channel or group `{p}`: {nearest(p, known)}" for p in unknown)
+        )
+    return [series for series in every if any(_fits(series.path, p) for p in ("time", *patterns))]
+
+
+def _fits(path: str, pattern: str) -> bool:
+    return path == pattern or path.startswith(pattern + "/") or fnmatchcase(path, pattern)
+
+
+def _units(pattern: str, units: tuple[str, ...]) -> str:
+    """Write units once where all coordinates share them, else one for each."""
+    each = [pattern.format(q=unit) for unit in units] if "{q}" in pattern else [pattern]
+    return each[0] if len(set(each)) == 1 else ", ".join(each)
+
+
+def _link(name: str) -> str:
+    """Write a name such that it is one link of a path whatever letters it holds."""
+    link = name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
+    return link.replace(".", "%2E") if link in {".", ".."} else link

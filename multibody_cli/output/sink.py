@@ -1,0 +1,188 @@
+"""Sinks: where a run hands its output instants."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from multibody_cli.output.history import History
+from multibody_cli.output.series import select_channels
+from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, Record, Trajectory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from multibody_cli.model import Floats, Names, Samples
+    from multibody_cli.output.channels import Array
+    from multibody_cli.output.series import Series
+
+Status = Literal["running", "complete", "diverged", "interrupted"]
+
+BLOCK_ROWS = 1000
+BLOCK_BYTES = 2**26
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is known of a run before it starts.
+
+    Parameters
+    ----------
+    names
+        The names of the model.
+    com
+        (B, 3) center of mass of each body in its body frame, m.
+    method, integrator
+        As in the scene; `integrator` is empty where the method is its own.
+    step, duration
+        In s.
+    scene_yaml, scene_sha256
+        The resolved scene as text, and its hash.
+    mbsim_version
+        The version of this program.
+    options
+        Options of the method, as in the scene.
+    name, description
+        Of the scene.
+    block_rows
+        How many rows a full block has, see `block_rows`.
+    """
+
+    names: Names
+    com: Floats
+    method: str
+    integrator: str
+    step: float
+    duration: float
+    scene_yaml: str
+    scene_sha256: str
+    mbsim_version: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    description: str = ""
+    block_rows: int = BLOCK_ROWS
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of the result file that are known before the run."""
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "mbsim_version": self.mbsim_version,
+            "name": self.name,
+            "description": self.description,
+            "method": self.method,
+            "integrator": self.integrator,
+            "options": json.dumps(self.options, sort_keys=True),
+            "step": self.step,
+            "duration": self.duration,
+            "scene_sha256": self.scene_sha256,
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: its status, a sentence for the user, and the number of steps taken."""
+
+    status: Status
+    message: str = ""
+    steps: int = 0
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of the result file that are known after the run."""
+        return asdict(self)
+
+
+def block_rows(rows: int, names: Names) -> int:
+    """Say how many output instants to hand over at once.
+
+    A block is one chunk of the result file: about a thousand rows, such that `rows` of them fill whole chunks with
+    next to nothing left over, and fewer where a thousand rows of a large model would take too much memory.
+
+    Parameters
+    ----------
+    rows
+        Number of output instants of the whole run.
+    names
+        The names of the model.
+    """
+    numbers = 16 * len(names.bodies) + sum(8 + 3 * len(joint.coordinates) for joint in names.joints)
+    most = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * (numbers + 16))))
+    blocks = max(1, round(rows / most))
+    return -(-rows // blocks)
+
+
+class Sink(Protocol):
+    """Takes the output instants of one run: `open` once, `write` for each block, `close` once, whatever happens."""
+
+    def open(self, header: Header) -> None:
+        """Begin a run."""
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Take the first `count` rows of `samples`; the caller may overwrite them afterwards."""
+
+    def close(self, outcome: Outcome) -> None:
+        """End the run."""
+
+
+class NullSink:
+    """Forgets everything."""
+
+    def open(self, header: Header) -> None:
+        """Begin a run."""
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Forget a block."""
+
+    def close(self, outcome: Outcome) -> None:
+        """End the run."""
+
+
+class MemorySink:
+    """Keeps a run in memory, to be read like a result file.
+
+    Parameters
+    ----------
+    channels
+        Which channels to keep, as in `select_channels`; None keeps all.
+    """
+
+    def __init__(self, channels: Sequence[str] | None = None) -> None:
+        self._channels = channels
+        self._blocks: dict[str, list[Array]] = {}
+
+    def open(self, header: Header) -> None:
+        """Begin a run."""
+        self._header = header
+        self._history = History(header.names)
+        self._series = {series.path: series for series in select_channels(self._channels, header.names)}
+        self._blocks = {path: [] for path in self._series}
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Keep a copy of a block."""
+        block = self._history.block(samples, count)
+        for path, series in self._series.items():
+            self._blocks[path].append(np.array(series.read(block)))
+
+    def close(self, outcome: Outcome) -> None:
+        """End the run."""
+        self._outcome = outcome
+
+    def trajectory(self) -> Trajectory:
+        """Return the run as it would be read from its result file."""
+        return Trajectory(
+            source="the run",
+            attributes=self._header.attributes() | self._outcome.attributes(),
+            scene_yaml=self._header.scene_yaml,
+            bodies=self._header.names.bodies,
+            com=self._header.com,
+            paths=tuple(self._series),
+            load=self._load,
+        )
+
+    def _load(self, path: str) -> Record:
+        series, blocks = self._series[path], self._blocks[path]
+        values = np.concatenate(blocks) if blocks else np.zeros((0, *series.shape))
+        return Record(path=path, values=values, **series.attributes())

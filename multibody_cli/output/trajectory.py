@@ -1,0 +1,207 @@
+"""Trajectory: a finished run, read back by channel and by time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multibody_cli.errors import ResultError, nearest
+from multibody_cli.output.bodies import body_paths, find_body_channel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from multibody_cli.model import Floats
+    from multibody_cli.output.channels import Array
+
+FORMAT = "mbsim-trajectory"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """The numbers of one channel, (T, ...), with what the result file says about them."""
+
+    path: str
+    values: Array
+    units: str
+    description: str
+    frame: str
+    rtol: float
+    atol: float
+
+
+class Trajectory:
+    """Read-only view of a run.
+
+    Parameters
+    ----------
+    source
+        What to call it in messages: the path of its file.
+    attributes
+        Attributes of the run: method, integrator, step, duration, status, message, ...
+    scene_yaml
+        The resolved scene as text.
+    bodies
+        Names of the bodies.
+    com
+        (B, 3) center of mass of each body in its body frame, m.
+    paths
+        Paths of the stored channels.
+    load
+        Reads one stored channel.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        attributes: Mapping[str, Any],
+        scene_yaml: str,
+        bodies: tuple[str, ...],
+        com: Floats,
+        paths: tuple[str, ...],
+        load: Callable[[str], Record],
+    ) -> None:
+        self.source = source
+        self.attributes = attributes
+        self.scene_yaml = scene_yaml
+        self.bodies = bodies
+        self.com = com
+        self.paths = paths
+        self._load = load
+
+    @cached_property
+    def time(self) -> Floats:
+        """(T,) output instants, s."""
+        return self._load("time").values
+
+    def channel(self, path: str) -> Record:
+        """Read a channel: one that is stored, or one of a single body such as `bodies/crate/com`.
+
+        Raises
+        ------
+        ResultError
+            There is no such channel, or a stored channel that it is computed from was not recorded.
+        """
+        if path in self.paths:
+            return self._load(path)
+        found = find_body_channel(path, self.bodies)
+        if found is None:
+            known = [*self.paths, *body_paths(self.bodies)]
+            raise ResultError(f"{self.source} holds no channel `{path}`: {nearest(path, known)}")
+        channel, row = found
+        records = [self._stored(need, path) for need in channel.paths]
+        values = channel.compute(*(record.values[:, row] for record in records), self.com[row])
+        return replace(
+            records[0], path=path, values=values, description=channel.description, frame=channel.frame
+        )
+
+    def _stored(self, path: str, wanted: str) -> Record:
+        if path not in self.paths:
+            raise ResultError(f"{self.source}: {wanted} needs {path}, which `output.channels` leaves out")
+        return self._load(path)
+
+    def at(self, time: float) -> int:
+        """Return the row of an output instant.
+
+        Raises
+        ------
+        ResultError
+            `time` (s) is not an output instant; the message names the nearest.
+        """
+        if not self.time.size:
+            raise ResultError(f"{self.source} holds no output instant")
+        row = int(np.argmin(np.abs(self.time - time)))
+        spacing = self.time[-1] / max(1, self.time.size - 1)
+        if abs(self.time[row] - time) > 1e-6 * spacing + 1e-12 * abs(time):
+            raise ResultError(
+                f"{self.source} has no output instant at {time:g} s: the nearest is {self.time[row]:.12g} s, "
+                f"the last {self.time[-1]:.12g} s"
+            )
+        return row
+
+
+def read_trajectory(path: Path | str) -> Trajectory:
+    """Open a result file.
+
+    A `.part` file, left by a run that was killed, can be read too: up to the last whole block, with the status
+    `running`.
+
+    Raises
+    ------
+    ResultError
+        The file does not exist, is no result file of this program, or is damaged.
+    """
+    import h5py
+
+    path = Path(path)
+    if not path.is_file():
+        raise ResultError(_why_missing(path))
+    if not h5py.is_hdf5(path):
+        raise ResultError(f"{path} is not a result file: it is no HDF5 file at all")
+    try:
+        with h5py.File(path, "r") as file:
+            return _open(path, file)
+    except BlockingIOError as error:
+        raise ResultError(f"{path} is being written by a run that still goes on: wait for its end") from error
+    except (OSError, RuntimeError, KeyError) as error:
+        raise ResultError(f"{path} is damaged or cut off ({error}); run the scene again") from error
+
+
+def _why_missing(path: Path) -> str:
+    if path.is_dir():
+        return f"{path} is a folder, not a result file"
+    part = path.with_name(path.name + ".part")
+    if part.exists():
+        return (
+            f"{path} does not exist, but {part} does: its run still goes on, or was killed; "
+            f"give {part.name} to read what it recorded"
+        )
+    return f"{path} does not exist"
+
+
+def _open(path: Path, file: Any) -> Trajectory:
+    import h5py
+
+    attributes = {name: _plain(value) for name, value in file.attrs.items()}
+    if attributes.get("format") != FORMAT:
+        raise ResultError(f"{path} is an HDF5 file, but not one that mbsim wrote")
+    if attributes.get("format_version") != FORMAT_VERSION:
+        raise ResultError(
+            f"{path} has format version {attributes.get('format_version')}; this mbsim reads {FORMAT_VERSION}"
+        )
+    lengths: dict[str, int] = {}
+
+    def note(name: str, node: Any) -> None:
+        if isinstance(node, h5py.Dataset) and "rtol" in node.attrs:
+            lengths[name] = node.shape[0]
+
+    file.visititems(note)
+    # a killed run may have got one channel further than another
+    rows = min(lengths.values())
+
+    def load(channel: str) -> Record:
+        with h5py.File(path, "r") as file:
+            dataset = file[channel]
+            about = {name: _plain(dataset.attrs[name]) for name in ("units", "description", "rtol", "atol")}
+            frame = _plain(dataset.attrs.get("frame", ""))
+            return Record(path=channel, values=dataset[:rows], frame=frame, **about)
+
+    return Trajectory(
+        source=str(path),
+        attributes=attributes,
+        scene_yaml=file["scene/yaml"][()].decode(),
+        bodies=tuple(file["bodies/name"].asstr()[:]),
+        com=file["bodies/com_offset"][:],
+        paths=tuple(lengths),
+        load=load,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Turn a NumPy scalar into a number of Python."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,122 @@
+"""Bodies of a scene: mass properties, shapes, and the state at the start of those that no joint holds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from multibody_cli.scene.shapes import Shape
+from multibody_cli.spec import Density, Mass, Position, Rotation, Spec, Twist, Vector, Vector3, units
+from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.rotations import IDENTITY
+
+_TOLERANCE = 1e-9
+_KINDS_LATER = frozenset({"point", "affine"})
+
+Matrix = tuple[Vector, Vector, Vector]
+
+
+def _read_matrix(value: Any) -> Matrix:
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        raise ValueError("expected three rows of three moments of inertia (kg*m^2)")
+    first, second, third = read_each(Vector3(units.INERTIA).read, value)
+    return first, second, third
+
+
+class InertiaSpec(Spec):
+    """Inertia about the centre of mass: principal moments with their axes, or a matrix in the body frame."""
+
+    principal: Annotated[Vector, Vector3(units.INERTIA, least=0.0)] | None = Field(
+        None, description="Principal moments, kg*m^2; all zero for a point mass."
+    )
+    rotation: Rotation = Field(IDENTITY, description="Principal axes in the body frame.")
+    matrix: Matrix | None = Field(None, description="Symmetric 3x3 matrix in the body frame, kg*m^2.")
+
+    @field_validator("matrix", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_matrix(cls, value: Any) -> Matrix:
+        matrix = _read_matrix(value)
+        largest = max(abs(entry) for row in matrix for entry in row)
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            if abs(matrix[i][j] - matrix[j][i]) > _TOLERANCE * largest:
+                raise ValueError(
+                    f"expected a symmetric matrix; row {i + 1} column {j + 1} is {matrix[i][j]:g}, "
+                    f"row {j + 1} column {i + 1} is {matrix[j][i]:g}"
+                )
+        return matrix
+
+    @model_validator(mode="after")
+    def _require_one_form(self) -> Self:
+        if (self.principal is None) == (self.matrix is None):
+            raise ValueError("expected exactly one of `principal` and `matrix`")
+        if self.matrix is not None and "rotation" in self.model_fields_set:
+            raise ValueError("`rotation` belongs to `principal`: a `matrix` is in the body frame")
+        return self
+
+    @model_validator(mode="after")
+    def _require_possible_moments(self) -> Self:
+        """No body has a principal moment above the sum of the two others."""
+        moments = sorted(self.principal or _principal_moments(self.matrix))
+        least, middle, largest = moments
+        slack = _TOLERANCE * max(abs(largest), abs(least))
+        if least < -slack:
+            raise ValueError(f"no body has this inertia: a principal moment is negative ({least:.6g} kg*m^2)")
+        if largest > least + middle + slack:
+            raise ValueError(
+                f"no body has this inertia: the principal moment {largest:.6g} exceeds the sum of the two others, "
+                f"{least:.6g} + {middle:.6g} = {least + middle:.6g} kg*m^2"
+            )
+        return self
+
+
+def _principal_moments(matrix: Matrix | None) -> tuple[float, ...]:
+    import numpy as np
+
+    return tuple(np.linalg.eigvalsh(np.array(matrix)).tolist())
+
+
+class BodySpec(Spec):
+    """A rigid body."""
+
+    kind: Literal["rigid"] = Field("rigid", description="rigid: six freedoms less what its joint takes.")
+    mass: Mass | None = Field(None, description="kg; without it, from the shapes and their density.")
+    density: Density | None = Field(None, description="Of the shapes that have none of their own, kg/m^3.")
+    com: Position | None = Field(None, description="Centre of mass in the body frame, m; goes with `inertia`.")
+    inertia: InertiaSpec | None = Field(None, description="About the centre of mass; without it, from the shapes.")
+    shapes: list[Shape] = Field(default_factory=list, description="Shapes that make up the body.")
+    position: Position = Field((0.0, 0.0, 0.0), description="At the start, of a body that no joint holds, m.")
+    rotation: Rotation = Field(IDENTITY, description="At the start, of a body that no joint holds.")
+    velocity: Twist = Field(
+        Twist(), description="At the start, of the body frame's origin in the world frame, where no joint holds the body."
+    )
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _refuse_later_kinds(cls, value: Any) -> Any:
+        if isinstance(value, str) and value in _KINDS_LATER:
+            raise ValueError(f"a body of kind `{value}` is not yet supported")
+        return value
+
+    @model_validator(mode="after")
+    def _require_one_source_of_mass(self) -> Self:
+        solids = [shape for shape in self.shapes if shape.HAS_VOLUME]
+        dense = [shape for shape in solids if getattr(shape, "density", None) is not None]
+        if self.mass is not None and (self.density is not None or dense):
+            raise ValueError("`mass` is given, so a `density` would have no effect: give one of the two")
+        if self.inertia is not None and self.mass is None:
+            raise ValueError("`inertia` needs a `mass` beside it")
+        if self.com is not None and self.inertia is None:
+            raise ValueError("`com` needs an `inertia` beside it: shapes give both or neither")
+        if self.inertia is not None:
+            return self
+        if not solids:
+            raise ValueError(
+                "expected `shapes` with a volume, or a `mass` with an `inertia` "
+                "(`inertia: {principal: [0, 0, 0]}` makes a point mass)"
+            )
+        if self.mass is None and self.density is None and len(dense) < len(solids):
+            raise ValueError("expected a `mass`, or a `density` of the body or of each of its shapes")
+        if self.density is not None and len(dense) == len(solids):
+            raise ValueError("`density` has no effect: every shape has one of its own")
+        return self

@@ -1,0 +1,149 @@
+"""Assertions of a scene about its own run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
+from multibody_cli.spec.quantities import read_any, shown
+from multibody_cli.spec.reading import read_each
+
+Axis = Literal["x", "y", "z"]
+Component = int | Literal["x", "y", "z", "w"]
+Values = float | tuple[float, ...]
+
+
+class LargestEnergy(Spec):
+    """Bound of an energy."""
+
+    max: Energy = Field(description="J")
+
+
+class LargestNumber(Spec):
+    """Bound of a number."""
+
+    max: NonNegative = Field(description="In the unit of what is measured.")
+
+
+class LargestMomentum(Spec):
+    """Bound of a change of momentum."""
+
+    max: NonNegative = Field(description="kg*m/s and kg*m^2/s")
+    axis: Axis | None = Field(None, description="Only this component, of linear and angular momentum.")
+
+
+class EnergyDrift(Spec):
+    """Largest residual of the balance of energy."""
+
+    energy_drift: LargestEnergy = Field(description="Of |total - initial - work + dissipation|.")
+
+
+class MomentumDrift(Spec):
+    """Largest change of linear and angular momentum from the start."""
+
+    momentum_drift: LargestMomentum = Field(description="Of |momentum - initial momentum|.")
+
+
+class ConstraintError(Spec):
+    """Largest error of position of the joints."""
+
+    constraint_error: LargestNumber = Field(description="Of all joints, m or rad.")
+
+
+def read_values(value: Any) -> Values:
+    """Read a number or a list of numbers, in whatever unit; `checks` compares it with the channel."""
+    if isinstance(value, list | tuple):
+        return read_each(read_any, value)
+    if isinstance(value, dict) or value is None:
+        raise ValueError(f"expected a number or a list of numbers, found {shown(value)}")
+    return read_any(value)
+
+
+class ChannelExpectation(Spec):
+    """A channel of the result, or one number of it."""
+
+    channel: str = Field(description="As in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
+    component: Component | None = Field(None, description="One number of a channel that has several: 0, 1, ... or x, y, z, w.")
+
+    @field_validator("component", mode="before")
+    @classmethod
+    def _refuse_other_components(cls, value: Any) -> Any:
+        is_index = type(value) is int and value >= 0
+        if not is_index and value not in ("x", "y", "z", "w"):
+            raise ValueError(f"expected an index from 0, or one of x, y, z, w, found {shown(value)}")
+        return value
+
+
+class ValueExpectation(ChannelExpectation):
+    """Value of a channel at an instant; it passes within atol + rtol |value|."""
+
+    at: Time | Literal["final"] = Field(description="An output instant, s, or `final`.")
+    value: Values = Field(description="A number, or a list for all numbers of the channel.")
+    rtol: NonNegative = Field(0.0, description="Relative tolerance.")
+    atol: NonNegative = Field(0.0, description="Absolute tolerance, in the unit of the channel.")
+
+    @field_validator("at", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_instant(cls, value: Any) -> Any:
+        return value if value == "final" else Quantity(units.TIME, least=0.0).read(value)
+
+    @field_validator("value", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_value(cls, value: Any) -> Values:
+        return read_values(value)
+
+    @field_validator("atol", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_atol(cls, value: Any) -> float:
+        return read_any(value, least=0.0)
+
+    @model_validator(mode="after")
+    def _require_tolerance(self) -> Self:
+        if self.rtol == 0 and self.atol == 0:
+            raise ValueError("expected `rtol` or `atol` above 0: no computed number is exact")
+        return self
+
+
+class ExtremeExpectation(ChannelExpectation):
+    """Bounds of a channel over the whole run."""
+
+    max: float | None = Field(None, description="No value is larger.")
+    min: float | None = Field(None, description="No value is smaller.")
+
+    @field_validator("max", "min", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_bound(cls, value: Any) -> float:
+        return read_any(value)
+
+
+class PeriodExpectation(ChannelExpectation):
+    """Mean period of a channel, from its upward crossings of its mean."""
+
+    period: Annotated[float, Quantity(units.TIME, above=0.0)] = Field(description="s")
+    rtol: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1e-3, description="Relative tolerance.")
+
+
+EXPECTATIONS: dict[str, type[Spec]] = {
+    "energy_drift": EnergyDrift,
+    "momentum_drift": MomentumDrift,
+    "constraint_error": ConstraintError,
+    "value": ValueExpectation,
+    "period": PeriodExpectation,
+    "extreme": ExtremeExpectation,
+}
+"""Every kind of assertion."""
+
+_KEYS = {
+    "energy_drift": "energy_drift",
+    "momentum_drift": "momentum_drift",
+    "constraint_error": "constraint_error",
+    "value": "value",
+    "period": "period",
+    "max": "extreme",
+    "min": "extreme",
+    "at": "value",
+}
+
+Expectation = Annotated[Spec, Catalogue("an assertion", EXPECTATIONS, keys=_KEYS)]

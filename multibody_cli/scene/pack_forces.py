@@ -1,0 +1,121 @@
+"""Everything that pushes or moves, into the arrays of `Forces` and `Motions`, with its accounts in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.forces import DTYPES, Forces
+from multibody_cli.forces.spec import DragSpec, LoadSpec
+from multibody_cli.joints.contract import Part, PartCode, Start
+from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.mass import MassProperties
+from multibody_cli.model import Account
+from multibody_cli.scene.pack_tree import Placement
+from multibody_cli.signals import SignalPacker
+from multibody_cli.spec import SignalSpec
+
+_GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
+
+
+class ForcePacker:
+    """Collects force elements and prescribed motions; each of them opens an account."""
+
+    def __init__(self) -> None:
+        self.accounts: list[Account] = []
+        self._signals = SignalPacker()
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in DTYPES}
+        self._motions: list[tuple[int, ...]] = []
+
+    def add_joint(
+        self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, row: int, iq: int, iv: int
+    ) -> None:
+        """Add the actuator, springs, dampers and prescribed motion of a joint whose numbers begin at iq and iv."""
+        if spec.stiffness is not None or spec.damping is not None:
+            self._add_springs(name, spec, parts, start, iq, iv)
+        if spec.force is not None:
+            account = self._account("work", f"joints/{name}/force")
+            for k, signal in enumerate(spec.force):
+                self._rows["actuators"].append((iv + k, self._signal(signal), account))
+        if spec.motion is not None:
+            account = self._account("work", f"joints/{name}/motion")
+            for k, signal in enumerate(spec.motion.signals):
+                if signal is not None:
+                    cubic = spec.motion.given == "position"
+                    number = self._signal(signal, cubic)
+                    self._motions.append((iq + k, iv + k, _GIVEN[spec.motion.given], number, row, account))
+
+    def add_load(self, name: str, spec: LoadSpec, row: int, body_frame: Placement) -> None:
+        """Add a force and torque on a body."""
+        account = self._account("work", f"forces/{name}")
+        point = body_frame.position + body_frame.rotation @ np.array(spec.point)
+        force = [self._signal(signal) for signal in spec.force]
+        torque = [self._signal(signal) for signal in spec.torque]
+        axes = body_frame.rotation.T.ravel()
+        self._rows["loads"].append((row, spec.frame == "body", point, axes, force, torque, account))
+
+    def add_drag(self, name: str, spec: DragSpec, row: int, mass: MassProperties, body_frame: Placement) -> None:
+        """Add viscous drag on a body."""
+        account = self._account("dissipation", f"forces/{name}")
+        com = body_frame.position + body_frame.rotation @ mass.com
+        self._rows["drags"].append((row, com, spec.viscous.linear, spec.viscous.angular, account))
+
+    def pack(self) -> tuple[Forces, Motions]:
+        """Give the arrays of everything that was added."""
+        signals = self._signals.pack()
+        tables = {
+            name: np.array(self._rows[name], dtype=dtype).view(np.recarray) for name, dtype in DTYPES.items()
+        }
+        return Forces(signals=signals, **tables), Motions(np.array(self._motions, MOTION).view(np.recarray), signals)
+
+    def _account(self, kind: Any, cause: str) -> int:
+        self.accounts.append(Account(kind, cause))
+        return len(self.accounts) - 1
+
+    def _signal(self, spec: SignalSpec, cubic: bool = False) -> int:
+        if spec.constant is not None:
+            return self._signals.add_constant(spec.constant)
+        if spec.expression is not None:
+            return self._signals.add_expression(spec.expression.body)
+        cubic = cubic or spec.interpolation == "cubic"
+        return self._signals.add_table(np.array(spec.times), np.array(spec.values), cubic)
+
+    def _add_springs(
+        self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, iq: int, iv: int
+    ) -> None:
+        account = self._account("dissipation", f"joints/{name}/damping")
+        freedoms = len(spec.coordinates)
+        stiffness = spec.stiffness or (0.0,) * freedoms
+        damping = spec.damping or (0.0,) * freedoms
+        i = j = 0
+        for part in parts:
+            quaternions = part.nq - part.nv
+            for _ in range(part.nv - 3 * quaternions):
+                row = (iq + i, iv + j, stiffness[j], start.rest[i], damping[j], account)
+                self._rows["joint_springs"].append(row)
+                i, j = i + 1, j + 1
+            if quaternions:
+                outer = part.code == PartCode.BALL
+                rest_w, *rest = start.rest[i : i + 4]
+                row = (iq + i, iv + j, outer, stiffness[j : j + 3], damping[j : j + 3], rest_w, rest, account)
+                self._rows["rotation_springs"].append(row)
+                i, j = i + 4, j + 3
+
+
+def add_forces(
+    packer: ForcePacker,
+    specs: Mapping[str, LoadSpec | DragSpec],
+    rows: Mapping[str, int],
+    masses: Mapping[str, MassProperties],
+    frames: Mapping[int, Placement],
+) -> None:
+    """Add every entry of `forces:`."""
+    for name, spec in specs.items():
+        row = rows[spec.body]
+        if isinstance(spec, LoadSpec):
+            packer.add_load(name, spec, row, frames[row])
+        else:
+            packer.add_drag(name, spec, row, masses[spec.body], frames[row])

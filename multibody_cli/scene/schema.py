@@ -1,0 +1,49 @@
+"""A scene as it is written, validated, with the defaults filled in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+
+from multibody_cli.forces.spec import FORCE_KEYS, FORCES
+from multibody_cli.joints import JOINTS, JOINTS_LATER
+from multibody_cli.joints.spec import JointSpec
+from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.expect import Expectation
+from multibody_cli.scene.shapes import Shape
+from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
+from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units
+
+FORMAT_VERSION = 1
+
+NAME = r"^[^\W\d][\w-]*$"
+"""A name is a path in the result file and a word of the command line."""
+
+Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
+Joint = Annotated[JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()}, later=JOINTS_LATER)]
+ForceEntry = Annotated[Spec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
+
+
+class WorldSpec(Spec):
+    """What does not move."""
+
+    shapes: list[Shape] = Field(default_factory=list, description="Scenery: no body touches it yet.")
+
+
+class Scene(Spec):
+    """A scene of bodies, joints and forces, how it is run, and what is expected of the run."""
+
+    LATER = frozenset({"couplings", "constraints", "springs", "muscles", "strands", "contacts"})
+
+    mbsim: Literal[1] = Field(description="Version of the format.")
+    name: str = Field("scene", description="Name of the scene; result files are called so.")
+    description: str = Field("", description="What the scene shows.")
+    gravity: Annotated[Vector, Vector3(units.ACCELERATION)] = Field((0.0, 0.0, -9.81), description="m/s^2")
+    world: WorldSpec = Field(WorldSpec(), description="What does not move.")
+    bodies: dict[Name, BodySpec] = Field(description="Bodies by name.")
+    joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
+    forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Loads and drags of bodies by name.")
+    simulation: SimulationSpec = Field(description="How the scene is run.")
+    output: OutputSpec = Field(OutputSpec(), description="What the result file holds.")
+    expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")

@@ -1,0 +1,342 @@
+"""Functions of time: constants, tables and expressions of t, packed into arrays that kernels evaluate.
+
+An expression becomes a short program for a stack machine whose every number carries its first and second time
+derivative (a second-order jet), so that a prescribed position brings its exact velocity and acceleration.  New
+expressions therefore never recompile a kernel.  A table becomes the pieces of a linear or cubic spline; before its
+first and after its last instant it holds its end value.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.kernel import kernel
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Signals(NamedTuple):
+    """Programs and spline pieces of all signals of a model; signal k owns the range first[k]:last[k]."""
+
+    is_table: NDArray[np.bool_]  # (n,)
+    first: Integers  # (n,) into code, or into knots
+    last: Integers  # (n,)
+    code: Integers  # (m,) operations
+    operand: Floats  # (m,) the number that a CONSTANT pushes
+    knots: Floats  # (p,) start of each piece, s
+    pieces: Floats  # (p, 4) value and Taylor coefficients of each piece, lowest power first
+    stack: Floats  # (depth, 3) work: value and two derivatives
+
+
+class Operation(IntEnum):
+    """What one step of a program does."""
+
+    CONSTANT = 0
+    TIME = 1
+    ADD = 2
+    SUBTRACT = 3
+    MULTIPLY = 4
+    DIVIDE = 5
+    POWER = 6
+    NEGATE = 7
+    MINIMUM = 8
+    MAXIMUM = 9
+    ARCTANGENT2 = 10
+    ABSOLUTE = 11
+    SQUARE_ROOT = 12
+    EXPONENTIAL = 13
+    LOGARITHM = 14
+    SINE = 15
+    COSINE = 16
+    TANGENT = 17
+    ARCSINE = 18
+    ARCCOSINE = 19
+    ARCTANGENT = 20
+    SINH = 21
+    COSH = 22
+    TANH = 23
+    SIGN = 24
+    FLOOR = 25
+    CEILING = 26
+
+
+(
+    _CONSTANT, _TIME, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POWER, _NEGATE, _MINIMUM, _MAXIMUM, _ARCTANGENT2,
+    _ABSOLUTE, _SQUARE_ROOT, _EXPONENTIAL, _LOGARITHM, _SINE, _COSINE, _TANGENT, _ARCSINE, _ARCCOSINE, _ARCTANGENT,
+    _SINH, _COSH, _TANH, _SIGN, _FLOOR, _CEILING,
+) = map(int, Operation)  # fmt: skip
+
+_OPERATORS: dict[type[ast.operator] | type[ast.unaryop], Operation] = {
+    ast.Add: Operation.ADD,
+    ast.Sub: Operation.SUBTRACT,
+    ast.Mult: Operation.MULTIPLY,
+    ast.Div: Operation.DIVIDE,
+    ast.Pow: Operation.POWER,
+    ast.USub: Operation.NEGATE,
+}
+
+FUNCTIONS: dict[str, Operation] = {
+    "min": Operation.MINIMUM,
+    "max": Operation.MAXIMUM,
+    "atan2": Operation.ARCTANGENT2,
+    "abs": Operation.ABSOLUTE,
+    "sqrt": Operation.SQUARE_ROOT,
+    "exp": Operation.EXPONENTIAL,
+    "log": Operation.LOGARITHM,
+    "sin": Operation.SINE,
+    "cos": Operation.COSINE,
+    "tan": Operation.TANGENT,
+    "asin": Operation.ARCSINE,
+    "acos": Operation.ARCCOSINE,
+    "atan": Operation.ARCTANGENT,
+    "sinh": Operation.SINH,
+    "cosh": Operation.COSH,
+    "tanh": Operation.TANH,
+    "sign": Operation.SIGN,
+    "floor": Operation.FLOOR,
+    "ceil": Operation.CEILING,
+}
+"""The functions that an expression of t may call."""
+
+_NUMBERS = {"pi": math.pi, "e": math.e, "tau": math.tau}
+
+
+# --- packing ------------------------------------------------------------------------------------------------------
+class SignalPacker:
+    """Collects the signals of a model; each `add_*` gives the number of the new signal."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[bool, int, int]] = []
+        self._code: list[int] = []
+        self._operand: list[float] = []
+        self._knots: list[float] = []
+        self._pieces: list[Floats] = []
+        self._depth = 1
+
+    def add_constant(self, value: float) -> int:
+        """Add a signal that never changes."""
+        return self._finish_program(len(self._code), [(Operation.CONSTANT, value)])
+
+    def add_expression(self, body: ast.expr) -> int:
+        """Add an expression of t, parsed and checked before (`expressions.parse`)."""
+        return self._finish_program(len(self._code), _program(body))
+
+    def add_table(self, times: Floats, values: Floats, cubic: bool) -> int:
+        """Add a spline through (times, values), linear or cubic (not-a-knot)."""
+        first = len(self._knots)
+        self._knots += list(times)
+        self._pieces += list(_cubic_pieces(times, values) if cubic else _linear_pieces(times, values))
+        self._ranges.append((True, first, len(self._knots)))
+        return len(self._ranges) - 1
+
+    def pack(self) -> Signals:
+        """Give the arrays of all signals added so far."""
+        ranges = np.array(self._ranges, dtype=np.int64).reshape(-1, 3)
+        return Signals(
+            is_table=ranges[:, 0].astype(np.bool_),
+            first=ranges[:, 1].copy(),
+            last=ranges[:, 2].copy(),
+            code=np.array(self._code, dtype=np.int64),
+            operand=np.array(self._operand, dtype=np.float64),
+            knots=np.array(self._knots, dtype=np.float64),
+            pieces=np.array(self._pieces, dtype=np.float64).reshape(-1, 4),
+            stack=np.zeros((self._depth, 3)),
+        )
+
+    def _finish_program(self, first: int, program: list[tuple[Operation, float]]) -> int:
+        depth = 0
+        for operation, operand in program:
+            self._code.append(int(operation))
+            self._operand.append(operand)
+            depth += 1 if operation <= Operation.TIME else -_takes_two(operation)
+            self._depth = max(self._depth, depth)
+        self._ranges.append((False, first, len(self._code)))
+        return len(self._ranges) - 1
+
+
+def _takes_two(operation: Operation) -> bool:
+    return operation <= Operation.ARCTANGENT2 and operation != Operation.NEGATE
+
+
+def _program(node: ast.expr) -> list[tuple[Operation, float]]:
+    """Postfix program of an expression."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return [(Operation.CONSTANT, float(value))]
+        case ast.Name(id="t"):
+            return [(Operation.TIME, 0.0)]
+        case ast.Name(id=name):
+            return [(Operation.CONSTANT, _NUMBERS[name])]
+        case ast.BinOp(left=left, op=op, right=right):
+            return [*_program(left), *_program(right), (_OPERATORS[type(op)], 0.0)]
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _program(operand)
+        case ast.UnaryOp(op=op, operand=operand):
+            return [*_program(operand), (_OPERATORS[type(op)], 0.0)]
+        case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
+            program, operation = _program(first), FUNCTIONS[name]
+            for argument in rest:  # min and max of several are folded from the left
+                program += [*_program(argument), (operation, 0.0)]
+            return program if rest else [*program, (operation, 0.0)]
+    raise TypeError(f"not an expression of t: {ast.unparse(node)}")
+
+
+def _linear_pieces(times: Floats, values: Floats) -> Floats:
+    slopes = np.append(np.diff(values) / np.diff(times), 0.0)
+    return np.column_stack([values, slopes, np.zeros_like(values), np.zeros_like(values)])
+
+
+def _cubic_pieces(times: Floats, values: Floats) -> Floats:
+    from scipy.interpolate import CubicSpline
+
+    pieces = CubicSpline(times, values).c[::-1].T
+    return np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]])
+
+
+# --- evaluation ---------------------------------------------------------------------------------------------------
+@kernel
+def evaluate(signals, k, t):
+    """Value, first and second time derivative of signal k at time t."""
+    if signals.is_table[k]:
+        return _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], t)
+    stack, top = signals.stack, -1
+    for i in range(signals.first[k], signals.last[k]):
+        operation = signals.code[i]
+        if operation <= _TIME:
+            top += 1
+            stack[top, 0] = t if operation == _TIME else signals.operand[i]
+            stack[top, 1] = 1.0 if operation == _TIME else 0.0
+            stack[top, 2] = 0.0
+        elif operation == _NEGATE or operation > _ARCTANGENT2:
+            _apply_function(operation, stack[top])
+        else:
+            top -= 1
+            _apply_operator(operation, stack[top], stack[top + 1])
+    return stack[0, 0], stack[0, 1], stack[0, 2]
+
+
+@kernel
+def _evaluate_table(knots, pieces, first, last, t):
+    """Value and derivatives of a spline; its end values beyond its ends."""
+    if t < knots[first]:
+        return pieces[first, 0], 0.0, 0.0
+    low, high = first, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        if knots[middle] <= t:
+            low = middle
+        else:
+            high = middle
+    s, c = t - knots[low], pieces[low]
+    return (
+        c[0] + s * (c[1] + s * (c[2] + s * c[3])),
+        c[1] + s * (2.0 * c[2] + s * 3.0 * c[3]),
+        2.0 * c[2] + 6.0 * s * c[3],
+    )
+
+
+@kernel
+def _apply_operator(operation, a, b):
+    """a = a op b, for jets (value, first and second derivative)."""
+    if operation == _ADD:
+        a[0], a[1], a[2] = a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    elif operation == _SUBTRACT:
+        a[0], a[1], a[2] = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    elif operation == _MULTIPLY:
+        a[0], a[1], a[2] = a[0] * b[0], a[1] * b[0] + a[0] * b[1], a[2] * b[0] + 2.0 * a[1] * b[1] + a[0] * b[2]
+    elif operation == _DIVIDE:
+        value = a[0] / b[0]
+        first = (a[1] - value * b[1]) / b[0]
+        a[0], a[1], a[2] = value, first, (a[2] - 2.0 * first * b[1] - value * b[2]) / b[0]
+    elif operation == _POWER:
+        _apply_power(a, b)
+    elif operation == _ARCTANGENT2:
+        y, x = a[0], b[0]
+        r2 = x * x + y * y
+        turn = x * a[1] - y * b[1]
+        first = turn / r2
+        second = (x * a[2] - y * b[2] - 2.0 * first * (x * b[1] + y * a[1])) / r2
+        a[0], a[1], a[2] = math.atan2(y, x), first, second
+    elif (operation == _MINIMUM and b[0] < a[0]) or (operation == _MAXIMUM and b[0] > a[0]):
+        a[0], a[1], a[2] = b[0], b[1], b[2]
+
+
+@kernel
+def _apply_power(a, b):
+    """a = a ** b; a constant exponent takes the power rule, so that a may be zero or negative."""
+    x, n = a[0], b[0]
+    if b[1] == 0.0 and b[2] == 0.0:
+        slope = n * x ** (n - 1.0) if n != 0.0 else 0.0
+        curve = n * (n - 1.0) * x ** (n - 2.0) if n != 0.0 and n != 1.0 else 0.0
+        a[0], a[1], a[2] = x**n, slope * a[1], slope * a[2] + curve * a[1] * a[1]
+        return
+    log = math.log(x)
+    first = b[1] * log + n * a[1] / x
+    second = b[2] * log + 2.0 * b[1] * a[1] / x + n * (a[2] / x - (a[1] / x) ** 2)
+    value = x**n
+    a[0], a[1], a[2] = value, value * first, value * (second + first * first)
+
+
+@kernel
+def _apply_function(operation, a):
+    """a = g(a): the value, g' a', g' a'' + g'' a'^2."""
+    x = a[0]
+    value, slope, curve = x, 1.0, 0.0
+    if operation == _NEGATE:
+        value, slope = -x, -1.0
+    elif operation == _ABSOLUTE:
+        value, slope = abs(x), 1.0 if x >= 0.0 else -1.0
+    elif operation == _SQUARE_ROOT:
+        value = math.sqrt(x)
+        slope = 0.5 / value
+        curve = -0.5 * slope / x
+    elif operation == _EXPONENTIAL:
+        value = math.exp(x)
+        slope, curve = value, value
+    elif operation == _LOGARITHM:
+        value, slope, curve = math.log(x), 1.0 / x, -1.0 / (x * x)
+    elif operation == _SINE:
+        value, slope = math.sin(x), math.cos(x)
+        curve = -value
+    elif operation == _COSINE:
+        value, slope = math.cos(x), -math.sin(x)
+        curve = -value
+    elif operation == _TANGENT:
+        value = math.tan(x)
+        slope = 1.0 + value * value
+        curve = 2.0 * value * slope
+    elif operation == _ARCSINE:
+        value, slope = math.asin(x), 1.0 / math.sqrt(1.0 - x * x)
+        curve = x * slope**3
+    elif operation == _ARCCOSINE:
+        value, slope = math.acos(x), -1.0 / math.sqrt(1.0 - x * x)
+        curve = x * slope**3
+    elif operation == _ARCTANGENT:
+        value, slope = math.atan(x), 1.0 / (1.0 + x * x)
+        curve = -2.0 * x * slope * slope
+    elif operation == _SINH:
+        value, slope = math.sinh(x), math.cosh(x)
+        curve = value
+    elif operation == _COSH:
+        value, slope = math.cosh(x), math.sinh(x)
+        curve = value
+    elif operation == _TANH:
+        value = math.tanh(x)
+        slope = 1.0 - value * value
+        curve = -2.0 * value * slope
+    else:
+        slope = 0.0
+        if operation == _SIGN:
+            value = 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
+        elif operation == _FLOOR:
+            value = math.floor(x)
+        else:
+            value = math.ceil(x)
+    a[0], a[1], a[2] = value, slope * a[1], slope * a[2] + curve * a[1] * a[1]

@@ -1,0 +1,82 @@
+"""Values in and out of records: the only functions that see how a value lies in memory.
+
+A field of three numbers holds a Vec3, one of six a Sym3, one of nine a Mat3 by its columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import config
+from numba.extending import overload
+
+from multibody_cli.kernel import FORMULA_OPTIONS
+from multibody_cli.spatial.values import Mat3, Sym3, Vec3, kind_of
+
+
+def _load_vector(field: Any) -> Vec3:
+    return Vec3(field[0], field[1], field[2])
+
+
+def _load_symmetric(field: Any) -> Sym3:
+    return Sym3(field[0], field[1], field[2], field[3], field[4], field[5])
+
+
+def _load_matrix(field: Any) -> Mat3:
+    return Mat3(
+        Vec3(field[0], field[1], field[2]),
+        Vec3(field[3], field[4], field[5]),
+        Vec3(field[6], field[7], field[8]),
+    )
+
+
+def _store_vector(field: Any, a: Vec3) -> None:
+    field[0] = a.x
+    field[1] = a.y
+    field[2] = a.z
+
+
+def _store_symmetric(field: Any, a: Sym3) -> None:
+    field[0] = a.xx
+    field[1] = a.xy
+    field[2] = a.xz
+    field[3] = a.yy
+    field[4] = a.yz
+    field[5] = a.zz
+
+
+def _store_matrix(field: Any, a: Mat3) -> None:
+    field[0] = a.x.x
+    field[1] = a.x.y
+    field[2] = a.x.z
+    field[3] = a.y.x
+    field[4] = a.y.y
+    field[5] = a.y.z
+    field[6] = a.z.x
+    field[7] = a.z.y
+    field[8] = a.z.z
+
+
+_LOAD_BY_LENGTH = {3: _load_vector, 6: _load_symmetric, 9: _load_matrix}
+_STORE_BY_KIND = {Vec3: _store_vector, Sym3: _store_symmetric, Mat3: _store_matrix}
+
+
+def load(field: Any) -> Any:
+    """Give the value that a field of 3, 6 or 9 numbers holds."""
+    return _LOAD_BY_LENGTH[len(field)](field)
+
+
+def store(field: Any, value: Any) -> None:
+    """Write a value into a field of a record."""
+    _STORE_BY_KIND[kind_of(value)](field, value)
+
+
+if not config.DISABLE_JIT:
+
+    @overload(load, jit_options=FORMULA_OPTIONS, strict=False)
+    def _load(field: Any) -> Any:
+        return _LOAD_BY_LENGTH.get(field.shape[0])
+
+    @overload(store, jit_options=FORMULA_OPTIONS, strict=False)
+    def _store(field: Any, value: Any) -> Any:
+        return _STORE_BY_KIND.get(kind_of(value))

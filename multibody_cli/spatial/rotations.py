@@ -1,0 +1,124 @@
+"""Rotations: about an axis, by a rotation vector, by a unit quaternion (w, x, y, z); and their rates.
+
+Source: Sueda, notes 2.4.8, (2.43)-(2.47) for the right Jacobian of exponential coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.kernel import formula
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spatial.values import Mat3, Vec3
+
+
+@formula
+def rotation_about(u, s, c):
+    """Rotation about the unit vector u by the angle of sine s and cosine c (Rodrigues)."""
+    v = (1.0 - c) * u
+    return Mat3(
+        Vec3(c + v.x * u.x, v.x * u.y + s * u.z, v.x * u.z - s * u.y),
+        Vec3(v.y * u.x - s * u.z, c + v.y * u.y, v.y * u.z + s * u.x),
+        Vec3(v.z * u.x + s * u.y, v.z * u.y - s * u.x, c + v.z * u.z),
+    )
+
+
+@formula
+def rotation_of_quaternion(w, x, y, z):
+    """Rotation of a unit quaternion."""
+    return Mat3(
+        Vec3(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
+        Vec3(2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)),
+        Vec3(2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
+
+
+@formula
+def quaternion_product(aw, a, bw, b):
+    """(aw, a)(bw, b) as the pair of its real part and its vector part."""
+    return aw * bw - dot(a, b), aw * b + bw * a + cross(a, b)
+
+
+@formula
+def quaternion_of_vector(p):
+    """The unit quaternion exp(p/2) of a rotation vector p, as the pair (w, Vec3)."""
+    angle = math.sqrt(dot(p, p))
+    if angle < 1e-6:
+        half = 0.5 - angle * angle / 48.0
+    else:
+        half = math.sin(0.5 * angle) / angle
+    return math.cos(0.5 * angle), half * p
+
+
+@formula
+def vector_of_quaternion(w, u):
+    """The rotation vector, of length at most pi, of the unit quaternion (w, u)."""
+    sine = math.sqrt(dot(u, u))
+    if w < 0.0:
+        w, u = -w, -1.0 * u
+    if sine < 1e-7:
+        return 2.0 * u
+    return (2.0 * math.atan2(sine, w) / sine) * u
+
+
+@formula
+def quaternion_of_rotation(R):
+    """The unit quaternion (w, x, y, z) of a rotation matrix, by its largest component (Shepperd)."""
+    xx, yy, zz = R.x.x, R.y.y, R.z.z
+    if xx + yy + zz > 0.0:
+        d = 2.0 * math.sqrt(1.0 + xx + yy + zz)
+        return 0.25 * d, (R.y.z - R.z.y) / d, (R.z.x - R.x.z) / d, (R.x.y - R.y.x) / d
+    if xx >= yy and xx >= zz:
+        d = 2.0 * math.sqrt(1.0 + xx - yy - zz)
+        return (R.y.z - R.z.y) / d, 0.25 * d, (R.y.x + R.x.y) / d, (R.z.x + R.x.z) / d
+    if yy >= zz:
+        d = 2.0 * math.sqrt(1.0 - xx + yy - zz)
+        return (R.z.x - R.x.z) / d, (R.y.x + R.x.y) / d, 0.25 * d, (R.z.y + R.y.z) / d
+    d = 2.0 * math.sqrt(1.0 - xx - yy + zz)
+    return (R.x.y - R.y.x) / d, (R.z.x + R.x.z) / d, (R.z.y + R.y.z) / d, 0.25 * d
+
+
+# --- exponential coordinates --------------------------------------------------------------------------------------
+@formula
+def exponential_coefficients(angle2):
+    """b = (1 - cos t)/t^2, c = (t - sin t)/t^3 and their derivatives with respect to t^2/2, at t^2 = angle2."""
+    if angle2 < 1e-2:
+        b = 0.5 - angle2 * (1.0 / 24.0 - angle2 * (1.0 / 720.0 - angle2 * (1.0 / 40320.0 - angle2 / 3628800.0)))
+        c = 1.0 / 6.0 - angle2 * (1.0 / 120.0 - angle2 * (1.0 / 5040.0 - angle2 / 362880.0))
+        db = -1.0 / 12.0 + angle2 * (1.0 / 180.0 - angle2 * (1.0 / 6720.0 - angle2 / 453600.0))
+        dc = -1.0 / 60.0 + angle2 * (1.0 / 1260.0 - angle2 * (1.0 / 60480.0 - angle2 / 4989600.0))
+        return b, c, db, dc
+    angle = math.sqrt(angle2)
+    s, k = math.sin(angle), math.cos(angle)
+    b = (1.0 - k) / angle2
+    c = (angle - s) / (angle2 * angle)
+    return b, c, (s / angle - 2.0 * b) / angle2, (b - 3.0 * c) / angle2
+
+
+@formula
+def right_jacobian_times(p, u):
+    """J_r(p) u = u - b p x u + c p x (p x u): the body angular velocity of exp[p] when dp/dt = u."""
+    b, c, _, _ = exponential_coefficients(dot(p, p))
+    pu = cross(p, u)
+    return u - b * pu + c * cross(p, pu)
+
+
+@formula
+def right_jacobian_rate_times(p, u):
+    """(d/dt J_r(p)) u along dp/dt = u, the bias of exponential coordinates."""
+    b, c, db, dc = exponential_coefficients(dot(p, p))
+    rate, pu = dot(p, u), cross(p, u)
+    return (-rate * db) * pu + (rate * dc) * cross(p, pu) + c * cross(u, pu)
+
+
+@formula
+def inverse_right_jacobian_times(p, w):
+    """J_r(p)^-1 w = w + p x w / 2 + e p x (p x w): the rate of the rotation vector at body angular velocity w."""
+    angle2 = dot(p, p)
+    if angle2 < 1e-4:
+        e = 1.0 / 12.0 + angle2 / 720.0
+    else:
+        angle = math.sqrt(angle2)
+        e = 1.0 / angle2 - 0.5 * math.sin(angle) / (angle * (1.0 - math.cos(angle)))
+    pw = cross(p, w)
+    return w + 0.5 * pw + e * cross(p, pw)

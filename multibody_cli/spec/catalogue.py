@@ -1,0 +1,83 @@
+"""A field that takes one of several mappings, as a catalogue lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import core_schema
+
+from multibody_cli.errors import nearest
+from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.reading import located_error
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+    from multibody_cli.spec.mapping import Spec
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Annotation of a field that takes any entry of a catalogue.
+
+    Parameters
+    ----------
+    what
+        A word for an entry, as in `a joint`.
+    specs
+        What may be written, by name.
+    keys
+        Words by which an entry is told; with none, its `type` says the name.  The first that is found decides.
+    later
+        Names that the format knows and this version does not support.
+    """
+
+    what: str
+    specs: Mapping[str, type[Spec]] = field(hash=False)
+    keys: Mapping[str, str] = field(default_factory=dict, hash=False)
+    later: frozenset[str] = frozenset()
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Choose the entry first, so that errors speak of it alone."""
+        choices = {name: handler.generate_schema(spec) for name, spec in self.specs.items()}
+        union = core_schema.tagged_union_schema(choices, discriminator=self.name_of)
+        return core_schema.no_info_before_validator_function(self._require_name, union)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Accept any of the entries."""
+        found = handler(schema)
+        found.pop("discriminator", None)
+        found["anyOf"] = found.pop("oneOf")
+        return found
+
+    def name_of(self, value: Any) -> str | None:
+        """Tell which entry is meant; None where nothing tells."""
+        if not isinstance(value, dict):
+            return next((name for name, spec in self.specs.items() if type(value) is spec), None)
+        if self.keys:
+            return next((name for key, name in self.keys.items() if key in value), None)
+        name = value.get("type")
+        return name if isinstance(name, str) and name in self.specs else None
+
+    def _require_name(self, value: Any) -> Any:
+        if self.name_of(value) is None:
+            raise self._unnamed(value)
+        return value
+
+    def _unnamed(self, value: Any) -> ValueError:
+        if not isinstance(value, dict):
+            return ValueError(f"expected {self.what}, found {shown(value)}")
+        if self.keys:
+            words = ", ".join(f"`{key}`" for key in self.keys)
+            return ValueError(f"expected {self.what} with one of {words}")
+        if "type" not in value:
+            return ValueError(f"expected {self.what} with a `type`; {nearest('', self.specs)}")
+        name = value["type"]
+        if isinstance(name, str) and name in self.later:
+            return located_error(f"{self.what} of type `{name}` is not yet supported", "type")
+        remark = nearest(str(name), self.specs)
+        return located_error(f"unknown type {shown(name)} of {self.what}; {remark}", "type")

@@ -1,0 +1,90 @@
+"""Vectors, directions, rotations and poses of a scene file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+from pydantic.functional_validators import PlainValidator
+from pydantic_core import core_schema
+
+from multibody_cli.spec import units
+from multibody_cli.spec.mapping import Spec
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, described, list_schema, shown
+from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.rotations import FORMS, IDENTITY, Quaternion, read_rotation
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+Vector = tuple[float, float, float]
+
+@dataclass(frozen=True)
+class Vector3:
+    """Annotation of a list [x, y, z] of quantities of one kind; see `Quantity` for the bounds."""
+
+    kind: units.Kind
+    least: float | None = None
+    above: float | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Read the three numbers in one call."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Accept a list of three numbers or texts."""
+        return list_schema(NUMBER_SCHEMA, 3)
+
+    def read(self, value: Any) -> Vector:
+        """Read [x, y, z]."""
+        if not isinstance(value, list | tuple) or len(value) != 3:
+            count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+            raise ValueError(
+                f"expected a list [x, y, z], each {described(self.kind)}, found {shown(value)}{count}"
+            )
+        x, y, z = read_each(Quantity(self.kind, self.least, self.above).read, value)
+        return x, y, z
+
+
+Position = Annotated[Vector, Vector3(units.LENGTH)]
+
+
+def _read_direction(value: Any) -> Vector:
+    x, y, z = Vector3(units.NUMBER).read(value)
+    norm = math.hypot(x, y, z)
+    if norm < 1e-12:
+        raise ValueError("expected a direction [x, y, z] that is not zero")
+    return x / norm, y / norm, z / norm
+
+
+Direction = Annotated[Vector, PlainValidator(_read_direction), WithJsonSchema(list_schema(NUMBER_SCHEMA, 3))]
+"""A unit vector; what is written may have any length but zero."""
+
+_ROTATION_SCHEMA = {
+    "anyOf": [
+        {"type": "object", "properties": form.schema, "required": [name], "additionalProperties": False}
+        for name, form in FORMS.items()
+    ]
+    + [TEXT_SCHEMA]
+}
+
+Rotation = Annotated[Quaternion, PlainValidator(read_rotation), WithJsonSchema(_ROTATION_SCHEMA)]
+"""A unit quaternion (w, x, y, z), written in any one of the forms of `rotations.FORMS`."""
+
+
+class Pose(Spec):
+    """Where a frame lies in another one."""
+
+    position: Position = Field((0.0, 0.0, 0.0), description="Origin of the frame, m.")
+    rotation: Rotation = Field(IDENTITY, description="Orientation of the frame.")
+
+
+class Twist(Spec):
+    """Linear and angular velocity of a frame."""
+
+    linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Of the origin, m/s.")
+    angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field((0.0, 0.0, 0.0), description="rad/s.")

@@ -1,0 +1,182 @@
+"""The forms in which a rotation may be written; each becomes a unit quaternion (w, x, y, z)."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.errors import nearest
+from multibody_cli.spec import units
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity, shown
+from multibody_cli.spec.reading import read_each
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Quaternion = tuple[float, float, float, float]
+IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+
+_NORM_TOLERANCE = 1e-2
+_ORTHOGONAL_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to write a rotation: its keys, how it is read, its JSON Schema."""
+
+    keys: frozenset[str]
+    read: Callable[[Mapping[str, Any]], Quaternion]
+    schema: Mapping[str, Any]
+
+
+def read_rotation(value: Any) -> Quaternion:
+    """Read a rotation that is written as exactly one of the forms."""
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a rotation, one of {_CHOICE}, found {shown(value)}")
+    given = [name for name in FORMS if name in value]
+    known = frozenset().union(*(form.keys for form in FORMS.values()))
+    for key in value:
+        if key not in known:
+            raise ValueError(f"unknown key `{key}` of a rotation; {nearest(key, known)}")
+    if len(given) != 1:
+        found = " and ".join(f"`{key}`" for key in value) or "nothing"
+        raise ValueError(f"expected exactly one of {_CHOICE}, found {found}")
+    form = FORMS[given[0]]
+    for key in value:
+        if key not in form.keys:
+            raise ValueError(f"`{key}` does not belong to a rotation that is given by `{given[0]}`")
+    return form.read(value)
+
+
+def _numbers(value: Any, count: int, kind: units.Kind, name: str) -> tuple[float, ...]:
+    if not isinstance(value, list | tuple) or len(value) != count:
+        length = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+        raise ValueError(f"`{name}` needs a list of {count} numbers, found {shown(value)}{length}")
+    return read_each(lambda entry: read_quantity(entry, kind), value)
+
+
+def _about(axis: tuple[float, ...], angle: float) -> Quaternion:
+    x, y, z = axis
+    norm = math.hypot(x, y, z)
+    scale = math.sin(angle / 2) / norm
+    return math.cos(angle / 2), scale * x, scale * y, scale * z
+
+
+def _product(a: Quaternion, b: Quaternion) -> Quaternion:
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def _from_quaternion(value: Mapping[str, Any]) -> Quaternion:
+    w, x, y, z = _numbers(value["quaternion"], 4, units.NUMBER, "quaternion")
+    norm = math.sqrt(w * w + x * x + y * y + z * z)
+    if abs(norm - 1) > _NORM_TOLERANCE:
+        raise ValueError(f"expected a unit quaternion [w, x, y, z], found one of norm {norm:.6g}")
+    return w / norm, x / norm, y / norm, z / norm
+
+
+def _from_rotvec(value: Mapping[str, Any]) -> Quaternion:
+    vector = _numbers(value["rotvec"], 3, units.ANGLE, "rotvec")
+    angle = math.hypot(*vector)
+    return _about(vector, angle) if angle > 0 else IDENTITY
+
+
+def _from_axis(value: Mapping[str, Any]) -> Quaternion:
+    axis = _numbers(value["axis"], 3, units.NUMBER, "axis")
+    if math.hypot(*axis) < 1e-12:
+        raise ValueError("expected an `axis` that is not zero")
+    if "angle" not in value:
+        raise ValueError("`axis` needs an `angle` beside it")
+    return _about(axis, read_quantity(value["angle"], units.ANGLE))
+
+
+def _from_euler(value: Mapping[str, Any]) -> Quaternion:
+    angles = _numbers(value["euler"], 3, units.ANGLE, "euler")
+    order = value.get("order", "XYZ")
+    if not isinstance(order, str) or not re.fullmatch(r"[XYZ]{3}|[xyz]{3}", order) or _repeats(order):
+        raise ValueError(
+            "expected an `order` of three axes such as XYZ (each about the turned axes) or xyz (about the fixed "
+            f"axes), no two neighbours alike, found {shown(order)}"
+        )
+    turns = [_about(_AXES[letter.lower()], angle) for letter, angle in zip(order, angles, strict=True)]
+    return reduce(_product, turns if order.isupper() else reversed(turns))
+
+
+def _repeats(order: str) -> bool:
+    return order[0] == order[1] or order[1] == order[2]
+
+
+def _from_matrix(value: Mapping[str, Any]) -> Quaternion:
+    rows = value["matrix"]
+    if not isinstance(rows, list | tuple) or len(rows) != 3:
+        raise ValueError(f"`matrix` needs three rows of three numbers, found {shown(rows)}")
+    m = [_numbers(row, 3, units.NUMBER, "matrix") for row in rows]
+    products = [sum(m[k][i] * m[k][j] for k in range(3)) - (i == j) for i in range(3) for j in range(3)]
+    (a, b, c), (d, e, f), (g, h, i) = m
+    determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    if max(map(abs, products)) > _ORTHOGONAL_TOLERANCE or determinant < 0:
+        raise ValueError(
+            "expected the `matrix` of a rotation: orthonormal to 1e-6, determinant 1; found determinant "
+            f"{determinant:.6g} and columns off orthonormal by {max(map(abs, products)):.2g}"
+        )
+    return _quaternion_of(m)
+
+
+def _quaternion_of(m: list[tuple[float, ...]]) -> Quaternion:
+    """Take the largest of the four components from the diagonal, the others from the rest (Shepperd)."""
+    squares = [
+        1 + m[0][0] + m[1][1] + m[2][2],
+        1 + m[0][0] - m[1][1] - m[2][2],
+        1 - m[0][0] + m[1][1] - m[2][2],
+        1 - m[0][0] - m[1][1] + m[2][2],
+    ]
+    turn = (m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1])
+    pair = (m[2][1] + m[1][2], m[0][2] + m[2][0], m[1][0] + m[0][1])
+    candidates = [
+        (squares[0], *turn),
+        (turn[0], squares[1], pair[2], pair[1]),
+        (turn[1], pair[2], squares[2], pair[0]),
+        (turn[2], pair[1], pair[0], squares[3]),
+    ]
+    w, x, y, z = candidates[squares.index(max(squares))]
+    norm = math.sqrt(w * w + x * x + y * y + z * z)
+    return w / norm, x / norm, y / norm, z / norm
+
+
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def _entries(schema: Mapping[str, Any], count: int) -> dict[str, Any]:
+    entries = {"type": "array", "items": schema, "minItems": count, "maxItems": count}
+    return {"anyOf": [entries, {"type": "string"}]}
+
+
+FORMS: dict[str, Form] = {
+    "quaternion": Form(
+        frozenset({"quaternion"}), _from_quaternion, {"quaternion": _entries(NUMBER_SCHEMA, 4)}
+    ),
+    "rotvec": Form(frozenset({"rotvec"}), _from_rotvec, {"rotvec": _entries(NUMBER_SCHEMA, 3)}),
+    "axis": Form(
+        frozenset({"axis", "angle"}), _from_axis, {"axis": _entries(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA}
+    ),
+    "euler": Form(
+        frozenset({"euler", "order"}),
+        _from_euler,
+        {"euler": _entries(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": "XYZ"}},
+    ),
+    "matrix": Form(
+        frozenset({"matrix"}), _from_matrix, {"matrix": _entries(_entries(NUMBER_SCHEMA, 3), 3)}
+    ),
+}
+"""Every form of a rotation by the key that tells it."""
+
+_CHOICE = "`quaternion`, `rotvec`, `axis` with `angle`, `euler` with `order`, `matrix`"

@@ -1,0 +1,141 @@
+"""Functions of time as a scene file writes them: a number, an expression of t, or a table."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic_core import core_schema
+
+from multibody_cli.errors import ExpressionError, QuantityError
+from multibody_cli.expressions import Expression, parse, require_names
+from multibody_cli.spec import units
+from multibody_cli.spec.mapping import Spec
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, described, list_schema, read_quantity, shown
+from multibody_cli.spec.reading import read_each
+
+
+@dataclass(frozen=True)
+class SignalSpec:
+    """A function of time in SI units: exactly one of a constant, an expression of t, a table.
+
+    Parameters
+    ----------
+    constant
+        Its value at all times.
+    expression
+        An expression whose only name is `t`.
+    times, values
+        A table: instants, s, rising; and the values there.  Before the first and after the last instant the value
+        stays what it is there.
+    interpolation
+        Between the instants of a table.
+    """
+
+    constant: float | None = None
+    expression: Expression | None = None
+    times: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    interpolation: Literal["linear", "cubic"] = "linear"
+
+
+class Table(Spec):
+    """A function of time given by its values at some instants."""
+
+    times: list[Any] = Field(description="Instants, s, rising; two or more.")
+    values: list[Any] = Field(description="Value at each instant.")
+    interpolation: Literal["linear", "cubic"] = Field("linear", description="Between the instants.")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Annotation of a function of time whose value is of one kind."""
+
+    kind: units.Kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        """Read the whole signal in one call."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> dict[str, Any]:
+        """Accept a number, a text, or a table."""
+        return signal_schema()
+
+    def read(self, value: Any) -> SignalSpec:
+        """Read a number, a quantity, an expression of t or a table."""
+        if isinstance(value, dict):
+            return _read_table(value, self.kind)
+        if isinstance(value, str) and units.split_quantity(value) is None:
+            return SignalSpec(expression=_read_expression(value, self.kind))
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise QuantityError(
+                f"expected {described(self.kind)}, an expression of t or a table {{times, values}}, found {shown(value)}"
+            )
+        return SignalSpec(constant=read_quantity(value, self.kind))
+
+
+@dataclass(frozen=True)
+class SignalVector:
+    """Annotation of a list [x, y, z] of functions of time of one kind."""
+
+    kind: units.Kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        """Read the three signals in one call."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> dict[str, Any]:
+        """Accept a list of three signals."""
+        return list_schema(signal_schema(), 3)
+
+    def read(self, value: Any) -> tuple[SignalSpec, ...]:
+        """Read [x, y, z]."""
+        if not isinstance(value, list | tuple) or len(value) != 3:
+            count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+            raise ValueError(
+                f"expected a list [x, y, z], each {described(self.kind)} or an expression of t, found "
+                f"{shown(value)}{count}"
+            )
+        return read_each(Signal(self.kind).read, value)
+
+
+def signal_schema() -> dict[str, Any]:
+    """JSON Schema of a signal."""
+    entries = {"anyOf": [{"type": "array", "items": NUMBER_SCHEMA}, {"type": "string"}]}
+    table = {
+        "type": "object",
+        "properties": {
+            "times": entries,
+            "values": entries,
+            "interpolation": {"enum": ["linear", "cubic"], "default": "linear"},
+        },
+        "required": ["times", "values"],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [*NUMBER_SCHEMA["anyOf"], table]}
+
+
+def _read_expression(text: str, kind: units.Kind) -> Expression:
+    try:
+        expression = parse(text)
+        require_names(expression, ("t",))
+    except ExpressionError as error:
+        raise ExpressionError(f"expected {described(kind)} or an expression of t: {error}") from None
+    return expression
+
+
+def _read_table(value: dict[str, Any], kind: units.Kind) -> SignalSpec:
+    table = Table.model_validate(value)
+    times = read_each(partial(read_quantity, kind=units.TIME), table.times)
+    values = read_each(partial(read_quantity, kind=kind), table.values)
+    if len(times) != len(values):
+        raise ValueError(f"expected as many `values` as `times`, found {len(values)} and {len(times)}")
+    if len(times) < 2:
+        raise ValueError(f"expected two or more `times`, found {len(times)}")
+    for earlier, later in itertools.pairwise(times):
+        if not later > earlier:
+            raise ValueError(f"expected `times` that rise, found {earlier:g} s followed by {later:g} s")
+    return SignalSpec(times=times, values=values, interpolation=table.interpolation)

@@ -1,0 +1,202 @@
+"""Quantities with units: `"30 deg"`, `"250 g"`, `"7800 kg/m^3"` become numbers in SI and radians.
+
+The commonest units stand in a table here, because loading the library of all others takes longer than most
+simulations; a name that the table lacks is looked up in pint.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from multibody_cli.errors import QuantityError
+
+
+class Dimension(NamedTuple):
+    """Exponents of the base dimensions; `other` names what mechanics has no use for (current, temperature)."""
+
+    mass: int = 0
+    length: int = 0
+    time: int = 0
+    other: str = ""
+
+    def times(self, other: Dimension, power: int) -> Dimension:
+        """Return the dimension of this quantity times a power of another one."""
+        foreign = " ".join(filter(None, (self.other, other.other and f"{other.other}^{power}")))
+        return Dimension(
+            self.mass + power * other.mass,
+            self.length + power * other.length,
+            self.time + power * other.time,
+            foreign,
+        )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a number of a scene measures: a word for it, its SI unit, its dimension."""
+
+    name: str
+    unit: str
+    dimension: Dimension
+
+
+def _kind(name: str, unit: str, mass: int = 0, length: int = 0, time: int = 0) -> Kind:
+    return Kind(name, unit, Dimension(mass, length, time))
+
+
+NUMBER = _kind("a plain number", "no unit")
+ANGLE = _kind("an angle", "rad")
+LENGTH = _kind("a length", "m", length=1)
+TIME = _kind("a time", "s", time=1)
+MASS = _kind("a mass", "kg", mass=1)
+DENSITY = _kind("a density", "kg/m^3", mass=1, length=-3)
+INERTIA = _kind("a moment of inertia", "kg*m^2", mass=1, length=2)
+SPEED = _kind("a speed", "m/s", length=1, time=-1)
+ANGULAR_SPEED = _kind("an angular speed", "rad/s", time=-1)
+ACCELERATION = _kind("an acceleration", "m/s^2", length=1, time=-2)
+ANGULAR_ACCELERATION = _kind("an angular acceleration", "rad/s^2", time=-2)
+FORCE = _kind("a force", "N", mass=1, length=1, time=-2)
+TORQUE = _kind("a torque", "N*m", mass=1, length=2, time=-2)
+ENERGY = _kind("an energy", "J", mass=1, length=2, time=-2)
+STIFFNESS = _kind("a stiffness", "N/m", mass=1, time=-2)
+ANGULAR_STIFFNESS = _kind("an angular stiffness", "N*m/rad", mass=1, length=2, time=-2)
+DAMPING = _kind("a damping coefficient", "N*s/m", mass=1, time=-1)
+ANGULAR_DAMPING = _kind("an angular damping coefficient", "N*m*s/rad", mass=1, length=2, time=-1)
+MOMENTUM = _kind("a momentum", "kg*m/s", mass=1, length=1, time=-1)
+ANGULAR_MOMENTUM = _kind("an angular momentum", "kg*m^2/s", mass=1, length=2, time=-1)
+
+KINDS = tuple(value for value in globals().values() if isinstance(value, Kind))
+"""Every kind of quantity that a scene may hold."""
+
+
+class Unit(NamedTuple):
+    """A unit: its value in SI and radians, and its dimension."""
+
+    factor: float
+    dimension: Dimension
+
+
+def _table() -> dict[str, Unit]:
+    mass, length, time = Dimension(mass=1), Dimension(length=1), Dimension(time=1)
+    force = Dimension(1, 1, -2)
+    energy = Dimension(1, 2, -2)
+    return {
+        "kg": Unit(1.0, mass), "g": Unit(1e-3, mass), "mg": Unit(1e-6, mass), "t": Unit(1e3, mass),
+        "m": Unit(1.0, length), "mm": Unit(1e-3, length), "cm": Unit(1e-2, length), "km": Unit(1e3, length),
+        "um": Unit(1e-6, length),
+        "s": Unit(1.0, time), "ms": Unit(1e-3, time), "us": Unit(1e-6, time), "min": Unit(60.0, time),
+        "h": Unit(3600.0, time), "Hz": Unit(1.0, Dimension(time=-1)),
+        "rad": Unit(1.0, Dimension()), "mrad": Unit(1e-3, Dimension()), "deg": Unit(math.pi / 180, Dimension()),
+        "turn": Unit(math.tau, Dimension()), "rpm": Unit(math.tau / 60, Dimension(time=-1)),
+        "N": Unit(1.0, force), "mN": Unit(1e-3, force), "kN": Unit(1e3, force),
+        "J": Unit(1.0, energy), "mJ": Unit(1e-3, energy), "kJ": Unit(1e3, energy),
+    }  # fmt: skip
+
+
+COMMON = _table()
+"""The units that are known without pint."""
+
+_QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*", re.DOTALL)
+_TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d_]+|°|%)(?:(?:\^|\*\*)(?P<power>-?\d{1,2}))?|(?P<mark>[*/()·]))")
+_LONGEST = 60
+
+
+def split_quantity(text: str) -> tuple[float, str] | None:
+    """Split `"12 mm"` into its number and its unit; None where the text is no number and unit."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= 2 * _LONGEST else None
+    if match is None or (match[2] and _tokens(match[2]) is None):
+        return None
+    return float(match[1]), match[2]
+
+
+@lru_cache(maxsize=1024)
+def parse_unit(text: str) -> Unit:
+    """Read a unit such as `kg*m^2/s`.
+
+    Raises
+    ------
+    QuantityError
+        For a name that neither the table nor pint knows.
+    """
+    tokens = _tokens(text)
+    unit, rest = _product(tokens) if tokens else (None, [])
+    if unit is None or rest:
+        raise QuantityError(f"`{text}` is not a unit")
+    return unit
+
+
+def quantity(text: str) -> tuple[float, Dimension] | None:
+    """Read a number with or without a unit, in SI; None where the text is not of that form."""
+    parts = split_quantity(text)
+    if parts is None:
+        return None
+    number, name = parts
+    unit = parse_unit(name) if name else Unit(1.0, Dimension())
+    return number * unit.factor, unit.dimension
+
+
+def kind_of(dimension: Dimension) -> str:
+    """Say in words what has this dimension."""
+    names = [kind.name for kind in KINDS if kind.dimension == dimension]
+    return " or ".join(names) if names else "something else"
+
+
+def _tokens(text: str) -> list[re.Match[str]] | None:
+    tokens, position = [], 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or len(tokens) >= _LONGEST:
+            return None
+        tokens.append(match)
+        position = match.end()
+    return tokens if tokens and tokens[0]["mark"] in (None, "(") and not _called(tokens) else None
+
+
+def _called(tokens: list[re.Match[str]]) -> bool:
+    """Tell whether a name is followed by a bracket, which makes the text an expression: `N*sin(t)`."""
+    return any(a["name"] and b["mark"] == "(" for a, b in zip(tokens, tokens[1:], strict=False))
+
+
+def _product(tokens: list[re.Match[str]]) -> tuple[Unit | None, list[re.Match[str]]]:
+    """Read factors up to the end or a closing bracket: left to right, a blank is a product."""
+    result, power = Unit(1.0, Dimension()), 1
+    expecting = True
+    while tokens and tokens[0]["mark"] != ")":
+        token, *tokens = tokens
+        if token["mark"] in ("*", "/", "·"):
+            if expecting:
+                return None, tokens
+            power, expecting = (-1 if token["mark"] == "/" else 1), True
+            continue
+        if token["mark"] == "(":
+            factor, tokens = _product(tokens)
+            if factor is None or not tokens:
+                return None, tokens
+            tokens = tokens[1:]
+            exponent = power
+        else:
+            factor = _named(token["name"])
+            exponent = power * int(token["power"] or 1)
+        result = Unit(result.factor * factor.factor**exponent, result.dimension.times(factor.dimension, exponent))
+        power, expecting = 1, False
+    return (None if expecting else result), tokens
+
+
+def _named(name: str) -> Unit:
+    return COMMON.get(name) or _from_pint(name)
+
+
+def _from_pint(name: str) -> Unit:
+    import pint  # takes longer to load than all else together
+
+    registry = pint.application_registry
+    try:
+        found = registry.Quantity(1.0, name).to_base_units()
+    except (pint.errors.PintError, ValueError, TypeError, ArithmeticError):
+        raise QuantityError(f"unknown unit `{name}`") from None
+    exponents = {key.strip("[]"): power for key, power in found.dimensionality.items()}
+    mass, length, time = (int(exponents.pop(key, 0)) for key in ("mass", "length", "time"))
+    return Unit(float(found.magnitude), Dimension(mass, length, time, " ".join(sorted(exponents))))

@@ -1,0 +1,257 @@
+"""What a scene expects of its own run: each entry of `expect:` becomes a verdict with the number found.
+
+To add an entry, add its check to `CHECKS` under the word of the scene file that marks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multibody_cli.errors import ResultError
+from multibody_cli.output.series import select_channels
+from multibody_cli.output.trajectory import Record, Trajectory
+from multibody_cli.studies.period import period_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from multibody_cli.model import Names
+    from multibody_cli.output.channels import Array
+
+    Entry = Any  # the entries of `expect:` share no more than the words that they hold
+    Check = Callable[[Entry, Trajectory], "Verdict"]
+
+Numbers = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run met one expectation.
+
+    Parameters
+    ----------
+    passed
+        Whether it did.
+    entry
+        What was expected, in the words of the scene; filled in by `evaluate`.
+    found
+        The numbers found; None where nothing could be measured, and `note` says why.
+    wanted
+        The numbers that they were held against, and how: `at most`, `at least` or `equal to`.
+    tolerance
+        Largest difference accepted of numbers that should be equal.
+    units
+        Of all these numbers.
+    note
+        A remark: when an extreme was reached, or why nothing was found.
+    """
+
+    passed: bool = False
+    entry: str = ""
+    found: Numbers | None = None
+    relation: str = ""
+    wanted: Numbers | None = None
+    tolerance: float | None = None
+    units: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        text = f"{'pass' if self.passed else 'MISS'}  {self.entry}"
+        if self.found is not None:
+            text += f": found {_text(self.found)}, wanted {self.relation} {_text(self.wanted)} {self.units}"
+        if self.tolerance is not None:
+            text += f" within {self.tolerance:.3g}"
+        return f"{text} ({self.note})" if self.note else text
+
+
+def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
+    """Judge every entry of `expect:` by a run; what cannot be read, as after a failed run, is missed."""
+    verdicts = []
+    for entry in entries:
+        for word, check in _checks(entry):
+            try:
+                verdict = check(entry, trajectory)
+            except ResultError as error:
+                verdict = Verdict(note=str(error))
+            verdicts.append(replace(verdict, entry=_title(word, entry)))
+    return verdicts
+
+
+def find_unreadable(
+    entries: Sequence[Entry], names: Names, channels: Sequence[str] | None, every: float, duration: float
+) -> list[tuple[int, str]]:
+    """Find the entries that no run of this scene could meet, before it runs.
+
+    Parameters
+    ----------
+    entries
+        The entries of `expect:`.
+    names
+        The names of the model.
+    channels
+        The channels that are recorded, as in `select_channels`.
+    every, duration
+        Time between output instants and of the run, s.
+
+    Returns
+    -------
+    list of (int, str)
+        Which entry, and what is wrong with it: a channel that does not exist or is not recorded, a component that
+        it does not have, or an instant that is not written.
+    """
+    blank = _blank_trajectory(names, channels, np.linspace(0.0, duration, 1 + round(duration / every)))
+    problems = []
+    for number, entry in enumerate(entries):
+        for _, check in _checks(entry):
+            try:
+                check(entry, blank)
+            except ResultError as error:
+                problems.append((number, str(error)))
+    return problems
+
+
+def _check_energy_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
+    residual = trajectory.channel("energy/ledger_residual")
+    return _at_most(np.abs(residual.values), entry.energy_drift.max, residual.units, trajectory)
+
+
+def _check_momentum_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
+    wanted = entry.momentum_drift
+    momentum = trajectory.channel(f"momentum/{wanted.of}")
+    drift = momentum.values - momentum.values[:1]
+    size = np.linalg.norm(drift, axis=1) if wanted.axis is None else np.abs(drift[:, "xyz".index(wanted.axis)])
+    return _at_most(size, wanted.max, momentum.units, trajectory)
+
+
+def _check_constraint_error(entry: Entry, trajectory: Trajectory) -> Verdict:
+    paths = [path for path in trajectory.paths if fnmatchcase(path, "joints/*/constraint_error")]
+    if not paths:
+        raise ResultError("no constraint error is recorded: no joint, or `output.channels` leaves it out")
+    errors = [trajectory.channel(path) for path in paths]
+    worst = np.max([np.abs(error.values) for error in errors], axis=0)
+    return _at_most(worst, entry.constraint_error.max, errors[0].units, trajectory)
+
+
+def _check_value(entry: Entry, trajectory: Trajectory) -> Verdict:
+    record = _read(entry, trajectory)
+    wanted = np.atleast_1d(np.asarray(entry.value, float))
+    width = record.values.shape[1]
+    if len(wanted) != width:
+        raise ResultError(f"{record.path} has {width} numbers, not {len(wanted)}: give all, or a `component`")
+    row = len(trajectory.time) - 1 if entry.at == "final" else trajectory.at(entry.at)
+    found = record.values[row]
+    if record.path.endswith("/quaternion") and width == 4 and found @ wanted < 0.0:
+        found = -found  # the same rotation
+    tolerance = entry.atol + entry.rtol * float(np.abs(wanted).max())
+    return Verdict(
+        passed=bool(np.all(np.abs(found - wanted) <= tolerance)),
+        found=_numbers(found),
+        relation="equal to",
+        wanted=_numbers(wanted),
+        tolerance=tolerance,
+        units=record.units,
+    )
+
+
+def _check_period(entry: Entry, trajectory: Trajectory) -> Verdict:
+    found = period_of(trajectory.time, _read_one(entry, trajectory).values)
+    if found is None:
+        return Verdict(note="fewer than two oscillations, or fewer than 8 output instants: run longer")
+    tolerance = entry.rtol * entry.period
+    return Verdict(abs(found - entry.period) <= tolerance, "", found, "equal to", entry.period, tolerance, "s")
+
+
+def _check_max(entry: Entry, trajectory: Trajectory) -> Verdict:
+    record = _read_one(entry, trajectory)
+    return _at_most(record.values, entry.max, record.units, trajectory)
+
+
+def _check_min(entry: Entry, trajectory: Trajectory) -> Verdict:
+    record = _read_one(entry, trajectory)
+    opposite = _at_most(-record.values, -entry.min, record.units, trajectory)
+    return replace(opposite, found=float(record.values.min()), relation="at least", wanted=entry.min)
+
+
+CHECKS: dict[str, Check] = {
+    "energy_drift": _check_energy_drift,
+    "momentum_drift": _check_momentum_drift,
+    "constraint_error": _check_constraint_error,
+    "at": _check_value,
+    "period": _check_period,
+    "max": _check_max,
+    "min": _check_min,
+}
+"""How an entry that holds this word is judged."""
+
+
+def _checks(entry: Entry) -> Iterator[tuple[str, Check]]:
+    return ((word, check) for word, check in CHECKS.items() if getattr(entry, word, None) is not None)
+
+
+def _at_most(values: Array, bound: float, units: str, trajectory: Trajectory) -> Verdict:
+    """Hold the largest of (T,) values against a bound; NaN meets none."""
+    row = int(np.argmax(values))
+    found, time = float(values[row]), trajectory.time[row]
+    return Verdict(found <= bound, "", found, "at most", bound, None, units, note=f"reached at {time:.6g} s")
+
+
+def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
+    """Read the one number of a channel that an entry means, (T,)."""
+    record = _read(entry, trajectory)
+    if record.values.shape[1] != 1:
+        raise ResultError(f"{record.path} has {record.values.shape[1]} numbers: choose one by `component`")
+    return replace(record, values=record.values[:, 0])
+
+
+def _read(entry: Entry, trajectory: Trajectory) -> Record:
+    """Read the numbers of a channel that an entry means, (T, n)."""
+    record = trajectory.channel(entry.channel)
+    if not len(record.values):
+        raise ResultError(f"{trajectory.source} holds no output instant")
+    if record.values.ndim > 2:
+        raise ResultError(f"{record.path} holds all bodies: name one, as in bodies/<name>/position")
+    values = record.values.reshape(len(record.values), -1)
+    if entry.component is None:
+        return replace(record, values=values)
+    letters = "wxyz" if record.path.endswith("/quaternion") else "xyz"
+    place = letters.find(entry.component) if isinstance(entry.component, str) else entry.component
+    if not 0 <= place < values.shape[1]:
+        raise ResultError(f"{record.path} has no component {entry.component}: it has {values.shape[1]} numbers")
+    units = record.units.split(", ")
+    return replace(record, values=values[:, place : place + 1], units=units[place % len(units)])
+
+
+def _blank_trajectory(names: Names, channels: Sequence[str] | None, time: Array) -> Trajectory:
+    """Make a trajectory with the channels and instants of a run to come, all numbers unknown."""
+    series = {one.path: one for one in select_channels(channels, names)}
+
+    def load(path: str) -> Record:
+        values = time if path == "time" else np.broadcast_to(np.nan, (len(time), *series[path].shape))
+        return Record(path=path, values=values, **series[path].attributes())
+
+    return Trajectory("the run", {}, "", names.bodies, np.zeros((len(names.bodies), 3)), tuple(series), load)
+
+
+def _title(word: str, entry: Entry) -> str:
+    """Say in the words of the scene what an entry expects."""
+    channel = getattr(entry, "channel", None)
+    if channel is None:
+        axis = getattr(getattr(entry, word), "axis", None)
+        return f"{word} {axis}" if axis else word
+    place = "" if entry.component is None else f"[{entry.component}]"
+    instant = f" {entry.at}" + ("" if entry.at == "final" else " s") if word == "at" else ""
+    return f"{channel}{place} {word}{instant}"
+
+
+def _numbers(values: Array) -> Numbers:
+    return float(values[0]) if len(values) == 1 else tuple(map(float, values))
+
+
+def _text(numbers: Numbers | None) -> str:
+    if isinstance(numbers, tuple):
+        return f"[{', '.join(map(_text, numbers))}]"
+    return "nothing" if numbers is None else f"{numbers:.12g}"

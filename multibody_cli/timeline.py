@@ -1,0 +1,159 @@
+"""The only time loop of the project: advance, observe, hand on."""
+
+from __future__ import annotations
+
+import math
+import time as clock
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from multibody_cli.dynamics.observe import observe
+from multibody_cli.methods.contract import Method, Report, Status
+from multibody_cli.model import Floats, Model, State, samples_for
+from multibody_cli.output.sink import Header, Outcome, Sink
+
+FLUSH_AFTER = 10.0
+"""Seconds after which finished rows are handed to the sink even if a block is not full yet."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When output is taken: `outputs` instants after the start, `every` seconds apart."""
+
+    every: float
+    outputs: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a run went: its outcome, the instants written, and the steps taken."""
+
+    outcome: Outcome
+    instants: int
+    steps: int
+
+
+def simulate(
+    model: Model,
+    state: State,
+    method: Method,
+    schedule: Schedule,
+    header: Header,
+    sink: Sink,
+    on_output: Callable[[int], None] = lambda _done: None,
+    stop_asked: Callable[[], bool] = lambda: False,
+) -> Summary:
+    """Run a scene from its first state to its end, to a step that diverges, or until `stop_asked`.
+
+    Parameters
+    ----------
+    model, state, method
+        A compiled scene; the state is advanced in place.
+    schedule, header, sink
+        When output is taken, what is known of the run, and where the output goes.
+    on_output
+        Called with the number of finished instants, after each.
+    stop_asked
+        Asked before each instant; if it says so, the run ends there as interrupted.
+
+    Raises
+    ------
+    OutputError
+        If the sink cannot write.
+    """
+    recorder = _Recorder(model, method, header.block_rows, sink)
+    sink.open(header)
+    outcome = Outcome("interrupted", "the run was ended by an error")
+    report = Report()
+    instants = 0
+    try:
+        report = method.start(state)
+        outcome = _judge(model, state, report, state)
+        while outcome.status == "complete":
+            recorder.record(state, report)
+            instants += 1
+            on_output(instants)
+            if instants > schedule.outputs:
+                break
+            if stop_asked():
+                outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
+                break
+            before = State(*(array.copy() for array in state))
+            report = method.advance(state, instants * schedule.every)
+            outcome = _judge(model, state, report, before)
+    finally:
+        recorder.flush()
+        sink.close(outcome)
+    return Summary(outcome, instants, report.steps)
+
+
+class _Recorder:
+    """Collects output instants in a block and hands full blocks to the sink."""
+
+    def __init__(self, model: Model, method: Method, rows: int, sink: Sink) -> None:
+        self._system = model.system
+        self._work = method.work
+        self._body_rows = model.names.body_rows
+        self._joint_rows = np.array([joint.row for joint in model.names.joints], dtype=np.int64)
+        self._samples = samples_for(model, rows)
+        self._rows = rows
+        self._filled = 0
+        self._sink = sink
+        self._flushed = clock.monotonic()
+
+    def record(self, state: State, report: Report) -> None:
+        """Take the state as one more instant."""
+        k, samples = self._filled, self._samples
+        observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
+        samples.iterations[k] = report.iterations
+        samples.residual[k] = report.residual
+        self._filled += 1
+        if self._filled == self._rows or clock.monotonic() - self._flushed > FLUSH_AFTER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on what was taken."""
+        if self._filled:
+            self._sink.write(self._samples, self._filled)
+        self._filled = 0
+        self._flushed = clock.monotonic()
+
+
+def _judge(model: Model, state: State, report: Report, before: State) -> Outcome:
+    """How an advance ended, with words for the user where it did not end well."""
+    if report.status is Status.OK:
+        return Outcome("complete", "", report.steps)
+    culprit = model.names.coordinates[_fastest_growing(state, before)] if len(state.v) else "the scene"
+    return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
+
+
+def _fastest_growing(state: State, before: State) -> int:
+    """The coordinate that had the largest acceleration when the run was last sound, not-a-number first."""
+    now, then = _magnitude(state.a), _magnitude(before.a)
+    if np.isfinite(now).any() and not np.isfinite(now).all():
+        return int(np.argmax(~np.isfinite(now)))
+    return int(np.argmax(then if not np.isfinite(now).all() else now / (1.0 + then)))
+
+
+def _magnitude(a: Floats) -> Floats:
+    return np.abs(a)
+
+
+def _explain(report: Report, culprit: str, sound_until: float, reached: float) -> str:
+    if report.status is Status.STEP_TOO_SMALL:
+        return (
+            f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
+            "Look for a singular position or a force that jumps, or loosen `simulation.tolerance`."
+        )
+    if reached == 0.0 and math.isclose(sound_until, 0.0):
+        return (
+            f"no finite acceleration at the start: {culprit} moves nothing that has mass or inertia. "
+            "Give the body that it moves a mass and an inertia, or fix the joint."
+        )
+    return (
+        f"step {report.steps + 1} (t = {reached:.9g} s) gave numbers that are not finite; the last sound output is at "
+        f"t = {sound_until:.9g} s, where {culprit} accelerated most. Try a smaller `simulation.step`, `integrator: dop853`, "
+        "or softer springs."
+    )

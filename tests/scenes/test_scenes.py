@@ -1,0 +1,153 @@
+"""Every delivered scene is valid, runs and meets what it expects; and what it expects can be missed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from multibody_cli.cli.app import main
+from multibody_cli.joints import JOINTS
+
+SCENES = Path(__file__).parents[2] / "scenes"
+VALIDATION = sorted((SCENES / "validation").glob("*.yaml"))
+GALLERY = sorted((SCENES / "gallery").glob("*.yaml"))
+BENCH = sorted((SCENES / "bench").glob("*.yaml"))
+CASES = {
+    "ball_chain_2", "compound_pendulum_period", "double_pendulum_rods", "dzhanibekov_analytic",
+    "dzhanibekov_num", "hooke_joint", "iftomm_a01_pendulum", "lagrange_top_cusp", "lagrange_top_steady",
+    "rc10_chain", "rc20_chain", "rc100_chain", "redmax_scene_1", "redmax_scene_16", "redmax_scene_19",
+    "redmax_scene_m1", "spherical_pendulum", "torque_free_top",
+}  # fmt: skip
+
+Command = Callable[..., int]
+
+
+@pytest.fixture
+def mbsim(monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Give the command line in this process: words in, exit code out."""
+
+    def call(*words: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["mbsim", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return int(end.value.code or 0)
+
+    return call
+
+
+def by_name(scenes: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scene", scenes, ids=lambda scene: f"{scene.parent.name}/{scene.stem}")
+
+
+def read(scene: Path) -> dict[str, Any]:
+    tree = yaml.safe_load(scene.read_text())
+    assert isinstance(tree, dict)
+    return tree
+
+
+# --- all scenes ---------------------------------------------------------------------------------------------
+@by_name(VALIDATION + GALLERY + BENCH)
+def test_scene_is_valid(scene: Path, mbsim: Command) -> None:
+    assert mbsim("validate", scene) == 0
+
+
+@by_name(VALIDATION + GALLERY)
+def test_scene_runs_and_meets_what_it_expects(scene: Path, mbsim: Command, tmp_path: Path) -> None:
+    result = tmp_path / "result.h5"
+    assert mbsim("run", scene, "-o", result) == 0
+    assert result.stat().st_size > 0
+
+
+@by_name(VALIDATION + GALLERY + BENCH)
+def test_scene_introduces_itself(scene: Path) -> None:
+    first = scene.read_text().splitlines()[0]
+    schema = first.removeprefix("# yaml-language-server: $schema=")
+    assert (scene.parent / schema).resolve() == SCENES.parent / "schemas" / "scene.schema.json"
+    assert read(scene)["name"] == scene.stem.replace("_", "-")
+    assert len(read(scene)["description"]) > 40
+
+
+def test_every_case_has_its_scene() -> None:
+    assert {scene.stem for scene in VALIDATION} >= CASES
+
+
+def test_every_joint_type_has_a_scene_in_the_gallery() -> None:
+    assert {joint["type"] for scene in GALLERY for joint in joints_of(read(scene))} >= set(JOINTS)
+
+
+def joints_of(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for section in (tree, *tree.get("repeat", [])):
+        yield from section.get("joints", {}).values()
+
+
+# --- what is expected can be missed -------------------------------------------------------------------------
+@by_name(VALIDATION + GALLERY)
+def test_scene_expects_something(scene: Path) -> None:
+    assert read(scene)["expect"]
+
+
+@by_name(VALIDATION)
+def test_a_wrong_number_is_missed(scene: Path, mbsim: Command, tmp_path: Path) -> None:
+    tree = read(scene)
+    entries = [wrong for entry in tree["expect"] if (wrong := falsified(entry)) is not None]
+    tree["expect"] = [entries[len(entries) // 2]]
+    changed = tmp_path / scene.name
+    changed.write_text(yaml.safe_dump(tree, sort_keys=False))
+    assert mbsim("run", changed, "-o", tmp_path / "result.h5") == 1
+
+
+def falsified(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """The same expectation with a number wrong by more than any tolerance; None where it has none."""
+    for key in ("value", "period"):
+        match entry.get(key):
+            case None:
+                continue
+            case [first, *rest]:
+                return {**entry, key: [off(first), *rest]}
+            case number:
+                return {**entry, key: off(number)}
+    return None
+
+
+def off(number: float | str) -> float | str:
+    if isinstance(number, str) and number.startswith("${"):
+        return f"${{{number[2:-1]} + 0.1}}"
+    return float(number) + 0.1
+
+
+def test_falsified_entries_differ_by_a_tenth() -> None:
+    assert falsified({"at": 0, "value": [1, 2]}) == {"at": 0, "value": [1.1, 2]}
+    assert falsified({"period": "${2*pi}"}) == {"period": "${2*pi + 0.1}"}
+    assert falsified({"energy_drift": {"max": 1e-9}}) is None
+
+
+# --- the bench scenes are one scene of many sizes and kinds -------------------------------------------------
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["vars.joint=revolute"],
+        ["vars.joint=prismatic"],
+        ["vars.joint=spherical"],
+        ["vars.joint=revolute", "vars.axes=[[1, 0, 0], [0, 1, 0]]"],
+    ],
+    ids=" ".join,
+)
+def test_chain_takes_joint_type_and_axes(settings: list[str], mbsim: Command, tmp_path: Path) -> None:
+    words = [word for setting in (*settings, "vars.n=5") for word in ("--set", setting)]
+    assert (
+        mbsim(
+            "run", SCENES / "bench" / "chain.yaml", *words, "--duration", "0.1", "-o", tmp_path / "chain.h5"
+        )
+        == 0
+    )
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_tree_takes_its_size(size: int, mbsim: Command, tmp_path: Path) -> None:
+    words = ["--set", f"vars.n={size}", "--duration", "0.1", "-o", tmp_path / "tree.h5"]
+    assert mbsim("run", SCENES / "bench" / "tree.yaml", *words) == 0
