@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia of bodies: sums, changes of frame, and whether they are possible.
+"""Mass, centre of mass and inertia of bodies: sums and changes of frame.
 
 Source: Sueda, notes 1.3 and (1.25)-(1.26).
 """
@@ -40,22 +40,3 @@ def summed(pieces: Iterable[MassProperties]) -> MassProperties:
         return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
     com = sum((piece.mass * piece.com for piece in pieces), np.zeros(3)) / mass
     return MassProperties(mass, com, sum((piece.about(com) for piece in pieces), np.zeros((3, 3))))
-
-
-def why_impossible(inertia: Floats) -> str | None:
-    """Say, with numbers, why no body can have this inertia about its centre of mass; None if one can.
-
-    The principal moments of a body are not negative, and none exceeds the sum of the other two (a flat plate
-    reaches it).
-    """
-    moments = np.linalg.eigvalsh(inertia)
-    small, middle, large = (float(moment) for moment in moments)
-    slack = 1e-9 * max(abs(large), abs(small))
-    if small < -slack:
-        return f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2, and none may be negative"
-    if large > small + middle + slack:
-        return (
-            f"its largest principal moment, {large:.6g} kg m^2, exceeds the sum of the other two, {small:.6g} + "
-            f"{middle:.6g} = {small + middle:.6g} kg m^2; no distribution of mass gives that"
-        )
-    return None

@@ -13,17 +13,10 @@ from multibody_cli.dynamics.observe import observe
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Floats, Model, State, samples_for
 from multibody_cli.output.sink import Header, Outcome, Sink
+from multibody_cli.scene.timing import Timing
 
 FLUSH_AFTER = 10.0
 """Seconds after which finished rows are handed to the sink even if a block is not full yet."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """When output is taken: `outputs` instants after the start, `every` seconds apart."""
-
-    every: float
-    outputs: int
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ def simulate(
     model: Model,
     state: State,
     method: Method,
-    schedule: Schedule,
+    timing: Timing,
     header: Header,
     sink: Sink,
     on_output: Callable[[int], None] = lambda _done: None,
@@ -51,7 +44,7 @@ def simulate(
     ----------
     model, state, method
         A compiled scene; the state is advanced in place.
-    schedule, header, sink
+    timing, header, sink
         When output is taken, what is known of the run, and where the output goes.
     on_output
         Called with the number of finished instants, after each.
@@ -75,13 +68,13 @@ def simulate(
             recorder.record(state, report)
             instants += 1
             on_output(instants)
-            if instants > schedule.outputs:
+            if instants > timing.outputs:
                 break
             if stop_asked():
                 outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
                 break
             before = State(*(array.copy() for array in state))
-            report = method.advance(state, instants * schedule.every)
+            report = method.advance(state, instants * timing.every)
             outcome = _judge(model, state, report, before)
     finally:
         recorder.flush()

@@ -43,6 +43,7 @@ REMEDIES = {
     errno.EPERM: "you may not write there: choose another place with -o",
     errno.EROFS: "that disk is read-only: choose another place with -o",
     errno.ENOTDIR: "a part of the path is a file, not a folder: choose another place with -o",
+    errno.EEXIST: "a part of the path is a file, not a folder: choose another place with -o",
     errno.EAGAIN: "another run is writing it: wait for it, or choose another place with -o",
 }
 
@@ -101,6 +102,7 @@ class Hdf5Sink:
         self._chunk = header.block_rows
         with self._explaining():
             self.part.parent.mkdir(parents=True, exist_ok=True)
+            _refuse_while_written(self.part)
             self._file = h5py.File(self.part, "w", libver=LIBRARY_FORMAT)
             self._file.attrs.update(header.attributes() | Outcome("running").attributes())
             layout = Layout(self._file, header, self._compression)
@@ -156,6 +158,16 @@ class Hdf5Sink:
                 file.close()
         except (OSError, RuntimeError):
             pass  # the first error has been told already
+
+
+def _refuse_while_written(part: Path) -> None:
+    """Raise `BlockingIOError` where another run has the file open: HDF5 would empty it before it looks."""
+    try:
+        h5py.File(part, "r+").close()
+    except BlockingIOError:
+        raise
+    except OSError:
+        pass  # not there, or spoiled by a run that was killed
 
 
 def _append_chunk(dataset: h5d.DatasetID, rows: int, values: Array) -> None:

@@ -182,7 +182,9 @@ def _open(path: Path, file: Any) -> Trajectory:
 
     file.visititems(note)
     # a killed run may have got one channel further than another
-    rows = min(lengths.values())
+    rows = min(lengths.values(), default=0)
+    if "time" not in lengths:
+        raise KeyError("there is no `time`")
 
     def load(channel: str) -> Record:
         with h5py.File(path, "r") as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -25,6 +26,10 @@ class Mark(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+    def beside(self, name: str) -> FilePath:
+        """Give the path of a file that is named in this one, relative to it."""
+        return FilePath(self.file).parent / name
 
 
 @dataclass(slots=True, eq=False)

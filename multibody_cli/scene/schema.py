@@ -41,7 +41,7 @@ class Scene(Spec):
     description: str = Field("", description="What the scene shows.")
     gravity: Annotated[Vector, Vector3(units.ACCELERATION)] = Field((0.0, 0.0, -9.81), description="m/s^2")
     world: WorldSpec = Field(WorldSpec(), description="What does not move.")
-    bodies: dict[Name, BodySpec] = Field(description="Bodies by name.")
+    bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
     forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Loads and drags of bodies by name.")
     simulation: SimulationSpec = Field(description="How the scene is run.")

@@ -1,0 +1,117 @@
+"""`mbsim`: finds the verb, calls it, and turns every end into an exit code and a message.
+
+A verb returns its exit code.  Whatever it raises ends here: an error of the `MbsimError` family says what is wrong
+in its own words, and anything else is a fault of this program, told in one line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from multibody_cli import __version__
+from multibody_cli.cli import messages
+from multibody_cli.errors import MbsimError, SceneError, nearest
+
+VERBS = ("run", "validate", "info", "list", "bench", "schema")
+INTERRUPTED = 130
+
+
+class Verbs(click.Group):
+    """The verbs; each is imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a verb; None if there is no such verb."""
+        if cmd_name not in VERBS:
+            return None
+        verb: click.Command = import_module(f"multibody_cli.cli.{cmd_name}").verb
+        return verb
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb that the words ask for."""
+        word = args[0]
+        if word not in VERBS and not word.startswith("-"):
+            ctx.fail(f"there is no verb `{word}`: {nearest(word, VERBS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mbsim")
+def app() -> None:
+    """Simulate multibody systems that are described by YAML scenes.
+
+    Results go to stdout, everything else to stderr.  `mbsim VERB --help` explains a verb.
+    """
+
+
+def main(words: Sequence[str] | None = None) -> NoReturn:
+    """Run `mbsim` and end the process.
+
+    Parameters
+    ----------
+    words
+        What stands behind `mbsim`; None takes the words of this process.
+    """
+    code = _call(words)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _stream_failed(error)
+    sys.exit(code)
+
+
+def _call(words: Sequence[str] | None) -> int:
+    settings: dict[str, Any] = {"prog_name": "mbsim", "standalone_mode": False, "color": messages.colors_wanted()}
+    try:
+        return app.main(words, **settings) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        messages.error("interrupted")
+        return INTERRUPTED
+    except SceneError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+    except MbsimError as error:
+        messages.error(str(error))
+        return error.exit_code
+    except MemoryError:
+        messages.error("there is not enough memory for this: take fewer bodies or fewer outputs")
+        return 1
+    except OSError as error:
+        return _stream_failed(error)
+    except Exception as error:
+        return _explain_fault(error)
+
+
+def _stream_failed(error: OSError) -> int:
+    """End after a file, or stdout itself, could not be written: without a word if its reader has just left."""
+    if not isinstance(error, BrokenPipeError):
+        what = f"{error.filename}: " if error.filename else ""
+        messages.error(f"{what}{error.strerror or error}")
+    # what is left in the buffer would fail once more when the process ends
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    return 1
+
+
+def _explain_fault(error: Exception) -> int:
+    if os.environ.get("MBSIM_DEBUG"):
+        raise error
+    text = " ".join(str(error).split())
+    messages.error(
+        f"internal error: {type(error).__name__}: {text[:300]}\n"
+        "Please report it; with MBSIM_DEBUG=1 in the environment the same command shows where it happened."
+    )
+    return 1

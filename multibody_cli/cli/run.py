@@ -1,0 +1,158 @@
+"""`mbsim run`: a scene becomes a result file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Progress
+from multibody_cli.cli.render import counted, show_json
+from multibody_cli.cli.source import announce_compilation, prepare_and_warn
+from multibody_cli.cli.stop import StopRequest
+from multibody_cli.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from multibody_cli.output.sink import Outcome
+    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.studies.expect import Verdict
+    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.timeline import Summary
+
+OUTPUTS = Path("outputs")
+EXIT_CODES = {"complete": 0, "diverged": 1, "interrupted": 130}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the user gets to know about a finished run."""
+
+    simulation: Simulation
+    summary: Summary
+    result: Path
+    seconds: float
+    energy_drift: float | None
+    verdicts: list[Verdict]
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run ended."""
+        return self.summary.outcome
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 diverged or missed an expectation, 130 interrupted."""
+        missed = not all(verdict.passed for verdict in self.verdicts)
+        return EXIT_CODES[self.outcome.status] or int(missed)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """Speed of the run, output included."""
+        return self.summary.steps / self.seconds if self.seconds > 0 else None
+
+
+@click.command("run", cls=Verb)
+@click.argument("scene", type=click.Path(path_type=Path))
+@click.option("--method", metavar="NAME", help="Instead of the scene's: see `mbsim list methods`.")
+@click.option("--integrator", metavar="NAME", help="Instead of the scene's: see `mbsim list integrators`.")
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@click.option("--duration", metavar="TIME", help="Time to simulate, as in `10 s`.")
+@click.option("--step", metavar="TIME", help="Time step, as in `1 ms`.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Default: outputs/<name>.h5"
+)
+@click.option("--force", is_flag=True, help="Replace an existing result file.")
+@click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
+def verb(
+    scene: Path, overrides: tuple[str, ...], output: Path | None, force: bool, as_json: bool, **settings: str | None
+) -> int:
+    """Run SCENE, a scene file or the scene in a result file, and write a result file.
+
+    Ends with 0 when the run is done, 1 when it diverged or missed something that the scene expects, 2 when it
+    was refused, 130 when it was interrupted.  What was computed until then is in the result file.
+    """
+    from multibody_cli.output.hdf5 import Hdf5Sink
+
+    short_forms = [f"simulation.{key}={value}" for key, value in settings.items() if value is not None]
+    announce_compilation()
+    simulation = prepare_and_warn(scene, [*overrides, *short_forms])
+    result = output or OUTPUTS / f"{simulation.scene.name}.h5"
+    if result.exists() and scene.exists() and result.samefile(scene):
+        raise ArgumentError(f"{result} is the scene itself: give another name with -o")
+    settings_of_output = simulation.scene.output
+    sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
+    with StopRequest() as stop, Progress(simulation.compiled.schedule.outputs + 1) as progress:
+        summary = simulation.run(sink, progress, stop.asked)
+    report = _report(simulation, summary, result, progress.seconds)
+    show_json(_as_data(report)) if as_json else _show(report)
+    if report.outcome.status != "complete":
+        messages.error(f"{report.outcome.status}: {report.outcome.message}")
+    return report.exit_code
+
+
+def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float) -> Report:
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.studies.expect import evaluate
+
+    trajectory = read_trajectory(result)
+    complete = summary.outcome.status == "complete"
+    verdicts = evaluate(simulation.scene.expect, trajectory) if complete else []
+    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts)
+
+
+def _energy_drift(trajectory: Trajectory) -> float | None:
+    """Largest residual of the energy balance, J; None where it was not recorded."""
+    if "energy/ledger_residual" not in trajectory.paths:
+        return None
+    residual = trajectory.channel("energy/ledger_residual").values
+    return float(abs(residual).max()) if residual.size else None
+
+
+def _show(report: Report) -> None:
+    scene, names = report.simulation.scene, report.simulation.compiled.model.names
+    settings, summary = scene.simulation, report.summary
+    freedoms = report.simulation.compiled.model.nv
+    speed = f", {report.steps_per_second:.3g} steps/s" if report.steps_per_second else ""
+    drift = "not recorded" if report.energy_drift is None else f"{report.energy_drift:.3g} J"
+    parts = [
+        counted(len(names.bodies), "body", "bodies"),
+        counted(len(names.joints), "joint"),
+        counted(freedoms, "freedom"),
+    ]
+    click.echo(f"{scene.name}: {report.outcome.status}")
+    click.echo(f"  scene         {', '.join(parts)}")
+    click.echo(f"  method        {settings.method}, {settings.integrator}, step {settings.step:g} s")
+    click.echo(f"  run           {settings.duration:g} s in {counted(summary.steps, 'step')}{speed}")
+    click.echo(f"  energy drift  {drift}")
+    for verdict in report.verdicts:
+        color = "green" if verdict.passed else "red"
+        click.echo("  expect        " + click.style(str(verdict), fg=color))
+    click.echo(f"  result        {report.result}")
+
+
+def _as_data(report: Report) -> dict[str, Any]:
+    scene, model = report.simulation.scene, report.simulation.compiled.model
+    return {
+        "name": scene.name,
+        "status": report.outcome.status,
+        "message": report.outcome.message,
+        "result": str(report.result),
+        "bodies": len(model.names.bodies),
+        "joints": len(model.names.joints),
+        "freedoms": model.nv,
+        "method": scene.simulation.method,
+        "integrator": scene.simulation.integrator,
+        "step": scene.simulation.step,
+        "duration": scene.simulation.duration,
+        "steps": report.summary.steps,
+        "instants": report.summary.instants,
+        "seconds": report.seconds,
+        "steps_per_second": report.steps_per_second,
+        "energy_drift": report.energy_drift,
+        "expect": [asdict(verdict) for verdict in report.verdicts],
+        "exit_code": report.exit_code,
+    }

@@ -1,0 +1,48 @@
+"""`mbsim validate`: every problem of every scene, without running any."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show_json
+from multibody_cli.cli.source import prepare_and_warn
+from multibody_cli.errors import Refused, SceneError
+
+
+@click.command("validate", cls=Verb)
+@click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
+@click.option("--json", "as_json", is_flag=True, help="Write the problems as JSON.")
+def verb(scenes: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) -> int:
+    """Check each SCENE and list all its problems, one a line: file:line:column: element: what is wrong.
+
+    Ends with 0 when all scenes can be run, else with 2.
+    """
+    problems = {scene: _problems_of(scene, overrides, quiet=as_json) for scene in scenes}
+    if as_json:
+        show_json([_as_data(scene, found) for scene, found in problems.items()])
+    return 2 if any(problems.values()) else 0
+
+
+def _problems_of(scene: Path, overrides: tuple[str, ...], quiet: bool) -> list[dict[str, Any]]:
+    """List what is wrong with a scene, and tell it at once unless `quiet`."""
+    try:
+        prepare_and_warn(scene, overrides)
+    except SceneError as error:
+        text, found = str(error), [asdict(problem) for problem in error.problems]
+    except Refused as error:
+        text, found = f"{scene}: {error}", [{"where": str(scene), "path": "", "message": str(error)}]
+    else:
+        text, found = f"{scene}: ok", []
+    if not quiet:
+        click.echo(text)
+    return found
+
+
+def _as_data(scene: Path, problems: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"scene": str(scene), "valid": not problems, "problems": problems}

@@ -1,0 +1,79 @@
+"""Names, widths and units of the numbers that a run reports: what an assertion may speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.spec import JointSpec, MovingJointSpec
+from multibody_cli.scene.schema import Scene
+from multibody_cli.spec import units
+from multibody_cli.spec.units import Kind
+
+
+class Channel(NamedTuple):
+    """A channel of the result: the kind of each of its numbers."""
+
+    kinds: tuple[Kind, ...]
+
+    @property
+    def width(self) -> int:
+        """How many numbers it has at an instant."""
+        return len(self.kinds)
+
+
+_BODY = {
+    "position": (units.LENGTH,) * 3,
+    "quaternion": (units.NUMBER,) * 4,
+    "linear_velocity": (units.SPEED,) * 3,
+    "angular_velocity": (units.ANGULAR_SPEED,) * 3,
+    "angular_velocity_body": (units.ANGULAR_SPEED,) * 3,
+    "com": (units.LENGTH,) * 3,
+}
+_JOINT = {
+    "q": (units.ANGLE, units.LENGTH),
+    "v": (units.ANGULAR_SPEED, units.SPEED),
+    "acceleration": (units.ANGULAR_ACCELERATION, units.ACCELERATION),
+}
+_GLOBAL = {
+    "time": (units.TIME,),
+    "energy/kinetic": (units.ENERGY,),
+    "energy/potential": (units.ENERGY,),
+    "energy/elastic": (units.ENERGY,),
+    "energy/total": (units.ENERGY,),
+    "energy/ledger_residual": (units.ENERGY,),
+    "momentum/linear": (units.MOMENTUM,) * 3,
+    "momentum/angular": (units.ANGULAR_MOMENTUM,) * 3,
+    "solver/iterations": (units.NUMBER,),
+    "solver/residual": (units.NUMBER,),
+}
+
+
+def channels(scene: Scene) -> dict[str, Channel]:
+    """Give every channel of a scene by its name."""
+    return {name: Channel(kinds) for name, kinds in _all(scene)}
+
+
+def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
+    yield from _GLOBAL.items()
+    for name in scene.bodies:
+        for quantity, kinds in _BODY.items():
+            yield f"bodies/{name}/{quantity}", kinds
+    for name, joint in scene.joints.items():
+        yield from _of_joint(name, joint)
+    for name, force in scene.forces.items():
+        cause = "dissipation" if "viscous" in type(force).model_fields else "work"
+        yield f"energy/{cause}/forces/{name}", (units.ENERGY,)
+
+
+def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ...]]]:
+    for quantity, (angular, linear) in _JOINT.items():
+        kinds = tuple(angular if kind is Coordinate.ANGLE else linear for kind in joint.coordinates)
+        yield f"joints/{name}/{quantity}", kinds
+    yield f"joints/{name}/force", (units.TORQUE,) * 3 + (units.FORCE,) * 3
+    yield f"joints/{name}/constraint_error", (units.LENGTH,)
+    if isinstance(joint, MovingJointSpec):
+        for cause, field in (("work", "force"), ("work", "motion"), ("dissipation", "damping")):
+            if getattr(joint, field) is not None:
+                yield f"energy/{cause}/joints/{name}/{field}", (units.ENERGY,)

@@ -1,0 +1,21 @@
+"""What only the whole scene can tell: names that must exist, things that cannot go together."""
+
+from collections.abc import Callable
+
+from multibody_cli.scene.checks import effects, expectations, names, times, topology
+from multibody_cli.scene.checks.draft import Draft
+
+CHECKS: tuple[Callable[[Draft], None], ...] = (
+    names.check_names,
+    topology.check_topology,
+    effects.check_effects,
+    times.check_times,
+    expectations.check_expectations,
+)
+"""Every check; each tells its problems to the draft."""
+
+
+def check(draft: Draft) -> None:
+    """Run every check."""
+    for run in CHECKS:
+        run(draft)

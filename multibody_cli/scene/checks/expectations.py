@@ -1,0 +1,105 @@
+"""Assertions speak of channels that exist, at instants that are written, in the unit of the channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multibody_cli.errors import QuantityError, nearest
+from multibody_cli.scene.channels import Channel, channels
+from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.expect import ChannelExpectation, ValueExpectation
+from multibody_cli.scene.nodes import Path
+from multibody_cli.scene.timing import timing
+from multibody_cli.spec.quantities import read_quantity
+
+_LETTERS = {3: "xyz", 4: "wxyz"}
+_MEASURED = ("value", "atol", "max", "min")
+_READ = frozenset({"bodies", "joints", "forces"})
+
+
+def check_expectations(draft: Draft) -> None:
+    """Check every assertion that is about a channel."""
+    known = channels(draft.scene)
+    for index, expectation in zip(draft.kept, draft.scene.expect, strict=True):
+        if isinstance(expectation, ValueExpectation):
+            _check_instant(draft, ("expect", index, "at"), expectation)
+        if isinstance(expectation, ChannelExpectation):
+            _check_channel(draft, ("expect", index), expectation, known)
+
+
+def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> None:
+    if expectation.at == "final" or draft.broken & {"simulation", "output"}:
+        return
+    try:
+        instants = timing(draft.scene.simulation, draft.scene.output)
+    except QuantityError:
+        return  # told by the check of the times
+    try:
+        instants.index_of(float(expectation.at))
+    except QuantityError as error:
+        draft.tell(path, str(error))
+
+
+def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]) -> None:
+    name = expectation.channel
+    channel = known.get(name)
+    if channel is None:
+        # an element that is wrong has no channels yet; its own problem was told
+        if not _belongs_to_broken(draft, name):
+            draft.tell((*path, "channel"), f"there is no channel `{name}`; {nearest(name, known)}")
+        return
+    chosen = _component(expectation, channel)
+    if chosen is None:
+        letters = _LETTERS.get(channel.width)
+        words = f", or one of {', '.join(letters)}" if letters else ""
+        expected = f"an index below {channel.width}{words}" if channel.width > 1 else "none: the channel is one number"
+        draft.tell((*path, "component"), f"`{name}` has {channel.width} number(s): expected {expected}")
+        return
+    _check_values(draft, path, expectation, channel, chosen)
+
+
+def _belongs_to_broken(draft: Draft, name: str) -> bool:
+    section, _, rest = name.partition("/")
+    written = draft.names(section)
+    element = rest.rpartition("/")[0]
+    return (section in draft.broken and element in written) or (section == "energy" and bool(draft.broken & _READ))
+
+
+def _component(expectation: ChannelExpectation, channel: Channel) -> list[int] | None:
+    """Give the indices of the numbers that are meant; None where the channel has no such number."""
+    component = expectation.component
+    if component is None:
+        return list(range(channel.width))
+    if channel.width == 1:
+        return None
+    index = _LETTERS.get(channel.width, "").find(component) if isinstance(component, str) else component
+    return [index] if 0 <= index < channel.width else None
+
+
+def _check_values(
+    draft: Draft, path: Path, expectation: ChannelExpectation, channel: Channel, chosen: list[int]
+) -> None:
+    written: Any = draft.data["expect"][path[1]]
+    for field in _MEASURED:
+        if field not in written:
+            continue
+        value = written[field]
+        place = (*path, field)
+        if not isinstance(value, list):
+            if field == "value" and len(chosen) > 1:
+                draft.tell(place, f"expected a list of {len(chosen)} numbers, or a `component` beside it")
+            else:
+                _check_unit(draft, place, value, channel, chosen[:1])
+        elif len(value) != len(chosen):
+            draft.tell(place, f"expected {len(chosen)} number(s), found {len(value)}")
+        else:
+            for number, index in enumerate(chosen):
+                _check_unit(draft, (*place, number), value[number], channel, [index])
+
+
+def _check_unit(draft: Draft, path: Path, value: Any, channel: Channel, chosen: list[int]) -> None:
+    try:
+        for index in chosen:
+            read_quantity(value, channel.kinds[index])
+    except QuantityError as error:
+        draft.tell(path, str(error))

@@ -1,0 +1,108 @@
+"""Findings of the validation in words, each at its element of the scene."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from multibody_cli.errors import nearest
+from multibody_cli.scene.nodes import Path
+from multibody_cli.scene.schema import Scene
+from multibody_cli.spec import Catalogue, Spec
+from multibody_cli.spec.quantities import shown
+
+Finding = Mapping[str, Any]
+
+
+def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
+    """Give the path of each element that is wrong, and what was expected there."""
+    for finding in error.errors(include_url=False):
+        path, holder = _follow(finding["loc"])
+        say = _MESSAGES.get(finding["type"])
+        yield path, say(finding, holder) if say else finding["msg"]
+
+
+def _follow(location: tuple[int | str, ...]) -> tuple[Path, type[Spec]]:
+    """Take the names of catalogue entries out of a location; find the kind of mapping that holds its last key."""
+    annotation: Any = Scene
+    holder: type[Spec] = Scene
+    path: list[int | str] = []
+    for step in location:
+        annotation, catalogue = _unwrapped(annotation)
+        if catalogue is not None and step in catalogue.specs:
+            annotation = catalogue.specs[str(step)]
+        elif step != "[key]":
+            path.append(step)
+            if isinstance(annotation, type) and issubclass(annotation, Spec):
+                holder = annotation
+            annotation = _below(annotation, step)
+    return tuple(path), holder
+
+
+def _below(annotation: Any, step: int | str) -> Any:
+    """Give the annotation of what stands at a key or index."""
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        field = annotation.model_fields.get(str(step))
+        return Any if field is None else (field.annotation, *field.metadata)
+    return get_args(annotation)[-1] if get_origin(annotation) in (dict, list) else Any
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
+    """Give the plain type below annotations and optional types, and the catalogue that was met on the way."""
+    catalogue = None
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = (annotation.__origin__, *annotation.__metadata__)
+        if isinstance(annotation, tuple):
+            annotation, *metadata = annotation
+            catalogue = next((item for item in metadata if isinstance(item, Catalogue)), catalogue)
+        elif get_origin(annotation) in (Union, types.UnionType):
+            annotation = get_args(annotation)[0]
+        else:
+            return annotation, catalogue
+
+
+def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
+    key = str(finding["loc"][-1])
+    if key in holder.LATER:
+        return f"`{key}` is not yet supported"
+    return f"unknown key `{key}`; {nearest(key, holder.model_fields)}"
+
+
+def _missing(finding: Finding, holder: type[Spec]) -> str:
+    key = str(finding["loc"][-1])
+    field = holder.model_fields.get(key)
+    purpose = f": {field.description}" if field is not None and field.description else ""
+    return f"`{key}` is required{purpose}".removesuffix(".")
+
+
+def _literal(finding: Finding, holder: type[Spec]) -> str:
+    expected = finding["ctx"]["expected"].replace("'", "`") if "ctx" in finding else "another word"
+    return f"expected {expected}, found {shown(finding['input'])}"
+
+
+def _expected(what: str) -> Callable[[Finding, type[Spec]], str]:
+    return lambda finding, holder: f"expected {what}, found {shown(finding['input'])}"
+
+
+_MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
+    "value_error": lambda finding, holder: str(finding["ctx"]["error"]),
+    "extra_forbidden": _unknown_key,
+    "missing": _missing,
+    "literal_error": _literal,
+    "string_type": _expected("a text"),
+    "list_type": _expected("a list"),
+    "dict_type": _expected("a mapping"),
+    "model_type": _expected("a mapping"),
+    "model_attributes_type": _expected("a mapping"),
+    "string_pattern_mismatch": lambda finding, holder: (
+        "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`"
+    ),
+    "string_too_long": lambda finding, holder: f"expected at most {finding['ctx']['max_length']} characters",
+    "string_too_short": lambda finding, holder: "expected a text that is not empty",
+    "too_short": lambda finding, holder: f"expected at least {finding['ctx']['min_length']} entry",
+}
+"""How to tell a finding, by the kind that pydantic gives it; the others are told already."""

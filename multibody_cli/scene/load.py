@@ -1,0 +1,112 @@
+"""From a scene file to a validated `Scene`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from multibody_cli.errors import Problem, SceneError
+from multibody_cli.scene.checks import check
+from multibody_cli.scene.checks.draft import Draft, without
+from multibody_cli.scene.dump import dump_resolved
+from multibody_cli.scene.explain import explain
+from multibody_cli.scene.nodes import Node, find, plain, written
+from multibody_cli.scene.problems import Problems
+from multibody_cli.scene.resolve import resolve
+from multibody_cli.scene.schema import Scene
+
+
+@dataclass(frozen=True)
+class LoadedScene:
+    """A scene with what is known of the text it came from.
+
+    Parameters
+    ----------
+    scene
+        The scene.
+    data
+        The resolved scene as plain data: no `vars`, `include`, `repeat` or `${...}`.
+    tree
+        The same data with its places in the files.
+    warnings
+        What the user should know and what does not keep the scene from running.
+    """
+
+    scene: Scene
+    data: dict[str, Any]
+    tree: Node
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The resolved scene as YAML; loaded again, it gives the same scene."""
+        return dump_resolved(self.data)
+
+    def where(self, *path: str | int) -> str:
+        """Give `file:line:column` of an element, or of the nearest one above it that is written."""
+        return str(find(self.tree, path).mark)
+
+    def beside(self, name: str, *path: str | int) -> Path:
+        """Give the path of a file whose name stands in the scene: it is relative to the file it stands in."""
+        return find(self.tree, path).mark.beside(name)
+
+    def error(self, message: str, *path: str | int) -> SceneError:
+        """Make the error that tells a problem of an element."""
+        place = find(self.tree, path)
+        return SceneError([Problem(str(place.mark), written(path), message, place.origin)])
+
+
+def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
+    """Load a scene file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    overrides
+        Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`.
+
+    Raises
+    ------
+    SceneError
+        With every problem that was found.
+    """
+    problems = Problems()
+    tree = resolve(Path(path), overrides, problems)
+    data = plain(tree)
+    draft = _validate(tree, data, problems)
+    if draft is not None:
+        check(draft)
+    problems.raise_any()
+    assert draft is not None
+    return LoadedScene(draft.scene, data, tree, _warnings(draft.scene, tree))
+
+
+def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | None:
+    """Validate the data; where some of it is wrong, leave that out, so that the rest can be checked."""
+    try:
+        scene = Scene.model_validate(data)
+    except ValidationError as error:
+        wrong = list(explain(error))
+    else:
+        return Draft(scene, data, tree, frozenset(), range(len(scene.expect)), problems)
+    for path, message in wrong:
+        problems.add_at(tree, path, message)
+    left, kept = without(data, [path for path, _ in wrong])
+    try:
+        scene = Scene.model_validate(left)
+    except ValidationError:
+        return None  # too little is left
+    broken = frozenset(str(path[0]) for path, _ in wrong if path)
+    return Draft(scene, data, tree, broken, kept, problems)
+
+
+def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
+    if not scene.world.shapes:
+        return ()
+    place = find(tree, ("world", "shapes")).mark
+    return (f"{place}: world.shapes: the shapes of the world touch no body: contacts are not yet supported",)

@@ -1,0 +1,21 @@
+"""The rotation matrix of a unit quaternion, for the few that a scene holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.mass import Floats
+from multibody_cli.spec import Quaternion
+
+
+def rotation_matrix(rotation: Quaternion) -> Floats:
+    """Give the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
+    w, x, y, z = rotation
+    R = np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+    return np.where(np.abs(R) < 1e-15, 0.0, R)

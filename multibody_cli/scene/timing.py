@@ -1,0 +1,122 @@
+"""Steps and output instants of a run, all of them whole numbers of steps apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from multibody_cli.errors import QuantityError
+from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
+
+MOST_INTERVALS = 1000
+FEWEST_INTERVALS = 100
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a run steps and when it is written.
+
+    Parameters
+    ----------
+    step
+        Time step, s.
+    steps_per_output
+        Steps between two output instants.
+    outputs
+        Intervals between output instants; there is one instant more.
+    """
+
+    step: float
+    steps_per_output: int
+    outputs: int
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+        return self.steps_per_output * self.outputs
+
+    @property
+    def every(self) -> float:
+        """Time between two output instants, s."""
+        return self.step * self.steps_per_output
+
+    def index_of(self, time: float) -> int:
+        """Give the number of the output instant at a time.
+
+        Raises
+        ------
+        QuantityError
+            Where there is none; the message names the nearest.
+        """
+        index = whole(time, self.every)
+        if index is not None and 0 <= index <= self.outputs:
+            return index
+        near = min(max(round(time / self.every), 0), self.outputs)
+        raise QuantityError(
+            f"expected an output instant: a multiple of {self.every:.9g} s up to {self.every * self.outputs:.9g} s; "
+            f"the nearest to {time:.9g} s is {near * self.every:.9g} s"
+        )
+
+
+def whole(time: float, unit: float) -> int | None:
+    """Give how many units a time is; None where that is not a whole number."""
+    ratio = time / unit
+    if not math.isfinite(ratio) or abs(ratio - round(ratio)) > _TOLERANCE * max(1.0, abs(ratio)):
+        return None
+    return round(ratio)
+
+
+def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
+    """Work out steps and output instants.
+
+    Raises
+    ------
+    QuantityError
+        Where the times are no multiples of one another; see `multiples`.
+    """
+    steps = multiples(simulation.duration, simulation.step, "duration", "step")
+    if output.every is None:
+        per_output = _default_steps_per_output(steps)
+    else:
+        per_output = multiples(output.every, simulation.step, "every", "step")
+        multiples(simulation.duration, output.every, "duration", "every")
+    return Timing(simulation.step, per_output, steps // per_output)
+
+
+def multiples(time: float, unit: float, name: str, unit_name: str) -> int:
+    """Give how many units a time is, one or more.
+
+    Raises
+    ------
+    QuantityError
+        With the nearest times that would do.
+    """
+    count = whole(time, unit)
+    if count is not None and count >= 1:
+        return count
+    ratio = time / unit
+    if not ratio < 2**53:
+        raise QuantityError(f"`{name}` is more of `{unit_name}` than can be counted: {time:g} s of {unit:g} s")
+    below, above = math.floor(ratio), math.floor(ratio) + 1
+    near = " or ".join(f"{n * unit:.9g} s" for n in (below, above) if n >= 1)
+    raise QuantityError(f"expected a whole number of `{unit_name}`s of {unit:.9g} s, found {time:.9g} s; nearest: {near}")
+
+
+def _default_steps_per_output(steps: int) -> int:
+    """Fewest steps that divide the run into at most 1000 intervals; where that leaves hardly any, one step more often.
+
+    A run whose number of steps has no fitting divisor is written more often rather than hardly at all.
+    """
+    if steps <= MOST_INTERVALS:
+        return 1
+    divisors = _divisors(steps)
+    fitting = next(d for d in divisors if steps // d <= MOST_INTERVALS)
+    if steps // fitting >= FEWEST_INTERVALS:
+        return fitting
+    return max(d for d in divisors if d < fitting)
+
+
+def _divisors(number: int) -> list[int]:
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})

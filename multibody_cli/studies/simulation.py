@@ -1,0 +1,138 @@
+"""A scene made ready to run: loaded, compiled, with method and header; every command that runs scenes starts here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from multibody_cli import __version__
+from multibody_cli.errors import SceneError
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.contract import Method
+from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.model import State
+from multibody_cli.output.sink import Header, Sink, block_rows
+from multibody_cli.scene.compile import Compiled, compile_scene
+from multibody_cli.scene.load import LoadedScene, load_scene
+from multibody_cli.scene.schema import Scene
+from multibody_cli.studies.expect import find_unreadable
+from multibody_cli.timeline import Summary, simulate
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A scene that can be run.
+
+    Parameters
+    ----------
+    loaded
+        The scene with the places of its text.
+    compiled
+        Its arrays.  They are not changed: every run starts from a copy of the state.
+    """
+
+    loaded: LoadedScene
+    compiled: Compiled
+
+    @property
+    def scene(self) -> Scene:
+        """The scene."""
+        return self.loaded.scene
+
+    def fresh_state(self) -> State:
+        """Copy the state at the start."""
+        return State(*(array.copy() for array in self.compiled.state))
+
+    def method_for(self, state: State) -> Method:
+        """Make the method of the scene for a state of it."""
+        settings = self.scene.simulation
+        return METHODS[settings.method](
+            self.compiled.model, INTEGRATORS[settings.integrator], self.compiled.control, state
+        )
+
+    def header(self) -> Header:
+        """Say what is known of the run before it starts."""
+        settings, model = self.scene.simulation, self.compiled.model
+        return Header(
+            names=model.names,
+            com=model.com,
+            method=settings.method,
+            integrator=settings.integrator,
+            step=settings.step,
+            duration=settings.duration,
+            scene_yaml=self.loaded.text,
+            scene_sha256=hashlib.sha256(self.loaded.text.encode()).hexdigest(),
+            mbsim_version=__version__,
+            options=settings.options,
+            name=self.scene.name,
+            description=self.scene.description,
+            block_rows=block_rows(self.compiled.schedule.outputs + 1, model.names),
+        )
+
+    def run(
+        self,
+        sink: Sink,
+        on_output: Callable[[int], None] = lambda _done: None,
+        stop_asked: Callable[[], bool] = lambda: False,
+    ) -> Summary:
+        """Run the scene from its start.
+
+        Parameters
+        ----------
+        sink
+            Where the output goes.
+        on_output, stop_asked
+            As in `timeline.simulate`.
+
+        Raises
+        ------
+        OutputError
+            If the sink cannot write.
+        """
+        state = self.fresh_state()
+        model, schedule = self.compiled.model, self.compiled.schedule
+        return simulate(
+            model, state, self.method_for(state), schedule, self.header(), sink, on_output, stop_asked
+        )
+
+
+def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
+    """Load and compile a scene, and refuse it if it cannot run or expects what no run of it can show.
+
+    Parameters
+    ----------
+    path
+        The scene file.
+    overrides
+        Values to replace, each `KEY=VALUE`.
+
+    Raises
+    ------
+    SceneError
+        With every problem that was found.
+    """
+    loaded = load_scene(path, overrides)
+    simulation = Simulation(loaded, compile_scene(loaded.scene))
+    _require_readable_expectations(simulation)
+    return simulation
+
+
+def _require_readable_expectations(simulation: Simulation) -> None:
+    scene, loaded, compiled = simulation.scene, simulation.loaded, simulation.compiled
+    unreadable = find_unreadable(
+        scene.expect,
+        compiled.model.names,
+        scene.output.channels,
+        compiled.schedule.every,
+        scene.simulation.duration,
+    )
+    if unreadable:
+        raise SceneError(
+            [
+                problem
+                for number, message in unreadable
+                for problem in loaded.error(message, "expect", number).problems
+            ]
+        )
