@@ -55,7 +55,7 @@ class Report:
         return self.summary.steps / self.seconds if self.seconds > 0 else None
 
 
-@click.command("run", cls=Verb)
+@click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
 @click.argument("scene", type=click.Path(path_type=Path))
 @click.option("--method", metavar="NAME", help="Instead of the scene's: see `mbsim list methods`.")
 @click.option("--integrator", metavar="NAME", help="Instead of the scene's: see `mbsim list integrators`.")
@@ -85,7 +85,7 @@ def verb(
         raise ArgumentError(f"{result} is the scene itself: give another name with -o")
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
-    with StopRequest() as stop, Progress(simulation.compiled.schedule.outputs + 1) as progress:
+    with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
         summary = simulation.run(sink, progress, stop.asked)
     report = _report(simulation, summary, result, progress.seconds)
     show_json(_as_data(report)) if as_json else _show(report)

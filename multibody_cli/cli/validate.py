@@ -14,7 +14,7 @@ from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import Refused, SceneError
 
 
-@click.command("validate", cls=Verb)
+@click.command("validate", cls=Verb, short_help="List every problem of scenes, without running them.")
 @click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
 @click.option("--json", "as_json", is_flag=True, help="Write the problems as JSON.")

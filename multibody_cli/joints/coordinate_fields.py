@@ -34,7 +34,9 @@ def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any,
     """Read one entry for each coordinate; `spread` lets a single one stand for all."""
     if not isinstance(value, list | tuple):
         if len(readers) != 1 and not spread:
-            raise ValueError(f"expected a list of {len(readers)} entries, one a coordinate, found {shown(value)}")
+            raise ValueError(
+                f"expected a list of {len(readers)} entries, one a coordinate, found {shown(value)}"
+            )
         return tuple(reader(value) for reader in readers)
     if len(value) != len(readers):
         raise ValueError(f"expected {len(readers)} entries, one a coordinate, found {len(value)}")
@@ -83,15 +85,14 @@ class MotionSpec(Spec):
     """Prescribed motion of a joint: exactly one of its derivatives is given."""
 
     position: tuple[SignalSpec | None, ...] | None = Field(
-        None, description="Coordinates as functions of time, rad or m.", json_schema_extra=lambda s: field_schema(s)
+        None, description="Coordinates as functions of time, rad or m."
     )
     velocity: tuple[SignalSpec | None, ...] | None = Field(
-        None, description="Rates as functions of time, rad/s or m/s.", json_schema_extra=lambda s: field_schema(s)
+        None, description="Rates as functions of time, rad/s or m/s."
     )
     acceleration: tuple[SignalSpec | None, ...] | None = Field(
         None,
         description="Second derivatives as functions of time, rad/s^2 or m/s^2.",
-        json_schema_extra=lambda s: field_schema(s),
     )
 
     @property
@@ -140,7 +141,7 @@ class MotionField:
             raise moved_error(error, name) from None
         if signals is not None and all(signal is None for signal in signals):
             raise ValueError("expected a motion of at least one coordinate")
-        return MotionSpec.model_construct(**{name: signals})
+        return MotionSpec.model_construct(None, **{name: signals})
 
 
 FIELDS: dict[str, NumberField | SignalField | MotionField] = {
@@ -155,7 +156,25 @@ FIELDS: dict[str, NumberField | SignalField | MotionField] = {
 """How each field of a joint is read."""
 
 
-def field_schema(schema: dict[str, Any]) -> None:
-    """Let an editor accept a single entry or a list of them, null included."""
-    entry = {"anyOf": [*signal_schema()["anyOf"], {"type": "null"}]}
-    schema["anyOf"] = [*signal_schema()["anyOf"], {"type": "array", "items": entry}]
+def numbers_schema(schema: dict[str, Any]) -> None:
+    """Let an editor accept a number, or a list of them."""
+    schema["anyOf"] = [NUMBER_SCHEMA, {"type": "array", "items": NUMBER_SCHEMA}]
+
+
+def signals_schema(schema: dict[str, Any]) -> None:
+    """Let an editor accept a function of time, or a list of them."""
+    signal = signal_schema()
+    schema["anyOf"] = [signal, {"type": "array", "items": signal}]
+
+
+def motion_schema(schema: dict[str, Any]) -> None:
+    """Let an editor accept one derivative, with null for coordinates that stay free."""
+    entry = {"anyOf": [signal_schema(), {"type": "null"}]}
+    signals = {"anyOf": [signal_schema(), {"type": "array", "items": entry}]}
+    schema.update(
+        type="object",
+        properties=dict.fromkeys(_DERIVATIVES, signals),
+        minProperties=1,
+        maxProperties=1,
+        additionalProperties=False,
+    )

@@ -8,7 +8,13 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.coordinate_fields import FIELDS, MotionSpec, field_schema
+from multibody_cli.joints.coordinate_fields import (
+    FIELDS,
+    MotionSpec,
+    motion_schema,
+    numbers_schema,
+    signals_schema,
+)
 from multibody_cli.spec import Pose, SignalSpec, Spec
 
 Coordinates = tuple[Coordinate, ...]
@@ -26,7 +32,9 @@ class JointSpec(Spec):
     parent: str = Field(WORLD, description="Body that the joint starts from.")
     child: str = Field(description="Body that the joint holds.")
     origin: Pose = Field(Pose(), description="Joint frame in the parent's frame.")
-    child_origin: Pose = Field(Pose(), description="The same frame in the child's frame, where all coordinates are 0.")
+    child_origin: Pose = Field(
+        Pose(), description="The same frame in the child's frame, where all coordinates are 0."
+    )
 
     COORDINATES: ClassVar[Coordinates] = ()
 
@@ -44,24 +52,25 @@ class JointSpec(Spec):
 class MovingJointSpec(JointSpec):
     """A joint with freedoms: one entry for each coordinate, in their order.
 
-    A joint of one freedom takes a single value where others take a list; `stiffness` and `damping` take a single
-    value for all coordinates alike.
+    A joint of one freedom takes a single value where others take a list; `stiffness` and `damping` take a
+    single value for all coordinates alike.
     """
 
     stiffness: tuple[float, ...] | None = Field(
-        None, description="Of the joint spring, N*m/rad or N/m.", json_schema_extra=field_schema
+        None, description="Of the joint spring, N*m/rad or N/m.", json_schema_extra=numbers_schema
     )
     damping: tuple[float, ...] | None = Field(
-        None, description="Of the joint damper, N*m*s/rad or N*s/m.", json_schema_extra=field_schema
+        None, description="Of the joint damper, N*m*s/rad or N*s/m.", json_schema_extra=numbers_schema
     )
     force: tuple[SignalSpec, ...] | None = Field(
         None,
         description="Actuator, N*m or N: a number, an expression of t, or a table {times, values}.",
-        json_schema_extra=field_schema,
+        json_schema_extra=signals_schema,
     )
     motion: MotionSpec | None = Field(
         None,
-        description="Prescribed motion: one of position, velocity, acceleration; null leaves a coordinate free.",
+        description="Prescribed position, velocity or acceleration; null leaves a coordinate free.",
+        json_schema_extra=motion_schema,
     )
 
     @field_validator("stiffness", "damping", "force", "motion", mode="plain", json_schema_input_type=Any)
@@ -79,8 +88,13 @@ class MovingJointSpec(JointSpec):
     def _refuse_what_has_no_effect(self) -> Self:
         if "rest" in self.model_fields_set and self.stiffness is None:
             raise ValueError("`rest` has no effect without `stiffness`")
-        if self.motion is not None and self.force is not None:
-            raise ValueError("`force` has no effect on a joint whose `motion` is prescribed: give one of the two")
+        prescribed = self.motion.signals if self.motion is not None else ()
+        for signal, force in zip(prescribed, self.force or (), strict=False):
+            if signal is not None and force != SignalSpec(constant=0.0):
+                raise ValueError(
+                    "`force` has no effect on a coordinate whose `motion` is prescribed: "
+                    "leave it out, or write 0 in its place"
+                )
         return self
 
 
@@ -88,13 +102,15 @@ class CoordinateJointSpec(MovingJointSpec):
     """A joint whose state is one number for each coordinate, in rad or m."""
 
     q: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Coordinates at the start, rad or m.", json_schema_extra=field_schema
+        (), description="Coordinates at the start, rad or m.", json_schema_extra=numbers_schema
     )
     v: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Their rates at the start, rad/s or m/s.", json_schema_extra=field_schema
+        (), description="Their rates at the start, rad/s or m/s.", json_schema_extra=numbers_schema
     )
     rest: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Coordinates at which the spring is relaxed, rad or m.", json_schema_extra=field_schema
+        (),
+        description="Coordinates at which the spring is relaxed, rad or m.",
+        json_schema_extra=numbers_schema,
     )
 
     @field_validator("q", "v", "rest", mode="plain", json_schema_input_type=Any)

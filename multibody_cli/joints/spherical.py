@@ -1,7 +1,7 @@
 """Spherical joint: any rotation about the joint frame's origin.
 
-The state is a rotation and the angular velocity of the child relative to the parent, whichever coordinates the
-joint is worked in: a unit quaternion (without singularity), XZX Euler angles, or exponential coordinates.
+The state is a rotation and the angular velocity of the child relative to the parent, whichever coordinates
+the joint is worked in: a unit quaternion (without singularity), XZX Euler angles, or exponential coordinates.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ class SphericalSpec(MovingJointSpec):
     """Three freedoms of rotation."""
 
     type: Literal["spherical"]
-    q: Rotation = Field(IDENTITY, description="Rotation at the start, of the child's joint frame in the parent's.")
+    q: Rotation = Field(
+        IDENTITY, description="Rotation at the start, of the child's joint frame in the parent's."
+    )
     v: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field(
         (0.0, 0.0, 0.0),
-        description="Angular velocity at the start, of the child relative to the parent, in the child's joint frame.",
+        description="Angular velocity at the start, relative to the parent, in the child's joint frame.",
     )
     rest: Rotation = Field(IDENTITY, description="Rotation at which the spring is relaxed.")
     parametrization: Literal["quaternion", "euler_xzx", "exponential"] = Field(
@@ -40,7 +42,8 @@ class SphericalSpec(MovingJointSpec):
     def _refuse_position_motion(self) -> Self:
         if self.motion is not None and self.motion.given == "position":
             raise ValueError(
-                "a `motion` by `position` is not supported for a spherical joint: use `velocity` or `acceleration`"
+                "a `motion` by `position` is not supported for a spherical joint: "
+                "use `velocity` or `acceleration`"
             )
         return self
 
@@ -65,7 +68,7 @@ class Parametrization:
 
 
 def _xzx_angles(rotation: Quaternion) -> Sequence[float]:
-    """Angles of R = Rx(a) Rz(b) Rx(c) with b in [0, pi]; a takes the whole turn where b is 0 or pi (notes 2.4.5)."""
+    """Angles of R = Rx(a) Rz(b) Rx(c), b in [0, pi]; a takes all where b is 0 or pi (notes 2.4.5)."""
     w, x, y, z = rotation
     half_sum, half_difference = math.atan2(x, w), math.atan2(-y, z)
     b = 2.0 * math.atan2(math.hypot(y, z), math.hypot(w, x))
@@ -104,7 +107,9 @@ def _exponential_rates(q: Sequence[float], w: Vector) -> Sequence[float]:
 PARAMETRIZATIONS = {
     "quaternion": Parametrization((ball(),), lambda rotation: rotation, lambda _, w: w),
     "euler_xzx": Parametrization(
-        (turning((1.0, 0.0, 0.0)), turning((0.0, 0.0, 1.0)), turning((1.0, 0.0, 0.0))), _xzx_angles, _xzx_rates
+        (turning((1.0, 0.0, 0.0)), turning((0.0, 0.0, 1.0)), turning((1.0, 0.0, 0.0))),
+        _xzx_angles,
+        _xzx_rates,
     ),
     "exponential": Parametrization((exponential_ball(),), _rotation_vector, _exponential_rates),
 }

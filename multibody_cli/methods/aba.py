@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from multibody_cli.dynamics.articulated import accelerate
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.workspace import workspace_for
@@ -40,6 +42,13 @@ def evaluate(system, work, t, q, v, a, powers):
         book_motions(motions, work.tau, v, work, powers)
 
 
+@kernel
+def evaluate_repeatedly(system, work, t, q, v, a, powers, count):
+    """`evaluate`, `count` times over."""
+    for _ in range(count):
+        evaluate(system, work, t, q, v, a, powers)
+
+
 class Aba:
     """Articulated bodies, with any integrator."""
 
@@ -49,6 +58,7 @@ class Aba:
 
     def __init__(self, model: Model, integrator: Integrator, control: StepControl, state: State) -> None:
         self.work = workspace_for(model.system.tree)
+        self._system = model.system
         self._stepper = integrator.bind(evaluate, model.system, self.work, state, control)
 
     def start(self, state: State) -> Report:
@@ -58,3 +68,8 @@ class Aba:
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to the time `until`."""
         return self._stepper.advance(state, until)
+
+    def evaluate_repeatedly(self, state: State, count: int) -> None:
+        """Work out the accelerations of a whole state `count` times, for timing."""
+        powers = np.zeros_like(state.ledger)
+        evaluate_repeatedly(self._system, self.work, state.time[0], state.q, state.v, state.a, powers, count)

@@ -94,6 +94,9 @@ class Method(Protocol):
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to the time `until`."""
 
+    def evaluate_repeatedly(self, state: State, count: int) -> None:
+        """Work out the accelerations of a whole state `count` times in one call of compiled code: for timing."""
+
 
 class MethodKind(Protocol):
     """The class of a method, as it stands in METHODS."""

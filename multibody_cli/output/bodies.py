@@ -1,7 +1,7 @@
 """Channels of one body: not stored, but read from the arrays that hold all bodies.
 
-`bodies/<name>/position` is one body's part of `bodies/position`; `com` and `angular_velocity_body` are computed.
-To add one, add an entry to `BODY_CHANNELS`.
+`bodies/<name>/position` is one body's part of `bodies/position`; `com` and `angular_velocity_body` are
+computed.  To add one, add an entry to `BODY_CHANNELS`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class BodyChannel:
     description, frame
         As of any channel.
     compute
-        Gives (T, n) from the needed arrays of one body, each (T, 3) or (T, 4), and its center of mass (3,) in the
-        body frame.
+        Gives (T, n) from the needed arrays of one body, each (T, 3) or (T, 4), and its center of mass (3,) in
+        the body frame.
     """
 
     needs: tuple[str, ...]
@@ -52,7 +52,8 @@ def rotate(quaternion: Floats, vector: Floats) -> Floats:
 
 
 def _conjugate(quaternion: Floats) -> Floats:
-    return quaternion * np.array([1.0, -1.0, -1.0, -1.0])
+    conjugate: Floats = quaternion * np.array([1.0, -1.0, -1.0, -1.0])
+    return conjugate
 
 
 def _stored(field: str, description: str) -> BodyChannel:
@@ -80,7 +81,7 @@ BODY_CHANNELS: dict[str, BodyChannel] = {
 
 
 def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, int] | None:
-    """Find what `bodies/<name>/<quantity>` means: the channel and the row of the body; None if it means nothing."""
+    """Find what `bodies/<name>/<quantity>` means, and the row of the body; None if it means nothing."""
     group, _, rest = path.partition("/")
     name, _, quantity = rest.rpartition("/")
     if group != "bodies" or name not in bodies or quantity not in BODY_CHANNELS:

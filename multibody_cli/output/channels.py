@@ -1,8 +1,8 @@
 """The channels: everything that a run can record, one entry each.
 
-To add a channel, add one entry to `CHANNELS`: the writer, the reader, `compare`, `plot`, the list of datasets in
-`schemas/` and the reference page find it there.  A path may hold a word in braces, such as `{joint}`: the channel
-is then written once for each element of that kind.  The words, and the names of the axes, stand in `series.py`.
+To add a channel, add one entry to `CHANNELS`: the writer, the reader, the list of datasets in `schemas/` and
+the reference page find it there.  A path may hold a word in braces, such as `{joint}`: the channel is then
+written once for each element of that kind.  The words, and the names of the axes, stand in `series.py`.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "joints/{joint}/force",
         MOMENT_FORCE_UNITS,
-        "All that the joint transmits from parent to child (constraint, actuator, spring and damper), as a wrench "
-        "[moment; force] about the origin of the child's joint frame.",
+        "All that the joint transmits from parent to child (constraint, actuator, spring and damper), as a "
+        "wrench [moment; force] about the origin of the child's joint frame.",
         lambda b, joint: b.samples.reaction[:, joint.at],
         frame="joint frame of the child",
         dimensions=("moment_force",),

@@ -1,9 +1,9 @@
 """The result file: an HDF5 file with the same bytes for the same run.
 
-A run writes to `FILE.part`, flushed after every block and renamed to `FILE` at the end.  Every channel is stored in
-chunks of one block, and a whole block goes to the file as the chunk that it is, past HDF5's selections and caches.
-The format is held to that of HDF5 1.8: later ones mark a file that is open for writing, and then nobody can read
-what a killed run left.
+A run writes to `FILE.part`, flushed after every block and renamed to `FILE` at the end.  Every channel is
+stored in chunks of one block, and a whole block goes to the file as the chunk that it is.  The format is held
+to that of HDF5 1.8: later ones mark a file that is open for writing, and then nobody can read what a killed
+run left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -35,16 +35,18 @@ if TYPE_CHECKING:
 
 LIBRARY_FORMAT = ("v108", "v108")
 
+ELSEWHERE = "choose another place with -o"
+RECORD_LESS = "record less (`output.every`, `output.channels`)"
 REMEDIES = {
-    errno.ENOSPC: "the disk is full: free some space, or record less (`output.every`, `output.channels`)",
-    errno.EDQUOT: "your disk quota is used up: free some space, or record less (`output.every`, `output.channels`)",
-    errno.EFBIG: "files may not grow that large here: record less (`output.every`, `output.channels`)",
-    errno.EACCES: "you may not write there: choose another place with -o",
-    errno.EPERM: "you may not write there: choose another place with -o",
-    errno.EROFS: "that disk is read-only: choose another place with -o",
-    errno.ENOTDIR: "a part of the path is a file, not a folder: choose another place with -o",
-    errno.EEXIST: "a part of the path is a file, not a folder: choose another place with -o",
-    errno.EAGAIN: "another run is writing it: wait for it, or choose another place with -o",
+    errno.ENOSPC: f"the disk is full: free some space, or {RECORD_LESS}",
+    errno.EDQUOT: f"your disk quota is used up: free some space, or {RECORD_LESS}",
+    errno.EFBIG: f"files may not grow that large here: {RECORD_LESS}",
+    errno.EACCES: f"you may not write there: {ELSEWHERE}",
+    errno.EPERM: f"you may not write there: {ELSEWHERE}",
+    errno.EROFS: f"that disk is read-only: {ELSEWHERE}",
+    errno.ENOTDIR: f"a part of the path is a file, not a folder: {ELSEWHERE}",
+    errno.EEXIST: f"a part of the path is a file, not a folder: {ELSEWHERE}",
+    errno.EAGAIN: f"another run is writing it: wait for it, or {ELSEWHERE}",
 }
 
 
@@ -88,7 +90,8 @@ class Hdf5Sink:
         self.part = self.path.with_name(self.path.name + ".part")
         self._channels = channels
         self._compression = compression
-        self._file: h5py.File | None = None
+        self._file: Any = None
+        self._failure: OutputError | None = None
         self._rows = 0
         if self.path.is_dir():
             raise ArgumentError(f"{self.path} is a folder: give the name of a file with -o")
@@ -112,14 +115,13 @@ class Hdf5Sink:
 
     def write(self, samples: Samples, count: int) -> None:
         """Append a block and flush it."""
+        if self._failure is not None:
+            raise self._failure
         block = self._history.block(samples, count)
-        whole = count == self._chunk and self._rows % self._chunk == 0 and self._compression == "none"
-        append = _append_chunk if whole else _append_rows
         with self._explaining():
             for series, dataset in self._columns:
-                values = np.ascontiguousarray(series.read(block), dtype=series.channel.dtype)
-                append(dataset, self._rows, values)
-            self._open_file.flush()
+                self._append(dataset, np.ascontiguousarray(series.read(block), dtype=series.channel.dtype))
+            self._file.flush()
         self._rows += count
 
     def close(self, outcome: Outcome) -> None:
@@ -135,11 +137,18 @@ class Hdf5Sink:
             os.replace(self.part, self.path)
             _synchronize(self.path.parent)
 
-    @property
-    def _open_file(self) -> h5py.File:
-        if self._file is None:
-            raise OutputError(f"{self.path} is not open")
-        return self._file
+    def _append(self, dataset: h5d.DatasetID, values: Array) -> None:
+        """Append any number of rows; chunks are begun whole, so that bytes do not depend on blocks."""
+        start = 0
+        while start < len(values):
+            row = self._rows + start
+            within = row % self._chunk
+            piece = values[start : start + self._chunk - within]
+            if within == 0 and self._compression == "none":
+                _append_chunk(dataset, row, piece, self._chunk)
+            else:
+                _append_rows(dataset, row, piece)
+            start += len(piece)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -148,7 +157,8 @@ class Hdf5Sink:
             yield
         except (OSError, RuntimeError) as error:
             self._abandon()
-            raise OutputError(f"cannot write {self.part}: {_remedy(error)}") from error
+            self._failure = OutputError(f"cannot write {self.part}: {_remedy(error)}")
+            raise self._failure from error
 
     def _abandon(self) -> None:
         """Let go of a file that can no longer be written; what was flushed stays in the `.part` file."""
@@ -170,16 +180,21 @@ def _refuse_while_written(part: Path) -> None:
         pass  # not there, or spoiled by a run that was killed
 
 
-def _append_chunk(dataset: h5d.DatasetID, rows: int, values: Array) -> None:
-    """Append a whole chunk after `rows` rows, as the bytes that it is."""
-    dataset.set_extent((rows + len(values), *values.shape[1:]))
-    dataset.write_direct_chunk((rows, *(0 for _ in values.shape[1:])), values)
+def _append_chunk(dataset: h5d.DatasetID, row: int, values: Array, size: int) -> None:
+    """Write rows from `row` on as a chunk of `size` rows, the rest zero, past HDF5's caches."""
+    if len(values) < size:
+        chunk = np.zeros((size, *values.shape[1:]), values.dtype)
+        chunk[: len(values)] = values
+    else:
+        chunk = values
+    dataset.set_extent((row + len(values), *values.shape[1:]))
+    dataset.write_direct_chunk((row, *(0 for _ in values.shape[1:])), chunk)
 
 
-def _append_rows(dataset: h5d.DatasetID, rows: int, values: Array) -> None:
-    """Append any number of rows after `rows` rows."""
-    dataset.set_extent((rows + len(values), *values.shape[1:]))
-    h5py.Dataset(dataset)[rows:] = values
+def _append_rows(dataset: h5d.DatasetID, row: int, values: Array) -> None:
+    """Write rows from `row` on in the ordinary way."""
+    dataset.set_extent((row + len(values), *values.shape[1:]))
+    h5py.Dataset(dataset)[row:] = values
 
 
 def _synchronize(path: Path) -> None:

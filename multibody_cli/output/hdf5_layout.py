@@ -1,7 +1,8 @@
 """The skeleton of a result file: groups, datasets without rows, attributes and dimension scales.
 
-A large model has tens of thousands of datasets.  Those that differ in their name alone are therefore copies of the
-first of them, attributes included, and the list by which a scale knows its datasets is written once, at the end.
+A large model has tens of thousands of datasets.  Those that differ in their name alone are therefore copies
+of the first of them, attributes included, and the list by which a scale knows its datasets is written once,
+at the end.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Layout:
         self._scale_entries.setdefault(scale, []).append((h5r.create(dataset, b".", h5r.OBJECT), axis))
 
     def _group(self, path: str) -> h5g.GroupID:
-        """Return a group, made if need be: its members stay in the order of the scene, and it bears no date."""
+        """Return a group, made if need be: its members stay in the order of the scene, without a date."""
         if path not in self._groups:
             parent, _, link = path.rpartition("/")
             self._groups[path] = h5g.create(self._group(parent), link.encode(), gcpl=self._in_order)

@@ -52,7 +52,7 @@ class History:
 
     def block(self, samples: Samples, count: int) -> Block:
         """Complete the first `count` rows of `samples` by what depends on the rows before them."""
-        filled = type(samples)(*(column[:count] for column in samples))
+        filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
         total = filled.kinetic + filled.potential + filled.elastic
         balance = total + filled.accounts @ self._signs
         if self._first_balance is None and count:

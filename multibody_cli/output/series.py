@@ -1,7 +1,7 @@
 """Series: the channels of one model, and how a scene chooses among them.
 
-A channel such as `joints/{joint}/q` becomes one series for each joint of the model; a series is one dataset of the
-result file.
+A channel such as `joints/{joint}/q` becomes one series for each joint of the model; a series is one dataset
+of the result file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.output.channels import CHANNELS, Channel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from multibody_cli.model import Names
     from multibody_cli.output.channels import Array
@@ -115,7 +115,7 @@ GROUPS = {
 
 
 def series_of(names: Names) -> list[Series]:
-    """List every channel of a model; those without a number (the coordinates of a fixed joint) are left out."""
+    """List every channel of a model but those without numbers, such as coordinates of a fixed joint."""
     every = [
         Series(
             channel=channel,
@@ -141,8 +141,8 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series
     Parameters
     ----------
     patterns
-        Paths of channels (`joints/hinge/q`), of groups (`energy`, `joints/hinge`), or either with `*` for any text
-        (`joints/*/q`).  None chooses all.
+        Paths of channels (`joints/hinge/q`), of groups (`energy`, `joints/hinge`), or either with `*` for any
+        text (`joints/*/q`).  None chooses all.
     names
         The names of the model.
 

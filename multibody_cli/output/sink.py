@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from multibody_cli.model import Floats, Names, Samples
     from multibody_cli.output.channels import Array
-    from multibody_cli.output.series import Series
 
 Status = Literal["running", "complete", "diverged", "interrupted"]
 
@@ -48,7 +47,7 @@ class Header:
     name, description
         Of the scene.
     block_rows
-        How many rows a full block has, see `block_rows`.
+        How many rows a full block has, see `block_rows`; no block may have more.
     """
 
     names: Names
@@ -98,8 +97,8 @@ class Outcome:
 def block_rows(rows: int, names: Names) -> int:
     """Say how many output instants to hand over at once.
 
-    A block is one chunk of the result file: about a thousand rows, such that `rows` of them fill whole chunks with
-    next to nothing left over, and fewer where a thousand rows of a large model would take too much memory.
+    A block is one chunk of the result file: about a thousand rows, such that `rows` of them fill whole chunks
+    with next to nothing left over, and fewer where a thousand rows of a large model take too much memory.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def block_rows(rows: int, names: Names) -> int:
 
 
 class Sink(Protocol):
-    """Takes the output instants of one run: `open` once, `write` for each block, `close` once, whatever happens."""
+    """Takes the output instants of one run: `open`, `write` for each block, `close` whatever happens."""
 
     def open(self, header: Header) -> None:
         """Begin a run."""

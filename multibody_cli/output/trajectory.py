@@ -128,8 +128,8 @@ class Trajectory:
 def read_trajectory(path: Path | str) -> Trajectory:
     """Open a result file.
 
-    A `.part` file, left by a run that was killed, can be read too: up to the last whole block, with the status
-    `running`.
+    A `.part` file, left by a run that was killed, can be read too: up to the last whole block, with the
+    status `running`.
 
     Raises
     ------

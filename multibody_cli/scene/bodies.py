@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.spec import Density, Mass, Position, Rotation, Spec, Twist, Vector, Vector3, units
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema
 from multibody_cli.spec.reading import read_each
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -31,7 +32,11 @@ class InertiaSpec(Spec):
         None, description="Principal moments, kg*m^2; all zero for a point mass."
     )
     rotation: Rotation = Field(IDENTITY, description="Principal axes in the body frame.")
-    matrix: Matrix | None = Field(None, description="Symmetric 3x3 matrix in the body frame, kg*m^2.")
+    matrix: Matrix | None = Field(
+        None,
+        description="Symmetric 3x3 matrix in the body frame, kg*m^2.",
+        json_schema_extra=list_schema(list_schema(NUMBER_SCHEMA, 3), 3),
+    )
 
     @field_validator("matrix", mode="plain", json_schema_input_type=Any)
     @classmethod
@@ -64,8 +69,8 @@ class InertiaSpec(Spec):
             raise ValueError(f"no body has this inertia: a principal moment is negative ({least:.6g} kg*m^2)")
         if largest > least + middle + slack:
             raise ValueError(
-                f"no body has this inertia: the principal moment {largest:.6g} exceeds the sum of the two others, "
-                f"{least:.6g} + {middle:.6g} = {least + middle:.6g} kg*m^2"
+                f"no body has this inertia: the principal moment {largest:.6g} exceeds the sum of the two "
+                f"others, {least:.6g} + {middle:.6g} = {least + middle:.6g} kg*m^2"
             )
         return self
 
@@ -82,13 +87,18 @@ class BodySpec(Spec):
     kind: Literal["rigid"] = Field("rigid", description="rigid: six freedoms less what its joint takes.")
     mass: Mass | None = Field(None, description="kg; without it, from the shapes and their density.")
     density: Density | None = Field(None, description="Of the shapes that have none of their own, kg/m^3.")
-    com: Position | None = Field(None, description="Centre of mass in the body frame, m; goes with `inertia`.")
-    inertia: InertiaSpec | None = Field(None, description="About the centre of mass; without it, from the shapes.")
+    com: Position | None = Field(
+        None, description="Centre of mass in the body frame, m; goes with `inertia`."
+    )
+    inertia: InertiaSpec | None = Field(
+        None, description="About the centre of mass; without it, from the shapes."
+    )
     shapes: list[Shape] = Field(default_factory=list, description="Shapes that make up the body.")
     position: Position = Field((0.0, 0.0, 0.0), description="At the start, of a body that no joint holds, m.")
     rotation: Rotation = Field(IDENTITY, description="At the start, of a body that no joint holds.")
     velocity: Twist = Field(
-        Twist(), description="At the start, of the body frame's origin in the world frame, where no joint holds the body."
+        Twist(),
+        description="At the start, of the body frame's origin in world axes, where no joint holds the body.",
     )
 
     @field_validator("kind", mode="before")

@@ -88,7 +88,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         ledger=np.zeros(len(packer.accounts)),
     )
     simulation = scene.simulation
-    control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol)
+    control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute)
     return Compiled(model, state, control, timing(simulation, scene.output))
 
 

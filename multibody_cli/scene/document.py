@@ -1,7 +1,8 @@
 """YAML text to a tree that knows lines and columns.
 
-libyaml reads the text; what is built from its events is YAML 1.2 with the parts left out that a scene has no use
-for: tags, merge keys, keys that are not scalars.  Nothing here recurses, so that no text can exhaust the stack.
+libyaml reads the text; what is built from its events is YAML 1.2 with the parts left out that a scene has no
+use for: tags, merge keys, keys that are not scalars.  Nothing here recurses, so that no text can exhaust the
+stack.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import yaml
 
 from multibody_cli.errors import Problem, SceneError
-from multibody_cli.scene.nodes import Mark, Node, mapping, sequence
+from multibody_cli.scene.nodes import UNKNOWN, Mark, Node, mapping, sequence
 from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.scalars import scalar
 
@@ -75,6 +76,11 @@ def _mark(file: str, mark: Any) -> Mark:
     return Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
 
 
+def _short(tag: str) -> str:
+    """Write a tag as it is commonly written: `!!str`."""
+    return tag.replace("tag:yaml.org,2002:", "!!")
+
+
 @dataclass
 class _Frame:
     """A list or mapping that is being read."""
@@ -85,6 +91,7 @@ class _Frame:
     entries: list[Node] = field(default_factory=list)
     fields: dict[str, Node] = field(default_factory=dict)
     keys: dict[str, Mark] = field(default_factory=dict)
+    merges: bool = False
     key: str | None = None
     key_mark: Mark | None = None
 
@@ -109,7 +116,9 @@ class _Composer:
     def _document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _refusal(_mark(self._file, event.start_mark), "expected one document, found a second one (`---`)")
+            raise _refusal(
+                _mark(self._file, event.start_mark), "expected one document, found a second one (`---`)"
+            )
 
     def _open(self, event: Any) -> None:
         mark = self._checked(event)
@@ -120,7 +129,9 @@ class _Composer:
 
     def _close(self, event: Any) -> None:
         frame = self._frames.pop()
-        if frame.is_mapping:
+        if frame.merges:
+            node = Node(UNKNOWN, frame.mark)
+        elif frame.is_mapping:
             node = mapping(frame.fields, frame.mark, frame.keys)
         else:
             node = sequence(frame.entries, frame.mark)
@@ -147,7 +158,9 @@ class _Composer:
     def _checked(self, event: Any) -> Mark:
         mark = _mark(self._file, event.start_mark)
         if event.tag is not None:
-            self._problems.add(mark, self._path(), f"expected a plain value, found the tag `{event.tag}`")
+            self._problems.add(
+                mark, self._path(), f"expected a value without a tag, found `{_short(event.tag)}`"
+            )
         return mark
 
     def _require_value(self, mark: Mark) -> None:
@@ -161,8 +174,11 @@ class _Composer:
         frame = self._frames[-1]
         frame.key, frame.key_mark = key, mark
         if key == "<<":
+            frame.merges = True
             self._problems.add(
-                mark, self._path()[:-1], "merge keys (`<<`) are not part of YAML 1.2: use `vars`, `repeat` or an alias"
+                mark,
+                self._path()[:-1],
+                "merge keys (`<<`) are not part of YAML 1.2: use `vars`, `repeat` or an alias",
             )
 
     def _put(self, node: Node, anchor: str | None) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 from multibody_cli.scene.scalars import scalar
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
-_UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = re.compile(
+    "[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 
 
 def dump_resolved(data: Mapping[str, Any]) -> str:
@@ -35,7 +37,9 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, str):
         return _word(value)
-    return _WORDS[value] if value is None or isinstance(value, bool) else repr(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    return repr(value).replace("inf", ".inf").replace("nan", ".nan")
 
 
 _WORDS = {None: "null", True: "true", False: "false"}

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from multibody_cli.joints.coordinate_fields import numbers_schema
 from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
-from multibody_cli.spec.quantities import read_any, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any, shown
 from multibody_cli.spec.reading import read_each
 
 Axis = Literal["x", "y", "z"]
@@ -64,8 +65,12 @@ def read_values(value: Any) -> Values:
 class ChannelExpectation(Spec):
     """A channel of the result, or one number of it."""
 
-    channel: str = Field(description="As in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
-    component: Component | None = Field(None, description="One number of a channel that has several: 0, 1, ... or x, y, z, w.")
+    channel: str = Field(
+        description="As in the result file: joints/hinge/q, bodies/crate/position, energy/total."
+    )
+    component: Component | None = Field(
+        None, description="One number of a channel that has several: 0, 1, ... or x, y, z, w."
+    )
 
     @field_validator("component", mode="before")
     @classmethod
@@ -79,10 +84,16 @@ class ChannelExpectation(Spec):
 class ValueExpectation(ChannelExpectation):
     """Value of a channel at an instant; it passes within atol + rtol |value|."""
 
-    at: Time | Literal["final"] = Field(description="An output instant, s, or `final`.")
-    value: Values = Field(description="A number, or a list for all numbers of the channel.")
+    at: Time | Literal["final"] = Field(
+        description="An output instant, s, or `final`.", json_schema_extra=NUMBER_SCHEMA
+    )
+    value: Values = Field(
+        description="A number, or a list for all numbers of the channel.", json_schema_extra=numbers_schema
+    )
     rtol: NonNegative = Field(0.0, description="Relative tolerance.")
-    atol: NonNegative = Field(0.0, description="Absolute tolerance, in the unit of the channel.")
+    atol: NonNegative = Field(
+        0.0, description="Absolute tolerance, in the unit of the channel.", json_schema_extra=NUMBER_SCHEMA
+    )
 
     @field_validator("at", mode="plain", json_schema_input_type=Any)
     @classmethod
@@ -109,8 +120,8 @@ class ValueExpectation(ChannelExpectation):
 class ExtremeExpectation(ChannelExpectation):
     """Bounds of a channel over the whole run."""
 
-    max: float | None = Field(None, description="No value is larger.")
-    min: float | None = Field(None, description="No value is smaller.")
+    max: float | None = Field(None, description="No value is larger.", json_schema_extra=NUMBER_SCHEMA)
+    min: float | None = Field(None, description="No value is smaller.", json_schema_extra=NUMBER_SCHEMA)
 
     @field_validator("max", "min", mode="plain", json_schema_input_type=Any)
     @classmethod

@@ -13,6 +13,7 @@ from multibody_cli.scene.nodes import Path
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import Catalogue, Spec
 from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.signal import SignalSpec, Table
 
 Finding = Mapping[str, Any]
 
@@ -26,7 +27,7 @@ def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
 
 
 def _follow(location: tuple[int | str, ...]) -> tuple[Path, type[Spec]]:
-    """Take the names of catalogue entries out of a location; find the kind of mapping that holds its last key."""
+    """Take names of catalogue entries out of a location; find what kind of mapping holds its last key."""
     annotation: Any = Scene
     holder: type[Spec] = Scene
     path: list[int | str] = []
@@ -36,6 +37,8 @@ def _follow(location: tuple[int | str, ...]) -> tuple[Path, type[Spec]]:
             annotation = catalogue.specs[str(step)]
         elif step != "[key]":
             path.append(step)
+            if get_origin(annotation) is tuple and isinstance(step, str):
+                annotation, _ = _unwrapped(get_args(annotation)[0])  # one entry that stands for a list
             if isinstance(annotation, type) and issubclass(annotation, Spec):
                 holder = annotation
             annotation = _below(annotation, step)
@@ -47,7 +50,7 @@ def _below(annotation: Any, step: int | str) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         field = annotation.model_fields.get(str(step))
         return Any if field is None else (field.annotation, *field.metadata)
-    return get_args(annotation)[-1] if get_origin(annotation) in (dict, list) else Any
+    return get_args(annotation)[0 if get_origin(annotation) is tuple else -1] if get_args(annotation) else Any
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
@@ -62,7 +65,7 @@ def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
         elif get_origin(annotation) in (Union, types.UnionType):
             annotation = get_args(annotation)[0]
         else:
-            return annotation, catalogue
+            return (Table if annotation is SignalSpec else annotation), catalogue
 
 
 def _unknown_key(finding: Finding, holder: type[Spec]) -> str:

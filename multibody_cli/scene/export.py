@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from multibody_cli.joints import JOINTS
 from multibody_cli.scene.repeat import LISTS, MAPPINGS
 from multibody_cli.scene.schema import Scene
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA
+from multibody_cli.scene.shapes import SHAPES
+from multibody_cli.spec import Spec
+from multibody_cli.spec.geometry import ROTATION_SCHEMA
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, list_schema
+from multibody_cli.spec.signal import signal_schema
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 IDENTITY = "scene.schema.json"
@@ -76,12 +82,19 @@ def scene_schema() -> dict[str, Any]:
     # a scene may have all of its bodies, or its settings, from `repeat` or `include`
     schema["required"] = ["mbsim"]
     properties["bodies"].pop("minProperties", None)
-    return {"$schema": DIALECT, "$id": IDENTITY, **_tidied(schema)}
+    definitions, names = _named_forms()
+    schema = _tidied(schema, names)
+    schema["$defs"] |= definitions
+    return {"$schema": DIALECT, "$id": IDENTITY, **schema}
 
 
 def scene_schema_text() -> str:
     """Give the content of `schemas/scene.schema.json`."""
     return json.dumps(scene_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _entries_of(specs: Mapping[str, type[Spec]]) -> dict[str, Any]:
+    return {"anyOf": [{"$ref": f"#/$defs/{spec.__name__}"} for spec in specs.values()]}
 
 
 _TIMES = "Written once for each value of the index; names carry `${i}`."
@@ -95,16 +108,55 @@ def _is_written_so(value: Any) -> bool:
     return isinstance(value, bool | int | float | str) and value != ""
 
 
-def _tidied(schema: Any) -> Any:
-    """Leave out the titles, which only repeat the names."""
+def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
+    """Leave out titles, which only repeat the names, and refer to the forms that occur again and again."""
     if isinstance(schema, list):
-        return [_tidied(entry) for entry in schema]
+        return [_tidied(entry, names) for entry in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: {name: _tidied(entry) for name, entry in value.items()}
-        if key in ("properties", "$defs") and isinstance(value, dict)
-        else _tidied(value)
+    tidy = {
+        key: {name: _tidied(entry, names) for name, entry in value.items()}
+        if key in _BY_NAME and isinstance(value, dict)
+        else _tidied(value, names)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str))
     }
+    name = names.get(_content(tidy.get("anyOf")))
+    if name is not None:
+        del tidy["anyOf"]
+        return {"$ref": f"#/$defs/{name}", **tidy}
+    return tidy
+
+
+def _content(choices: Any) -> str:
+    return json.dumps(choices, sort_keys=True)
+
+
+def _named_forms() -> tuple[dict[str, Any], dict[str, str]]:
+    """Give the forms that get a name, each in terms of those before it, and the names by their content."""
+    definitions: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for name, form in _FORMS.items():
+        definitions[name] = {"description": form[0], **_tidied(form[1], names)}
+        names[_content(definitions[name]["anyOf"])] = name
+    return definitions, names
+
+
+_BY_NAME = ("properties", "$defs")
+
+_FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Quantity": (
+        "A number in SI and radians, a text with a unit such as `30 deg`, or `${...}`.",
+        NUMBER_SCHEMA,
+    ),
+    "Vector": ("Three quantities.", list_schema(NUMBER_SCHEMA, 3)),
+    "Signal": ("A quantity, an expression of t, or a table {times, values}.", signal_schema()),
+    "SignalVector": ("Three functions of time.", list_schema(signal_schema(), 3)),
+    "Rotation": ("Exactly one way to write a rotation.", ROTATION_SCHEMA),
+    "Shape": ("A shape, told by its `type`.", _entries_of(SHAPES)),
+    "Joint": (
+        "A joint, told by its `type`.",
+        _entries_of({name: kind.spec for name, kind in JOINTS.items()}),
+    ),
+}
+"""Forms that occur again and again: what they are, and their schema."""

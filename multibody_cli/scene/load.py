@@ -94,8 +94,11 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
         wrong = list(explain(error))
     else:
         return Draft(scene, data, tree, frozenset(), range(len(scene.expect)), problems)
+    unresolved = len(problems) > 0
     for path, message in wrong:
-        problems.add_at(tree, path, message)
+        # what is missing may stand in a file or block that could not be read
+        if not (unresolved and len(path) == 1 and not data.get(str(path[0]))):
+            problems.add_at(tree, path, message)
     left, kept = without(data, [path for path, _ in wrong])
     try:
         scene = Scene.model_validate(left)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
@@ -73,7 +73,9 @@ def sequence(entries: list[Node], mark: Mark) -> Node:
 def of_value(value: Any, mark: Mark) -> Node:
     """Make the node of a plain value; all of it stands at one place."""
     if isinstance(value, dict):
-        return mapping({key: of_value(entry, mark) for key, entry in value.items()}, mark, dict.fromkeys(value, mark))
+        return mapping(
+            {key: of_value(entry, mark) for key, entry in value.items()}, mark, dict.fromkeys(value, mark)
+        )
     if isinstance(value, list):
         return sequence([of_value(entry, mark) for entry in value], mark)
     return Node(value, mark)
@@ -111,7 +113,7 @@ class Place(NamedTuple):
 
 
 def find(root: Node, path: Sequence[str | int], of_key: bool = False) -> Place:
-    """Follow a path as far as the tree goes; `of_key` asks for the place of the last key, not of its value."""
+    """Follow a path as far as the tree goes; `of_key` asks for the last key, not for its value."""
     node, key_mark, origin, depth = root, root.mark, root.origin, 0
     for step in path:
         if type(node.value) is dict and step in node.value:
@@ -134,9 +136,9 @@ def written(path: Sequence[str | int]) -> str:
     return words.removeprefix(".")
 
 
-def _size(entries: Any) -> int:
+def _size(entries: Iterable[Node]) -> int:
     return 1 + sum(entry.size for entry in entries)
 
 
-def _any_template(entries: Any, keys: Any = ()) -> bool:
+def _any_template(entries: Iterable[Node], keys: Iterable[str] = ()) -> bool:
     return any(entry.template for entry in entries) or any("${" in key for key in keys)

@@ -66,7 +66,9 @@ def _path(key: str) -> Path | None:
 def _forget_lines(node: Node, mark: Mark) -> None:
     """Lines of a command line tell nothing."""
     node.mark = mark
-    entries = node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
+    entries = (
+        node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
+    )
     if node.keys is not None:
         node.keys = dict.fromkeys(node.keys, mark)
     for entry in entries:
@@ -102,7 +104,7 @@ def _replaced(node: Node, override: Override, depth: int, problems: Problems) ->
 
 
 def _may_be_new(override: Override, depth: int) -> bool:
-    """A last word may be new, but for a variable, which nothing would use; so may the section of a setting."""
+    """Tell whether a word may be new: the last one, except for a variable; and the section of a setting."""
     is_last = depth == len(override.path) - 1
     return (is_last and not override.is_variable) or (depth == 0 and override.path[0] in _OPEN_SECTIONS)
 

@@ -1,4 +1,4 @@
-"""From the text of a scene to its tree with everything worked out: includes, variables, repeats, overrides."""
+"""From the text of a scene to its tree, worked out: includes, variables, repeats, overrides."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def scalar(text: str) -> Any:
 
 
 def _whole(number: int) -> int | float:
-    """Whole numbers beyond what a float holds exactly become floats, as all numbers of a scene do in the end."""
+    """Turn whole numbers beyond what a float holds exactly into floats."""
     if abs(number) <= LARGEST_WHOLE:
         return number
     return float(number) if number.bit_length() < 1024 else float("inf")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints
 
 from multibody_cli.forces.spec import FORCE_KEYS, FORCES
 from multibody_cli.joints import JOINTS, JOINTS_LATER
@@ -21,7 +21,9 @@ NAME = r"^[^\W\d][\w-]*$"
 """A name is a path in the result file and a word of the command line."""
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
-Joint = Annotated[JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()}, later=JOINTS_LATER)]
+Joint = Annotated[
+    JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()}, later=JOINTS_LATER)
+]
 ForceEntry = Annotated[Spec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 
 
@@ -36,14 +38,16 @@ class Scene(Spec):
 
     LATER = frozenset({"couplings", "constraints", "springs", "muscles", "strands", "contacts"})
 
-    mbsim: Literal[1] = Field(description="Version of the format.")
+    mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
     name: str = Field("scene", description="Name of the scene; result files are called so.")
     description: str = Field("", description="What the scene shows.")
     gravity: Annotated[Vector, Vector3(units.ACCELERATION)] = Field((0.0, 0.0, -9.81), description="m/s^2")
-    world: WorldSpec = Field(WorldSpec(), description="What does not move.")
+    world: WorldSpec = Field(WorldSpec(), description="Scenery.")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
-    forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Loads and drags of bodies by name.")
+    forces: dict[Name, ForceEntry] = Field(
+        default_factory=dict, description="Loads and drags of bodies by name."
+    )
     simulation: SimulationSpec = Field(description="How the scene is run.")
-    output: OutputSpec = Field(OutputSpec(), description="What the result file holds.")
+    output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
     expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")

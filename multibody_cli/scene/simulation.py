@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
@@ -10,14 +10,22 @@ from multibody_cli.spec import PositiveTime, Quantity, Spec, units
 
 PositiveNumber = Annotated[float, Quantity(units.NUMBER, above=0.0)]
 
-CHANNEL_GROUPS = ("time", "bodies", "joints", "energy", "momentum", "solver")
+ChannelGroup = Literal["time", "bodies", "joints", "energy", "momentum", "solver"]
+CHANNEL_GROUPS: tuple[ChannelGroup, ...] = get_args(ChannelGroup)
 
 
 class ToleranceSpec(Spec):
     """Error that an adaptive integrator may make in a step."""
 
     rtol: PositiveNumber = Field(1e-9, description="Relative to the size of each coordinate.")
-    atol: PositiveNumber = Field(1e-12, description="Absolute, in rad, m and their rates.")
+    atol: PositiveNumber | None = Field(
+        None, description="Absolute, in rad, m and their rates; without it, a thousandth of `rtol`."
+    )
+
+    @property
+    def absolute(self) -> float:
+        """The absolute tolerance in force."""
+        return 1e-3 * self.rtol if self.atol is None else self.atol
 
 
 class SimulationSpec(Spec):
@@ -42,7 +50,7 @@ class OutputSpec(Spec):
     """What the result file holds."""
 
     every: PositiveTime | None = Field(None, description="Time between two output instants, s; whole steps.")
-    channels: list[Literal["time", "bodies", "joints", "energy", "momentum", "solver"]] = Field(
+    channels: list[ChannelGroup] = Field(
         default_factory=lambda: list(CHANNEL_GROUPS), description="Groups of channels to keep."
     )
     compression: Literal["none", "gzip"] = Field("none", description="Of the datasets.")

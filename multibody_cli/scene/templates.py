@@ -1,8 +1,8 @@
 """`${...}` in the tree of a scene: expressions of `vars`, worked out when the scene is loaded.
 
-A text that is one `${...}` and nothing else becomes the value of the expression, of whatever type; in a longer
-text the value is written into it.  A variable that was given with a unit is its SI value in expressions, and
-itself, unit and all, where it stands alone.
+A text that is one `${...}` and nothing else becomes the value of the expression, of whatever type; in a
+longer text the value is written into it.  A variable that was given with a unit is its SI value in
+expressions, and itself, unit and all, where it stands alone.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
             problems.add(mark, path, str(error), remark)
             continue
         if name in entries:
-            problems.add(mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark)
+            problems.add(
+                mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark
+            )
             continue
         entries[name], keys[name] = substitute(entry, scope, (*path, name), problems, remark), mark
     return mapping(entries, node.mark, keys)

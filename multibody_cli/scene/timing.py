@@ -54,8 +54,8 @@ class Timing:
             return index
         near = min(max(round(time / self.every), 0), self.outputs)
         raise QuantityError(
-            f"expected an output instant: a multiple of {self.every:.9g} s up to {self.every * self.outputs:.9g} s; "
-            f"the nearest to {time:.9g} s is {near * self.every:.9g} s"
+            f"expected an output instant: a multiple of {self.every:.9g} s up to "
+            f"{self.every * self.outputs:.9g} s; the nearest to {time:.9g} s is {near * self.every:.9g} s"
         )
 
 
@@ -80,7 +80,7 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
         per_output = _default_steps_per_output(steps)
     else:
         per_output = multiples(output.every, simulation.step, "every", "step")
-        multiples(simulation.duration, output.every, "duration", "every")
+        require_divisor(steps, per_output, simulation.step)
     return Timing(simulation.step, per_output, steps // per_output)
 
 
@@ -97,14 +97,31 @@ def multiples(time: float, unit: float, name: str, unit_name: str) -> int:
         return count
     ratio = time / unit
     if not ratio < 2**53:
-        raise QuantityError(f"`{name}` is more of `{unit_name}` than can be counted: {time:g} s of {unit:g} s")
+        raise QuantityError(
+            f"`{name}` is more of `{unit_name}` than can be counted: {time:g} s of {unit:g} s"
+        )
     below, above = math.floor(ratio), math.floor(ratio) + 1
     near = " or ".join(f"{n * unit:.9g} s" for n in (below, above) if n >= 1)
-    raise QuantityError(f"expected a whole number of `{unit_name}`s of {unit:.9g} s, found {time:.9g} s; nearest: {near}")
+    raise QuantityError(
+        f"expected a whole number of `{unit_name}`s of {unit:.9g} s, found {time:.9g} s; nearest: {near}"
+    )
+
+
+def require_divisor(steps: int, per_output: int, step: float) -> None:
+    """Raise a `QuantityError` where the output instants do not end with the run; it names the nearest."""
+    if steps % per_output:
+        divisors = _divisors(steps)
+        below = max(d for d in divisors if d < per_output)
+        above = min((d for d in divisors if d > per_output), default=below)
+        near = " or ".join(f"{d * step:.9g} s" for d in sorted({below, above}))
+        raise QuantityError(
+            f"expected a time that divides the duration of {steps * step:.9g} s, "
+            f"found {per_output * step:.9g} s; nearest: {near}"
+        )
 
 
 def _default_steps_per_output(steps: int) -> int:
-    """Fewest steps that divide the run into at most 1000 intervals; where that leaves hardly any, one step more often.
+    """Give the fewest steps that divide the run into at most 1000 intervals.
 
     A run whose number of steps has no fitting divisor is written more often rather than hardly at all.
     """

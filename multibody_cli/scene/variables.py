@@ -43,9 +43,17 @@ def resolve_variables(node: Node | None, problems: Problems) -> Scope:
 def _require_usable(node: Node, name: str, problems: Problems) -> None:
     assert node.keys is not None
     if name in CONSTANTS or name in FUNCTIONS:
-        problems.add(node.keys[name], ("vars", name), f"`{name}` has a meaning of its own in expressions: use another name")
+        problems.add(
+            node.keys[name],
+            ("vars", name),
+            f"`{name}` has a meaning of its own in expressions: use another name",
+        )
     elif not name.isidentifier():
-        problems.add(node.keys[name], ("vars", name), "expected a name of letters, digits and `_`, to be used in `${...}`")
+        problems.add(
+            node.keys[name],
+            ("vars", name),
+            "expected a name of letters, digits and `_`, to be used in `${...}`",
+        )
 
 
 def _in_order(node: Node, problems: Problems) -> list[str]:
@@ -71,5 +79,3 @@ def _in_si(value: Any) -> Any:
     except QuantityError:
         return value
     return value if found is None else found[0]
-
-

@@ -1,11 +1,20 @@
 """What may stand in a scene file: quantities, vectors, rotations, signals, and the base of every mapping.
 
-`Spec` is the base of every mapping of the scene format.  The other names are types of its fields; each reads what
-a user wrote and gives plain SI numbers.
+`Spec` is the base of every mapping of the scene format.  The other names are types of its fields; each reads
+what a user wrote and gives plain SI numbers.
 """
 
 from multibody_cli.spec.catalogue import Catalogue
-from multibody_cli.spec.geometry import Direction, Pose, Position, Quaternion, Rotation, Twist, Vector, Vector3
+from multibody_cli.spec.geometry import (
+    Direction,
+    Pose,
+    Position,
+    Quaternion,
+    Rotation,
+    Twist,
+    Vector,
+    Vector3,
+)
 from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import (
     Angle,
@@ -22,6 +31,7 @@ from multibody_cli.spec.quantities import (
     Quantity,
     Time,
 )
+from multibody_cli.spec.rotations import Quaternion
 from multibody_cli.spec.signal import Signal, SignalSpec
 
 __all__ = [

@@ -29,7 +29,7 @@ class Catalogue:
     specs
         What may be written, by name.
     keys
-        Words by which an entry is told; with none, its `type` says the name.  The first that is found decides.
+        Words by which an entry is told, the first that is found; with none, its `type` says the name.
     later
         Names that the format knows and this version does not support.
     """
@@ -39,7 +39,9 @@ class Catalogue:
     keys: Mapping[str, str] = field(default_factory=dict, hash=False)
     later: frozenset[str] = frozenset()
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         """Choose the entry first, so that errors speak of it alone."""
         choices = {name: handler.generate_schema(spec) for name, spec in self.specs.items()}
         union = core_schema.tagged_union_schema(choices, discriminator=self.name_of)
@@ -77,7 +79,9 @@ class Catalogue:
         if "type" not in value:
             return ValueError(f"expected {self.what} with a `type`; {nearest('', self.specs)}")
         name = value["type"]
-        if isinstance(name, str) and name in self.later:
+        if not isinstance(name, str):
+            return located_error(f"expected the name of {self.what}, found {shown(name)}", "type")
+        if name in self.later:
             return located_error(f"{self.what} of type `{name}` is not yet supported", "type")
-        remark = nearest(str(name), self.specs)
+        remark = nearest(name, self.specs)
         return located_error(f"unknown type {shown(name)} of {self.what}; {remark}", "type")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Vector = tuple[float, float, float]
 
+
 @dataclass(frozen=True)
 class Vector3:
     """Annotation of a list [x, y, z] of quantities of one kind; see `Quantity` for the bounds."""
@@ -29,7 +30,9 @@ class Vector3:
     least: float | None = None
     above: float | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         """Read the three numbers in one call."""
         return core_schema.no_info_plain_validator_function(self.read)
 
@@ -64,7 +67,7 @@ def _read_direction(value: Any) -> Vector:
 Direction = Annotated[Vector, PlainValidator(_read_direction), WithJsonSchema(list_schema(NUMBER_SCHEMA, 3))]
 """A unit vector; what is written may have any length but zero."""
 
-_ROTATION_SCHEMA = {
+ROTATION_SCHEMA = {
     "anyOf": [
         {"type": "object", "properties": form.schema, "required": [name], "additionalProperties": False}
         for name, form in FORMS.items()
@@ -72,7 +75,7 @@ _ROTATION_SCHEMA = {
     + [TEXT_SCHEMA]
 }
 
-Rotation = Annotated[Quaternion, PlainValidator(read_rotation), WithJsonSchema(_ROTATION_SCHEMA)]
+Rotation = Annotated[Quaternion, PlainValidator(read_rotation), WithJsonSchema(ROTATION_SCHEMA)]
 """A unit quaternion (w, x, y, z), written in any one of the forms of `rotations.FORMS`."""
 
 
@@ -86,5 +89,7 @@ class Pose(Spec):
 class Twist(Spec):
     """Linear and angular velocity of a frame."""
 
-    linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Of the origin, m/s.")
+    linear: Annotated[Vector, Vector3(units.SPEED)] = Field(
+        (0.0, 0.0, 0.0), description="Of the origin, m/s."
+    )
     angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field((0.0, 0.0, 0.0), description="rad/s.")

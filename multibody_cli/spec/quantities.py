@@ -14,16 +14,16 @@ from multibody_cli.spec import units
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-NUMBER_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+NUMBER_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 """A number, a quantity with a unit, or `${...}`, as an editor may check it before the file is loaded."""
 
 
-TEXT_SCHEMA = {"type": "string", "pattern": r"\$\{"}
+TEXT_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\$\{"}
 """A text that stands for a value which is worked out when the scene is loaded."""
 
 
 def list_schema(entry: dict[str, Any], length: int) -> dict[str, Any]:
-    """Schema of a list of this many entries, or of a `${...}` that gives one."""
+    """Give the schema of a list of this many entries, or of a `${...}` that gives one."""
     entries = {"type": "array", "items": entry, "minItems": length, "maxItems": length}
     return {"anyOf": [entries, TEXT_SCHEMA]}
 
@@ -54,7 +54,7 @@ def read_any(value: Any, least: float | None = None) -> float:
     """Read a number with or without a unit of any dimension, in SI."""
     if isinstance(value, str) and (found := units.quantity(value)) is not None:
         value = found[0]
-    number = read_quantity(value, units.NUMBER)
+    number = read_quantity(value, units.ANY)
     if least is not None and number < least:
         raise QuantityError(f"expected a number of at least {least:g}, found {shown(value)}")
     return number
@@ -73,12 +73,17 @@ def finite(value: float, kind: units.Kind) -> float:
 
 def described(kind: units.Kind) -> str:
     """Say what is expected: `an angle (rad)`."""
-    return kind.name if kind is units.NUMBER else f"{kind.name} ({kind.unit})"
+    return kind.name if kind in (units.NUMBER, units.ANY) else f"{kind.name} ({kind.unit})"
 
 
 def shown(value: Any) -> str:
     """Show a value of a scene in a message, shortened where it is long."""
-    words = {dict: "a mapping", list: "a list", tuple: "a list", bool: "true" if value else "false"}
+    words: dict[type, str] = {
+        dict: "a mapping",
+        list: "a list",
+        tuple: "a list",
+        bool: "true" if value else "false",
+    }
     if value is None:
         return "nothing"
     if type(value) in words:
@@ -105,7 +110,9 @@ class Quantity:
     least: float | None = None
     above: float | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         """Read the number in one call."""
         return core_schema.no_info_plain_validator_function(self.read)
 
@@ -121,7 +128,9 @@ class Quantity:
         if self.above is not None and not number > self.above:
             raise QuantityError(f"expected {described(self.kind)} above {self.above:g}, found {shown(value)}")
         if self.least is not None and not number >= self.least:
-            raise QuantityError(f"expected {described(self.kind)} of at least {self.least:g}, found {shown(value)}")
+            raise QuantityError(
+                f"expected {described(self.kind)} of at least {self.least:g}, found {shown(value)}"
+            )
         return number
 
 

@@ -104,8 +104,8 @@ def _from_euler(value: Mapping[str, Any]) -> Quaternion:
     order = value.get("order", "XYZ")
     if not isinstance(order, str) or not re.fullmatch(r"[XYZ]{3}|[xyz]{3}", order) or _repeats(order):
         raise ValueError(
-            "expected an `order` of three axes such as XYZ (each about the turned axes) or xyz (about the fixed "
-            f"axes), no two neighbours alike, found {shown(order)}"
+            "expected an `order` of three axes such as XYZ (each about the turned axes) or xyz (about the "
+            f"fixed axes), no two neighbours alike, found {shown(order)}"
         )
     turns = [_about(_AXES[letter.lower()], angle) for letter, angle in zip(order, angles, strict=True)]
     return reduce(_product, turns if order.isupper() else reversed(turns))
@@ -173,9 +173,7 @@ FORMS: dict[str, Form] = {
         _from_euler,
         {"euler": _entries(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": "XYZ"}},
     ),
-    "matrix": Form(
-        frozenset({"matrix"}), _from_matrix, {"matrix": _entries(_entries(NUMBER_SCHEMA, 3), 3)}
-    ),
+    "matrix": Form(frozenset({"matrix"}), _from_matrix, {"matrix": _entries(_entries(NUMBER_SCHEMA, 3), 3)}),
 }
 """Every form of a rotation by the key that tells it."""
 

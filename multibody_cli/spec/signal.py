@@ -29,8 +29,8 @@ class SignalSpec:
     expression
         An expression whose only name is `t`.
     times, values
-        A table: instants, s, rising; and the values there.  Before the first and after the last instant the value
-        stays what it is there.
+        A table: instants, s, rising; and the values there.  Before the first and after the last instant the
+        value stays what it is there.
     interpolation
         Between the instants of a table.
     """
@@ -72,7 +72,8 @@ class Signal:
             return SignalSpec(expression=_read_expression(value, self.kind))
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise QuantityError(
-                f"expected {described(self.kind)}, an expression of t or a table {{times, values}}, found {shown(value)}"
+                f"expected {described(self.kind)}, an expression of t or a table {{times, values}}, "
+                f"found {shown(value)}"
             )
         return SignalSpec(constant=read_quantity(value, self.kind))
 

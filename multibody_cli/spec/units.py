@@ -6,6 +6,7 @@ simulations; a name that the table lacks is looked up in pint.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from multibody_cli.errors import QuantityError
 
 
 class Dimension(NamedTuple):
-    """Exponents of the base dimensions; `other` names what mechanics has no use for (current, temperature)."""
+    """Exponents of the base dimensions; `other` names what mechanics has no use for, such as temperature."""
 
     mass: int = 0
     length: int = 0
@@ -48,6 +49,7 @@ def _kind(name: str, unit: str, mass: int = 0, length: int = 0, time: int = 0) -
 
 
 NUMBER = _kind("a plain number", "no unit")
+ANY = _kind("a number, with or without a unit", "")
 ANGLE = _kind("an angle", "rad")
 LENGTH = _kind("a length", "m", length=1)
 TIME = _kind("a time", "s", time=1)
@@ -89,8 +91,9 @@ def _table() -> dict[str, Unit]:
         "um": Unit(1e-6, length),
         "s": Unit(1.0, time), "ms": Unit(1e-3, time), "us": Unit(1e-6, time), "min": Unit(60.0, time),
         "h": Unit(3600.0, time), "Hz": Unit(1.0, Dimension(time=-1)),
-        "rad": Unit(1.0, Dimension()), "mrad": Unit(1e-3, Dimension()), "deg": Unit(math.pi / 180, Dimension()),
-        "turn": Unit(math.tau, Dimension()), "rpm": Unit(math.tau / 60, Dimension(time=-1)),
+        "rad": Unit(1.0, Dimension()), "mrad": Unit(1e-3, Dimension()),
+        "deg": Unit(math.pi / 180, Dimension()), "turn": Unit(math.tau, Dimension()),
+        "rpm": Unit(math.tau / 60, Dimension(time=-1)),
         "N": Unit(1.0, force), "mN": Unit(1e-3, force), "kN": Unit(1e3, force),
         "J": Unit(1.0, energy), "mJ": Unit(1e-3, energy), "kJ": Unit(1e3, energy),
     }  # fmt: skip
@@ -140,12 +143,13 @@ def quantity(text: str) -> tuple[float, Dimension] | None:
 
 def kind_of(dimension: Dimension) -> str:
     """Say in words what has this dimension."""
-    names = [kind.name for kind in KINDS if kind.dimension == dimension]
+    names = [kind.name for kind in KINDS if kind.dimension == dimension and kind is not ANY]
     return " or ".join(names) if names else "something else"
 
 
 def _tokens(text: str) -> list[re.Match[str]] | None:
-    tokens, position = [], 0
+    tokens: list[re.Match[str]] = []
+    position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None or len(tokens) >= _LONGEST:
@@ -157,7 +161,7 @@ def _tokens(text: str) -> list[re.Match[str]] | None:
 
 def _called(tokens: list[re.Match[str]]) -> bool:
     """Tell whether a name is followed by a bracket, which makes the text an expression: `N*sin(t)`."""
-    return any(a["name"] and b["mark"] == "(" for a, b in zip(tokens, tokens[1:], strict=False))
+    return any(a["name"] and b["mark"] == "(" for a, b in itertools.pairwise(tokens))
 
 
 def _product(tokens: list[re.Match[str]]) -> tuple[Unit | None, list[re.Match[str]]]:
@@ -180,7 +184,8 @@ def _product(tokens: list[re.Match[str]]) -> tuple[Unit | None, list[re.Match[st
         else:
             factor = _named(token["name"])
             exponent = power * int(token["power"] or 1)
-        result = Unit(result.factor * factor.factor**exponent, result.dimension.times(factor.dimension, exponent))
+        dimension = result.dimension.times(factor.dimension, exponent)
+        result = Unit(result.factor * factor.factor**exponent, dimension)
         power, expecting = 1, False
     return (None if expecting else result), tokens
 

@@ -5,7 +5,7 @@ To add an entry, add its check to `CHECKS` under the word of the scene file that
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from multibody_cli.errors import ResultError
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import Record, Trajectory
 from multibody_cli.studies.period import period_of
+from multibody_cli.studies.verdict import Verdict, as_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,49 +24,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.channels import Array
 
     Entry = Any  # the entries of `expect:` share no more than the words that they hold
-    Check = Callable[[Entry, Trajectory], "Verdict"]
-
-Numbers = float | tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a run met one expectation.
-
-    Parameters
-    ----------
-    passed
-        Whether it did.
-    entry
-        What was expected, in the words of the scene; filled in by `evaluate`.
-    found
-        The numbers found; None where nothing could be measured, and `note` says why.
-    wanted
-        The numbers that they were held against, and how: `at most`, `at least` or `equal to`.
-    tolerance
-        Largest difference accepted of numbers that should be equal.
-    units
-        Of all these numbers.
-    note
-        A remark: when an extreme was reached, or why nothing was found.
-    """
-
-    passed: bool = False
-    entry: str = ""
-    found: Numbers | None = None
-    relation: str = ""
-    wanted: Numbers | None = None
-    tolerance: float | None = None
-    units: str = ""
-    note: str = ""
-
-    def __str__(self) -> str:
-        text = f"{'pass' if self.passed else 'MISS'}  {self.entry}"
-        if self.found is not None:
-            text += f": found {_text(self.found)}, wanted {self.relation} {_text(self.wanted)} {self.units}"
-        if self.tolerance is not None:
-            text += f" within {self.tolerance:.3g}"
-        return f"{text} ({self.note})" if self.note else text
+    Check = Callable[[Entry, Trajectory], Verdict]
 
 
 def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
@@ -100,8 +59,8 @@ def find_unreadable(
     Returns
     -------
     list of (int, str)
-        Which entry, and what is wrong with it: a channel that does not exist or is not recorded, a component that
-        it does not have, or an instant that is not written.
+        Which entry, and what is wrong with it: a channel that does not exist or is not recorded, a component
+        that it does not have, or an instant that is not written.
     """
     blank = _blank_trajectory(names, channels, np.linspace(0.0, duration, 1 + round(duration / every)))
     problems = []
@@ -120,7 +79,7 @@ def _check_energy_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
 
 
 def _check_momentum_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
-    """Hold linear and angular momentum against those at the start; with an axis, the angular about it alone."""
+    """Hold linear and angular momentum against the start; with an axis, angular momentum about it alone."""
     wanted = entry.momentum_drift
     angular = trajectory.channel("momentum/angular")
     drift = angular.values - angular.values[:1]
@@ -155,9 +114,9 @@ def _check_value(entry: Entry, trajectory: Trajectory) -> Verdict:
     tolerance = entry.atol + entry.rtol * float(np.abs(wanted).max())
     return Verdict(
         passed=bool(np.all(np.abs(found - wanted) <= tolerance)),
-        found=_numbers(found),
+        found=as_numbers(found),
         relation="equal to",
-        wanted=_numbers(wanted),
+        wanted=as_numbers(wanted),
         tolerance=tolerance,
         units=record.units,
     )
@@ -168,7 +127,9 @@ def _check_period(entry: Entry, trajectory: Trajectory) -> Verdict:
     if found is None:
         return Verdict(note="fewer than two oscillations, or fewer than 8 output instants: run longer")
     tolerance = entry.rtol * entry.period
-    return Verdict(abs(found - entry.period) <= tolerance, "", found, "equal to", entry.period, tolerance, "s")
+    return Verdict(
+        abs(found - entry.period) <= tolerance, "", found, "equal to", entry.period, tolerance, "s"
+    )
 
 
 def _check_max(entry: Entry, trajectory: Trajectory) -> Verdict:
@@ -228,7 +189,9 @@ def _read(entry: Entry, trajectory: Trajectory) -> Record:
     letters = "wxyz" if record.path.endswith("/quaternion") else "xyz"
     place = letters.find(entry.component) if isinstance(entry.component, str) else entry.component
     if not 0 <= place < values.shape[1]:
-        raise ResultError(f"{record.path} has no component {entry.component}: it has {values.shape[1]} numbers")
+        raise ResultError(
+            f"{record.path} has no component {entry.component}: it has {values.shape[1]} numbers"
+        )
     units = record.units.split(", ")
     return replace(record, values=values[:, place : place + 1], units=units[place % len(units)])
 
@@ -253,13 +216,3 @@ def _title(word: str, entry: Entry) -> str:
     place = "" if entry.component is None else f"[{entry.component}]"
     instant = f" {entry.at}" + ("" if entry.at == "final" else " s") if word == "at" else ""
     return f"{channel}{place} {word}{instant}"
-
-
-def _numbers(values: Array) -> Numbers:
-    return float(values[0]) if len(values) == 1 else tuple(map(float, values))
-
-
-def _text(numbers: Numbers | None) -> str:
-    if isinstance(numbers, tuple):
-        return f"[{', '.join(map(_text, numbers))}]"
-    return "nothing" if numbers is None else f"{numbers:.12g}"

@@ -17,8 +17,8 @@ POINTS = 8
 def period_of(time: Floats, values: Floats) -> float | None:
     """Return the mean time between upward crossings of the level midway between the extremes.
 
-    Each crossing is the root of the polynomial through the 8 samples about it: with 20 evenly spaced samples a period
-    of a sine the error is below 1e-8 of the period.
+    Each crossing is the root of the polynomial through the 8 samples about it: with 20 evenly spaced samples
+    a period of a sine the error is below 1e-8 of the period.
 
     Parameters
     ----------

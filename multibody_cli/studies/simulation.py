@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multibody_cli import __version__
-from multibody_cli.errors import SceneError
+from multibody_cli.errors import SceneError, nearest
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -68,7 +68,7 @@ class Simulation:
             options=settings.options,
             name=self.scene.name,
             description=self.scene.description,
-            block_rows=block_rows(self.compiled.schedule.outputs + 1, model.names),
+            block_rows=block_rows(self.compiled.timing.outputs + 1, model.names),
         )
 
     def run(
@@ -92,9 +92,9 @@ class Simulation:
             If the sink cannot write.
         """
         state = self.fresh_state()
-        model, schedule = self.compiled.model, self.compiled.schedule
+        model, timing = self.compiled.model, self.compiled.timing
         return simulate(
-            model, state, self.method_for(state), schedule, self.header(), sink, on_output, stop_asked
+            model, state, self.method_for(state), timing, self.header(), sink, on_output, stop_asked
         )
 
 
@@ -114,9 +114,20 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
         With every problem that was found.
     """
     loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded.scene))
+    _require_known_words(loaded)
+    simulation = Simulation(loaded, compile_scene(loaded))
     _require_readable_expectations(simulation)
     return simulation
+
+
+def _require_known_words(loaded: LoadedScene) -> None:
+    settings = loaded.scene.simulation
+    for key, word, valid in (
+        ("method", settings.method, METHODS),
+        ("integrator", settings.integrator, INTEGRATORS),
+    ):
+        if word not in valid:
+            raise loaded.error(f"there is no {key} `{word}`: {nearest(word, valid)}", "simulation", key)
 
 
 def _require_readable_expectations(simulation: Simulation) -> None:
@@ -125,7 +136,7 @@ def _require_readable_expectations(simulation: Simulation) -> None:
         scene.expect,
         compiled.model.names,
         scene.output.channels,
-        compiled.schedule.every,
+        compiled.timing.every,
         scene.simulation.duration,
     )
     if unreadable:

@@ -22,7 +22,11 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=())
     words = tuple(f"joint {entry.name}" for entry in entries for _ in entry.coordinates)
     rows = np.arange(1, len(bodies) + 1)
     return Names(
-        bodies=tuple(bodies), body_rows=rows, joints=tuple(entries), accounts=tuple(accounts), coordinates=words
+        bodies=tuple(bodies),
+        body_rows=rows,
+        joints=tuple(entries),
+        accounts=tuple(accounts),
+        coordinates=words,
     )
 
 
@@ -81,7 +85,7 @@ def part_of(samples, start, stop):
 def record(sink, names, samples, outcome, blocks=None, **changes):
     """Hand a whole run to a sink, in blocks of the given size, in arrays that are reused as a run does."""
     rows = len(samples.time)
-    header = header_of(names, rows, **changes)
+    header = header_of(names, max(rows, 1), **changes)
     size = blocks or header.block_rows
     room = Samples(*(np.empty((size, *column.shape[1:]), column.dtype) for column in samples))
     sink.open(header)

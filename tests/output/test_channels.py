@@ -120,7 +120,9 @@ def test_unknown_channels_are_all_told_with_the_nearest():
 
 
 def test_names_cannot_leave_their_place():
-    names = names_of(joints=[("..", (ANGLE,)), ("a/b", (ANGLE,)), (".", (ANGLE,)), ("a.b", (ANGLE,)), ("{q}", (ANGLE,))])
+    names = names_of(
+        joints=[("..", (ANGLE,)), ("a/b", (ANGLE,)), (".", (ANGLE,)), ("a.b", (ANGLE,)), ("{q}", (ANGLE,))]
+    )
     paths = [path for path in channel_names(names) if path.startswith("joints/") and path.endswith("/q")]
     assert paths == ["joints/%2E%2E/q", "joints/a%2Fb/q", "joints/%2E/q", "joints/a.b/q", "joints/{q}/q"]
 
@@ -141,7 +143,9 @@ def test_blocks_of_a_large_model_stay_small():
 
 def test_the_description_lists_every_channel_once():
     listed = json.loads(json.dumps(describe()))["datasets"]
-    assert [entry["path"].replace("<", "{").replace(">", "}") for entry in listed] == [one.path for one in CHANNELS]
+    assert [entry["path"].replace("<", "{").replace(">", "}") for entry in listed] == [
+        one.path for one in CHANNELS
+    ]
     page = render_markdown()
     assert all(page.count(f"| `{entry['path']}` |") == 1 for entry in listed)
 

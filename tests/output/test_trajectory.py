@@ -77,7 +77,9 @@ def test_a_body_channel_says_what_it_lacks():
     record(memory, RICH, samples_of(RICH, TIME), Outcome("complete"))
     run = memory.trajectory()
     assert run.channel("bodies/arm/position").values.shape == (21, 3)
-    with pytest.raises(ResultError, match="bodies/arm/com needs bodies/quaternion, which `output.channels` leaves out"):
+    with pytest.raises(
+        ResultError, match=r"bodies/arm/com needs bodies/quaternion, which `output\.channels` leaves out"
+    ):
         run.channel("bodies/arm/com")
 
 

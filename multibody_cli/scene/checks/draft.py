@@ -13,7 +13,11 @@ from multibody_cli.scene.nodes import Node, Path, find
 from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.schema import Scene
 
-_PLACEHOLDERS: dict[str, Any] = {"mbsim": 1, "simulation": {"duration": 1.0}}
+_PLACEHOLDERS: dict[str, Any] = {
+    "mbsim": 1,
+    "bodies": {"_": {"mass": 1.0, "inertia": {"principal": [1.0, 1.0, 1.0]}}},
+    "simulation": {"duration": 1.0},
+}
 """Stand for required sections that are wrong."""
 
 _NAMED = frozenset({"bodies", "joints", "forces"})
@@ -98,10 +102,11 @@ def without(data: Mapping[str, Any], wrong: Sequence[Path]) -> tuple[dict[str, A
             left.pop(section, None)
     for section in _NAMED & entries.keys() & left.keys():
         left[section] = {name: entry for name, entry in left[section].items() if name not in entries[section]}
-    assertions = left.get("expect") if isinstance(left.get("expect"), list) else []
+    assertions: list[Any] = left["expect"] if isinstance(left.get("expect"), list) else []
     kept = [index for index in range(len(assertions)) if index not in entries.get("expect", ())]
     if assertions:
         left["expect"] = [assertions[index] for index in kept]
     for section, value in _PLACEHOLDERS.items():
-        left.setdefault(section, value)
+        if not left.get(section):
+            left[section] = value
     return left, kept

@@ -14,7 +14,8 @@ from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
 _MEASURED = ("value", "atol", "max", "min")
-_READ = frozenset({"bodies", "joints", "forces"})
+_BOOKED = frozenset({"joints", "forces"})
+"""Sections whose entries have accounts of energy."""
 
 
 def check_expectations(draft: Draft) -> None:
@@ -40,7 +41,9 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
         draft.tell(path, str(error))
 
 
-def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]) -> None:
+def _check_channel(
+    draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]
+) -> None:
     name = expectation.channel
     channel = known.get(name)
     if channel is None:
@@ -50,19 +53,25 @@ def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, kn
         return
     chosen = _component(expectation, channel)
     if chosen is None:
+        if channel.width == 1:
+            draft.tell((*path, "component"), f"has no effect: `{name}` is a single number")
+            return
         letters = _LETTERS.get(channel.width)
         words = f", or one of {', '.join(letters)}" if letters else ""
-        expected = f"an index below {channel.width}{words}" if channel.width > 1 else "none: the channel is one number"
-        draft.tell((*path, "component"), f"`{name}` has {channel.width} number(s): expected {expected}")
+        draft.tell(
+            (*path, "component"),
+            f"`{name}` has {channel.width} numbers: expected an index below {channel.width}{words}",
+        )
         return
     _check_values(draft, path, expectation, channel, chosen)
 
 
 def _belongs_to_broken(draft: Draft, name: str) -> bool:
     section, _, rest = name.partition("/")
-    written = draft.names(section)
     element = rest.rpartition("/")[0]
-    return (section in draft.broken and element in written) or (section == "energy" and bool(draft.broken & _READ))
+    if section == "energy":
+        return bool(draft.broken & _BOOKED)
+    return element in draft.names(section) and element not in getattr(draft.scene, section)
 
 
 def _component(expectation: ChannelExpectation, channel: Channel) -> list[int] | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from multibody_cli.errors import QuantityError
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.timing import multiples
+from multibody_cli.scene.timing import multiples, require_divisor
 
 
 def check_times(draft: Draft) -> None:
@@ -12,14 +15,20 @@ def check_times(draft: Draft) -> None:
     if draft.broken & {"simulation", "output"}:
         return
     simulation, output = draft.scene.simulation, draft.scene.output
-    _check(draft, ("simulation", "duration"), simulation.duration, simulation.step, "duration", "step")
-    if output.every is not None:
-        _check(draft, ("output", "every"), output.every, simulation.step, "every", "step")
-        _check(draft, ("output", "every"), simulation.duration, output.every, "duration", "every")
+    steps = per_output = None
+    with _told(draft, "simulation", "duration"):
+        steps = multiples(simulation.duration, simulation.step, "duration", "step")
+    with _told(draft, "output", "every"):
+        if output.every is not None:
+            per_output = multiples(output.every, simulation.step, "every", "step")
+        if steps is not None and per_output is not None:
+            require_divisor(steps, per_output, simulation.step)
 
 
-def _check(draft: Draft, path: tuple[str, str], time: float, unit: float, name: str, unit_name: str) -> None:
+@contextmanager
+def _told(draft: Draft, *path: str) -> Iterator[None]:
+    """Tell what goes wrong as a problem of an element."""
     try:
-        multiples(time, unit, name, unit_name)
+        yield
     except QuantityError as error:
         draft.tell(path, str(error))

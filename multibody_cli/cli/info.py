@@ -1,0 +1,99 @@
+"""`mbsim info`: what is inside a scene or a result file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show_json, show_table
+from multibody_cli.cli.source import is_result, prepare_and_warn
+
+if TYPE_CHECKING:
+    from multibody_cli.studies.simulation import Simulation
+
+
+@click.command("info", cls=Verb, short_help="Show what a scene or a result file holds.")
+@click.argument("path", metavar="SCENE|FILE.h5", type=click.Path(path_type=Path))
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@click.option("--json", "as_json", is_flag=True, help="Write it as JSON.")
+def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """Show what a scene or a result file holds."""
+    # the name decides where the file is missing or damaged, so that the message fits what was meant
+    if is_result(path) or path.suffix in {".h5", ".hdf5", ".part"}:
+        data = _describe_result(path)
+    else:
+        data = _describe_scene(prepare_and_warn(path, overrides))
+    show_json(data) if as_json else _show(data)
+    return 0
+
+
+def _describe_scene(simulation: Simulation) -> dict[str, Any]:
+    scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
+    links = model.system.tree.links
+    holder = {joint.child: name for name, joint in scene.joints.items()}
+    settings = scene.simulation
+    return {
+        "scene": {
+            "name": scene.name,
+            "description": scene.description,
+            "method": settings.method,
+            "integrator": settings.integrator,
+            "duration": settings.duration,
+            "step": settings.step,
+            "steps": timing.steps,
+            "outputs": timing.outputs + 1,
+            "freedoms": model.nv,
+            "prescribed freedoms": int(model.system.tree.driven.sum()),
+            "expectations": len(scene.expect),
+        },
+        "bodies": [
+            {"body": name, "mass kg": float(links[row].mass), "held by": holder.get(name, "nothing: free")}
+            for name, row in zip(model.names.bodies, model.names.body_rows, strict=True)
+        ],
+        "joints": [
+            {
+                "joint": joint.name,
+                "type": joint.type,
+                "parent": scene.joints[joint.name].parent,
+                "child": scene.joints[joint.name].child,
+                "freedoms": len(joint.coordinates),
+                "coordinates": " ".join(joint.coordinates),
+            }
+            for joint in model.names.joints
+        ],
+        "forces": [
+            {"force": name, "account": f"{account.kind} by {account.cause}"}
+            for name in scene.forces
+            for account in model.names.accounts
+            if account.cause == f"forces/{name}"
+        ],
+    }
+
+
+def _describe_result(path: Path) -> dict[str, Any]:
+    import h5py
+
+    from multibody_cli.output.trajectory import read_trajectory
+
+    trajectory = read_trajectory(path)
+    with h5py.File(path, "r") as file:
+        datasets = [
+            {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
+            for name in trajectory.paths
+        ]
+    return {"file": {"path": str(path), **trajectory.attributes}, "datasets": datasets}
+
+
+def _show(data: dict[str, Any]) -> None:
+    for title, content in data.items():
+        if isinstance(content, dict):
+            width = max(map(len, content))
+            for key, value in content.items():
+                text = f"{value:g}" if isinstance(value, float) else " ".join(str(value).split())
+                click.echo(f"{key.ljust(width)}  {text}".rstrip())
+        elif content:
+            click.echo(f"\n{title}")
+            show_table(content, indent="  ")

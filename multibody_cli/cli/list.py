@@ -1,0 +1,111 @@
+"""`mbsim list`: the catalogues, as they stand in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show_json, show_table
+
+Rows = list[dict[str, Any]]
+
+
+def list_methods() -> Rows:
+    """Describe the methods."""
+    from multibody_cli.methods import METHODS
+
+    return [
+        {"method": name, "description": kind.description, "options": ", ".join(kind.Options.model_fields)}
+        for name, kind in METHODS.items()
+    ]
+
+
+def list_integrators() -> Rows:
+    """Describe the integrators."""
+    from multibody_cli.methods.integrators import INTEGRATORS
+
+    return [
+        {
+            "integrator": one.name,
+            "order": one.order,
+            "steps": "adaptive" if one.adaptive else "fixed",
+            "description": one.description,
+        }
+        for one in INTEGRATORS.values()
+    ]
+
+
+def list_joints() -> Rows:
+    """Describe the joints; the freedoms of a composite joint are those of its parts."""
+    from multibody_cli.joints import JOINTS
+
+    return [
+        {
+            "joint": name,
+            "freedoms": len(kind.spec.COORDINATES) if kind.spec.COORDINATES or name == "fixed" else None,
+            "coordinates": " ".join(kind.spec.COORDINATES),
+            "description": _summary(kind.spec),
+        }
+        for name, kind in JOINTS.items()
+    ]
+
+
+def list_shapes() -> Rows:
+    """Describe the shapes."""
+    from multibody_cli.scene.shapes import SHAPES, ShapeSpec, SolidSpec
+
+    shared = {*ShapeSpec.model_fields, *SolidSpec.model_fields}
+    return [
+        {"shape": name, "fields": ", ".join(k for k in spec.model_fields if k not in shared), "description": _summary(spec)}
+        for name, spec in SHAPES.items()
+    ]
+
+
+def list_channels() -> Rows:
+    """Describe the channels: what is recorded, and what is worked out from it for one body."""
+    from multibody_cli.output.schema import describe
+
+    description = describe()
+    return [
+        {"channel": one["path"], "units": one.get("units", ""), "description": one["description"]}
+        for one in (*description["datasets"], *description["computed"])
+    ]
+
+
+def list_forces() -> Rows:
+    """Describe the entries of `forces:`."""
+    from multibody_cli.forces.spec import FORCES
+
+    return [
+        {"force": name, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
+        for name, spec in FORCES.items()
+    ]
+
+
+LISTS: dict[str, Callable[[], Rows]] = {
+    "methods": list_methods,
+    "integrators": list_integrators,
+    "joints": list_joints,
+    "shapes": list_shapes,
+    "channels": list_channels,
+    "forces": list_forces,
+}
+"""Every list by the word of the command line."""
+
+
+@click.command("list", cls=Verb, short_help="List methods, integrators, joints, shapes, channels or forces.")
+@click.argument("what", type=click.Choice(list(LISTS)))
+@click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
+def verb(what: str, as_json: bool) -> int:
+    """List what a scene or the command line may name."""
+    rows = LISTS[what]()
+    show_json(rows) if as_json else show_table(rows)
+    return 0
+
+
+def _summary(spec: type) -> str:
+    """Give the first line of a docstring."""
+    return (spec.__doc__ or "").strip().partition("\n")[0]

@@ -1,0 +1,68 @@
+"""`mbsim schema`: the formats of scenes and results for programs, and the pages that are generated from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import counted
+
+FORMATS = {"scene": "schemas/scene.schema.json", "result": "schemas/trajectory.schema.json"}
+"""The formats that can be shown, by the word of the command line."""
+
+
+@click.command("schema", cls=Verb, short_help="Show the formats of scenes and results.")
+@click.argument("format_name", metavar="[scene|result]", type=click.Choice(list(FORMATS)), default="scene")
+@click.option("--write", is_flag=True, help="Write every generated file of the project.")
+@click.option("--check", is_flag=True, help="Name the generated files that are not current, and end with 1.")
+@click.option(
+    "--root",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    help="Root of the project, for --write and --check; default: here.",
+)
+def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
+    """Show the JSON Schema of scenes, or the list of datasets of results.
+
+    The project keeps both in schemas/ and pages made from them in docs/reference/; --write brings these files up to
+    date and --check tells whether they are.
+    """
+    if write and check:
+        raise click.UsageError("--write and --check exclude each other")
+    texts = generate()
+    if not (write or check):
+        click.echo(texts[FORMATS[format_name]], nl=False)
+        return 0
+    stale = [path for path, text in texts.items() if _content(root / path) != text]
+    for path in stale:
+        click.echo(path)
+        if write:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(texts[path], encoding="utf-8")
+    messages.note(f"{counted(len(stale), 'file')} {'written' if write else 'not current'}, {len(texts)} in all")
+    return int(check and bool(stale))
+
+
+def generate() -> dict[str, str]:
+    """Make every generated file of the project: its text by its path."""
+    from multibody_cli.cli import reference
+    from multibody_cli.output.schema import describe, render_markdown
+    from multibody_cli.scene.export import scene_schema_text
+
+    return {
+        FORMATS["scene"]: scene_schema_text(),
+        FORMATS["result"]: json.dumps(describe(), indent=2, ensure_ascii=False) + "\n",
+        "docs/reference/scene.md": reference.scene_page(),
+        "docs/reference/result-file.md": render_markdown(),
+        "docs/reference/catalogues.md": reference.catalogues_page(),
+        "docs/reference/commands.md": reference.commands_page(),
+    }
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None

@@ -1,0 +1,160 @@
+"""Reading expressions: what may be said in which dialect."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from multibody_cli.errors import ExpressionError, nearest
+from multibody_cli.expressions.evaluation import value_of
+from multibody_cli.expressions.words import ARITIES, CONSTANTS, FUNCTIONS, concat
+
+LONGEST = 2000
+DEEPEST = 50
+
+_ARITHMETIC = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Constant, ast.Name, ast.Load,
+    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd,
+)  # fmt: skip
+_CHOICES = (
+    ast.FloorDiv, ast.Mod, ast.Not, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
+    ast.Compare, ast.BoolOp, ast.And, ast.Or, ast.IfExp, ast.List, ast.Subscript,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What may be said in an expression: kinds of nodes, kinds of constants, functions."""
+
+    nodes: tuple[type[ast.AST], ...]
+    constants: tuple[type, ...]
+    functions: Mapping[str, Callable[..., Any]] = field(hash=False)
+
+
+SIGNAL = Dialect(_ARITHMETIC, (int, float), FUNCTIONS)
+TEMPLATE = Dialect(_ARITHMETIC + _CHOICES, (int, float, str, bool), {**FUNCTIONS, "concat": concat})
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression that was read and found to be plain arithmetic.
+
+    Parameters
+    ----------
+    text
+        As it was written.
+    names
+        The names that it needs, constants such as `pi` apart.
+    body
+        Its syntax tree, which holds only what its dialect allows.
+    """
+
+    text: str
+    names: frozenset[str]
+    body: ast.expr = field(compare=False, repr=False)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """Work the expression out.
+
+        Raises
+        ------
+        ExpressionError
+            For a name that `values` lacks, and where arithmetic fails: division by zero, logarithm of a
+            negative number, a result too large.
+        """
+        try:
+            return value_of(self.body, values)
+        except ExpressionError as error:
+            raise ExpressionError(f"`{self.text}`: {error}") from None
+        except ZeroDivisionError:
+            raise ExpressionError(f"`{self.text}`: division by zero") from None
+        except OverflowError:
+            raise ExpressionError(f"`{self.text}`: the result is too large") from None
+        except (TypeError, ValueError, IndexError) as error:
+            raise ExpressionError(f"`{self.text}`: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
+    """Read an expression.
+
+    Raises
+    ------
+    ExpressionError
+        If it is no expression, or says what its dialect does not allow.
+    """
+    if len(text) > LONGEST:
+        raise ExpressionError(f"an expression may have at most {LONGEST} characters, this has {len(text)}")
+    try:
+        body = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ExpressionError(f"`{text}` is not an expression") from None
+    names: set[str] = set()
+    try:
+        _check(body, dialect, names, 0)
+    except ExpressionError as error:
+        raise ExpressionError(f"`{text}`: {error}") from None
+    return Expression(text, frozenset(names), body)
+
+
+def require_names(expression: Expression, valid: Collection[str]) -> None:
+    """Raise an `ExpressionError` with a suggestion where the expression needs a name that is unknown."""
+    for name in sorted(expression.names.difference(valid)):
+        raise ExpressionError(f"`{expression.text}`: unknown name `{name}`; {nearest(name, valid)}")
+
+
+def _check(node: ast.AST, dialect: Dialect, names: set[str], depth: int) -> None:
+    if depth > DEEPEST:
+        raise ExpressionError("nested too deeply")
+    if isinstance(node, ast.Call):
+        _check_call(node, dialect)
+        for argument in node.args:
+            _check(argument, dialect, names, depth + 1)
+        return
+    if not isinstance(node, dialect.nodes):
+        raise ExpressionError(f"{_WORDS.get(type(node), 'this')} cannot be used here")
+    if isinstance(node, ast.Constant):
+        if type(node.value) not in dialect.constants:
+            raise ExpressionError(f"{node.value!r} cannot be used here")
+        if isinstance(node.value, int | float) and abs(node.value) > sys.float_info.max:
+            raise ExpressionError("a number is too large")
+    if isinstance(node, ast.Name):
+        if node.id in dialect.functions:
+            raise ExpressionError(f"`{node.id}` is a function: write `{node.id}(...)`")
+        if node.id not in CONSTANTS:
+            names.add(node.id)
+    for child in ast.iter_child_nodes(node):
+        _check(child, dialect, names, depth + 1)
+
+
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Attribute: "attribute access",
+    ast.Subscript: "indexing",
+    ast.Compare: "a comparison",
+    ast.IfExp: "a condition",
+    ast.BoolOp: "`and`, `or`",
+    ast.List: "a list",
+    ast.Tuple: "a tuple",
+    ast.Lambda: "a lambda",
+    ast.Mod: "`%`",
+    ast.FloorDiv: "`//`",
+    ast.BitXor: "`^` (a power is `**`)",
+}
+
+
+def _check_call(node: ast.Call, dialect: Dialect) -> None:
+    if not isinstance(node.func, ast.Name):
+        raise ExpressionError("only functions can be called, by their names")
+    name = node.func.id
+    if name not in dialect.functions:
+        raise ExpressionError(f"unknown function `{name}`; {nearest(name, dialect.functions)}")
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+        raise ExpressionError(f"`{name}` takes plain arguments only")
+    least, most = ARITIES.get(name, (1, 99))
+    if not least <= len(node.args) <= most:
+        count = f"{least}" if least == most else f"{least} or more"
+        raise ExpressionError(f"`{name}` takes {count} argument(s), {len(node.args)} given")

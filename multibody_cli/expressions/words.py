@@ -1,0 +1,45 @@
+"""The words of expressions: constants and functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
+
+
+def _sign(x: float) -> float:
+    return (x > 0) - (x < 0)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "acos": math.acos,
+    "asin": math.asin,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "ceil": math.ceil,
+    "cos": math.cos,
+    "cosh": math.cosh,
+    "exp": math.exp,
+    "floor": math.floor,
+    "log": math.log,
+    "max": max,
+    "min": min,
+    "sign": _sign,
+    "sin": math.sin,
+    "sinh": math.sinh,
+    "sqrt": math.sqrt,
+    "tan": math.tan,
+    "tanh": math.tanh,
+}
+"""Functions of numbers by name."""
+
+ARITIES = {name: (1, 1) for name in FUNCTIONS} | {"atan2": (2, 2), "min": (2, 99), "max": (2, 99)}
+"""Least and largest number of arguments of each function."""
+
+
+def concat(*pieces: Any) -> str:
+    """Join texts and numbers."""
+    return "".join(str(piece) for piece in pieces)

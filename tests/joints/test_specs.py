@@ -1,0 +1,117 @@
+"""Fields of joints: units by kind of coordinate, counts, and parts that match the coordinates."""
+
+import math
+
+import pytest
+
+from multibody_cli.joints import JOINTS, JOINTS_LATER
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.spec import CoordinateJointSpec, MovingJointSpec
+
+EXTRA = {
+    "screw": {"pitch": "2 mm"},
+    "composite": {"parts": [{"type": "prismatic"}, {"type": "screw", "pitch": 0.1}, {"type": "revolute"}]},
+}
+
+
+def spec(name, **fields):
+    return JOINTS[name].spec.model_validate({"type": name, "child": "arm", **EXTRA.get(name, {}), **fields})
+
+
+@pytest.mark.parametrize("name", sorted(JOINTS))
+def test_parts_have_the_coordinates_that_the_spec_says(name):
+    joint = spec(name)
+    parts = JOINTS[name].parts(joint)
+    assert tuple(kind for part in parts for kind in part.coordinates) == joint.coordinates
+
+
+@pytest.mark.parametrize("name", sorted(JOINTS))
+def test_one_entry_for_each_coordinate(name):
+    joint = spec(name)
+    count = len(joint.coordinates)
+    if isinstance(joint, CoordinateJointSpec):
+        assert joint.q == joint.v == joint.rest == (0.0,) * count
+    if isinstance(joint, MovingJointSpec):
+        alike = spec(name, stiffness=2, damping=3, force=[1] * count)
+        assert alike.stiffness == (2.0,) * count
+        assert alike.damping == (3.0,) * count
+        assert [signal.constant for signal in alike.force] == [1] * count
+        moved = spec(name, motion={"velocity": [1] + [None] * (count - 1)})
+        assert len(moved.motion.signals) == count
+
+
+def test_a_force_acts_beside_a_prescribed_coordinate():
+    joint = spec("planar", motion={"velocity": [1, None]}, force=[0, 2])
+    assert joint.force[1].constant == 2
+
+
+def test_names_of_later_joints_are_free():
+    assert not JOINTS_LATER & JOINTS.keys()
+
+
+def test_units_by_coordinate():
+    joint = spec(
+        "free2d", q=["1 mm", 2, "90 deg"], v=["1 mm/s", 0, "1 rpm"], stiffness=["1 N/mm", 0, "2 N*m/rad"]
+    )
+    assert joint.q == pytest.approx((1e-3, 2, math.pi / 2))
+    assert joint.v == pytest.approx((1e-3, 0, math.tau / 60))
+    assert joint.stiffness == pytest.approx((1000, 0, 2))
+
+
+def test_composite_reads_units_by_its_parts():
+    joint = spec("composite", q=["1 mm", "90 deg", "180 deg"])
+    assert joint.coordinates == (Coordinate.LENGTH, Coordinate.ANGLE, Coordinate.ANGLE)
+    assert joint.q == pytest.approx((1e-3, math.pi / 2, math.pi))
+
+
+def test_pitch_is_travel_for_a_turn():
+    part = JOINTS["screw"].parts(spec("screw", axis=[0, 0, 2]))[0]
+    assert part.turn == (0, 0, 1)
+    assert math.tau * part.slide[2] == pytest.approx(2e-3)
+
+
+def test_state_of_spherical_and_free():
+    ball = spec("spherical", q={"axis": [0, 0, 1], "angle": "180 deg"}, v=[0, 0, "1 turn/s"])
+    assert ball.q == pytest.approx((0, 0, 0, 1), abs=1e-15)
+    assert ball.v == pytest.approx((0, 0, math.tau))
+    free = spec("free", q={"position": [0, 0, "1 m"]}, v={"linear": [1, 0, 0]})
+    assert free.q.position == (0, 0, 1)
+    assert free.v.linear == (1, 0, 0)
+
+
+def test_signals():
+    joint = spec(
+        "planar", force=["2 N", {"times": [0, "1 s"], "values": ["1 kN", 0], "interpolation": "cubic"}]
+    )
+    assert joint.force[0].constant == 2
+    assert joint.force[1].times == (0, 1)
+    assert joint.force[1].values == (1000, 0)
+    assert joint.force[1].interpolation == "cubic"
+    assert spec("prismatic", force="2*t").force[0].expression.evaluate({"t": 3}) == 6
+
+
+def test_motion():
+    motion = spec("universal", motion={"acceleration": [None, "sin(t)"]}).motion
+    assert motion.given == "acceleration"
+    assert motion.signals[0] is None
+    assert motion.signals[1].expression.text == "sin(t)"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("universal", {"motion": {"position": [None, None]}}, "at least one coordinate"),
+        ("free", {"motion": {"position": [0, 0, 0, 0, 0, 0]}}, "use `velocity` or `acceleration`"),
+        ("revolute", {"stiffness": "1 N/m"}, "expected an angular stiffness"),
+        ("revolute", {"force": {"times": [0, 1], "values": ["1 N", 0]}}, "expected a torque"),
+        (
+            "planar",
+            {"motion": {"velocity": [1, None]}, "force": [2, 0]},
+            "`force` has no effect on a coordinate",
+        ),
+        ("fixed", {"q": 0}, "Extra inputs"),
+    ],
+)
+def test_refusals(name, fields, message):
+    with pytest.raises(ValueError, match=message):
+        spec(name, **fields)

@@ -1,0 +1,165 @@
+"""Mechanisms for tests: described by hand or by chance, packed as a scene would be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from multibody_cli.expressions import parse
+from multibody_cli.forces.spec import DragSpec, LoadSpec
+from multibody_cli.joints.contract import Part, Start
+from multibody_cli.mass import MassProperties
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.aba import evaluate
+from multibody_cli.methods.contract import StepControl
+from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.model import JointEntry, Model, Names, Samples, State, System, samples_for
+from multibody_cli.scene.pack_forces import ForcePacker
+from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
+from multibody_cli.spec import SignalSpec
+
+NO_GRAVITY = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Push:
+    """What acts on the coordinates of one joint; `motion` is (derivative, signal or None for each coordinate)."""
+
+    stiffness: Sequence[float] | None = None
+    damping: Sequence[float] | None = None
+    force: Sequence[SignalSpec] | None = None
+    motion: tuple[str, Sequence[SignalSpec | None]] | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Limbs in the order of their rows, and everything that pushes them."""
+
+    limbs: Sequence[Limb]
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    pushes: dict[int, Push] = field(default_factory=dict)
+    loads: Sequence[tuple[int, LoadSpec]] = ()
+    drags: Sequence[tuple[int, DragSpec]] = ()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A machine as kernels see it."""
+
+    machine: Machine
+    model: Model
+    tree: PackedTree
+
+    def fresh_state(self) -> State:
+        """The first state, for a run of its own."""
+        accounts = len(self.model.names.accounts)
+        q, v = self.tree.q.copy(), self.tree.v.copy()
+        return State(np.zeros(1), q, v, np.zeros(self.model.nv), np.zeros(accounts))
+
+    def method(self, integrator: str, step: float, rtol: float = 1e-9, atol: float = 1e-9):
+        """The method `aba` bound to this model."""
+        control = StepControl(step, rtol, atol)
+        return METHODS["aba"](self.model, INTEGRATORS[integrator], control, self.fresh_state())
+
+
+def constant(value: float) -> SignalSpec:
+    return SignalSpec(constant=float(value))
+
+
+def expression(text: str) -> SignalSpec:
+    return SignalSpec(expression=parse(text))
+
+
+def pack(machine: Machine) -> Packed:
+    """Pack the tree and its forces the way the compiler of scenes does."""
+    driven = {row: [s is not None for s in push.motion[1]] for row, push in machine.pushes.items() if push.motion}
+    limbs = [replace(limb, driven=driven.get(limb.row, [False] * freedoms(limb.parts))) for limb in machine.limbs]
+    tree = pack_tree(limbs, machine.gravity)
+    packer = ForcePacker()
+    for row, push in machine.pushes.items():
+        limb = limbs[row - 1]
+        motion = push.motion and SimpleNamespace(given=push.motion[0], signals=tuple(push.motion[1]))
+        spec = SimpleNamespace(
+            coordinates=tuple(c for part in limb.parts for c in part.coordinates),
+            stiffness=push.stiffness and tuple(push.stiffness),
+            damping=push.damping and tuple(push.damping),
+            force=push.force and tuple(push.force),
+            motion=motion or None,
+        )
+        packer.add_joint(f"j{row}", spec, limb.parts, limb.start, row, tree.first_q[row], tree.first_v[row])
+    for k, (row, load) in enumerate(machine.loads):
+        packer.add_load(f"load{k}", load, row, tree.frames[row])
+    for k, (row, drag) in enumerate(machine.drags):
+        packer.add_drag(f"drag{k}", drag, row, limbs[row - 1].mass, tree.frames[row])
+    forces, motions = packer.pack()
+    rows = np.arange(1, len(limbs) + 1)
+    firsts = [tree.first_v[limb.row] for limb in limbs]
+    entries = tuple(
+        JointEntry(f"j{limb.row}", "composite", (), slice(first, first + freedoms(limb.parts)), limb.row)
+        for limb, first in zip(limbs, firsts, strict=True)
+    )
+    words = tuple(f"coordinate {k}" for k in range(len(tree.v)))
+    names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words)
+    com = np.array([limb.mass.com for limb in limbs])
+    return Packed(machine, Model(System(tree.tree, motions, forces), names, com, len(tree.q), len(tree.v)), tree)
+
+
+def freedoms(parts: Sequence[Part]) -> int:
+    return sum(part.nv for part in parts)
+
+
+def accelerations(packed: Packed, t: float = 0.0):
+    """The state made whole at time t, its work arrays, and the powers of the accounts."""
+    state, work = packed.fresh_state(), packed.method("rk4", 1e-3).work
+    powers = np.zeros_like(state.ledger)
+    evaluate(packed.model.system, work, t, state.q, state.v, state.a, powers)
+    state.time[0] = t
+    return state, work, powers
+
+
+def observed(packed: Packed, state: State, work) -> Samples:
+    """One output instant."""
+    from multibody_cli.dynamics.observe import observe
+
+    samples, names = samples_for(packed.model, 1), packed.model.names
+    joint_rows = np.array([joint.row for joint in names.joints], dtype=np.int64)
+    observe(packed.model.system, state, work, names.body_rows, joint_rows, samples, 0)
+    return samples
+
+
+def limb(
+    row: int,
+    parent: int,
+    parts: Sequence[Part],
+    q: Sequence[float] = (),
+    v: Sequence[float] = (),
+    *,
+    mass: float = 1.0,
+    com: Sequence[float] = (0.0, 0.0, 0.0),
+    inertia: Sequence[float] | np.ndarray = (0.1, 0.2, 0.25),
+    origin: Placement = IN_PLACE,
+    child_origin: Placement = IN_PLACE,
+    rest: Sequence[float] | None = None,
+) -> Limb:
+    """A limb with defaults; `inertia` is a matrix or principal moments."""
+    matrix = np.diag(inertia) if np.ndim(inertia) == 1 else np.asarray(inertia)
+    q = q or resting(parts)
+    start = Start(q, v or (0.0,) * freedoms(parts), q if rest is None else rest)
+    properties = MassProperties(mass, np.array(com, dtype=float), matrix.astype(float))
+    return Limb(row, parent, properties, parts, start, [False] * freedoms(parts), origin, child_origin)
+
+
+def resting(parts: Sequence[Part]) -> tuple[float, ...]:
+    """Coordinates 0, as the numbers of the parts."""
+    numbers: list[float] = []
+    for part in parts:
+        quaternion = part.nq - part.nv
+        numbers += [0.0] * (part.nv - 3 * quaternion) + [1.0, 0.0, 0.0, 0.0] * quaternion
+    return tuple(numbers)
+
+
+def shift(x: float, y: float, z: float) -> Placement:
+    return Placement(np.array([x, y, z], dtype=float), np.eye(3))

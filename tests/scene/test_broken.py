@@ -1,0 +1,45 @@
+"""Every scene of `broken/` is refused with exactly the messages that stand beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from multibody_cli.errors import SceneError
+from multibody_cli.scene.load import load_scene
+
+BROKEN = Path(__file__).parent / "broken"
+SCENES = sorted(path.name for path in BROKEN.glob("*.yaml"))
+
+
+def test_corpus_is_there():
+    assert len(SCENES) >= 100
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_messages(name, monkeypatch):
+    monkeypatch.chdir(BROKEN)
+    with pytest.raises(SceneError) as refusal:
+        load_scene(name)
+    assert str(refusal.value) == Path(name).with_suffix(".expected").read_text().rstrip("\n")
+    assert refusal.value.exit_code == 2
+
+
+def test_every_expectation_belongs_to_a_scene():
+    assert {path.stem for path in BROKEN.glob("*.expected")} == {Path(name).stem for name in SCENES}
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(SceneError, match=r"nowhere\.yaml: cannot read the file: No such file"):
+        load_scene(tmp_path / "nowhere.yaml")
+
+
+def test_folder(tmp_path):
+    with pytest.raises(SceneError, match="cannot read the file: Is a directory"):
+        load_scene(tmp_path)
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "scene.yaml"
+    path.write_bytes(b"mbsim: \xff\xfe")
+    with pytest.raises(SceneError, match=r"scene\.yaml: the file is not UTF-8 text \(byte 7\)"):
+        load_scene(path)

@@ -1,0 +1,49 @@
+"""The resolved scene, written as text, is the same scene again."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_resolve import CHAIN
+from writing import HEAD, load
+
+from multibody_cli.scene.document import parse_document
+from multibody_cli.scene.dump import dump_resolved
+from multibody_cli.scene.nodes import plain
+from multibody_cli.scene.problems import Problems
+
+
+def test_resolved_scene_loads_again_as_the_same(tmp_path):
+    first = load(tmp_path, CHAIN)
+    again = load(tmp_path, first.text)
+    assert again.scene == first.scene
+    assert again.text == first.text
+    assert "${" not in first.text
+    assert not again.data.keys() & {"vars", "repeat", "include"}
+
+
+def test_overrides_are_in_the_text(tmp_path):
+    first = load(tmp_path, HEAD, "simulation.step=5 ms")
+    assert load(tmp_path, first.text).scene.simulation.step == 0.005
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | texts
+trees = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.dictionaries(texts.filter(lambda key: key != "<<"), trees, min_size=1, max_size=4))
+def test_any_data_comes_back(data):
+    problems = Problems()
+    found = plain(parse_document(dump_resolved(data), "scene.yaml", problems))
+    assert found == data
+    assert len(problems) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["no", "1e-3", "true", "~", "", "a: b", "#x", "- a", "12:30", "\u2028", "\ufeff", "\x7f"]
+)
+def test_texts_stay_texts(text):
+    assert plain(parse_document(dump_resolved({"name": text}), "scene.yaml", Problems())) == {"name": text}
