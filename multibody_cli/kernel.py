@@ -61,5 +61,5 @@ def kernels_are_compiled() -> bool:
 numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())
 
 kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
-formula: Any = numba.njit(forceinline=True, **_ARITHMETIC)
-FORMULA_OPTIONS: dict[str, Any] = {"forceinline": True, **_ARITHMETIC}
+formula: Any = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_ARITHMETIC)
+FORMULA_OPTIONS: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_ARITHMETIC}

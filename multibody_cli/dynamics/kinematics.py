@@ -67,9 +67,9 @@ def place_general(link, tree, parent, body, q, v, a, columns):
     store(body.alpha, alpha)
     store(body.a, carried(load(parent.a), alpha, w, r))
     for k in range(link.first_part, link.last_part):
-        part, before = tree.parts[k], load(body.x)
+        part, before = tree.parts[k], load(body.r)
         cross_part(part, body, q, v, columns)
-        move_columns(columns, link.iv, part.iv, load(body.x) - before)
+        move_columns(columns, link.iv, part.iv, load(body.r) - before)
     drive(link, tree.driven, body, a, columns)
     settle(link, body, load(body.R), load(body.w), load(body.alpha), load(body.a))
 

@@ -74,6 +74,10 @@ def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ..
     yield f"joints/{name}/force", (units.TORQUE,) * 3 + (units.FORCE,) * 3
     yield f"joints/{name}/constraint_error", (units.LENGTH,)
     if isinstance(joint, MovingJointSpec):
-        for cause, field in (("work", "force"), ("work", "motion"), ("dissipation", "damping")):
-            if getattr(joint, field) is not None:
+        for cause, field, given in (
+            ("work", "force", joint.force),
+            ("work", "motion", joint.motion),
+            ("dissipation", "damping", joint.stiffness or joint.damping),
+        ):
+            if given is not None:
                 yield f"energy/{cause}/joints/{name}/{field}", (units.ENERGY,)

@@ -9,7 +9,6 @@ from multibody_cli.spec.geometry import (
     Direction,
     Pose,
     Position,
-    Quaternion,
     Rotation,
     Twist,
     Vector,

@@ -44,9 +44,13 @@ def read_quantity(value: Any, kind: units.Kind) -> float:
     if found is None:
         raise QuantityError(f"expected {described(kind)}, found {shown(value)}")
     number, dimension = found
-    bare = (units.split_quantity(value) or (0.0, ""))[1] == ""
-    if not bare and dimension != kind.dimension:
+    _, unit = units.split_quantity(value) or (0.0, "")
+    if unit and dimension != kind.dimension:
         raise QuantityError(f"expected {described(kind)}, but `{value}` is {units.kind_of(dimension)}")
+    if unit and unit == kind.ambiguous:
+        raise QuantityError(
+            f"expected {described(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`"
+        )
     return finite(number, kind)
 
 

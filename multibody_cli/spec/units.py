@@ -37,11 +37,15 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """What a number of a scene measures: a word for it, its SI unit, its dimension."""
+    """What a number of a scene measures: a word for it, its SI unit, its dimension.
+
+    `ambiguous` is a unit of this dimension that could mean one thing or another, and is refused.
+    """
 
     name: str
     unit: str
     dimension: Dimension
+    ambiguous: str = ""
 
 
 def _kind(name: str, unit: str, mass: int = 0, length: int = 0, time: int = 0) -> Kind:
@@ -57,7 +61,7 @@ MASS = _kind("a mass", "kg", mass=1)
 DENSITY = _kind("a density", "kg/m^3", mass=1, length=-3)
 INERTIA = _kind("a moment of inertia", "kg*m^2", mass=1, length=2)
 SPEED = _kind("a speed", "m/s", length=1, time=-1)
-ANGULAR_SPEED = _kind("an angular speed", "rad/s", time=-1)
+ANGULAR_SPEED = Kind("an angular speed", "rad/s", Dimension(time=-1), ambiguous="Hz")
 ACCELERATION = _kind("an acceleration", "m/s^2", length=1, time=-2)
 ANGULAR_ACCELERATION = _kind("an angular acceleration", "rad/s^2", time=-2)
 FORCE = _kind("a force", "N", mass=1, length=1, time=-2)

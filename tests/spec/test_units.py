@@ -62,6 +62,7 @@ def test_quantities_of_a_scene(text, kind, value):
         ("1 m m^", units.LENGTH, "found `1 m m\\^`"),
         ("1 m/", units.LENGTH, "`m/` is not a unit"),
         ("1 m^99999", units.LENGTH, "expected a length"),
+        ("2 Hz", units.ANGULAR_SPEED, "write rad/s, deg/s, turn/s or rpm in place of `Hz`"),
         ([1], units.LENGTH, r"expected a length \(m\), found a list"),
         (None, units.LENGTH, r"expected a length \(m\), found nothing"),
     ],
