@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.forces import Forces
+from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.motion import Motions
 

@@ -1,11 +1,12 @@
 """`mbsim`: finds the verb, calls it, and turns every end into an exit code and a message.
 
-A verb returns its exit code.  Whatever it raises ends here: an error of the `MbsimError` family says what is wrong
-in its own words, and anything else is a fault of this program, told in one line.
+A verb returns its exit code.  Whatever it raises ends here: an error of the `MbsimError` family says what is
+wrong in its own words, and anything else is a fault of this program, told in one line.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -63,6 +64,10 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     words
         What stands behind `mbsim`; None takes the words of this process.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # a file may have any name, also one that the terminal has no letters for
+            stream.reconfigure(errors="backslashreplace")
     code = _call(words)
     try:
         sys.stdout.flush()
@@ -72,7 +77,11 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
 
 
 def _call(words: Sequence[str] | None) -> int:
-    settings: dict[str, Any] = {"prog_name": "mbsim", "standalone_mode": False, "color": messages.colors_wanted()}
+    settings: dict[str, Any] = {
+        "prog_name": "mbsim",
+        "standalone_mode": False,
+        "color": messages.colors_wanted(),
+    }
     try:
         return app.main(words, **settings) or 0
     except click.ClickException as error:
@@ -97,7 +106,7 @@ def _call(words: Sequence[str] | None) -> int:
 
 
 def _stream_failed(error: OSError) -> int:
-    """End after a file, or stdout itself, could not be written: without a word if its reader has just left."""
+    """End after a file, or stdout itself, could not be written; silent if its reader has just left."""
     if not isinstance(error, BrokenPipeError):
         what = f"{error.filename}: " if error.filename else ""
         messages.error(f"{what}{error.strerror or error}")

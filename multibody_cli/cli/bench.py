@@ -60,9 +60,15 @@ def _read_size(_context: click.Context, _parameter: click.Parameter, text: str |
 @click.option("--method", "methods", metavar="M[,M...]", help="Methods to measure, instead of the scene's.")
 @click.option("--integrator", metavar="NAME", help="Instead of the scene's.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
-@click.option("--size", metavar="KEY=2,4,8", callback=_read_size, help="Measure each scene with these values.")
-@click.option("--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="Blocks of each timing.")
-@click.option("--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without the table.")
+@click.option(
+    "--size", metavar="KEY=2,4,8", callback=_read_size, help="Measure each scene with these values."
+)
+@click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="Blocks of each timing."
+)
+@click.option(
+    "--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without the table."
+)
 def verb(
     scenes: tuple[Path, ...],
     methods: str | None,
@@ -74,9 +80,10 @@ def verb(
 ) -> int:
     """Measure the time per step and per evaluation of each SCENE; without one, of those in scenes/bench.
 
-    Nothing is written while the clock runs.  An evaluation is one computation of all accelerations.  Each time is the
-    median of `--repeat` blocks of 20 ms or more, with the fastest and the slowest; the first call, in which kernels
-    are compiled or loaded, stands apart.  When it is interrupted, what was measured is reported.
+    Nothing is written while the clock runs.  An evaluation is one computation of all accelerations.  Each
+    time is the median of `--repeat` blocks of 20 ms or more, with the fastest and the slowest; the first
+    call, in which kernels are compiled or loaded, stands apart.  When it is interrupted, what was measured
+    is reported.
     """
     settings = [f"simulation.integrator={integrator}"] if integrator else []
     cases = list(_cases(scenes or _scenes_of_the_project(), methods, (*overrides, *settings), size))

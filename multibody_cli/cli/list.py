@@ -59,7 +59,11 @@ def list_shapes() -> Rows:
 
     shared = {*ShapeSpec.model_fields, *SolidSpec.model_fields}
     return [
-        {"shape": name, "fields": ", ".join(k for k in spec.model_fields if k not in shared), "description": _summary(spec)}
+        {
+            "shape": name,
+            "fields": ", ".join(k for k in spec.model_fields if k not in shared),
+            "description": _summary(spec),
+        }
         for name, spec in SHAPES.items()
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import click
@@ -50,7 +51,7 @@ def detail(text: str) -> None:
 
 def progress_wanted() -> bool:
     """Whether somebody looks at stderr and did not give `-q`."""
-    return _verbosity() >= 0 and click.get_text_stream("stderr").isatty()
+    return _verbosity() >= 0 and sys.stderr.isatty()
 
 
 def _tell(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The progress of a run: a bar where somebody looks at it, and the time between its first and its last instant."""
+"""The progress of a run: a bar where somebody looks at it, and the time from first to last instant."""
 
 from __future__ import annotations
 

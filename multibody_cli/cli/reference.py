@@ -21,8 +21,8 @@ def scene_page() -> str:
     titles = {name: _title(name, entry) for name, entry in definitions.items()}
     mappings = {name: entry for name, entry in definitions.items() if "properties" in entry}
     lines = [
-        "A scene is a YAML file. A bare number is in SI units and radians; a text may carry a unit, as in `30 deg`",
-        "or `250 g`. `${...}` is arithmetic on `vars`. What has a default may be left out.",
+        "A scene is a YAML file. A bare number is in SI units and radians; a text may carry a unit, as in",
+        "`30 deg` or `250 g`. `${...}` is arithmetic on `vars`. What is not required may be left out.",
         "",
         "## Sections",
         "",
@@ -32,14 +32,24 @@ def scene_page() -> str:
         "",
         *_markdown_table(
             [
-                {"value": f"<a id=\"{_anchor(titles[name])}\"></a>{titles[name]}", "meaning": entry["description"]}
+                {
+                    "value": f'<a id="{_anchor(titles[name])}"></a>{titles[name]}',
+                    "meaning": entry["description"],
+                }
                 for name, entry in definitions.items()
                 if name not in mappings
             ]
         ),
     ]
     for name, entry in mappings.items():
-        lines += ["", f"## {titles[name]}", "", entry.get("description", ""), "", *_fields_table(entry, titles)]
+        lines += [
+            "",
+            f"## {titles[name]}",
+            "",
+            entry.get("description", ""),
+            "",
+            *_fields_table(entry, titles),
+        ]
     return _page("The scene file", lines)
 
 
@@ -95,7 +105,9 @@ def _kind(field: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     if "enum" in field:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
-        choices = [_kind(one, titles) for one in field["anyOf"] if "pattern" not in one and one.get("type") != "null"]
+        choices = [
+            _kind(one, titles) for one in field["anyOf"] if "pattern" not in one and one.get("type") != "null"
+        ]
         return " or ".join(dict.fromkeys(choices))
     if field.get("type") == "array" and isinstance(field.get("items"), dict):
         return f"list of {_kind(field['items'], titles)}"

@@ -63,12 +63,21 @@ class Report:
 @click.option("--duration", metavar="TIME", help="Time to simulate, as in `10 s`.")
 @click.option("--step", metavar="TIME", help="Time step, as in `1 ms`.")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Default: outputs/<name>.h5"
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Default: outputs/<name>.h5",
 )
 @click.option("--force", is_flag=True, help="Replace an existing result file.")
 @click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
 def verb(
-    scene: Path, overrides: tuple[str, ...], output: Path | None, force: bool, as_json: bool, **settings: str | None
+    scene: Path,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+    **settings: str | None,
 ) -> int:
     """Run SCENE, a scene file or the scene in a result file, and write a result file.
 

@@ -1,4 +1,4 @@
-"""`mbsim schema`: the formats of scenes and results for programs, and the pages that are generated from them."""
+"""`mbsim schema`: the formats of scenes and results for programs, and the pages that are made from them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FORMATS = {"scene": "schemas/scene.schema.json", "result": "schemas/trajectory.s
 def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
     """Show the JSON Schema of scenes, or the list of datasets of results.
 
-    The project keeps both in schemas/ and pages made from them in docs/reference/; --write brings these files up to
-    date and --check tells whether they are.
+    The project keeps both in schemas/ and pages made from them in docs/reference/; --write brings these files
+    up to date and --check tells whether they are.
     """
     if write and check:
         raise click.UsageError("--write and --check exclude each other")
@@ -44,7 +44,9 @@ def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
         if write:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(texts[path], encoding="utf-8")
-    messages.note(f"{counted(len(stale), 'file')} {'written' if write else 'not current'}, {len(texts)} in all")
+    messages.note(
+        f"{counted(len(stale), 'file')} {'written' if write else 'not current'}, {len(texts)} in all"
+    )
     return int(check and bool(stale))
 
 

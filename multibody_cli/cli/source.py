@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,8 +37,10 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     """
     from multibody_cli.studies.simulation import prepare
 
+    began = time.perf_counter()
     with _scene_file(path) as scene:
         simulation = prepare(scene, overrides)
+    messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     for text in simulation.loaded.warnings:
         messages.warning(text)
     return simulation
@@ -45,8 +48,9 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
 
 def announce_compilation() -> None:
     """Tell that the first run of all takes longer."""
-    from multibody_cli.kernel import kernels_are_compiled
+    from multibody_cli.kernel import cache_root, kernels_are_compiled
 
+    messages.detail(f"kernels are kept in {cache_root()}")
     if not kernels_are_compiled():
         messages.note("compiling kernels for this machine (once, about 20 s) ...")
 

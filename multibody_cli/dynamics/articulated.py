@@ -23,6 +23,7 @@ from multibody_cli.spatial.factor import Ldl3, factor, solve, solve_lower
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import (
     ZERO,
+    dot,
     isotropic,
     no_force,
     no_inertia,
@@ -145,12 +146,27 @@ def eliminate_column(column, A, p, tau):
     """Let one coordinate move freely under its tau: the inertia and bias force that are still felt."""
     S = Motion(load(column.angular), load(column.linear))
     U = A @ S
-    dinv, u = 1.0 / power(S, U), tau - power(S, p)
+    return eliminate_along(column, A, p, U, power(S, U), tau - power(S, p))
+
+
+@formula
+def eliminate_turn(column, A, p, tau):
+    """`eliminate_column` for a column without linear part, at half the cost."""
+    s = load(column.angular)
+    U = Force(A.J @ s, transposed_times(A.H, s))
+    return eliminate_along(column, A, p, U, dot(s, U.t), tau - dot(s, p.t))
+
+
+@formula
+def eliminate_along(column, A, p, U, d, u):
+    """Take away what moves along one column, from U = A S, d = S . U and u = tau - S . p."""
+    dinv = 1.0 / d
     store(column.Ut, U.t)
     store(column.Uf, U.f)
     column.dinv = dinv
     column.u = u
-    return A - rank_one(dinv * U, U), p + (dinv * u) * U
+    V = dinv * U
+    return A - rank_one(V, U), p + u * V
 
 
 @formula
@@ -170,7 +186,9 @@ def eliminate(link, body, A, p, tau, columns):
     """Eliminate a screw or a ball."""
     if link.way == WAY_BALL:
         return eliminate_ball(body, A, p, Vec3(tau[link.iv], tau[link.iv + 1], tau[link.iv + 2]))
-    return eliminate_column(columns[link.iv], A, p, tau[link.iv])
+    if link.slides:
+        return eliminate_column(columns[link.iv], A, p, tau[link.iv])
+    return eliminate_turn(columns[link.iv], A, p, tau[link.iv])
 
 
 @formula

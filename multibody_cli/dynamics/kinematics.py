@@ -13,7 +13,7 @@ from multibody_cli.joints.parts.switch import cross_part
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import WAY_BALL, WAY_GENERAL
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.spatial.products import cross, rotated, rotated_diagonal, steiner
+from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
 from multibody_cli.spatial.values import Vec3
 
 
@@ -31,26 +31,35 @@ def place_all(tree, q, v, a, work):
 
 @formula
 def place(link, parent, body, q, v, columns):
-    """Place a body that hangs on one screw or one ball."""
-    P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)
+    """Place a body that hangs on one screw or one ball.
+
+    Each way keeps its own results: were they to meet in one variable, the rare ways would slow down the common one.
+    """
+    P = load(parent.R)
     r = P @ load(link.origin)
-    velocity = load(parent.v) + cross(w, r)
-    a = carried(load(parent.a), alpha, w, r)
     if link.tilted:
         P = P @ load(link.frame)
     if link.way == WAY_BALL:
         R, spin = ball.turn(P, link.iq, link.iv, q, v)
+        arrive(link, parent, body, R, r, spin, ZERO, ZERO)
+    elif link.slides:
+        R, spin = screw.turn(link, P, q[link.iq], v[link.iv], columns[link.iv])
+        d, slip = screw.slide(link, P, q[link.iq], v[link.iv], columns[link.iv])
+        arrive(link, parent, body, R, r + d, spin, slip, 2.0 * cross(load(parent.w), slip))
     else:
         R, spin = screw.turn(link, P, q[link.iq], v[link.iv], columns[link.iv])
-        if link.slides:
-            d, slip = screw.slide(link, P, q[link.iq], v[link.iv], columns[link.iv])
-            r = r + d
-            velocity = velocity + cross(w, d) + slip
-            a = carried(a, alpha, w, d) + 2.0 * cross(w, slip)
+        arrive(link, parent, body, R, r, spin, ZERO, ZERO)
+
+
+@formula
+def arrive(link, parent, body, R, r, spin, slip, coriolis):
+    """The motion of a body at r from its parent's origin, turning by spin and moving by slip against the parent."""
+    w, alpha = load(parent.w), load(parent.alpha)
     store(body.R, R)
     store(body.r, r)
     store(body.x, load(parent.x) + r)
-    store(body.v, velocity)
+    store(body.v, load(parent.v) + cross(w, r) + slip)
+    a = carried(load(parent.a), alpha, w, r) + coriolis
     settle(link, body, R, w + spin, alpha + cross(w, spin), a)
 
 

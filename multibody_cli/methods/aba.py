@@ -17,7 +17,7 @@ from multibody_cli.dynamics.articulated import accelerate
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.workspace import workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
-from multibody_cli.forces import push_all
+from multibody_cli.forces.elements import push_all
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import kernel
 from multibody_cli.methods.contract import Integrator, Report, StepControl

@@ -95,7 +95,7 @@ class Method(Protocol):
         """Bring the whole state to the time `until`."""
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
-        """Work out the accelerations of a whole state `count` times in one call of compiled code: for timing."""
+        """Work out the accelerations `count` times over in one call of compiled code: for timing."""
 
 
 class MethodKind(Protocol):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.forces import DTYPES, Forces
+from multibody_cli.forces.elements import DTYPES, Forces
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions

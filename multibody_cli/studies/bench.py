@@ -1,7 +1,7 @@
-"""How fast a method is: time per step, time per evaluation, time of the first call, memory, and growth with size.
+"""How fast a method is: time per step, per evaluation and of the first call, memory, and growth with size.
 
-A block is one call of compiled code, long enough for the clock; the median of several blocks is reported with the
-fastest and the slowest.  Every block starts from the same state, so that all of them do the same work.
+A block is one call of compiled code, long enough for the clock; the median of several blocks is reported with
+the fastest and the slowest.  Every block starts from the same state, so that all of them do the same work.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Growth:
-    """Exponent p of cost ~ size^p, by least squares in logarithms, with its standard error (None for two sizes)."""
+    """Exponent p of cost ~ size^p by least squares of logarithms; no standard error for two sizes."""
 
     exponent: float
     standard_error: float | None
@@ -139,15 +139,15 @@ def measure(simulation: Simulation, repeat: int, size: float | None = None) -> M
 
 def count_long_enough(block: Callable[[int], Block]) -> int:
     """Find how often to do a thing in a block; less where a run diverges before."""
-    count = 1
+    count, sound = 1, 1
     while True:
         found = block(count)
         if not found.sound:
-            return max(1, count // 2)
+            return sound
         if found.seconds >= SHORTEST_BLOCK:
             return count
         wanted = 1.2 * count * SHORTEST_BLOCK / max(found.seconds, 1e-6)
-        count = min(100 * count, max(2 * count, math.ceil(wanted)))
+        sound, count = count, min(10 * count, max(2 * count, math.ceil(wanted)))
 
 
 def time_blocks(block: Callable[[int], Block], count: int, repeat: int) -> Timing:
@@ -193,7 +193,9 @@ def describe_machine() -> dict[str, Any]:
 def _first_call(simulation: Simulation) -> float:
     began = time.perf_counter()
     if not _step(simulation, 1).sound:
-        raise RunFailed(f"{simulation.scene.name}: the very first step diverges, so there is nothing to measure")
+        raise RunFailed(
+            f"{simulation.scene.name}: the very first step diverges, so there is nothing to measure"
+        )
     _evaluate(simulation, 1)
     return time.perf_counter() - began
 

@@ -1,4 +1,4 @@
-"""A scene made ready to run: loaded, compiled, with method and header; every command that runs scenes starts here."""
+"""A scene made ready to run: loaded, compiled, with method and header; whatever runs one starts here."""
 
 from __future__ import annotations
 

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ending import Command, Ending
+
+import multibody_cli
+from multibody_cli.cli.app import main
+
+PENDULUM = """\
+mbsim: 1
+name: pendulum
+description: A rod on a hinge.
+vars: {n: 1, angle: 30 deg}
+bodies:
+  rod: {mass: 2 kg, shapes: [{type: box, size: [0.1, 0.1, 1]}]}
+joints:
+  hinge: {type: revolute, child: rod, axis: [0, 1, 0], child_origin: {position: [0, 0, 0.5]}, q: "${angle}"}
+simulation: {duration: 0.1 s, step: 1 ms}
+output: {every: 10 ms}
+"""
+STIFF = """\
+mbsim: 1
+name: stiff
+bodies: {cart: {mass: 1, inertia: {principal: [1, 1, 1]}}}
+joints: {slide: {type: prismatic, child: cart, q: 1, stiffness: 1e12}}
+simulation: {duration: 1 s, step: 10 ms}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with two scenes, where commands are given."""
+    (tmp_path / "pendulum.yaml").write_text(PENDULUM)
+    (tmp_path / "stiff.yaml").write_text(STIFF)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def mbsim(folder: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command line in this process."""
+
+    def call(*words: object) -> Ending:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(word) for word in words])
+        written = capsys.readouterr()
+        return Ending(int(end.value.code or 0), written.out, written.err)
+
+    return call
+
+
+@pytest.fixture
+def start(folder: Path) -> Callable[..., subprocess.Popen[str]]:
+    """The command line in a process of its own."""
+
+    def launch(*words: object, **settings: object) -> subprocess.Popen[str]:
+        root = Path(multibody_cli.__file__).parents[1]
+        path = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        environment = {**os.environ, "PYTHONPATH": path}
+        command = [sys.executable, "-m", "multibody_cli", *map(str, words)]
+        return subprocess.Popen(command, cwd=folder, env=environment, **(streams | settings))  # type: ignore[call-overload,no-any-return]
+
+    return launch

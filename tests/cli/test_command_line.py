@@ -1,0 +1,168 @@
+"""What holds for every verb: exit codes, streams, help, typos, and that no traceback ever gets out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ending import Command, Ending
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import multibody_cli
+from multibody_cli.cli import app
+from multibody_cli.cli import list as list_module
+
+Start = Callable[..., subprocess.Popen[str]]
+HEAVY = ("numba", "numpy", "h5py", "pydantic", "scipy", "pint", "tqdm", "yaml")
+
+
+def assert_told(ending: Ending, code: int, *texts: str) -> None:
+    assert ending.code == code, ending
+    for text in texts:
+        assert text in ending.stderr
+    assert "Traceback" not in ending.stderr
+    assert "internal error" not in ending.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["-h"], *([verb, "--help"] for verb in app.VERBS)], ids=" ".join
+)
+def test_help_goes_to_stdout(mbsim: Command, words: list[str]) -> None:
+    ending = mbsim(*words)
+    assert (ending.code, ending.stderr) == (0, "")
+    assert ending.stdout.startswith("Usage: mbsim")
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["run", "--help"], ["runn"], ["run", "--stp", "1"]]
+)
+def test_help_and_wrong_words_need_no_heavy_import(words: list[str]) -> None:
+    program = (
+        "import sys\nfrom multibody_cli.cli.app import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        f"print(*(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+    root = Path(multibody_cli.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True
+    )
+    assert done.stdout.splitlines()[-1].strip() == ""
+
+
+def test_version(mbsim: Command) -> None:
+    assert mbsim("--version").stdout == f"mbsim, version {multibody_cli.__version__}\n"
+
+
+def test_every_verb_is_listed(mbsim: Command) -> None:
+    text = mbsim("--help").stdout
+    assert all(f"  {verb} " in text for verb in app.VERBS)
+
+
+def test_without_words_it_explains_itself(mbsim: Command) -> None:
+    ending = mbsim()
+    assert ending.code == 2
+    assert "Usage: mbsim" in ending.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["rum", "pendulum.yaml"], "did you mean `run`?"),
+        (["nothing-like-it"], "valid: bench, info, list, run, schema, validate"),
+        (["run"], "Missing argument 'SCENE'"),
+        (["run", "pendulum.yaml", "--metod", "aba"], "--method"),
+        (["run", "pendulum.yaml", "--method", "abba"], "did you mean `aba`?"),
+        (["run", "pendulum.yaml", "--integrator", "rk5"], "did you mean `rk4`?"),
+        (["run", "pendulum.yaml", "--set", "simulation.stop=1 ms"], "step"),
+        (["run", "pendulum.yaml", "--set", "nonsense"], "KEY=VALUE"),
+        (["run", "pendulum.yaml", "--duration", "3 kg"], "3 kg"),
+        (["run", "missing.yaml"], "missing.yaml"),
+        (["run", "."], "directory"),
+        (["info", "missing.h5"], "missing.h5"),
+        (["validate"], "Missing argument 'SCENE...'"),
+        (["list", "jonts"], "'joints'"),
+        (["bench", "pendulum.yaml", "--size", "vars.n=2,x"], "KEY=2,4,8"),
+        (["bench"], "name one"),
+        (["schema", "--write", "--check"], "exclude"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_followed_is_refused_with_a_remedy(
+    mbsim: Command, words: list[str], told: str
+) -> None:
+    ending = mbsim(*words)
+    assert_told(ending, 2, told)
+    assert ending.stdout == ""
+
+
+def test_a_fault_of_the_program_is_one_line(mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> list_module.Rows:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setitem(list_module.LISTS, "methods", fail)
+    ending = mbsim("list", "methods")
+    assert ending.code == 1
+    assert ending.stderr.splitlines()[0] == "error: internal error: ZeroDivisionError: by zero"
+    assert "MBSIM_DEBUG=1" in ending.stderr
+    assert "Traceback" not in ending.stderr
+    monkeypatch.setenv("MBSIM_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        app.main(["list", "methods"])
+
+
+def test_a_reader_that_leaves_is_no_error(start: Start) -> None:
+    with start("list", "channels", "--json") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_under_stdout_is_told(start: Start) -> None:
+    with open("/dev/full", "w") as full:
+        process = start("list", "methods", stdout=full)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert told.splitlines() == ["error: No space left on device"]
+
+
+def test_a_file_name_that_is_no_text_is_told(start: Start) -> None:
+    process = start("validate", b"\xff.yaml".decode(errors="surrogateescape"))
+    told, remarks = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "\\udcff.yaml" in told
+    assert "error" not in remarks
+
+
+def test_no_colors_where_nobody_sees_them(mbsim: Command) -> None:
+    ending = mbsim("run", "pendulum.yaml", "--set", "expect=[{energy_drift: {max: 1}}]")
+    assert "\x1b" not in ending.stdout + ending.stderr
+
+
+LETTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+WORDS = st.one_of(
+    st.sampled_from(
+        ["pendulum.yaml", "stiff.yaml", ".", "missing.yaml", "--json", "--force", "-o", "out.h5", "--set",
+         "vars.n=2", "simulation.step=1", "--step", "--duration", "0.01", "--method", "aba", "--integrator",
+         "semi_implicit_euler", "-q", "-v", "--repeat", "1", "methods", "--check", "scene", "-", "--"]
+    ),
+    st.text(LETTERS, max_size=8),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from([*(verb for verb in app.VERBS if verb != "bench"), "rum"]), st.lists(WORDS, max_size=5)
+)
+def test_no_words_end_in_a_traceback(mbsim: Command, verb: str, words: list[str]) -> None:
+    ending = mbsim(verb, *words)
+    assert ending.code in (0, 1, 2)
+    assert "Traceback" not in ending.stderr
+    assert "internal error" not in ending.stderr
+    assert ending.code == 0 or ending.stderr or ending.stdout

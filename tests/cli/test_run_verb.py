@@ -1,0 +1,177 @@
+"""`mbsim run`: where results go, what is told, and how the process ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ending import Command
+
+from multibody_cli import read_trajectory
+from multibody_cli.cli.stop import StopRequest
+
+MET = "expect=[{at: final, channel: joints/hinge/q, value: 0.45, atol: 0.2}]"
+MISSED = "expect=[{at: final, channel: joints/hinge/q, value: 2.0, atol: 1e-3}]"
+
+
+def test_the_result_lies_in_outputs_under_the_name_of_the_scene(mbsim: Command, folder: Path) -> None:
+    ending = mbsim("run", "pendulum.yaml")
+    assert ending.code == 0
+    assert "outputs/pendulum.h5" in ending.stdout
+    run = read_trajectory(folder / "outputs" / "pendulum.h5")
+    assert run.attributes["status"] == "complete"
+    np.testing.assert_allclose(run.time, np.linspace(0, 0.1, 11), atol=1e-15)
+
+
+def test_options_are_short_forms_of_set(mbsim: Command, folder: Path) -> None:
+    assert (
+        mbsim(
+            "run", "pendulum.yaml", "--step", "2 ms", "--duration", "0.2", "--integrator", "rk4", "-o", "a.h5"
+        ).code
+        == 0
+    )
+    long_forms = ["simulation.step=2 ms", "simulation.duration=0.2", "simulation.integrator=rk4"]
+    assert mbsim("run", "pendulum.yaml", *(f"--set={form}" for form in long_forms), "-o", "b.h5").code == 0
+    assert (folder / "a.h5").read_bytes() == (folder / "b.h5").read_bytes()
+    attributes = read_trajectory(folder / "a.h5").attributes
+    assert (attributes["step"], attributes["duration"], attributes["integrator"]) == (2e-3, 0.2, "rk4")
+
+
+def test_the_same_run_gives_the_same_bytes_also_from_its_own_result(mbsim: Command, folder: Path) -> None:
+    for source, result in (("pendulum.yaml", "a.h5"), ("pendulum.yaml", "b.h5"), ("a.h5", "c.h5")):
+        assert mbsim("run", source, "-o", result).code == 0
+    first, second, third = ((folder / name).read_bytes() for name in ("a.h5", "b.h5", "c.h5"))
+    assert first == second
+    assert first == third
+
+
+def test_an_existing_result_is_kept_unless_forced(mbsim: Command, folder: Path) -> None:
+    (folder / "old.h5").write_text("precious")
+    ending = mbsim("run", "pendulum.yaml", "-o", "old.h5")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert "--force" in ending.stderr
+    assert (folder / "old.h5").read_text() == "precious"
+    assert mbsim("run", "pendulum.yaml", "-o", "old.h5", "--force").code == 0
+    assert read_trajectory(folder / "old.h5").attributes["status"] == "complete"
+
+
+def test_the_scene_itself_is_never_overwritten(mbsim: Command, folder: Path) -> None:
+    before = (folder / "pendulum.yaml").read_text()
+    ending = mbsim("run", "pendulum.yaml", "-o", "./pendulum.yaml", "--force")
+    assert ending.code == 2
+    assert "is the scene itself" in ending.stderr
+    assert (folder / "pendulum.yaml").read_text() == before
+
+
+def test_a_result_that_cannot_be_written_is_told_before_the_run(mbsim: Command, folder: Path) -> None:
+    (folder / "file").touch()
+    ending = mbsim("run", "pendulum.yaml", "-o", "file/result.h5")
+    assert ending.code == 1
+    assert "choose another place with -o" in ending.stderr
+    ending = mbsim("run", "pendulum.yaml", "-o", ".")
+    assert ending.code == 2
+    assert "directory" in ending.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_locked_folder_is_told(mbsim: Command, folder: Path) -> None:
+    (folder / "locked").mkdir(mode=0o500)
+    ending = mbsim("run", "pendulum.yaml", "-o", "locked/result.h5")
+    assert ending.code == 1
+    assert "you may not write there" in ending.stderr
+
+
+def test_every_expectation_is_told_with_what_was_found(mbsim: Command) -> None:
+    ending = mbsim("run", "pendulum.yaml", "--set", MET)
+    assert ending.code == 0
+    [line] = [line for line in ending.stdout.splitlines() if "expect" in line]
+    assert "pass" in line
+    assert "found 0.4" in line
+    assert "0.45" in line
+
+
+def test_a_missed_expectation_ends_with_1(mbsim: Command, folder: Path) -> None:
+    ending = mbsim("run", "pendulum.yaml", "--set", MISSED)
+    assert ending.code == 1
+    assert "MISS" in ending.stdout
+    assert read_trajectory(folder / "outputs/pendulum.h5").attributes["status"] == "complete"
+
+
+def test_json_holds_what_the_summary_says(mbsim: Command) -> None:
+    ending = mbsim("run", "pendulum.yaml", "--set", MISSED, "--json")
+    data = json.loads(ending.stdout)
+    assert ending.code == data["exit_code"] == 1
+    assert (data["bodies"], data["joints"], data["freedoms"]) == (1, 1, 1)
+    assert (data["steps"], data["instants"], data["status"]) == (100, 11, "complete")
+    assert data["result"] == "outputs/pendulum.h5"
+    assert data["energy_drift"] < 0.1
+    [verdict] = data["expect"]
+    assert verdict["passed"] is False
+    assert verdict["wanted"] == 2.0
+
+
+def test_quiet_leaves_stderr_empty(mbsim: Command) -> None:
+    assert mbsim("run", "pendulum.yaml", "-q").stderr == ""
+
+
+def test_verbose_tells_more(mbsim: Command) -> None:
+    told = mbsim("run", "pendulum.yaml", "-v").stderr
+    assert "pendulum.yaml: read and compiled in" in told
+    assert "kernels are kept in" in told
+
+
+def test_scenery_that_touches_nothing_is_warned_of(mbsim: Command) -> None:
+    ending = mbsim("run", "pendulum.yaml", "-q", "--set", "world={shapes: [{type: plane}]}")
+    assert ending.code == 0
+    assert "warning: " in ending.stderr
+
+
+def test_a_run_that_diverges_ends_with_1_and_a_valid_file(mbsim: Command, folder: Path) -> None:
+    ending = mbsim("run", "stiff.yaml")
+    assert ending.code == 1
+    assert "slide" in ending.stderr
+    assert "Traceback" not in ending.stderr
+    run = read_trajectory(folder / "outputs/stiff.h5")
+    assert run.attributes["status"] == "diverged"
+    assert np.isfinite(run.channel("joints/slide/q").values).all()
+    assert not (folder / "outputs/stiff.h5.part").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_with_130_and_a_valid_file(
+    number: signal.Signals, start: Callable[..., subprocess.Popen[str]], folder: Path
+) -> None:
+    process = start("run", "pendulum.yaml", "--duration", "100000 s", "-o", "long.h5")
+    part = folder / "long.h5.part"
+    for _ in range(600):
+        if part.exists() and part.stat().st_size:
+            break
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(number)
+    told, remarks = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in remarks
+    assert "interrupted" in told
+    run = read_trajectory(folder / "long.h5")
+    assert run.attributes["status"] == "interrupted"
+    assert 0 < run.time.size < 10_000_000
+    assert np.isfinite(run.channel("energy/total").values).all()
+
+
+def test_the_first_signal_is_a_wish_and_the_second_an_order() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with StopRequest() as stop:
+        assert not stop.asked()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.asked()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

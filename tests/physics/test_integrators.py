@@ -1,0 +1,258 @@
+"""Integrators: order of convergence, DOP853 against SciPy's, dense output, and how a run that fails says so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import DOP853, solve_ivp
+
+from machines import Machine, Push, constant, expression, limb, pack, shift
+from multibody_cli.dynamics.configuration import rate
+from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
+from multibody_cli.methods.aba import evaluate
+from multibody_cli.methods.contract import Status
+from multibody_cli.methods.integrators import INTEGRATORS
+from strategies import OBLIQUE, X, Y, Z, random_state
+
+ORDERS = {name: integrator.order for name, integrator in INTEGRATORS.items() if not integrator.adaptive}
+fixed_step = pytest.mark.parametrize("integrator", ORDERS)
+every = pytest.mark.parametrize("integrator", INTEGRATORS)
+
+
+def run(packed, integrator, step, until, rtol=1e-9, atol=1e-9):
+    """The state at `until`, and the last report."""
+    method, state = packed.method(integrator, step, rtol, atol), packed.fresh_state()
+    method.start(state)
+    report = method.advance(state, until)
+    assert report.status is Status.OK
+    return state, report
+
+
+def mixed_tree():
+    """Branches, every kind of part, prescribed coordinates, springs, dampers and actuators."""
+    rng = np.random.default_rng(12)
+    runs = [
+        (turning(Y),),
+        (ball(),),
+        (sliding(X), turning(Z)),
+        (exponential_ball(),),
+        (floating(),),
+        (screwing(OBLIQUE, 0.2),),
+        (turning(X), turning(Y)),
+    ]
+    parents = [0, 1, 2, 1, 0, 3, 5]
+    limbs = []
+    for k, parts in enumerate(runs):
+        q, v = random_state(rng, parts)
+        limbs.append(
+            limb(k + 1, parents[k], parts, q, v, com=(0.1, -0.2, 0.1), origin=shift(0.3, 0.1, -0.4), rest=random_state(rng, parts)[0])
+        )
+    pushes = {
+        1: Push(stiffness=(3.0,), damping=(0.4,), force=(expression("0.5*sin(3*t)"),)),
+        2: Push(stiffness=(2.0, 3.0, 1.0), damping=(0.2, 0.1, 0.3)),
+        3: Push(motion=("position", [expression("0.3*sin(2*t)"), None])),
+        5: Push(stiffness=(1.0, 1.0, 2.0, 0.5, 0.5, 0.3)),
+        6: Push(motion=("velocity", [expression("cos(t)")])),
+    }
+    return pack(Machine(limbs, pushes=pushes))
+
+
+def numbers(state):
+    return np.concatenate([state.q, state.v, state.ledger])
+
+
+@fixed_step
+def test_order_of_convergence(integrator):
+    """Halving the step divides the error by 2^order, in positions, velocities and accounts alike."""
+    packed, until = mixed_tree(), 0.5
+    exact = numbers(run(packed, "dop853", 1e-3, until, 1e-12, 1e-12)[0])
+    step = {1: 1 / 2048, 4: 1 / 128}[ORDERS[integrator]]
+    errors = [np.abs(numbers(run(packed, integrator, h, until)[0]) - exact) for h in (step, step / 2)]
+    assert math.log2(errors[0].max() / errors[1].max()) == pytest.approx(ORDERS[integrator], abs=0.25)
+    ledger = [error[-len(packed.model.names.accounts) :].max() for error in errors]
+    assert math.log2(ledger[0] / ledger[1]) > ORDERS[integrator] - 0.4
+
+
+@every
+def test_free_fall_with_a_throw(integrator):
+    """x = v t - g t^2 / 2: exact for the Runge-Kutta methods, off by g h t / 2 for semi-implicit Euler."""
+    packed = pack(Machine([limb(1, 0, (floating(),), v=(1.0, 2.0, 3.0, 0.0, 0.0, 0.0))]))
+    state, _ = run(packed, integrator, 1 / 256, 1.0)
+    off = -0.5 * 9.81 / 256 if integrator == "semi_implicit_euler" else 0.0
+    np.testing.assert_allclose(state.q[:3], [1.0, 2.0, 3.0 - 0.5 * 9.81 + off], atol=1e-12)
+    np.testing.assert_allclose(state.v[:3], [1.0, 2.0, 3.0 - 9.81], atol=1e-12)
+
+
+@every
+def test_the_end_does_not_depend_on_where_output_is_taken(integrator):
+    packed = mixed_tree()
+    at_once = packed.method(integrator, 1 / 256, 1e-8, 1e-8), packed.fresh_state()
+    in_pieces = packed.method(integrator, 1 / 256, 1e-8, 1e-8), packed.fresh_state()
+    for method, state in (at_once, in_pieces):
+        method.start(state)
+    last = at_once[0].advance(at_once[1], 0.5)
+    for k in range(1, 65):
+        report = in_pieces[0].advance(in_pieces[1], k / 128)
+    assert report.steps == last.steps
+    np.testing.assert_array_equal(numbers(in_pieces[1]), numbers(at_once[1]))
+    np.testing.assert_array_equal(in_pieces[1].a, at_once[1].a)
+
+
+@every
+def test_a_state_is_whole_between_calls(integrator):
+    """time, q, v and a belong together, quaternions have unit length, prescribed coordinates their values."""
+    packed = mixed_tree()
+    method, state = packed.method(integrator, 1 / 256), packed.fresh_state()
+    for until in (0.0, 0.25, 0.5):
+        method.start(state) if until == 0.0 else method.advance(state, until)
+        assert state.time[0] == until
+        a, powers = np.empty_like(state.a), np.zeros_like(state.ledger)
+        q, v = state.q.copy(), state.v.copy()
+        evaluate(packed.model.system, packed.method("rk4", 1e-3).work, until, q, v, a, powers)
+        np.testing.assert_array_equal(q, state.q)
+        np.testing.assert_array_equal(v, state.v)
+        np.testing.assert_array_equal(a, state.a)
+        iq = packed.tree.first_q[3]
+        assert state.q[iq] == pytest.approx(0.3 * math.sin(2 * until), abs=1e-15)
+        for k in packed.tree.tree.quaternions.iq:
+            assert np.linalg.norm(state.q[k : k + 4]) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_every_evaluation_of_fixed_steps_is_at_an_exact_multiple_of_the_step():
+    """No time is added up: after 10^5 steps of 0.1 ms the clock shows 10 s to the last digit."""
+    packed = pack(Machine([limb(1, 0, (sliding(X),), v=(1.0,))]))
+    state, report = run(packed, "semi_implicit_euler", 1e-4, 10.0)
+    assert report.steps == 100_000
+    assert state.time[0] == 100_000 * 1e-4
+
+
+# --- DOP853 against SciPy's ---------------------------------------------------------------------------------------
+def double_pendulum():
+    return pack(
+        Machine(
+            [
+                limb(1, 0, (turning(Y),), (1.5,), (0.3,), com=(0, 0, -0.5)),
+                limb(2, 1, (turning(OBLIQUE),), (-0.4,), (0.9,), com=(0, 0, -0.5), origin=shift(0, 0, -1)),
+            ]
+        )
+    )
+
+
+def slope_of(packed):
+    """dy/dt of y = [q, v] from the package's own accelerations."""
+    nq, work = packed.model.nq, packed.method("rk4", 1e-3).work
+    powers = np.zeros(len(packed.model.names.accounts))
+
+    def slope(t, y):
+        q, v, a, dq = y[:nq].copy(), y[nq:].copy(), np.zeros(packed.model.nv), np.zeros(nq)
+        evaluate(packed.model.system, work, t, q, v, a, powers)
+        rate(packed.model.system.tree, q, v, dq)
+        return np.concatenate([dq, a])
+
+    return slope
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-10])
+def test_dop853_takes_the_steps_that_scipy_takes(tolerance):
+    packed = double_pendulum()
+    y0 = np.concatenate([packed.tree.q, packed.tree.v])
+    solver = DOP853(slope_of(packed), 0.0, y0, 1e3, rtol=tolerance, atol=tolerance, first_step=0.01)
+    method, state = packed.method("dop853", 0.01, tolerance, tolerance), packed.fresh_state()
+    method.start(state)
+    for step in range(1, 40):
+        solver.step()
+        # an instant just inside the step: reading there must not end the step
+        report = method.advance(state, 0.5 * (solver.t_old + solver.t))
+        assert report.steps == step
+        expected = solver.dense_output()(state.time[0])
+        np.testing.assert_allclose(np.concatenate([state.q, state.v]), expected, rtol=0, atol=1e-9)
+
+
+def test_dop853_keeps_its_tolerance_on_quaternions():
+    """A torque-free symmetric top turns about its axis of momentum at a known rate."""
+    I1, I3, spin = 0.1, 0.25, np.array([0.6, 0.0, 4.0])
+    packed = pack(Machine([limb(1, 0, (ball(),), v=tuple(spin), inertia=(I1, I1, I3))], (0.0, 0.0, 0.0)))
+    until, precession = 10.0, (I3 - I1) / I1 * spin[2]
+    for tolerance in (1e-6, 1e-9, 1e-12):
+        state, _ = run(packed, "dop853", 1e-3, until, tolerance, tolerance)
+        angle = precession * until
+        expected = [spin[0] * math.cos(angle), spin[0] * math.sin(angle), spin[2]]
+        assert np.abs(state.v - expected).max() < 300 * tolerance
+
+
+def test_dop853_agrees_with_scipy_on_a_mixed_tree():
+    packed = mixed_tree()
+    state, _ = run(packed, "dop853", 1e-3, 0.4, 1e-11, 1e-11)
+    y0 = np.concatenate([packed.tree.q, packed.tree.v])
+    solution = solve_ivp(slope_of(packed), (0.0, 0.4), y0, method="DOP853", rtol=1e-11, atol=1e-11)
+    expected = solution.y[:, -1]
+    prescribed = packed.tree.first_q[3]  # SciPy integrates its rate too, to the same tolerance
+    np.testing.assert_allclose(state.q[prescribed], expected[prescribed], atol=1e-9)
+    np.testing.assert_allclose(np.concatenate([state.q, state.v]), expected, rtol=0, atol=1e-8)
+
+
+def test_exponential_coordinates_and_quaternions_move_alike():
+    """Through several recentrings, in every integrator that is accurate enough to tell."""
+    rng = np.random.default_rng(21)
+    spin = (5.0, 2.0, -3.0)
+    quaternion = [limb(1, 0, (ball(),), v=spin, com=(0.2, 0.1, -0.3)), limb(2, 1, (turning(X),), (0.4,), (1.0,), com=(0.0, 0.3, 0.1))]
+    exponential = [limb(1, 0, (exponential_ball(),), v=spin, com=(0.2, 0.1, -0.3)), quaternion[1]]
+    for integrator, tolerance in (("rk4", 1e-6), ("dop853", 1e-8)):
+        ends = []
+        for limbs in (quaternion, exponential):
+            packed = pack(Machine(limbs))
+            method, state = packed.method(integrator, 1 / 1024, 1e-11, 1e-11), packed.fresh_state()
+            method.start(state)
+            method.advance(state, 3.0)
+            body = method.work.bodies[2]
+            ends.append(np.concatenate([body.R, body.x, body.w, body.v]))
+        np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=tolerance)
+    assert rng is not None
+
+
+# --- runs that fail -----------------------------------------------------------------------------------------------
+@every
+def test_a_start_without_finite_acceleration_is_reported(integrator):
+    """A coordinate that moves nothing: the state cannot be made whole, and `start` must not say that it is."""
+    packed = pack(Machine([limb(1, 0, (sliding(Z),), mass=0.0, inertia=(0.0, 0.0, 0.0))]))
+    method, state = packed.method(integrator, 1e-3), packed.fresh_state()
+    assert method.start(state).status is Status.DIVERGED
+
+
+@fixed_step
+def test_a_step_that_diverges_is_reported(integrator):
+    """A stiff spring under far too large a step grows without bound, and the run stops there."""
+    packed = pack(Machine([limb(1, 0, (sliding(X),), (1.0,), rest=(0.0,))], pushes={1: Push(stiffness=(1e8,))}))
+    method, state = packed.method(integrator, 0.1), packed.fresh_state()
+    method.start(state)
+    report = method.advance(state, 1000.0)
+    assert report.status is Status.DIVERGED
+    assert 0 < report.steps < 10_000
+
+
+def test_a_singularity_in_finite_time_stops_the_adaptive_integrator():
+    """A force 1/(1 - t)^2 drives the slider to infinity at t = 1."""
+    force = expression("1/(1 - t)**2")
+    packed = pack(Machine([limb(1, 0, (sliding(X),), (0.0,))], pushes={1: Push(force=(force,))}))
+    method, state = packed.method("dop853", 1e-3), packed.fresh_state()
+    method.start(state)
+    assert method.advance(state, 0.5).status is Status.OK
+    assert method.advance(state, 1.5).status is not Status.OK
+
+
+@every
+def test_a_machine_without_freedoms_runs(integrator):
+    packed = pack(Machine([limb(1, 0, ())]))
+    state, _ = run(packed, integrator, 1 / 64, 1.0)
+    assert state.time[0] == 1.0
+
+
+@every
+def test_a_force_that_is_constant_does_the_work_force_times_way(integrator):
+    packed = pack(Machine([limb(1, 0, (sliding(X),), (0.0,), mass=2.0)], pushes={1: Push(force=(constant(3.0),))}))
+    state, _ = run(packed, integrator, 1 / 256, 1.0)
+    way = state.q[0]
+    # the trapezium rule of semi-implicit Euler differs from force * (its own way) by half a step
+    assert state.ledger[0] == pytest.approx(3.0 * way, abs=3.0 * 1.5 / 256 if integrator == "semi_implicit_euler" else 1e-12)
