@@ -2,7 +2,7 @@
 
 A *kernel* is a plain function of arrays and numbers, compiled on first use; a *formula* is a small function of
 values that always dissolves into the kernel that calls it.  Both also run as plain Python when
-`NUMBA_DISABLE_JIT=1`.
+`NUMBA_DISABLE_JIT=1`; compiled, a formula can be called from kernels alone, for it has no entry of its own.
 
 Compiled code is kept between runs in a folder named after a fingerprint of this package's sources and of
 numba's version: numba alone does not notice that a callee in another file has changed.
@@ -17,6 +17,7 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -63,3 +64,25 @@ numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())
 kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
 formula: Any = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_ARITHMETIC)
 FORMULA_OPTIONS: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_ARITHMETIC}
+
+
+def bound_kernel(template: FunctionType, owner: str, **kernels: Any) -> Any:
+    """Make a kernel of a function in which some global names stand for kernels that are only known later.
+
+    A closure would say the same, but numba cannot recognize a closure over kernels in its cache, and would compile it
+    anew in every process.
+
+    Parameters
+    ----------
+    template
+        A plain function, not yet a kernel.
+    owner
+        A word that tells this binding from others of the same template: the cached code is named after it.
+    kernels
+        What its global names stand for.
+    """
+    function = FunctionType(template.__code__, {**template.__globals__, **kernels}, template.__name__)
+    function.__qualname__ = f"{owner}.{template.__qualname__}"
+    function.__module__ = template.__module__
+    function.__doc__ = template.__doc__
+    return kernel(function)

@@ -41,8 +41,11 @@ class Progress:
         self._last = time.perf_counter()
         if done == 1:
             self._started = self._last
-        if self._bar is not None:
-            self._bar.update()
+        if self._bar is None:
+            return
+        if done == 1:
+            self._bar.reset()  # what was compiled until now says nothing about the rest
+        self._bar.update()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -19,8 +19,8 @@ from multibody_cli.errors import ArgumentError
 if TYPE_CHECKING:
     from multibody_cli.output.sink import Outcome
     from multibody_cli.output.trajectory import Trajectory
-    from multibody_cli.studies.expect import Verdict
     from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
 OUTPUTS = Path("outputs")

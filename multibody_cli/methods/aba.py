@@ -59,7 +59,7 @@ class Aba:
     def __init__(self, model: Model, integrator: Integrator, control: StepControl, state: State) -> None:
         self.work = workspace_for(model.system.tree)
         self._system = model.system
-        self._stepper = integrator.bind(evaluate, model.system, self.work, state, control)
+        self._stepper = integrator.bind(self.name, evaluate, model.system, self.work, state, control)
 
     def start(self, state: State) -> Report:
         """Make the state whole at its time."""

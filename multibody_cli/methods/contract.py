@@ -23,6 +23,14 @@ from multibody_cli.spec import Spec
 Kernel = Callable[..., Any]
 
 
+def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Stand for the kernel of a method that gives accelerations, in the text of the integrators.
+
+    It writes dv/dt (nv,) at (t, q, v) into `a`, the power (na,) of every account into `powers`, W, and leaves the
+    bodies placed in `work`; prescribed coordinates of q and v are set on the way.
+    """
+
+
 class Status(Enum):
     """How an advance ended."""
 
@@ -69,15 +77,15 @@ class Integrator:
     adaptive
         Whether it chooses its own steps, by tolerance.
     bind
-        Makes a stepper from an `evaluate` kernel, the arrays it reads, its work arrays, a state to take the
-        sizes from, and the step control.
+        Makes a stepper from the name of the method, its `evaluate` kernel, the arrays that this reads, its work
+        arrays, a state to take the sizes from, and the step control.
     """
 
     name: str
     description: str
     order: int
     adaptive: bool
-    bind: Callable[[Kernel, System, Work, State, StepControl], Stepper]
+    bind: Callable[[str, Kernel, System, Work, State, StepControl], Stepper]
 
 
 class Method(Protocol):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from multibody_cli import __version__
 from multibody_cli.errors import SceneError, nearest
 from multibody_cli.methods import METHODS
@@ -128,6 +130,16 @@ def _require_known_words(loaded: LoadedScene) -> None:
     ):
         if word not in valid:
             raise loaded.error(f"there is no {key} `{word}`: {nearest(word, valid)}", "simulation", key)
+    options = METHODS[settings.method].Options
+    for name in settings.options.keys() - options.model_fields.keys():
+        remark = nearest(name, options.model_fields)
+        message = f"method `{settings.method}` has no option `{name}`: {remark}"
+        raise loaded.error(message, "simulation", "options", name)
+    try:
+        options.model_validate(settings.options)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise loaded.error(first["msg"], "simulation", "options", *first["loc"]) from None
 
 
 def _require_readable_expectations(simulation: Simulation) -> None:

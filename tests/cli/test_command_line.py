@@ -78,6 +78,7 @@ def test_without_words_it_explains_itself(mbsim: Command) -> None:
         (["run", "pendulum.yaml", "--method", "abba"], "did you mean `aba`?"),
         (["run", "pendulum.yaml", "--integrator", "rk5"], "did you mean `rk4`?"),
         (["run", "pendulum.yaml", "--set", "simulation.stop=1 ms"], "step"),
+        (["run", "pendulum.yaml", "--set", "simulation.options={speed: 11}"], "simulation.options.speed"),
         (["run", "pendulum.yaml", "--set", "nonsense"], "KEY=VALUE"),
         (["run", "pendulum.yaml", "--duration", "3 kg"], "3 kg"),
         (["run", "missing.yaml"], "missing.yaml"),

@@ -9,14 +9,15 @@ Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.dynamics.configuration import normalize, rate, recentre
 from multibody_cli.dynamics.workspace import Work
-from multibody_cli.kernel import kernel
-from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, Stepper, StepControl
+from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, Stepper, StepControl, evaluate
 from multibody_cli.methods.integrators.dop853_coefficients import A, B, C, E3, E5, STAGES, D
 from multibody_cli.methods.integrators.fixed_step import is_finite
 from multibody_cli.model import Floats, State, System
@@ -38,102 +39,113 @@ class Scratch(NamedTuple):
     terms: Floats  # (7, n) of the interpolant
 
 
-def make(evaluate: Kernel) -> Kernel:
-    """Make the stepping kernel for one `evaluate`."""
+def slope(system, work, t, y, dy, a, nq, nv):
+    """dy/dt of y = [q, v, ledger]; prescribed coordinates of y are set on the way."""
+    q, v = y[:nq], y[nq : nq + nv]
+    evaluate(system, work, t, q, v, a, dy[nq + nv :])
+    rate(system.tree, q, v, dy[:nq])
+    dy[nq : nq + nv] = a
 
-    @kernel
-    def slope(system, work, t, y, dy, a, nq, nv):
-        """dy/dt of y = [q, v, ledger]; prescribed coordinates of y are set on the way."""
-        q, v = y[:nq], y[nq : nq + nv]
-        evaluate(system, work, t, q, v, a, dy[nq + nv :])
-        rate(system.tree, q, v, dy[:nq])
-        dy[nq : nq + nv] = a
 
-    @kernel
-    def reach_stage(system, work, scratch, s, h, nq, nv):
-        """Argument and slope of stage s from those before it."""
-        y, slopes = scratch.stage, scratch.slopes
-        y[:] = scratch.y0
-        for j in range(s):
-            if A[s, j] != 0.0:
-                for i in range(len(y)):
-                    y[i] += h * A[s, j] * slopes[j, i]
-        slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
+def reach_stage(system, work, scratch, s, h, nq, nv):
+    """Argument and slope of stage s from those before it."""
+    y, slopes = scratch.stage, scratch.slopes
+    y[:] = scratch.y0
+    for j in range(s):
+        if A[s, j] != 0.0:
+            for i in range(len(y)):
+                y[i] += h * A[s, j] * slopes[j, i]
+    slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
 
-    @kernel
-    def take_step(system, work, scratch, rtol, atol, nq, nv):
-        """Take one step, as large as the tolerance allows; the attempts it took, or 0 if none was small enough."""
-        times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
-        times[0], h, rejected = times[1], times[2], False
-        y0[:] = y1
-        if recentre(system.tree, y0[:nq], y0[nq : nq + nv]):
-            slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
-        else:
-            slopes[0] = slopes[_LAST]
-        attempts = 0
-        while h > 1e-14 * max(1.0, abs(times[0])):
-            attempts += 1
-            for s in range(1, STAGES):
-                reach_stage(system, work, scratch, s, h, nq, nv)
-            y1[:] = y0
-            for j in range(STAGES):
-                if B[j] != 0.0:
-                    for i in range(len(y1)):
-                        y1[i] += h * B[j] * slopes[j, i]
-            error = error_norm(y0, y1, slopes, h, rtol, atol, nq + nv)
-            if error < 1.0:
-                factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
-                times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
-                normalize(system.tree, y1[:nq])
-                slope(system, work, times[1], y1, slopes[_LAST], scratch.a, nq, nv)
-                return attempts
-            rejected = True
-            h *= max(_SHRINK, _SAFETY * error ** (-1.0 / 8.0)) if error < math.inf else _SHRINK
-        return 0
 
-    @kernel
-    def prepare_interpolant(system, work, scratch, nq, nv):
-        """The three extra stages and the terms of the interpolant over the last step."""
-        y0, y1, slopes, terms = scratch.y0, scratch.y1, scratch.slopes, scratch.terms
-        h = scratch.times[1] - scratch.times[0]
-        for s in range(_LAST + 1, len(slopes)):
+def take_step(system, work, scratch, rtol, atol, nq, nv):
+    """Take one step, as large as the tolerance allows; the attempts it took, or 0 if none was small enough."""
+    times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
+    times[0], h, rejected = times[1], times[2], False
+    y0[:] = y1
+    if recentre(system.tree, y0[:nq], y0[nq : nq + nv]):
+        slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
+    else:
+        slopes[0] = slopes[_LAST]
+    attempts = 0
+    while h > 1e-14 * max(1.0, abs(times[0])):
+        attempts += 1
+        for s in range(1, STAGES):
             reach_stage(system, work, scratch, s, h, nq, nv)
-        for i in range(len(y0)):
-            change = y1[i] - y0[i]
-            terms[0, i] = change
-            terms[1, i] = h * slopes[0, i] - change
-            terms[2, i] = 2.0 * change - h * (slopes[_LAST, i] + slopes[0, i])
-        for k in range(len(D)):
-            terms[3 + k, :] = 0.0
-            for j in range(len(slopes)):
-                if D[k, j] != 0.0:
-                    for i in range(len(y0)):
-                        terms[3 + k, i] += h * D[k, j] * slopes[j, i]
+        y1[:] = y0
+        for j in range(STAGES):
+            if B[j] != 0.0:
+                for i in range(len(y1)):
+                    y1[i] += h * B[j] * slopes[j, i]
+        error = error_norm(y0, y1, slopes, h, rtol, atol, nq + nv)
+        if error < 1.0:
+            factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
+            times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
+            normalize(system.tree, y1[:nq])
+            slope(system, work, times[1], y1, slopes[_LAST], scratch.a, nq, nv)
+            return attempts
+        rejected = True
+        h *= max(_SHRINK, _SAFETY * error ** (-1.0 / 8.0)) if error < math.inf else _SHRINK
+    return 0
 
-    @kernel
-    def advance_dop853(system, state, work, scratch, until, rtol, atol):
-        """Bring the state to `until`; the steps taken, negative if the step became too small."""
-        nq, nv, steps, times = len(state.q), len(state.v), 0, scratch.times
-        if times[1] == times[0]:  # the first call
-            start(state, scratch)
-            slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
-        while times[1] < until:
-            if take_step(system, work, scratch, rtol, atol, nq, nv) == 0:
-                return -steps - 1
-            steps += 1
-            if times[1] >= until:
-                prepare_interpolant(system, work, scratch, nq, nv)
-        if times[1] > times[0]:
-            interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
-            state.q[:] = scratch.stage[:nq]
-            state.v[:] = scratch.stage[nq : nq + nv]
-            state.ledger[:] = scratch.stage[nq + nv :]
-            state.time[0] = until
-        normalize(system.tree, state.q)
-        evaluate(system, work, until, state.q, state.v, state.a, scratch.stage[nq + nv :])
-        return steps if is_finite(state.a) else -steps - 1
 
-    return advance_dop853  # type: ignore[no-any-return]
+def prepare_interpolant(system, work, scratch, nq, nv):
+    """The three extra stages and the terms of the interpolant over the last step."""
+    y0, y1, slopes, terms = scratch.y0, scratch.y1, scratch.slopes, scratch.terms
+    h = scratch.times[1] - scratch.times[0]
+    for s in range(_LAST + 1, len(slopes)):
+        reach_stage(system, work, scratch, s, h, nq, nv)
+    for i in range(len(y0)):
+        change = y1[i] - y0[i]
+        terms[0, i] = change
+        terms[1, i] = h * slopes[0, i] - change
+        terms[2, i] = 2.0 * change - h * (slopes[_LAST, i] + slopes[0, i])
+    for k in range(len(D)):
+        terms[3 + k, :] = 0.0
+        for j in range(len(slopes)):
+            if D[k, j] != 0.0:
+                for i in range(len(y0)):
+                    terms[3 + k, i] += h * D[k, j] * slopes[j, i]
+
+
+def advance_dop853(system, state, work, scratch, until, rtol, atol):
+    """Bring the state to `until`; the steps taken, negative if the step became too small."""
+    nq, nv, steps, times = len(state.q), len(state.v), 0, scratch.times
+    if times[1] == times[0]:  # the first call
+        start(state, scratch)
+        slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
+    while times[1] < until:
+        if take_step(system, work, scratch, rtol, atol, nq, nv) == 0:
+            return -steps - 1
+        steps += 1
+        if times[1] >= until:
+            prepare_interpolant(system, work, scratch, nq, nv)
+    if times[1] > times[0]:
+        interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
+        state.q[:] = scratch.stage[:nq]
+        state.v[:] = scratch.stage[nq : nq + nv]
+        state.ledger[:] = scratch.stage[nq + nv :]
+        state.time[0] = until
+    normalize(system.tree, state.q)
+    evaluate(system, work, until, state.q, state.v, state.a, scratch.stage[nq + nv :])
+    return steps if is_finite(state.a) else -steps - 1
+
+
+@cache
+def make(method: str, evaluate: Kernel) -> Kernel:
+    """Make the stepping kernel of one method, from its parts upward."""
+    slope_ = bound_kernel(slope, method, evaluate=evaluate)
+    reach_stage_ = bound_kernel(reach_stage, method, slope=slope_)
+    take_step_ = bound_kernel(take_step, method, slope=slope_, reach_stage=reach_stage_)
+    interpolant_ = bound_kernel(prepare_interpolant, method, reach_stage=reach_stage_)
+    return bound_kernel(  # type: ignore[no-any-return]
+        advance_dop853,
+        method,
+        evaluate=evaluate,
+        slope=slope_,
+        take_step=take_step_,
+        prepare_interpolant=interpolant_,
+    )
 
 
 @kernel
@@ -196,7 +208,7 @@ class Dop853Stepper:
         return Report(steps=self._steps, status=Status.OK if steps >= 0 else Status.STEP_TOO_SMALL)
 
 
-def bind(evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     n = len(state.q) + len(state.v) + len(state.ledger)
     scratch = Scratch(
@@ -208,7 +220,7 @@ def bind(evaluate: Kernel, system: System, work: Work, state: State, control: St
         a=np.zeros_like(state.a),
         terms=np.zeros((_TERMS, n)),
     )
-    return Dop853Stepper(make(evaluate), system, work, scratch, control)
+    return Dop853Stepper(make(method, evaluate), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator("dop853", "order 8 Runge-Kutta, adaptive steps, dense output", 8, True, bind)

@@ -5,47 +5,49 @@ Each account of the ledger takes the mean of its power before and after the step
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from multibody_cli.dynamics.configuration import displace, normalize, recentre
 from multibody_cli.dynamics.workspace import Work
-from multibody_cli.kernel import kernel
-from multibody_cli.methods.contract import Integrator, Kernel, Stepper, StepControl
+from multibody_cli.kernel import bound_kernel
+from multibody_cli.methods.contract import Integrator, Kernel, Stepper, StepControl, evaluate
 from multibody_cli.methods.integrators.fixed_step import FixedStepper, is_finite
 from multibody_cli.model import State, System
 
 
-def make(evaluate: Kernel) -> Kernel:
-    """Make the stepping kernel for one `evaluate`."""
-
-    @kernel
-    def take_euler_steps(system, state, work, scratch, h, first, count):
-        """Take `count` steps of h; how many ended with finite velocities."""
-        tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-        before, after = scratch
-        evaluate(system, work, time[0], q, v, a, before)
-        for step in range(first + 1, first + count + 1):
-            for i in range(len(v)):
-                v[i] += h * a[i]
-            displace(tree, q, v, h)
-            normalize(tree, q)
-            recentre(tree, q, v)
-            time[0] = step * h
-            evaluate(system, work, time[0], q, v, a, after)
-            if not is_finite(a):
-                return step - first - 1
-            for i in range(len(ledger)):
-                ledger[i] += 0.5 * h * (before[i] + after[i])
-                before[i] = after[i]
-        return count
-
-    return take_euler_steps  # type: ignore[no-any-return]
+def take_euler_steps(system, state, work, scratch, h, first, count):
+    """Take `count` steps of h; how many ended with finite velocities."""
+    tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
+    before, after = scratch
+    evaluate(system, work, time[0], q, v, a, before)
+    for step in range(first + 1, first + count + 1):
+        for i in range(len(v)):
+            v[i] += h * a[i]
+        displace(tree, q, v, h)
+        normalize(tree, q)
+        recentre(tree, q, v)
+        time[0] = step * h
+        evaluate(system, work, time[0], q, v, a, after)
+        if not is_finite(a):
+            return step - first - 1
+        for i in range(len(ledger)):
+            ledger[i] += 0.5 * h * (before[i] + after[i])
+            before[i] = after[i]
+    return count
 
 
-def bind(evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+@cache
+def make(method: str, evaluate: Kernel) -> Kernel:
+    """Make the stepping kernel of one method."""
+    return bound_kernel(take_euler_steps, method, evaluate=evaluate)  # type: ignore[no-any-return]
+
+
+def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger))
-    return FixedStepper(make(evaluate), system, work, scratch, control)
+    return FixedStepper(make(method, evaluate), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator("semi_implicit_euler", "first order, symplectic, fixed step (the default)", 1, False, bind)
