@@ -25,7 +25,7 @@ import numba
 WITHOUT_KERNELS = frozenset({"cli", "studies", "timeline.py", "output", "scene", "spec", "expressions.py", "errors.py"})
 """Rooms in which no kernel may stand (a test sees to it): changing them leaves compiled code as it is."""
 
-_ARITHMETIC: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+_ARITHMETIC: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
 
 
 def cache_root() -> Path:

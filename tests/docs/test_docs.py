@@ -1,0 +1,185 @@
+"""The documentation says what is so: its commands run, its links lead somewhere, its lists are complete."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT, Block, agree, blocks_of, commands_of, headings_of, links_of
+
+README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+
+
+@pytest.fixture
+def shell(tmp_path: Path):
+    """Run a command in a folder in which the scenes lie, with the `mbsim` and `python` of this test."""
+    tools, folder = tmp_path / "bin", tmp_path / "folder"
+    tools.mkdir()
+    folder.mkdir()
+    (folder / "scenes").symlink_to(ROOT / "scenes")
+    for name, words in {"python": "", "mbsim": "-m multibody_cli"}.items():
+        tool = tools / name
+        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        tool.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(tools), os.environ["PATH"]]),
+        "PYTHONPATH": str(ROOT),
+        "MPLBACKEND": "agg",
+        "MPLCONFIGDIR": str(tmp_path),
+    }
+
+    def run(words: str) -> tuple[int, list[str]]:
+        ended = subprocess.run(
+            ["bash", "-c", words],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        lines = [line.rstrip() for line in ended.stdout.splitlines()]
+        return ended.returncode, [line for line in lines if not line.startswith("compiling kernels")]
+
+    run.folder = folder
+    return run
+
+
+@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
+def test_a_reader_who_follows_the_page_sees_what_it_shows(page, shell):
+    followed = 0
+    for block in blocks_of(page):
+        if block.title:
+            (shell.folder / block.title).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            for command in commands_of(block):
+                code, found = shell(command.words)
+                assert code == 0 or command.shown, f"`{command.words}` failed:\n" + "\n".join(found)
+                assert agree(command.shown, found), f"`{command.words}` gave:\n" + "\n".join(found)
+                followed += 1
+    assert followed >= 3
+
+
+def test_the_tutorial_ends_with_a_plot(shell):
+    files = {block.title: block.text for block in blocks_of(TUTORIAL) if block.title}
+    for name, text in files.items():
+        (shell.folder / name).write_text(text, encoding="utf-8")
+    code, found = shell("mbsim run pendulum.yaml && python plot.py")
+    assert code == 0, found
+    image = shell.folder / "pendulum.png"
+    assert image.read_bytes().startswith(b"\x89PNG")
+    assert image.stat().st_size > 10_000
+
+
+def test_only_console_blocks_show_commands():
+    """Blocks of other languages are not run, so a command must not stand in one."""
+    quick_start = _quick_start()
+    for page in (README, TUTORIAL):
+        for block in blocks_of(page):
+            if block not in quick_start:
+                assert block.language in {"console", "yaml", "python", "text"}
+                if block.language in {"yaml", "python"}:
+                    assert block.title, f"a file without a name:\n{block.text}"
+
+
+def test_quick_start_is_two_commands_of_one_line():
+    commands = _quick_start()
+    assert [block.language for block in commands] == ["sh", "sh"]
+    assert all(block.text.count("\n") == 1 and "\\\n" not in block.text for block in commands)
+    first, second = (block.text for block in commands)
+    assert "mbsim run scenes/" in first
+    assert "pytest" in second
+    scene = re.search(r"mbsim run (\S+)", first)
+    assert scene is not None
+    assert (ROOT / scene[1]).is_file()
+
+
+def test_continuous_integration_runs_the_quick_start():
+    """`.ci/quick_start` reads its commands from the README; with `--show` it only says them."""
+    assert (ROOT / ".ci/run").read_text().rstrip().endswith("quick_start\" 2")
+    for number, block in enumerate(_quick_start(), start=1):
+        words = ["bash", str(ROOT / ".ci/quick_start"), str(number), "--show"]
+        shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        assert shown == block.text
+
+
+def _quick_start() -> list[Block]:
+    text = README.read_text(encoding="utf-8")
+    section = re.search(r"^## Quick start\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    assert section is not None
+    return [block for block in blocks_of(README) if f"\n{block.text}```" in section[1]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in links_of(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert ROOT in (target, *target.parents), link
+        if anchor and target.suffix == ".md":
+            assert anchor in headings_of(target), link
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    reached, waiting = set(), [README]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md" or not page.is_file():
+            continue
+        reached.add(page)
+        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links_of(page)]
+    assert set(PAGES) <= reached
+
+
+def test_every_scene_of_the_gallery_is_listed():
+    listed = re.findall(r"\]\(\.\./(scenes/\S+?\.yaml)\)", (ROOT / "docs/gallery.md").read_text(encoding="utf-8"))
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "scenes").glob("[!b]*/*.yaml")}
+    assert sorted(listed) == sorted(there)
+
+
+def test_files_that_the_guides_name_are_there():
+    """Paths in backquotes, such as `joints/contract.py`, are of the package, or of the project's root."""
+    pages = [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/adr").glob("*.md")]
+    pages += (ROOT / "docs/theory").glob("*.md")
+    for page in pages:
+        for name in re.findall(r"`([\w./]+/[\w.]+\.(?:py|md|yaml|json))`", page.read_text(encoding="utf-8")):
+            if not name.startswith("outputs/"):
+                assert any((base / name).is_file() for base in (ROOT, ROOT / "multibody_cli")), (page.name, name)
+
+
+def test_every_invariant_names_a_test_that_is_there():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    invariants = re.findall(r"^\*\*Invariant:\*\*(.*?)(?=\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert len(invariants) >= 8
+    for invariant in invariants:
+        guards = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", invariant)
+        assert guards or "import-linter" in invariant, invariant
+        for file, name in guards:
+            assert (ROOT / file).is_file(), file
+            assert f"def {name}" in (ROOT / file).read_text(encoding="utf-8") if name else True, name
+
+
+@pytest.mark.parametrize(
+    ("shown", "found", "agrees"),
+    [
+        (["a 1.5 b"], ["a 1.5000000000001 b"], True),
+        (["a 1.5 b"], ["a 1.5001 b"], False),
+        (["10 steps, 1e4 steps/s"], ["10 steps, 2e5 steps/s"], True),
+        (["10 steps, 1e4 steps/s"], ["11 steps, 1e4 steps/s"], False),
+        (["hash ..."], ["hash 123"], True),
+        (["a", "...", "c"], ["a", "b", "b", "c"], True),
+        (["a", "...", "c"], ["a", "b"], False),
+        (["a"], ["a", "b"], False),
+        ([], ["a"], False),
+    ],
+)
+def test_comparison_can_fail(shown, found, agrees):
+    assert agree(shown, found) is agrees
