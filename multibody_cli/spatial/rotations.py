@@ -115,10 +115,10 @@ def right_jacobian_rate_times(p, u):
 def inverse_right_jacobian_times(p, w):
     """J_r(p)^-1 w = w + p x w / 2 + e p x (p x w): the rate of the rotation vector at body angular velocity w."""
     angle2 = dot(p, p)
-    if angle2 < 1e-4:
-        e = 1.0 / 12.0 + angle2 / 720.0
+    if angle2 < 1e-2:
+        e = 1.0 / 12.0 + angle2 * (1.0 / 720.0 + angle2 * (1.0 / 30240.0 + angle2 / 1209600.0))
     else:
-        angle = math.sqrt(angle2)
-        e = 1.0 / angle2 - 0.5 * math.sin(angle) / (angle * (1.0 - math.cos(angle)))
+        half = 0.5 * math.sqrt(angle2)
+        e = (1.0 - half * math.cos(half) / math.sin(half)) / angle2
     pw = cross(p, w)
     return w + 0.5 * pw + e * cross(p, pw)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from machines import NO_GRAVITY, Machine, Push, accelerations, expression, limb, observed, pack, shift
+from multibody_cli.dynamics.configuration import displace
 from multibody_cli.dynamics.observe import observe
-from multibody_cli.forces import elastic_energy
+from multibody_cli.forces.elements import elastic_energy, push_all
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
+from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import samples_for
+from multibody_cli.scene.pack_tree import Placement
 from strategies import OBLIQUE, X, Y, Z, machines, random_rotation, random_state, runs_of_parts
 from test_integrators import mixed_tree
 
@@ -51,9 +55,6 @@ def test_power_of_everything_is_the_rate_of_the_energy(machine):
     signs = np.array([1.0 if account.kind == "work" else -1.0 for account in packed.model.names.accounts])
 
     def energy_after(s):
-        from multibody_cli.dynamics.configuration import displace
-        from multibody_cli.methods.aba import evaluate
-
         there, v = packed.fresh_state(), state.v + 0.5 * s * state.a
         there.q[:] = state.q
         displace(packed.tree.tree, there.q, v, s)
@@ -112,8 +113,6 @@ def test_a_free_tree_keeps_its_momentum_and_energy(machine):
     """Whatever hangs on a free body without gravity: linear and angular momentum and energy stay, to rk4's error."""
     rng = np.random.default_rng(1)
     root = limb(1, 0, (floating(),), *random_state(rng, (floating(),)), com=(0.1, 0.0, 0.2))
-    from dataclasses import replace
-
     limbs = [root, *(replace(item, row=item.row + 1, parent=item.parent + 1) for item in machine.limbs)]
     packed = pack(Machine(limbs, NO_GRAVITY))
     samples = history(packed, "rk4", 1 / 2048, [0.0, 1 / 16])
@@ -146,8 +145,6 @@ def test_semi_implicit_euler_keeps_the_energy_of_an_oscillator_bounded():
 @pytest.mark.parametrize("seed", range(4))
 def test_a_spring_pulls_down_the_slope_of_its_energy(part, seed):
     """tau . v = - d energy / dt along every direction, anisotropic stiffness, any rest orientation."""
-    from multibody_cli.dynamics.configuration import displace
-    from multibody_cli.forces import push_all
 
     rng = np.random.default_rng(seed)
     q, v = random_state(rng, (part,))
@@ -194,10 +191,6 @@ def test_dampers_only_take():
 
 def test_rotating_the_world_turns_the_motion_with_it():
     """No direction is special: turn gravity and the first joint frame, and every internal coordinate moves alike."""
-    from dataclasses import replace
-
-    from multibody_cli.scene.pack_tree import Placement
-
     rng = np.random.default_rng(17)
     R = random_rotation(rng)
     limbs = [limb(1, 0, (turning(Y),), (0.3,), (1.0,), com=(0.2, 0.1, -0.4)), limb(2, 1, (ball(),), *random_state(rng, (ball(),)), com=(0.1, 0, -0.3), origin=shift(0.1, 0.2, -0.5))]
