@@ -53,10 +53,13 @@ def source_fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def kernels_are_compiled() -> bool:
-    """Whether an earlier run of this very version has left compiled kernels behind."""
+def kernels_are_compiled(name: str = "*") -> bool:
+    """Whether an earlier run of this very version has left a compiled kernel of that name behind.
+
+    `name` is a pattern: the module, the owner of a `bound_kernel` and the function, joined by dots.
+    """
     folder = Path(numba.config.CACHE_DIR)
-    return bool(numba.config.DISABLE_JIT) or any(folder.rglob("*.nbi"))
+    return bool(numba.config.DISABLE_JIT) or any(folder.rglob(f"{name}.nbi"))
 
 
 numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())

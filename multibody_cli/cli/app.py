@@ -17,6 +17,7 @@ import click
 
 from multibody_cli import __version__
 from multibody_cli.cli import messages
+from multibody_cli.cli.startup import collect_no_garbage
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = ("run", "validate", "info", "list", "bench", "schema")
@@ -64,6 +65,7 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     words
         What stands behind `mbsim`; None takes the words of this process.
     """
+    collect_no_garbage()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # a file may have any name, also one that the terminal has no letters for

@@ -87,13 +87,13 @@ def verb(
     from multibody_cli.output.hdf5 import Hdf5Sink
 
     short_forms = [f"simulation.{key}={value}" for key, value in settings.items() if value is not None]
-    announce_compilation()
     simulation = prepare_and_warn(scene, [*overrides, *short_forms])
     result = output or OUTPUTS / f"{simulation.scene.name}.h5"
     if result.exists() and scene.exists() and result.samefile(scene):
         raise ArgumentError(f"{result} is the scene itself: give another name with -o")
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
+    announce_compilation(simulation.scene.simulation.method, simulation.scene.simulation.integrator)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
         summary = simulation.run(sink, progress, stop.asked)
     report = _report(simulation, summary, result, progress.seconds)

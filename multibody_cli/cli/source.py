@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
+from multibody_cli.cli.startup import look_for_no_blas
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
@@ -46,12 +47,13 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     return simulation
 
 
-def announce_compilation() -> None:
-    """Tell that the first run of all takes longer."""
+def announce_compilation(method: str = "*", integrator: str = "*") -> None:
+    """Tell that the first run of a method with an integrator takes longer."""
     from multibody_cli.kernel import cache_root, kernels_are_compiled
 
+    look_for_no_blas()
     messages.detail(f"kernels are kept in {cache_root()}")
-    if not kernels_are_compiled():
+    if not kernels_are_compiled(f"{integrator}.{method}.*"):
         messages.note("compiling kernels for this machine (once, about 20 s) ...")
 
 

@@ -39,6 +39,25 @@ class SphericalSpec(MovingJointSpec):
     COORDINATES = (Coordinate.ANGLE,) * 3
 
     @model_validator(mode="after")
+    def _refuse_singular_start(self) -> Self:
+        if self.parametrization == "euler_xzx" and abs(math.sin(_xzx_angles(self.q)[1])) < 1e-6:
+            raise ValueError(
+                "XZX angles are singular where the middle angle is 0 or 180 deg, and `q` starts there: turn the joint "
+                "frame, or use `parametrization: quaternion`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _refuse_forces_on_a_chart_that_is_recentred(self) -> Self:
+        acting = [name for name in ("stiffness", "damping", "force", "motion") if getattr(self, name) is not None]
+        if self.parametrization == "exponential" and acting:
+            raise ValueError(
+                f"`{acting[0]}` is not supported with exponential coordinates, which change when they are recentred: "
+                "use `parametrization: quaternion`"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _refuse_position_motion(self) -> Self:
         if self.motion is not None and self.motion.given == "position":
             raise ValueError(
@@ -76,7 +95,7 @@ def _xzx_angles(rotation: Quaternion) -> Sequence[float]:
 
 
 def _xzx_rates(angles: Sequence[float], w: Vector) -> Sequence[float]:
-    """Rates of the angles; the inverse of S, by the least-norm solution where the angles are singular."""
+    """Rates of the angles: w = S rates, with S singular where b is 0 or pi (refused before)."""
     _, b, c = angles
     S = np.array(
         [
@@ -85,7 +104,7 @@ def _xzx_rates(angles: Sequence[float], w: Vector) -> Sequence[float]:
             [math.sin(b) * math.sin(c), math.cos(c), 0.0],
         ]
     )
-    return tuple(np.linalg.lstsq(S, np.array(w), rcond=1e-12)[0].tolist())
+    return tuple(np.linalg.solve(S, np.array(w)).tolist())
 
 
 def _rotation_vector(rotation: Quaternion) -> Sequence[float]:

@@ -19,7 +19,7 @@ from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, Stepper, StepControl, evaluate
 from multibody_cli.methods.integrators.dop853_coefficients import A, B, C, E3, E5, STAGES, D
-from multibody_cli.methods.integrators.fixed_step import is_finite
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import Floats, State, System
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
@@ -44,17 +44,16 @@ def slope(system, work, t, y, dy, a, nq, nv):
     q, v = y[:nq], y[nq : nq + nv]
     evaluate(system, work, t, q, v, a, dy[nq + nv :])
     rate(system.tree, q, v, dy[:nq])
-    dy[nq : nq + nv] = a
+    copy(a, dy[nq : nq + nv])
 
 
 def reach_stage(system, work, scratch, s, h, nq, nv):
     """Argument and slope of stage s from those before it."""
     y, slopes = scratch.stage, scratch.slopes
-    y[:] = scratch.y0
+    copy(scratch.y0, y)
     for j in range(s):
         if A[s, j] != 0.0:
-            for i in range(len(y)):
-                y[i] += h * A[s, j] * slopes[j, i]
+            add_scaled(y, h * A[s, j], slopes[j])
     slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
 
 
@@ -62,21 +61,20 @@ def take_step(system, work, scratch, rtol, atol, nq, nv):
     """Take one step, as large as the tolerance allows; the attempts it took, or 0 if none was small enough."""
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
     times[0], h, rejected = times[1], times[2], False
-    y0[:] = y1
+    copy(y1, y0)
     if recentre(system.tree, y0[:nq], y0[nq : nq + nv]):
         slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
     else:
-        slopes[0] = slopes[_LAST]
+        copy(slopes[_LAST], slopes[0])
     attempts = 0
     while h > 1e-14 * max(1.0, abs(times[0])):
         attempts += 1
         for s in range(1, STAGES):
             reach_stage(system, work, scratch, s, h, nq, nv)
-        y1[:] = y0
+        copy(y0, y1)
         for j in range(STAGES):
             if B[j] != 0.0:
-                for i in range(len(y1)):
-                    y1[i] += h * B[j] * slopes[j, i]
+                add_scaled(y1, h * B[j], slopes[j])
         error = error_norm(y0, y1, slopes, h, rtol, atol, nq + nv)
         if error < 1.0:
             factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
@@ -101,34 +99,41 @@ def prepare_interpolant(system, work, scratch, nq, nv):
         terms[1, i] = h * slopes[0, i] - change
         terms[2, i] = 2.0 * change - h * (slopes[_LAST, i] + slopes[0, i])
     for k in range(len(D)):
-        terms[3 + k, :] = 0.0
+        for i in range(len(y0)):
+            terms[3 + k, i] = 0.0
         for j in range(len(slopes)):
             if D[k, j] != 0.0:
-                for i in range(len(y0)):
-                    terms[3 + k, i] += h * D[k, j] * slopes[j, i]
+                add_scaled(terms[3 + k], h * D[k, j], slopes[j])
 
 
 def advance_dop853(system, state, work, scratch, until, rtol, atol):
-    """Bring the state to `until`; the steps taken, negative if the step became too small."""
-    nq, nv, steps, times = len(state.q), len(state.v), 0, scratch.times
+    """Bring the state to `until`, or to where the step became too small; the steps taken."""
+    nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
     if times[1] == times[0]:  # the first call
         start(state, scratch)
         slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
-    while times[1] < until:
-        if take_step(system, work, scratch, rtol, atol, nq, nv) == 0:
-            return -steps - 1
-        steps += 1
-        if times[1] >= until:
-            prepare_interpolant(system, work, scratch, nq, nv)
-    if times[1] > times[0]:
-        interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
-        state.q[:] = scratch.stage[:nq]
-        state.v[:] = scratch.stage[nq : nq + nv]
-        state.ledger[:] = scratch.stage[nq + nv :]
+        copy(scratch.y1, scratch.y0)
+        reached = is_finite(scratch.a)
+    while reached and times[1] < until:
+        reached = take_step(system, work, scratch, rtol, atol, nq, nv) > 0
+        if reached:
+            steps += 1
+            if times[1] >= until:
+                prepare_interpolant(system, work, scratch, nq, nv)
+    if not reached:
+        state.time[0] = times[0]
+        copy(scratch.y0, scratch.stage)
+    elif times[1] > times[0]:
         state.time[0] = until
+        interpolate(scratch, (until - times[0]) / (times[1] - times[0]), scratch.stage)
+    else:
+        copy(scratch.y1, scratch.stage)
+    copy(scratch.stage[:nq], state.q)
+    copy(scratch.stage[nq : nq + nv], state.v)
+    copy(scratch.stage[nq + nv :], state.ledger)
     normalize(system.tree, state.q)
-    evaluate(system, work, until, state.q, state.v, state.a, scratch.stage[nq + nv :])
-    return steps if is_finite(state.a) else -steps - 1
+    evaluate(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
+    return steps
 
 
 @cache
@@ -153,9 +158,9 @@ def start(state, scratch):
     """Take the state over as the end of an empty step."""
     nq, nv = len(state.q), len(state.v)
     scratch.times[0] = scratch.times[1] = state.time[0]
-    scratch.y1[:nq] = state.q
-    scratch.y1[nq : nq + nv] = state.v
-    scratch.y1[nq + nv :] = state.ledger
+    copy(state.q, scratch.y1[:nq])
+    copy(state.v, scratch.y1[nq : nq + nv])
+    copy(state.ledger, scratch.y1[nq + nv :])
 
 
 @kernel
@@ -203,9 +208,14 @@ class Dop853Stepper:
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to `until`, by as many steps as the tolerance asks for."""
         control = self._control
-        steps = self._advance(self._system, state, self._work, self._scratch, until, control.rtol, control.atol)
-        self._steps += int(steps) if steps >= 0 else -int(steps) - 1
-        return Report(steps=self._steps, status=Status.OK if steps >= 0 else Status.STEP_TOO_SMALL)
+        self._steps += int(
+            self._advance(self._system, state, self._work, self._scratch, until, control.rtol, control.atol)
+        )
+        if not np.isfinite(state.a).all():
+            return Report(steps=self._steps, status=Status.DIVERGED)
+        return Report(
+            steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL
+        )
 
 
 def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:

@@ -5,22 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.dynamics.workspace import Work
-from multibody_cli.kernel import formula
 from multibody_cli.methods.contract import Kernel, Report, Status, StepControl
 from multibody_cli.model import Floats, State, System
 
 
-@formula
-def is_finite(v):
-    """Whether every number is finite: x * 0 is 0 for those alone."""
-    total = 0.0
-    for i in range(len(v)):
-        total += v[i] * 0.0
-    return total == 0.0
-
-
 class FixedStepper:
-    """Runs a kernel `take(system, state, work, scratch, h, first, count)`, which gives the steps that it finished."""
+    """Runs a kernel `take(system, state, work, scratch, h, start, first, count)`.
+
+    The kernel gives how many of `count` steps ended with finite accelerations, and -1 if those at its start were not;
+    step k ends at start + k h.
+    """
 
     def __init__(
         self, take: Kernel, system: System, work: Work, scratch: tuple[Floats, ...], control: StepControl
@@ -30,11 +24,15 @@ class FixedStepper:
         self._work = work
         self._scratch = scratch
         self._h = control.step
+        self._start: float | None = None
         self._steps = 0
 
     def advance(self, state: State, until: float) -> Report:
         """Take the whole number of steps that lead to `until`."""
-        count = int(np.rint((until - state.time[0]) / self._h))
-        done = self._take(self._system, state, self._work, self._scratch, self._h, self._steps, count)
-        self._steps += int(done)
+        if self._start is None:
+            self._start = float(state.time[0])
+        h, first = self._h, self._steps
+        count = int(np.rint((until - state.time[0]) / h))
+        done = int(self._take(self._system, state, self._work, self._scratch, h, self._start, first, count))
+        self._steps += max(done, 0)
         return Report(steps=self._steps, status=Status.OK if done == count else Status.DIVERGED)

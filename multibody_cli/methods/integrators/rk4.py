@@ -12,44 +12,53 @@ import numpy as np
 
 from multibody_cli.dynamics.configuration import normalize, rate, recentre
 from multibody_cli.dynamics.workspace import Work
-from multibody_cli.kernel import bound_kernel
+from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.methods.contract import Integrator, Kernel, Stepper, StepControl, evaluate
-from multibody_cli.methods.integrators.fixed_step import FixedStepper, is_finite
+from multibody_cli.methods.integrators.fixed_step import FixedStepper
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import State, System
 
 
-def take_rk4_steps(system, state, work, scratch, h, first, count):
-    """Take `count` steps of h; how many ended with finite accelerations."""
+def take_rk4_steps(system, state, work, scratch, h, start, first, count):
+    """Take `count` steps of h; how many ended with finite accelerations, -1 if it started without."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
     evaluate(system, work, time[0], q, v, a, power[0])
+    if not is_finite(a):
+        return -1
     for step in range(first, first + count):
-        q0[:] = q
-        v0[:] = v
+        copy(q, q0)
+        copy(v, v0)
         for stage in range(4):
             if stage > 0:
-                evaluate(system, work, (step + (0.5 if stage < 3 else 1.0)) * h, q, v, a, power[stage])
+                evaluate(system, work, start + (step + (0.5 if stage < 3 else 1.0)) * h, q, v, a, power[stage])
             rate(tree, q, v, dq[stage])
-            dv[stage, :] = a
+            copy(a, dv[stage])
             if stage < 3:
                 reach = h if stage == 2 else 0.5 * h
-                for i in range(len(q)):
-                    q[i] = q0[i] + reach * dq[stage, i]
-                for i in range(len(v)):
-                    v[i] = v0[i] + reach * dv[stage, i]
-        for i in range(len(q)):
-            q[i] = q0[i] + h / 6.0 * (dq[0, i] + 2.0 * (dq[1, i] + dq[2, i]) + dq[3, i])
-        for i in range(len(v)):
-            v[i] = v0[i] + h / 6.0 * (dv[0, i] + 2.0 * (dv[1, i] + dv[2, i]) + dv[3, i])
-        for i in range(len(ledger)):
-            ledger[i] += h / 6.0 * (power[0, i] + 2.0 * (power[1, i] + power[2, i]) + power[3, i])
+                copy(q0, q)
+                copy(v0, v)
+                add_scaled(q, reach, dq[stage])
+                add_scaled(v, reach, dv[stage])
+        copy(q0, q)
+        copy(v0, v)
+        add_weighted(q, h, dq)
+        add_weighted(v, h, dv)
+        add_weighted(ledger, h, power)
         normalize(tree, q)
         recentre(tree, q, v)
-        time[0] = (step + 1) * h
+        time[0] = start + (step + 1) * h
         evaluate(system, work, time[0], q, v, a, power[0])
         if not is_finite(a):
             return step - first
     return count
+
+
+@formula
+def add_weighted(target, h, slopes):
+    """Target += h/6 (k1 + 2 k2 + 2 k3 + k4)."""
+    for i in range(len(target)):
+        target[i] += h / 6.0 * (slopes[0, i] + 2.0 * (slopes[1, i] + slopes[2, i]) + slopes[3, i])
 
 
 @cache

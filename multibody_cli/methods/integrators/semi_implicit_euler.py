@@ -13,22 +13,24 @@ from multibody_cli.dynamics.configuration import displace, normalize, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Integrator, Kernel, Stepper, StepControl, evaluate
-from multibody_cli.methods.integrators.fixed_step import FixedStepper, is_finite
+from multibody_cli.methods.integrators.fixed_step import FixedStepper
+from multibody_cli.methods.integrators.vectors import add_scaled, is_finite
 from multibody_cli.model import State, System
 
 
-def take_euler_steps(system, state, work, scratch, h, first, count):
-    """Take `count` steps of h; how many ended with finite velocities."""
+def take_euler_steps(system, state, work, scratch, h, start, first, count):
+    """Take `count` steps of h; how many ended with finite accelerations, -1 if it started without."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after = scratch
     evaluate(system, work, time[0], q, v, a, before)
+    if not is_finite(a):
+        return -1
     for step in range(first + 1, first + count + 1):
-        for i in range(len(v)):
-            v[i] += h * a[i]
+        add_scaled(v, h, a)
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
-        time[0] = step * h
+        time[0] = start + step * h
         evaluate(system, work, time[0], q, v, a, after)
         if not is_finite(a):
             return step - first - 1

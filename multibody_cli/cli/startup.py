@@ -1,0 +1,20 @@
+"""What lets a process of the command line start sooner; a library must not do these to its host."""
+
+from __future__ import annotations
+
+import gc
+
+
+def collect_no_garbage() -> None:
+    """Spare the collector: importing makes a hundred thousand objects that all stay, and a run makes no cycles."""
+    gc.disable()
+
+
+def look_for_no_blas() -> None:
+    """Spare numba's search for SciPy's linear algebra, a fifth of a second; no kernel uses it."""
+    import numba.np.linalg
+
+    def ensure_blas() -> None:
+        raise ImportError("kernels use no linear algebra library")
+
+    numba.np.linalg.ensure_blas = ensure_blas

@@ -1,0 +1,124 @@
+"""The house rules that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "multibody_cli"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+KERNEL_DECORATORS = {"kernel", "formula"}
+LONGEST = 400
+
+modules = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def compiled_functions(tree: ast.Module):
+    """Functions decorated with `kernel` or `formula`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
+            if names & KERNEL_DECORATORS:
+                yield node
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def tool(name: str) -> str:
+    """A program beside the Python that runs the tests."""
+    return str(Path(sys.executable).parent / name)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("lint-imports", "--no-cache"),
+        ("ruff", "check", "--no-cache", "multibody_cli", "tests"),
+        ("ruff", "format", "--no-cache", "--check", "multibody_cli", "tests"),
+        ("mypy",),
+    ],
+    ids=["imports point downward", "ruff check", "ruff format", "mypy"],
+)
+def test_a_linter_has_nothing_to_say(command):
+    done = run(tool(command[0]), *command[1:])
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+@modules
+def test_a_module_says_what_it_is_for(path):
+    tree = tree_of(path)
+    assert not tree.body or ast.get_docstring(tree)
+
+
+@modules
+def test_a_module_is_not_too_long(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@modules
+def test_only_the_policy_speaks_to_the_compiler(path):
+    """Outside of kernel.py nothing is jitted but by `kernel`, `formula` and overloads with their options."""
+    if path.name == "kernel.py":
+        return
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\b(njit|jit|vectorize|guvectorize|cfunc|jitclass)\b", text)
+
+
+@modules
+def test_a_compiled_function_has_no_state_of_its_own(path):
+    tree = tree_of(path)
+    changing = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    for function in compiled_functions(tree):
+        for node in ast.walk(function):
+            assert not isinstance(node, ast.Global | ast.Nonlocal), function.name
+            assert not isinstance(node, ast.Try | ast.Raise | ast.With | ast.Yield | ast.Import), function.name
+            assert not (isinstance(node, ast.Name) and node.id in changing), f"{function.name} reads {node.id}"
+
+
+@modules
+def test_a_compiled_function_allocates_nothing(path):
+    """No lists, comprehensions, texts or new arrays inside: checked in the text, and again by counting in a run."""
+    forbidden = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.GeneratorExp | ast.JoinedStr | ast.Lambda
+    for function in compiled_functions(tree_of(path)):
+        for statement in function.body:
+            for node in ast.walk(statement):
+                assert not isinstance(node, forbidden), f"{function.name}, line {node.lineno}"
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    assert node.value.id not in {"np", "numpy"}, f"{function.name}, line {node.lineno}"
+
+
+@modules
+def test_a_compiled_function_says_what_it_does(path):
+    for function in compiled_functions(tree_of(path)):
+        public = not function.name.startswith("_")
+        assert not public or ast.get_docstring(function), function.name
+
+
+@modules
+def test_a_module_speaks_of_the_project_alone(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"/work/|\.\./shared|\bprompt(s|ed)?\b|\bTODO\b|\bFIXME\b", text)
+
+
+def test_globals_are_never_rebound():
+    for path in MODULES:
+        assert not any(isinstance(node, ast.Global) for node in ast.walk(tree_of(path))), path
