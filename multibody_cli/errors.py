@@ -114,6 +114,5 @@ def _told_once(problems: Iterable[Problem]) -> list[str]:
     for problem in problems:
         groups.setdefault((problem.where, problem.message), []).append(problem)
     return [
-        str(first) if not others else f"{first} (and {len(others)} more like it)"
-        for first, *others in groups.values()
+        str(first) if not others else f"{first} (and {len(others)} more like it)" for first, *others in groups.values()
     ]

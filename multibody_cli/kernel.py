@@ -13,6 +13,7 @@ outputs last; a kernel writes only its state, work and outputs; NaN and infinity
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import os
 import tempfile
@@ -22,7 +23,7 @@ from typing import Any
 
 import numba
 
-WITHOUT_KERNELS = frozenset({"cli", "studies", "timeline.py", "output", "scene", "spec", "expressions.py", "errors.py"})
+WITHOUT_KERNELS = frozenset({"cli", "studies", "timeline.py", "output", "scene", "spec", "expressions", "errors.py"})
 """Rooms in which no kernel may stand (a test sees to it): changing them leaves compiled code as it is."""
 
 _ARITHMETIC: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
@@ -36,9 +37,11 @@ def cache_root() -> Path:
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mbsim"
     try:
         user.mkdir(parents=True, exist_ok=True)
+        if os.access(user, os.W_OK):
+            return user
     except OSError:
-        return Path(tempfile.gettempdir()) / f"mbsim-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    return user if os.access(user, os.W_OK) else Path(tempfile.gettempdir()) / "mbsim"
+        pass
+    return Path(tempfile.gettempdir()) / f"mbsim-{getpass.getuser()}"
 
 
 def source_fingerprint() -> str:
@@ -66,10 +69,15 @@ numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())
 
 kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
 formula: Any = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_ARITHMETIC)
-FORMULA_OPTIONS: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_ARITHMETIC}
+FORMULA_OPTIONS: dict[str, Any] = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    **_ARITHMETIC,
+}
 
 
-def bound_kernel(template: FunctionType, owner: str, **kernels: Any) -> Any:
+def bound_kernel(template: Any, owner: str, **kernels: Any) -> Any:
     """Make a kernel of a function in which some global names stand for kernels that are only known later.
 
     A closure would say the same, but numba cannot recognize a closure over kernels in its cache, and would compile it

@@ -23,17 +23,17 @@ class MassProperties:
     inertia: Floats
 
     def moved(self, position: Floats, rotation: Floats) -> MassProperties:
-        """The same matter, seen from the frame in which this one lies at `position` (3,), `rotation` (3, 3)."""
+        """Describe the same matter in the frame in which this one lies at `position`, `rotation` (3, 3)."""
         return MassProperties(self.mass, position + rotation @ self.com, rotation @ self.inertia @ rotation.T)
 
     def about(self, point: Floats) -> Floats:
-        """Inertia (3, 3) about another point: Steiner's rule."""
+        """Give the inertia (3, 3) about another point: Steiner's rule."""
         r = self.com - point
         return self.inertia + self.mass * ((r @ r) * np.eye(3) - np.outer(r, r))
 
 
 def summed(pieces: Iterable[MassProperties]) -> MassProperties:
-    """Several bodies as one rigid body."""
+    """Join several bodies into one rigid body."""
     pieces = list(pieces)
     mass = sum(piece.mass for piece in pieces)
     if mass == 0.0:

@@ -16,7 +16,7 @@ from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
 
 FLUSH_AFTER = 10.0
-"""Seconds after which finished rows are handed to the sink even if a block is not full yet."""
+"""Seconds after which finished rows are handed to a sink that takes any number of them, full block or not."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class _Recorder:
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
         self._filled += 1
-        if self._filled == self._rows or clock.monotonic() - self._flushed > FLUSH_AFTER:
+        late = self._sink.takes_any_rows and clock.monotonic() - self._flushed > FLUSH_AFTER
+        if self._filled == self._rows or late:
             self.flush()
 
     def flush(self) -> None:
@@ -147,6 +148,6 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) gave numbers that are not finite; the last sound output is at "
-        f"t = {sound_until:.9g} s, where {culprit} accelerated most. Try a smaller `simulation.step`, `integrator: dop853`, "
-        "or softer springs."
+        f"t = {sound_until:.9g} s, where {culprit} accelerated most. Try a smaller `simulation.step`, "
+        "`integrator: dop853`, or softer springs."
     )

@@ -1,4 +1,4 @@
-"""Settings of Hypothesis for all tests: the same examples on every machine, and no limit on the first, compiling one."""
+"""Settings of Hypothesis for all tests: the same examples everywhere, and no limit on the first, compiling one."""
 
 from hypothesis import HealthCheck, settings
 

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multibody_cli.joints.contract import Part, PartCode  # the description of a mechanism, none of its mathematics
+from multibody_cli.joints.contract import (  # the description of a mechanism, none of its mathematics
+    Part,
+    PartCode,
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,7 @@ def hat(a: np.ndarray) -> np.ndarray:
 
 def vee(A: np.ndarray) -> np.ndarray:
     """The vector of the skew part of A."""
-    return np.stack(
-        [A[..., 2, 1] - A[..., 1, 2], A[..., 0, 2] - A[..., 2, 0], A[..., 1, 0] - A[..., 0, 1]], -1
-    ) / 2
+    return np.stack([A[..., 2, 1] - A[..., 1, 2], A[..., 0, 2] - A[..., 2, 0], A[..., 1, 0] - A[..., 0, 1]], -1) / 2
 
 
 def exponential(A: Jet) -> Jet:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-
 from machines import Machine, Push, constant, expression, freedoms, limb
+
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import (
     Part,
@@ -27,10 +27,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 OBLIQUE = (2 / 3, -1 / 3, 2 / 3)
 
 axes = st.sampled_from([Z, Y, X, OBLIQUE, (0.0, 0.0, -1.0)])
-single_screws = st.one_of(
-    axes.map(turning), axes.map(sliding), st.builds(screwing, axes, st.sampled_from([0.1, -0.4]))
-)
-
+single_screws = st.one_of(axes.map(turning), axes.map(sliding), st.builds(screwing, axes, st.sampled_from([0.1, -0.4])))
 
 
 def line_of(part: Part) -> tuple[float, ...]:
@@ -56,7 +53,12 @@ runs_of_parts = st.one_of(
 
 @st.composite
 def machines(
-    draw, max_bodies: int = 8, driven: bool = True, pushed: bool = True, gravity: bool = True, runs=runs_of_parts
+    draw,
+    max_bodies: int = 8,
+    driven: bool = True,
+    pushed: bool = True,
+    gravity: bool = True,
+    runs=runs_of_parts,
 ) -> Machine:
     """Trees with branches and chains, in any state, pushed by everything that pushes."""
     count = draw(st.integers(1, max_bodies))
@@ -72,7 +74,9 @@ def machines(
     machine = Machine(limbs, tuple(rng.normal(size=3) * 5) if gravity else (0.0, 0.0, 0.0))
     if driven:
         moved = draw(st.sets(st.sampled_from(rows), max_size=3))
-        machine.pushes.update({row: Push(motion=draw(motions(chosen[row - 1]))) for row in sorted(moved) if chosen[row - 1]})
+        machine.pushes.update(
+            {row: Push(motion=draw(motions(chosen[row - 1]))) for row in sorted(moved) if chosen[row - 1]}
+        )
     if pushed:
         for row in sorted(draw(st.sets(st.sampled_from(rows), max_size=4))):
             if chosen[row - 1]:
@@ -80,7 +84,9 @@ def machines(
         load_rows = draw(st.lists(st.sampled_from(rows), max_size=3))
         drag_rows = draw(st.lists(st.sampled_from(rows), max_size=2))
         loads = [(row, random_load(rng)) for row in load_rows]
-        drags = [(row, DragSpec(body="b", viscous={"linear": rng.random(), "angular": rng.random()})) for row in drag_rows]
+        drags = [
+            (row, DragSpec(body="b", viscous={"linear": rng.random(), "angular": rng.random()})) for row in drag_rows
+        ]
         machine = Machine(limbs, machine.gravity, machine.pushes, loads, drags)
     return machine
 

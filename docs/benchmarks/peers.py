@@ -13,6 +13,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -46,18 +47,15 @@ def scene_text(tree: Tree, q: list[np.ndarray], v: list[np.ndarray]) -> str:
     """The tree as a scene file: rods that hang along -z from joint to joint."""
     lines = ["mbsim: 1", "name: tree", f"gravity: [0, 0, -{GRAVITY}]", "bodies:"]
     inertia = f"{{principal: [{ACROSS!r}, {ACROSS!r}, {ALONG!r}]}}"
-    lines += [
-        f"  b{i}: {{mass: {MASS}, com: [0, 0, {-LENGTH / 2}], inertia: {inertia}}}" for i in range(len(tree))
-    ]
+    lines += [f"  b{i}: {{mass: {MASS}, com: [0, 0, {-LENGTH / 2}], inertia: {inertia}}}" for i in range(len(tree))]
     lines.append("joints:")
     for i, (parent, joint) in enumerate(tree):
         held = "" if parent < 0 else f", parent: b{parent}, origin: {{position: [0, 0, {-LENGTH}]}}"
         if joint == "ball":
             w, x, y, z = (float(a) for a in q[i])
             speed = [float(a) for a in v[i]]
-            lines.append(
-                f"  j{i}: {{type: spherical, child: b{i}{held}, q: {{quaternion: [{w!r}, {x!r}, {y!r}, {z!r}]}}, v: {speed}}}"
-            )
+            turn = f"{{quaternion: [{w!r}, {x!r}, {y!r}, {z!r}]}}"
+            lines.append(f"  j{i}: {{type: spherical, child: b{i}{held}, q: {turn}, v: {speed}}}")
         else:
             axis = [1, 0, 0] if joint == "x" else [0, 1, 0]
             state = f"q: {float(q[i][0])!r}, v: {float(v[i][0])!r}"
@@ -159,9 +157,6 @@ def measure(name: str, tree: Tree, folder: Path) -> str:
         for _ in range(count):
             aba(empty, empty_cache, nothing, nothing, nothing, world)
 
-    def step_ours(count: int) -> None:
-        method.advance(still, float(still.time[0]) + count * STEP)
-
     def step_mujoco(count: int) -> None:
         mujoco.mj_step(xml, data, count)
 
@@ -172,7 +167,7 @@ def measure(name: str, tree: Tree, folder: Path) -> str:
         method = simulation.method_for(still)
         method.start(still)
         found = {
-            "ours": timed(lambda n: method.evaluate_repeatedly(still, n), count),
+            "ours": timed(partial(method.evaluate_repeatedly, still), count),
             "pin": timed(call_pinocchio, count) - timed(call_nothing, count),
         }
         data.qpos[:] = np.concatenate([q[i] for i in order])
@@ -180,17 +175,17 @@ def measure(name: str, tree: Tree, folder: Path) -> str:
         still.v[:] *= 0.1
         method.start(still)
         steps = min(count, 400)
-        found["ours step"], found["mj_step"] = timed(step_ours, steps), timed(step_mujoco, steps)
+        found["ours step"] = timed(lambda n, run=method.advance, on=still: run(on, n * STEP), steps)
+        found["mj_step"] = timed(step_mujoco, steps)
         if block:  # the first is for warming up
             for key, value in found.items():
                 rows[key].append(value)
     ours, pinocchio, step, mj_step = (statistics.median(rows[key]) for key in rows)
     ratio = statistics.median(a / b for a, b in zip(rows["ours"], rows["pin"], strict=True))
     step_ratio = statistics.median(a / b for a, b in zip(rows["ours step"], rows["mj_step"], strict=True))
-    return (
-        f"| {name} | {ours:.2f} | {pinocchio:.2f} | **{ratio:.2f}** | {step:.2f} | {mj_step:.2f} | **{step_ratio:.2f}** "
-        f"| {against_pin:.0e} | {against_mujoco:.0e} |"
-    )
+    evaluation = f"{ours:.2f} | {pinocchio:.2f} | **{ratio:.2f}**"
+    stepping = f"{step:.2f} | {mj_step:.2f} | **{step_ratio:.2f}**"
+    return f"| {name} | {evaluation} | {stepping} | {against_pin:.0e} | {against_mujoco:.0e} |"
 
 
 def _depth_first(tree: Tree) -> list[int]:

@@ -60,15 +60,9 @@ def _read_size(_context: click.Context, _parameter: click.Parameter, text: str |
 @click.option("--method", "methods", metavar="M[,M...]", help="Methods to measure, instead of the scene's.")
 @click.option("--integrator", metavar="NAME", help="Instead of the scene's.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
-@click.option(
-    "--size", metavar="KEY=2,4,8", callback=_read_size, help="Measure each scene with these values."
-)
-@click.option(
-    "--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="Blocks of each timing."
-)
-@click.option(
-    "--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without the table."
-)
+@click.option("--size", metavar="KEY=2,4,8", callback=_read_size, help="Measure each scene with these values.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="Blocks of each timing.")
+@click.option("--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without the table.")
 def verb(
     scenes: tuple[Path, ...],
     methods: str | None,
@@ -173,9 +167,7 @@ def _growths(found: Sequence[Measurement]) -> dict[str, dict[str, Growth]]:
             series.setdefault(f"{one.scene} {one.method} {one.integrator}", []).append(one)
     fits = {
         name: {
-            quantity: growth(
-                [one.size or 0.0 for one in several], [getattr(one, quantity).median for one in several]
-            )
+            quantity: growth([one.size or 0.0 for one in several], [getattr(one, quantity).median for one in several])
             for quantity in ("step", "evaluation")
         }
         for name, several in series.items()
@@ -201,7 +193,6 @@ def _as_data(found: Sequence[Measurement], status: str) -> dict[str, Any]:
         "units": {"time": "s", "memory": "bytes"},
         "measurements": [asdict(one) for one in found],
         "growth": {
-            name: {quantity: asdict(fit) for quantity, fit in pair.items()}
-            for name, pair in _growths(found).items()
+            name: {quantity: asdict(fit) for quantity, fit in pair.items()} for name, pair in _growths(found).items()
         },
     }

@@ -32,6 +32,8 @@ def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 
 def _describe_scene(simulation: Simulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
+    from multibody_cli.scene.timing import is_adaptive
+
     links = model.system.tree.links
     holder = {joint.child: name for name, joint in scene.joints.items()}
     settings = scene.simulation
@@ -43,7 +45,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             "integrator": settings.integrator,
             "duration": settings.duration,
             "step": settings.step,
-            "steps": timing.steps,
+            "steps": "chosen by the integrator" if is_adaptive(settings) else timing.steps,
             "outputs": timing.outputs + 1,
             "freedoms": model.nv,
             "prescribed freedoms": int(model.system.tree.driven.sum()),

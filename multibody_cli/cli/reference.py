@@ -109,9 +109,7 @@ def _kind(field: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     if "enum" in field:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
-        choices = [
-            _kind(one, titles) for one in field["anyOf"] if "pattern" not in one and one.get("type") != "null"
-        ]
+        choices = [_kind(one, titles) for one in field["anyOf"] if "pattern" not in one and one.get("type") != "null"]
         return " or ".join(dict.fromkeys(choices))
     if field.get("type") == "array" and isinstance(field.get("items"), dict):
         return f"list of {_kind(field['items'], titles)}"

@@ -44,9 +44,7 @@ def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
         if write:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(texts[path], encoding="utf-8")
-    messages.note(
-        f"{counted(len(stale), 'file')} {'written' if write else 'not current'}, {len(texts)} in all"
-    )
+    messages.note(f"{counted(len(stale), 'file')} {'written' if write else 'not current'}, {len(texts)} in all")
     return int(check and bool(stale))
 
 

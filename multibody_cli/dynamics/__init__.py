@@ -1,0 +1,1 @@
+"""Algorithms on the tree: kinematics, articulated bodies, wrenches, energy, and what output reads."""

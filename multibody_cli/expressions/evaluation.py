@@ -53,9 +53,7 @@ def _binary(node: ast.BinOp, values: Mapping[str, Any]) -> Any:
 
 
 def _unary(node: ast.UnaryOp, values: Mapping[str, Any]) -> Any:
-    operand = (
-        value_of(node.operand, values) if isinstance(node.op, ast.Not) else _number(node.operand, values)
-    )
+    operand = value_of(node.operand, values) if isinstance(node.op, ast.Not) else _number(node.operand, values)
     return _OPERATORS[type(node.op)](operand)
 
 

@@ -57,4 +57,6 @@ def push_all(forces, t, q, v, bodies, tau, powers):
 @kernel
 def elastic_energy(forces, q):
     """Energy held by all springs, J."""
-    return joint_spring.elastic_energy(forces.joint_springs, q) + rotation_spring.elastic_energy(forces.rotation_springs, q)
+    return joint_spring.elastic_energy(forces.joint_springs, q) + rotation_spring.elastic_energy(
+        forces.rotation_springs, q
+    )

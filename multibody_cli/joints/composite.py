@@ -17,9 +17,7 @@ class PartSpec(Spec):
     """One part of a composite joint."""
 
     type: str
-    axis: Direction = Field(
-        (0.0, 0.0, 1.0), description="Axis, in the frame that the parts before it lead to."
-    )
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis, in the frame that the parts before it lead to.")
 
     @property
     def part(self) -> Part:

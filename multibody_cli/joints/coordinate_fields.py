@@ -34,9 +34,7 @@ def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any,
     """Read one entry for each coordinate; `spread` lets a single one stand for all."""
     if not isinstance(value, list | tuple):
         if len(readers) != 1 and not spread:
-            raise ValueError(
-                f"expected a list of {len(readers)} entries, one a coordinate, found {shown(value)}"
-            )
+            raise ValueError(f"expected a list of {len(readers)} entries, one a coordinate, found {shown(value)}")
         return tuple(reader(value) for reader in readers)
     if len(value) != len(readers):
         raise ValueError(f"expected {len(readers)} entries, one a coordinate, found {len(value)}")

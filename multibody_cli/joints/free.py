@@ -16,9 +16,7 @@ class FreeSpec(MovingJointSpec):
 
     type: Literal["free"]
     q: Pose = Field(Pose(), description="Pose at the start, of the child's joint frame in the parent's.")
-    v: Twist = Field(
-        Twist(), description="Velocity of the child's joint frame at the start, in the parent's."
-    )
+    v: Twist = Field(Twist(), description="Velocity of the child's joint frame at the start, in the parent's.")
     rest: Pose = Field(Pose(), description="Pose at which the spring is relaxed.")
 
     COORDINATES = (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3

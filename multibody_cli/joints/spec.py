@@ -32,9 +32,7 @@ class JointSpec(Spec):
     parent: str = Field(WORLD, description="Body that the joint starts from.")
     child: str = Field(description="Body that the joint holds.")
     origin: Pose = Field(Pose(), description="Joint frame in the parent's frame.")
-    child_origin: Pose = Field(
-        Pose(), description="The same frame in the child's frame, where all coordinates are 0."
-    )
+    child_origin: Pose = Field(Pose(), description="The same frame in the child's frame, where all coordinates are 0.")
 
     COORDINATES: ClassVar[Coordinates] = ()
 

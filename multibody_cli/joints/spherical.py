@@ -24,9 +24,7 @@ class SphericalSpec(MovingJointSpec):
     """Three freedoms of rotation."""
 
     type: Literal["spherical"]
-    q: Rotation = Field(
-        IDENTITY, description="Rotation at the start, of the child's joint frame in the parent's."
-    )
+    q: Rotation = Field(IDENTITY, description="Rotation at the start, of the child's joint frame in the parent's.")
     v: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field(
         (0.0, 0.0, 0.0),
         description="Angular velocity at the start, relative to the parent, in the child's joint frame.",
@@ -61,8 +59,7 @@ class SphericalSpec(MovingJointSpec):
     def _refuse_position_motion(self) -> Self:
         if self.motion is not None and self.motion.given == "position":
             raise ValueError(
-                "a `motion` by `position` is not supported for a spherical joint: "
-                "use `velocity` or `acceleration`"
+                "a `motion` by `position` is not supported for a spherical joint: use `velocity` or `acceleration`"
             )
         return self
 

@@ -109,9 +109,9 @@ class Method(Protocol):
 class MethodKind(Protocol):
     """The class of a method, as it stands in METHODS."""
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    Options: ClassVar[type[Spec]]
+    name: str
+    description: str
+    Options: type[Spec]
 
     def __call__(self, model: Model, integrator: Integrator, control: StepControl, state: State) -> Method:
         """Make the method for one model."""

@@ -90,6 +90,7 @@ class Hdf5Sink:
         self.part = self.path.with_name(self.path.name + ".part")
         self._channels = channels
         self._compression = compression
+        self.takes_any_rows = compression == "none"  # gzip packs a chunk anew at each write
         self._file: Any = None
         self._failure: OutputError | None = None
         self._rows = 0

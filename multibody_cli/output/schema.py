@@ -110,10 +110,7 @@ def render_markdown() -> str:
             "",
             *_table(
                 ("path", "frame", "meaning"),
-                [
-                    (f"`bodies/<name>/{name}`", one.frame, one.description)
-                    for name, one in BODY_CHANNELS.items()
-                ],
+                [(f"`bodies/<name>/{name}`", one.frame, one.description) for name, one in BODY_CHANNELS.items()],
             ),
             "",
             "## What does not change in time",

@@ -116,6 +116,9 @@ def block_rows(rows: int, names: Names) -> int:
 class Sink(Protocol):
     """Takes the output instants of one run: `open`, `write` for each block, `close` whatever happens."""
 
+    takes_any_rows: bool
+    """Whether the result is the same however the rows are cut into blocks."""
+
     def open(self, header: Header) -> None:
         """Begin a run."""
 
@@ -128,6 +131,8 @@ class Sink(Protocol):
 
 class NullSink:
     """Forgets everything."""
+
+    takes_any_rows = True
 
     def open(self, header: Header) -> None:
         """Begin a run."""
@@ -147,6 +152,8 @@ class MemorySink:
     channels
         Which channels to keep, as in `select_channels`; None keeps all.
     """
+
+    takes_any_rows = True
 
     def __init__(self, channels: Sequence[str] | None = None) -> None:
         self._channels = channels

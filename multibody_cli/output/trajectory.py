@@ -96,9 +96,7 @@ class Trajectory:
         channel, row = found
         records = [self._stored(need, path) for need in channel.paths]
         values = channel.compute(*(record.values[:, row] for record in records), self.com[row])
-        return replace(
-            records[0], path=path, values=values, description=channel.description, frame=channel.frame
-        )
+        return replace(records[0], path=path, values=values, description=channel.description, frame=channel.frame)
 
     def _stored(self, path: str, wanted: str) -> Record:
         if path not in self.paths:

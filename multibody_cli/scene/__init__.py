@@ -1,0 +1,1 @@
+"""From the text of a scene to the arrays of a model."""

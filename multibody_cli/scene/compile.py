@@ -19,8 +19,8 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
 from multibody_cli.scene.rotation_matrix import rotation_matrix
-from multibody_cli.scene.topology import rows_of_tree
 from multibody_cli.scene.timing import Timing, timing
+from multibody_cli.scene.topology import rows_of_tree
 from multibody_cli.scene.weigh import mass_of
 from multibody_cli.spec import Pose
 
@@ -139,5 +139,3 @@ def _coordinate_names(limbs: list[Limb], bodies: dict[int, str], joint_of: dict[
         count = len(limb.driven)
         words += [owner if count == 1 else f"{owner}, coordinate {k + 1}" for k in range(count)]
     return tuple(words)
-
-

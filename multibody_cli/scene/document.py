@@ -116,9 +116,7 @@ class _Composer:
     def _document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _refusal(
-                _mark(self._file, event.start_mark), "expected one document, found a second one (`---`)"
-            )
+            raise _refusal(_mark(self._file, event.start_mark), "expected one document, found a second one (`---`)")
 
     def _open(self, event: Any) -> None:
         mark = self._checked(event)
@@ -158,9 +156,7 @@ class _Composer:
     def _checked(self, event: Any) -> Mark:
         mark = _mark(self._file, event.start_mark)
         if event.tag is not None:
-            self._problems.add(
-                mark, self._path(), f"expected a value without a tag, found `{_short(event.tag)}`"
-            )
+            self._problems.add(mark, self._path(), f"expected a value without a tag, found `{_short(event.tag)}`")
         return mark
 
     def _require_value(self, mark: Mark) -> None:
@@ -195,9 +191,7 @@ class _Composer:
         assert frame.key_mark is not None
         if frame.key in frame.fields:
             first = frame.keys[frame.key]
-            self._problems.add(
-                frame.key_mark, self._path(), f"this key stands here twice, first in line {first.line}"
-            )
+            self._problems.add(frame.key_mark, self._path(), f"this key stands here twice, first in line {first.line}")
         elif frame.key != "<<":
             frame.fields[frame.key], frame.keys[frame.key] = node, frame.key_mark
         frame.key = None

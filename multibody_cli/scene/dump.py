@@ -10,9 +10,7 @@ from typing import Any
 from multibody_cli.scene.scalars import scalar
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
-_UNPRINTABLE = re.compile(
-    "[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+_UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 def dump_resolved(data: Mapping[str, Any]) -> str:

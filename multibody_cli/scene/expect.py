@@ -65,9 +65,7 @@ def read_values(value: Any) -> Values:
 class ChannelExpectation(Spec):
     """A channel of the result, or one number of it."""
 
-    channel: str = Field(
-        description="As in the result file: joints/hinge/q, bodies/crate/position, energy/total."
-    )
+    channel: str = Field(description="As in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
     component: Component | None = Field(
         None, description="One number of a channel that has several: 0, 1, ... or x, y, z, w."
     )

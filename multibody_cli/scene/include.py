@@ -30,9 +30,7 @@ class _Reader:
         identity = os.path.realpath(path)
         self.done.add(identity)
         if type(root.value) is not dict:
-            self.problems.add(
-                root.mark, (), "expected a mapping of sections: `mbsim: 1`, `bodies:`, `joints:`, ..."
-            )
+            self.problems.add(root.mark, (), "expected a mapping of sections: `mbsim: 1`, `bodies:`, `joints:`, ...")
             self.problems.raise_any()
         entries: dict[str, Node] = {}
         keys: dict[str, Mark] = {}
@@ -75,9 +73,7 @@ class _Reader:
             else:
                 entries[key] = self._merge_section(key, entries[key], keys[key], node, root.keys[key])
 
-    def _merge_section(
-        self, key: str, first: Node, first_mark: Mark, second: Node, second_mark: Mark
-    ) -> Node:
+    def _merge_section(self, key: str, first: Node, first_mark: Mark, second: Node, second_mark: Mark) -> Node:
         if type(first.value) is list and type(second.value) is list:
             return sequence(first.value + second.value, second.mark)
         if type(first.value) is dict and type(second.value) is dict:

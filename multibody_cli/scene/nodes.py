@@ -73,9 +73,7 @@ def sequence(entries: list[Node], mark: Mark) -> Node:
 def of_value(value: Any, mark: Mark) -> Node:
     """Make the node of a plain value; all of it stands at one place."""
     if isinstance(value, dict):
-        return mapping(
-            {key: of_value(entry, mark) for key, entry in value.items()}, mark, dict.fromkeys(value, mark)
-        )
+        return mapping({key: of_value(entry, mark) for key, entry in value.items()}, mark, dict.fromkeys(value, mark))
     if isinstance(value, list):
         return sequence([of_value(entry, mark) for entry in value], mark)
     return Node(value, mark)

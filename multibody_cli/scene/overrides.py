@@ -66,9 +66,7 @@ def _path(key: str) -> Path | None:
 def _forget_lines(node: Node, mark: Mark) -> None:
     """Lines of a command line tell nothing."""
     node.mark = mark
-    entries = (
-        node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
-    )
+    entries = node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
     if node.keys is not None:
         node.keys = dict.fromkeys(node.keys, mark)
     for entry in entries:

@@ -16,7 +16,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.model import Account
 from multibody_cli.scene.pack_tree import Placement
 from multibody_cli.signals import SignalPacker
-from multibody_cli.spec import SignalSpec
+from multibody_cli.spec import SignalSpec, Spec
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
 
@@ -42,10 +42,10 @@ class ForcePacker:
                 self._rows["actuators"].append((iv + k, self._signal(signal), account))
         if spec.motion is not None:
             account = self._account("work", f"joints/{name}/motion")
-            for k, signal in enumerate(spec.motion.signals):
-                if signal is not None:
-                    cubic = spec.motion.given == "position"
-                    number = self._signal(signal, cubic)
+            for k, prescribed in enumerate(spec.motion.signals):
+                if prescribed is not None:
+                    # a table of positions must bring velocities and accelerations, so it is a cubic spline
+                    number = self._signal(prescribed, cubic=spec.motion.given == "position")
                     self._motions.append((iq + k, iv + k, _GIVEN[spec.motion.given], number, row, account))
 
     def add_load(self, name: str, spec: LoadSpec, row: int, body_frame: Placement) -> None:
@@ -66,9 +66,7 @@ class ForcePacker:
     def pack(self) -> tuple[Forces, Motions]:
         """Give the arrays of everything that was added."""
         signals = self._signals.pack()
-        tables = {
-            name: np.array(self._rows[name], dtype=dtype).view(np.recarray) for name, dtype in DTYPES.items()
-        }
+        tables = {name: np.array(self._rows[name], dtype=dtype).view(np.recarray) for name, dtype in DTYPES.items()}
         return Forces(signals=signals, **tables), Motions(np.array(self._motions, MOTION).view(np.recarray), signals)
 
     def _account(self, kind: Any, cause: str) -> int:
@@ -94,28 +92,27 @@ class ForcePacker:
         for part in parts:
             quaternions = part.nq - part.nv
             for _ in range(part.nv - 3 * quaternions):
-                row = (iq + i, iv + j, stiffness[j], start.rest[i], damping[j], account)
-                self._rows["joint_springs"].append(row)
+                self._rows["joint_springs"].append((iq + i, iv + j, stiffness[j], start.rest[i], damping[j], account))
                 i, j = i + 1, j + 1
             if quaternions:
                 outer = part.code == PartCode.BALL
                 rest_w, *rest = start.rest[i : i + 4]
-                row = (iq + i, iv + j, outer, stiffness[j : j + 3], damping[j : j + 3], rest_w, rest, account)
-                self._rows["rotation_springs"].append(row)
+                self._rows["rotation_springs"].append(
+                    (iq + i, iv + j, outer, stiffness[j : j + 3], damping[j : j + 3], rest_w, rest, account)
+                )
                 i, j = i + 4, j + 3
 
 
 def add_forces(
     packer: ForcePacker,
-    specs: Mapping[str, LoadSpec | DragSpec],
+    specs: Mapping[str, Spec],
     rows: Mapping[str, int],
     masses: Mapping[str, MassProperties],
     frames: Mapping[int, Placement],
 ) -> None:
     """Add every entry of `forces:`."""
     for name, spec in specs.items():
-        row = rows[spec.body]
         if isinstance(spec, LoadSpec):
-            packer.add_load(name, spec, row, frames[row])
-        else:
-            packer.add_drag(name, spec, row, masses[spec.body], frames[row])
+            packer.add_load(name, spec, rows[spec.body], frames[rows[spec.body]])
+        elif isinstance(spec, DragSpec):
+            packer.add_drag(name, spec, rows[spec.body], masses[spec.body], frames[rows[spec.body]])

@@ -156,7 +156,7 @@ def _along(part: Part) -> int:
     return axes.index(part.turn) if part.turn in axes else OBLIQUE
 
 
-def _copy_screw(part: Part, link: np.recarray) -> None:  # type: ignore[type-arg]
+def _copy_screw(part: Part, link: np.recarray) -> None:
     link.along = _along(part)
     link.slides = part.slide != (0.0, 0.0, 0.0)
     link.turn[:] = part.turn
@@ -174,12 +174,12 @@ def _pack_part(part: Part, iq: int, iv: int, tables: _Tables) -> None:
         tables.exponentials.append((iq, iv))
 
 
-def _write_placement(placement: Placement, record: np.recarray) -> None:  # type: ignore[type-arg]
+def _write_placement(placement: Placement, record: np.recarray) -> None:
     record.origin[:] = placement.position
     record.frame[:] = placement.rotation.T.ravel()  # by columns
 
 
-def _write_mass(mass: MassProperties, body_frame: Placement, link: np.recarray) -> None:  # type: ignore[type-arg]
+def _write_mass(mass: MassProperties, body_frame: Placement, link: np.recarray) -> None:
     R = body_frame.rotation
     J = R @ mass.inertia @ R.T
     link.mass = mass.mass
@@ -188,6 +188,6 @@ def _write_mass(mass: MassProperties, body_frame: Placement, link: np.recarray) 
     link.principal = not (J - np.diag(np.diag(J))).any()
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _frozen(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array

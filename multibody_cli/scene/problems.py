@@ -35,7 +35,5 @@ class Problems:
         if self._found:
             # in the order of the files as they came up, then of their lines
             files = {mark.file: index for index, (mark, _) in reversed(list(enumerate(self._found)))}
-            ordered = sorted(
-                self._found, key=lambda item: (files[item[0].file], item[0].line, item[0].column)
-            )
+            ordered = sorted(self._found, key=lambda item: (files[item[0].file], item[0].line, item[0].column))
             raise SceneError([problem for _, problem in ordered])

@@ -21,9 +21,7 @@ def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
     if blocks.value is None:
         return root
     if type(blocks.value) is not list:
-        problems.add(
-            blocks.mark, ("repeat",), "expected a list of blocks {count, index, bodies, joints, ...}"
-        )
+        problems.add(blocks.mark, ("repeat",), "expected a list of blocks {count, index, bodies, joints, ...}")
         return root
     growing = _Growing(root, problems)
     for number, block in enumerate(blocks.value):
@@ -53,9 +51,7 @@ class _Growing:
         for name, entry in added.value.items():
             mark = added.keys[name]
             if name in entries:
-                message = (
-                    f"`{name}` is defined already, in {marks[name]}; `${{...}}` in the name makes it differ"
-                )
+                message = f"`{name}` is defined already, in {marks[name]}; `${{...}}` in the name makes it differ"
                 self._problems.add(mark, (section, name), message, remark)
             else:
                 entries[name], marks[name] = _marked(entry, remark), mark

@@ -45,9 +45,7 @@ class Scene(Spec):
     world: WorldSpec = Field(WorldSpec(), description="Scenery.")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
-    forces: dict[Name, ForceEntry] = Field(
-        default_factory=dict, description="Loads and drags of bodies by name."
-    )
+    forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Loads and drags of bodies by name.")
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
     expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")

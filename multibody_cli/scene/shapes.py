@@ -30,12 +30,8 @@ class ShapeSpec(Spec):
     type: str
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the shape in the body frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the shape in the body frame.")
-    contact: Literal[False] = Field(
-        False, description="Whether the shape touches others; contacts come later."
-    )
-    color: str | list[float] | None = Field(
-        None, description="A name, #rrggbb, or [r, g, b] between 0 and 1."
-    )
+    contact: Literal[False] = Field(False, description="Whether the shape touches others; contacts come later.")
+    color: str | list[float] | None = Field(None, description="A name, #rrggbb, or [r, g, b] between 0 and 1.")
 
     HAS_VOLUME: ClassVar[bool] = True
 
@@ -73,9 +69,7 @@ class BoxSpec(SolidSpec):
     """A box about the origin of the shape."""
 
     type: Literal["box"]
-    size: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(
-        description="Full edge lengths [x, y, z], m."
-    )
+    size: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(description="Full edge lengths [x, y, z], m.")
 
 
 class CylinderSpec(SolidSpec):
@@ -113,9 +107,7 @@ class TorusSpec(SolidSpec):
     def _fit_the_hole(cls, minor: float, info: Any) -> float:
         major = info.data.get("major_radius")
         if major is not None and minor >= major:
-            raise ValueError(
-                f"expected a `minor_radius` below the `major_radius` of {major:g} m, found {minor:g} m"
-            )
+            raise ValueError(f"expected a `minor_radius` below the `major_radius` of {major:g} m, found {minor:g} m")
         return minor
 
 
@@ -124,9 +116,7 @@ class MeshSpec(SolidSpec):
 
     type: Literal["mesh"]
     file: str = Field(min_length=1, description="File with the surface, relative to the scene file.")
-    scale: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
-        1.0, description="Metres per unit of the file."
-    )
+    scale: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1.0, description="Metres per unit of the file.")
 
 
 SHAPES: dict[str, type[ShapeSpec]] = {

@@ -100,9 +100,7 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
             problems.add(mark, path, str(error), remark)
             continue
         if name in entries:
-            problems.add(
-                mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark
-            )
+            problems.add(mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark)
             continue
         entries[name], keys[name] = substitute(entry, scope, (*path, name), problems, remark), mark
     return mapping(entries, node.mark, keys)

@@ -1,4 +1,4 @@
-"""Steps and output instants of a run, all of them whole numbers of steps apart."""
+"""Steps and output instants of a run: whole numbers of steps apart, unless the integrator chooses its own steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 
 MOST_INTERVALS = 1000
@@ -20,7 +21,7 @@ class Timing:
     Parameters
     ----------
     step
-        Time step, s.
+        Time step, s; of an integrator that chooses its own, the time between two output instants.
     steps_per_output
         Steps between two output instants.
     outputs
@@ -75,6 +76,9 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
     QuantityError
         Where the times are no multiples of one another; see `multiples`.
     """
+    if is_adaptive(simulation):
+        every = simulation.duration / MOST_INTERVALS if output.every is None else output.every
+        return Timing(every, 1, multiples(simulation.duration, every, "duration", "every"))
     steps = multiples(simulation.duration, simulation.step, "duration", "step")
     if output.every is None:
         per_output = _default_steps_per_output(steps)
@@ -82,6 +86,12 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
         per_output = multiples(output.every, simulation.step, "every", "step")
         require_divisor(steps, per_output, simulation.step)
     return Timing(simulation.step, per_output, steps // per_output)
+
+
+def is_adaptive(simulation: SimulationSpec) -> bool:
+    """Whether the integrator chooses its own steps, so that output instants need not be whole steps apart."""
+    integrator = INTEGRATORS.get(simulation.integrator)
+    return integrator is not None and integrator.adaptive
 
 
 def multiples(time: float, unit: float, name: str, unit_name: str) -> int:
@@ -97,9 +107,7 @@ def multiples(time: float, unit: float, name: str, unit_name: str) -> int:
         return count
     ratio = time / unit
     if not ratio < 2**53:
-        raise QuantityError(
-            f"`{name}` is more of `{unit_name}` than can be counted: {time:g} s of {unit:g} s"
-        )
+        raise QuantityError(f"`{name}` is more of `{unit_name}` than can be counted: {time:g} s of {unit:g} s")
     below, above = math.floor(ratio), math.floor(ratio) + 1
     near = " or ".join(f"{n * unit:.9g} s" for n in (below, above) if n >= 1)
     raise QuantityError(

@@ -1,0 +1,1 @@
+"""Vectors, matrices, rotations and spatial values, for plain Python and for kernels."""

@@ -22,7 +22,7 @@ def dot(a, b):
 
 @formula
 def cross(a, b):
-    """A x b."""
+    """a x b."""
     return Vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 
 
@@ -64,7 +64,7 @@ def transposed_times(A, b):
 
 @formula
 def outer(a, b):
-    """A b^T."""
+    """a b^T."""
     return Mat3(b.x * a, b.y * a, b.z * a)
 
 
@@ -83,15 +83,13 @@ def times_skew(A, r):
 @formula
 def skew_times(r, M):
     """[r] M for a symmetric M."""
-    return Mat3(
-        cross(r, Vec3(M.xx, M.xy, M.xz)), cross(r, Vec3(M.xy, M.yy, M.yz)), cross(r, Vec3(M.xz, M.yz, M.zz))
-    )
+    return Mat3(cross(r, Vec3(M.xx, M.xy, M.xz)), cross(r, Vec3(M.xy, M.yy, M.yz)), cross(r, Vec3(M.xz, M.yz, M.zz)))
 
 
 # --- symmetric results --------------------------------------------------------------------------------------------
 @formula
 def symmetric_outer(a, b):
-    """A b^T where it is known to be symmetric."""
+    """a b^T where it is known to be symmetric."""
     return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)
 
 

@@ -43,10 +43,7 @@ def quaternion_product(aw, a, bw, b):
 def quaternion_of_vector(p):
     """The unit quaternion exp(p/2) of a rotation vector p, as the pair (w, Vec3)."""
     angle = math.sqrt(dot(p, p))
-    if angle < 1e-6:
-        half = 0.5 - angle * angle / 48.0
-    else:
-        half = math.sin(0.5 * angle) / angle
+    half = 0.5 - angle * angle / 48.0 if angle < 1e-6 else math.sin(0.5 * angle) / angle
     return math.cos(0.5 * angle), half * p
 
 
@@ -106,7 +103,7 @@ def right_jacobian_times(p, u):
 @formula
 def right_jacobian_rate_times(p, u):
     """(d/dt J_r(p)) u along dp/dt = u, the bias of exponential coordinates."""
-    b, c, db, dc = exponential_coefficients(dot(p, p))
+    _, c, db, dc = exponential_coefficients(dot(p, p))
     rate, pu = dot(p, u), cross(p, u)
     return (-rate * db) * pu + (rate * dc) * cross(p, pu) + c * cross(u, pu)
 

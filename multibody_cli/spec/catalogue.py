@@ -39,9 +39,7 @@ class Catalogue:
     keys: Mapping[str, str] = field(default_factory=dict, hash=False)
     later: frozenset[str] = frozenset()
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Choose the entry first, so that errors speak of it alone."""
         choices = {name: handler.generate_schema(spec) for name, spec in self.specs.items()}
         union = core_schema.tagged_union_schema(choices, discriminator=self.name_of)

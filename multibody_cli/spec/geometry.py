@@ -30,9 +30,7 @@ class Vector3:
     least: float | None = None
     above: float | None = None
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Read the three numbers in one call."""
         return core_schema.no_info_plain_validator_function(self.read)
 
@@ -46,9 +44,7 @@ class Vector3:
         """Read [x, y, z]."""
         if not isinstance(value, list | tuple) or len(value) != 3:
             count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-            raise ValueError(
-                f"expected a list [x, y, z], each {described(self.kind)}, found {shown(value)}{count}"
-            )
+            raise ValueError(f"expected a list [x, y, z], each {described(self.kind)}, found {shown(value)}{count}")
         x, y, z = read_each(Quantity(self.kind, self.least, self.above).read, value)
         return x, y, z
 
@@ -89,7 +85,5 @@ class Pose(Spec):
 class Twist(Spec):
     """Linear and angular velocity of a frame."""
 
-    linear: Annotated[Vector, Vector3(units.SPEED)] = Field(
-        (0.0, 0.0, 0.0), description="Of the origin, m/s."
-    )
+    linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Of the origin, m/s.")
     angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field((0.0, 0.0, 0.0), description="rad/s.")

@@ -48,9 +48,7 @@ def read_quantity(value: Any, kind: units.Kind) -> float:
     if unit and dimension != kind.dimension:
         raise QuantityError(f"expected {described(kind)}, but `{value}` is {units.kind_of(dimension)}")
     if unit and unit == kind.ambiguous:
-        raise QuantityError(
-            f"expected {described(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`"
-        )
+        raise QuantityError(f"expected {described(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`")
     return finite(number, kind)
 
 
@@ -114,9 +112,7 @@ class Quantity:
     least: float | None = None
     above: float | None = None
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Read the number in one call."""
         return core_schema.no_info_plain_validator_function(self.read)
 
@@ -132,9 +128,7 @@ class Quantity:
         if self.above is not None and not number > self.above:
             raise QuantityError(f"expected {described(self.kind)} above {self.above:g}, found {shown(value)}")
         if self.least is not None and not number >= self.least:
-            raise QuantityError(
-                f"expected {described(self.kind)} of at least {self.least:g}, found {shown(value)}"
-            )
+            raise QuantityError(f"expected {described(self.kind)} of at least {self.least:g}, found {shown(value)}")
         return number
 
 

@@ -57,9 +57,7 @@ def _moved(detail: Any, location: tuple[int | str, ...]) -> InitErrorDetails:
     # keeps the kind, by which the message may be put into better words later
     wrapped = detail["type"] == "value_error"
     kind, message = ("value", str(detail["ctx"]["error"])) if wrapped else (detail["type"], detail["msg"])
-    return InitErrorDetails(
-        type=_custom(kind, message), loc=(*location, *detail["loc"]), input=detail["input"]
-    )
+    return InitErrorDetails(type=_custom(kind, message), loc=(*location, *detail["loc"]), input=detail["input"])
 
 
 def _custom(kind: str, message: str) -> PydanticCustomError:

@@ -161,9 +161,7 @@ def _entries(schema: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 
 FORMS: dict[str, Form] = {
-    "quaternion": Form(
-        frozenset({"quaternion"}), _from_quaternion, {"quaternion": _entries(NUMBER_SCHEMA, 4)}
-    ),
+    "quaternion": Form(frozenset({"quaternion"}), _from_quaternion, {"quaternion": _entries(NUMBER_SCHEMA, 4)}),
     "rotvec": Form(frozenset({"rotvec"}), _from_rotvec, {"rotvec": _entries(NUMBER_SCHEMA, 3)}),
     "axis": Form(
         frozenset({"axis", "angle"}), _from_axis, {"axis": _entries(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA}

@@ -193,9 +193,7 @@ def describe_machine() -> dict[str, Any]:
 def _first_call(simulation: Simulation) -> float:
     began = time.perf_counter()
     if not _step(simulation, 1).sound:
-        raise RunFailed(
-            f"{simulation.scene.name}: the very first step diverges, so there is nothing to measure"
-        )
+        raise RunFailed(f"{simulation.scene.name}: the very first step diverges, so there is nothing to measure")
     _evaluate(simulation, 1)
     return time.perf_counter() - began
 

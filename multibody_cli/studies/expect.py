@@ -127,9 +127,7 @@ def _check_period(entry: Entry, trajectory: Trajectory) -> Verdict:
     if found is None:
         return Verdict(note="fewer than two oscillations, or fewer than 8 output instants: run longer")
     tolerance = entry.rtol * entry.period
-    return Verdict(
-        abs(found - entry.period) <= tolerance, "", found, "equal to", entry.period, tolerance, "s"
-    )
+    return Verdict(abs(found - entry.period) <= tolerance, "", found, "equal to", entry.period, tolerance, "s")
 
 
 def _check_max(entry: Entry, trajectory: Trajectory) -> Verdict:
@@ -189,9 +187,7 @@ def _read(entry: Entry, trajectory: Trajectory) -> Record:
     letters = "wxyz" if record.path.endswith("/quaternion") else "xyz"
     place = letters.find(entry.component) if isinstance(entry.component, str) else entry.component
     if not 0 <= place < values.shape[1]:
-        raise ResultError(
-            f"{record.path} has no component {entry.component}: it has {values.shape[1]} numbers"
-        )
+        raise ResultError(f"{record.path} has no component {entry.component}: it has {values.shape[1]} numbers")
     units = record.units.split(", ")
     return replace(record, values=values[:, place : place + 1], units=units[place % len(units)])
 

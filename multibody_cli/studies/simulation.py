@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from multibody_cli import __version__
-from multibody_cli.errors import SceneError, nearest
+from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -95,9 +93,7 @@ class Simulation:
         """
         state = self.fresh_state()
         model, timing = self.compiled.model, self.compiled.timing
-        return simulate(
-            model, state, self.method_for(state), timing, self.header(), sink, on_output, stop_asked
-        )
+        return simulate(model, state, self.method_for(state), timing, self.header(), sink, on_output, stop_asked)
 
 
 def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
@@ -116,30 +112,9 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
         With every problem that was found.
     """
     loaded = load_scene(path, overrides)
-    _require_known_words(loaded)
     simulation = Simulation(loaded, compile_scene(loaded))
     _require_readable_expectations(simulation)
     return simulation
-
-
-def _require_known_words(loaded: LoadedScene) -> None:
-    settings = loaded.scene.simulation
-    for key, word, valid in (
-        ("method", settings.method, METHODS),
-        ("integrator", settings.integrator, INTEGRATORS),
-    ):
-        if word not in valid:
-            raise loaded.error(f"there is no {key} `{word}`: {nearest(word, valid)}", "simulation", key)
-    options = METHODS[settings.method].Options
-    for name in settings.options.keys() - options.model_fields.keys():
-        remark = nearest(name, options.model_fields)
-        message = f"method `{settings.method}` has no option `{name}`: {remark}"
-        raise loaded.error(message, "simulation", "options", name)
-    try:
-        options.model_validate(settings.options)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise loaded.error(first["msg"], "simulation", "options", *first["loc"]) from None
 
 
 def _require_readable_expectations(simulation: Simulation) -> None:
@@ -153,9 +128,5 @@ def _require_readable_expectations(simulation: Simulation) -> None:
     )
     if unreadable:
         raise SceneError(
-            [
-                problem
-                for number, message in unreadable
-                for problem in loaded.error(message, "expect", number).problems
-            ]
+            [problem for number, message in unreadable for problem in loaded.error(message, "expect", number).problems]
         )

@@ -81,9 +81,7 @@ def test_bytes_of_nested_arrays() -> None:
 
 
 def test_json_alone_on_stdout(mbsim: Command, chain: str) -> None:
-    ending = mbsim(
-        "bench", chain, "--method", "aba", "--size", "vars.n=2,4,8", "--repeat", "3", "--json", "-"
-    )
+    ending = mbsim("bench", chain, "--method", "aba", "--size", "vars.n=2,4,8", "--repeat", "3", "--json", "-")
     assert ending.code == 0
     data = json.loads(ending.stdout)
     assert data["status"] == "complete"

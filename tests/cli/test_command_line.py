@@ -28,18 +28,14 @@ def assert_told(ending: Ending, code: int, *texts: str) -> None:
     assert "internal error" not in ending.stderr
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["-h"], *([verb, "--help"] for verb in app.VERBS)], ids=" ".join
-)
+@pytest.mark.parametrize("words", [["--help"], ["-h"], *([verb, "--help"] for verb in app.VERBS)], ids=" ".join)
 def test_help_goes_to_stdout(mbsim: Command, words: list[str]) -> None:
     ending = mbsim(*words)
     assert (ending.code, ending.stderr) == (0, "")
     assert ending.stdout.startswith("Usage: mbsim")
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["run", "--help"], ["runn"], ["run", "--stp", "1"]]
-)
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["runn"], ["run", "--stp", "1"]])
 def test_help_and_wrong_words_need_no_heavy_import(words: list[str]) -> None:
     program = (
         "import sys\nfrom multibody_cli.cli.app import main\n"
@@ -47,9 +43,7 @@ def test_help_and_wrong_words_need_no_heavy_import(words: list[str]) -> None:
         f"print(*(name for name in {HEAVY!r} if name in sys.modules))"
     )
     root = Path(multibody_cli.__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True)
     assert done.stdout.splitlines()[-1].strip() == ""
 
 
@@ -92,9 +86,7 @@ def test_without_words_it_explains_itself(mbsim: Command) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_followed_is_refused_with_a_remedy(
-    mbsim: Command, words: list[str], told: str
-) -> None:
+def test_what_cannot_be_followed_is_refused_with_a_remedy(mbsim: Command, words: list[str], told: str) -> None:
     ending = mbsim(*words)
     assert_told(ending, 2, told)
     assert ending.stdout == ""
@@ -158,9 +150,7 @@ WORDS = st.one_of(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.sampled_from([*(verb for verb in app.VERBS if verb != "bench"), "rum"]), st.lists(WORDS, max_size=5)
-)
+@given(st.sampled_from([*(verb for verb in app.VERBS if verb != "bench"), "rum"]), st.lists(WORDS, max_size=5))
 def test_no_words_end_in_a_traceback(mbsim: Command, verb: str, words: list[str]) -> None:
     ending = mbsim(verb, *words)
     assert ending.code in (0, 1, 2)

@@ -18,9 +18,7 @@ from multibody_cli.scene.shapes import SHAPES
 
 def test_validate_lists_every_problem_of_every_scene(mbsim: Command, folder: Path) -> None:
     text = (folder / "pendulum.yaml").read_text()
-    (folder / "broken.yaml").write_text(
-        text.replace("mass:", "mas:").replace("type: revolute", "type: revolut")
-    )
+    (folder / "broken.yaml").write_text(text.replace("mass:", "mas:").replace("type: revolute", "type: revolut"))
     ending = mbsim("validate", "pendulum.yaml", "broken.yaml", "missing.yaml")
     assert ending.code == 2
     lines = ending.stdout.splitlines()
@@ -140,9 +138,7 @@ def test_pages_link_to_headings_that_exist(mbsim: Command, folder: Path) -> None
     mbsim("schema", "--write")
     page = (folder / "docs/reference/scene.md").read_text()
     headings = {
-        line.lstrip("# ").lower().replace(":", "").replace(" ", "-")
-        for line in page.splitlines()
-        if line[:1] == "#"
+        line.lstrip("# ").lower().replace(":", "").replace(" ", "-") for line in page.splitlines() if line[:1] == "#"
     }
     anchors = {part.partition('"')[0] for part in page.split('<a id="')[1:]}
     links = {part.partition(")")[0] for part in page.split("](#")[1:]}

@@ -32,9 +32,7 @@ def test_the_result_lies_in_outputs_under_the_name_of_the_scene(mbsim: Command, 
 
 def test_options_are_short_forms_of_set(mbsim: Command, folder: Path) -> None:
     assert (
-        mbsim(
-            "run", "pendulum.yaml", "--step", "2 ms", "--duration", "0.2", "--integrator", "rk4", "-o", "a.h5"
-        ).code
+        mbsim("run", "pendulum.yaml", "--step", "2 ms", "--duration", "0.2", "--integrator", "rk4", "-o", "a.h5").code
         == 0
     )
     long_forms = ["simulation.step=2 ms", "simulation.duration=0.2", "simulation.integrator=rk4"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
-from scipy.spatial.transform import Rotation
-
 import oracle
+import pytest
 from machines import NO_GRAVITY, Machine, limb, pack, shift
+from pydantic import ValidationError
+from scipy.spatial.transform import Rotation
+from strategies import OBLIQUE, X, Y, Z, random_placement, random_state
+
 from multibody_cli.dynamics.configuration import displace, normalize, rate, recentre
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.observe import report_coordinates
@@ -23,7 +25,7 @@ from multibody_cli.joints.contract import (
     sliding,
     turning,
 )
-from strategies import OBLIQUE, X, Y, Z, random_placement, random_state
+from multibody_cli.joints.spherical import PARAMETRIZATIONS
 
 RUNS = {
     "turning x": (turning(X),),
@@ -174,7 +176,7 @@ def angular_acceleration_of(q, v):
     return oracle.vee(R.second[0] @ R.value.T + R.first[0] @ R.first[0].T)
 
 
-# --- every joint of the catalogue, as a scene writes it -----------------------------------------------------------
+# --- every joint of the catalogue, as a scene writes it ----------------------------------------------------
 def turned(axis, angle):
     return Rotation.from_rotvec(np.multiply(angle, axis)).as_matrix()
 
@@ -192,7 +194,8 @@ POSES = {
     "free2d": lambda q: (turned(Z, q[2]), np.array([q[0], q[1], 0.0])),
     "composite": lambda q: (
         turned(AXIS, q[0]) @ turned(Y, q[2]),
-        turned(AXIS, q[0]) @ (np.array([q[1], 0.0, 0.0]) + turned(Y, q[2]) @ np.array([0.0, 0.1 * q[2] / (2 * math.pi), 0.0])),
+        turned(AXIS, q[0])
+        @ (np.array([q[1], 0.0, 0.0]) + turned(Y, q[2]) @ np.array([0.0, 0.1 * q[2] / (2 * math.pi), 0.0])),
     ),
 }
 """Pose of the child's joint frame in the parent's, by its coordinates, straight from the words of the scene format."""
@@ -232,7 +235,9 @@ def test_a_joint_starts_where_its_coordinates_say(name):
     count = len(written(name).coordinates)
     rng = np.random.default_rng(9)
     q, v = rng.normal(size=count), rng.normal(size=count)
-    state = {} if count == 0 else {"q": float(q[0]), "v": float(v[0])} if count == 1 else {"q": q.tolist(), "v": v.tolist()}
+    state = (
+        {} if count == 0 else {"q": float(q[0]), "v": float(v[0])} if count == 1 else {"q": q.tolist(), "v": v.tolist()}
+    )
     spec = written(name, **state)
     packed, placed = started(name, spec)
     R, x = POSES[name](q)
@@ -265,7 +270,14 @@ def test_parts_agree_with_the_coordinates_that_the_scene_declares(name):
 @pytest.mark.parametrize("parametrization", ["quaternion", "euler_xzx", "exponential"])
 @pytest.mark.parametrize(
     "rotvec",
-    [[0.9, -1.2, 0.5], [0.0, 0.0, 2.0], [1e-7, 2e-7, -1e-7], [0.0, 3.1, 0.0], [-2.5, 1.0, 1.5], [0.3, 0.0, 0.0001]],
+    [
+        [0.9, -1.2, 0.5],
+        [0.0, 0.0, 2.0],
+        [1e-7, 2e-7, -1e-7],
+        [0.0, 3.1, 0.0],
+        [-2.5, 1.0, 1.5],
+        [0.3, 0.0, 0.0001],
+    ],
     ids=str,
 )
 def test_a_spherical_joint_starts_with_its_rotation_and_angular_velocity(parametrization, rotvec):
@@ -281,11 +293,32 @@ def test_a_spherical_joint_starts_with_its_rotation_and_angular_velocity(paramet
 
 @pytest.mark.parametrize("axis", [X, Y, Z, OBLIQUE])
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.5 * math.pi, math.pi, -2.0])
-@pytest.mark.parametrize("parametrization", ["euler_xzx", "exponential"])
+@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
 def test_any_rotation_has_coordinates_singular_ones_included(parametrization, axis, angle):
-    spec = written("spherical", parametrization=parametrization, q={"rotvec": np.multiply(angle, axis).tolist()})
-    _, placed = started("spherical", spec)
-    np.testing.assert_allclose(placed.R, turned(axis, angle), atol=1e-14)
+    """A rest orientation may lie where the angles are singular."""
+    chart = PARAMETRIZATIONS[parametrization]
+    x, y, z, w = Rotation.from_rotvec(np.multiply(angle, axis)).as_quat().tolist()
+    packed = on_the_ground(chart.parts, tuple(chart.coordinates((w, x, y, z))))
+    np.testing.assert_allclose(Placed(packed, packed.tree.q, packed.tree.v).R, turned(axis, angle), atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "rotvec", [[0.0, 0.0, 0.0], [0.7, 0.0, 0.0], [0.0, math.pi, 0.0], [0.0, 0.0, math.pi]], ids=str
+)
+def test_angles_that_are_singular_at_the_start_are_refused(rotvec):
+    """They could not take most angular velocities, and no acceleration would exist."""
+    with pytest.raises(ValidationError, match="singular"):
+        written("spherical", parametrization="euler_xzx", q={"rotvec": rotvec})
+
+
+@pytest.mark.parametrize(
+    "acting",
+    [{"stiffness": 1.0}, {"damping": 1.0}, {"force": [1, 2, 3]}, {"motion": {"velocity": [1, 2, 3]}}],
+)
+def test_nothing_acts_on_coordinates_that_are_recentred(acting):
+    """Energy and force of the same rotation would jump with the coordinates."""
+    with pytest.raises(ValidationError, match="recentred"):
+        written("spherical", parametrization="exponential", **acting)
 
 
 def test_a_free_joint_starts_with_its_pose_and_velocity_in_the_parents_joint_frame():

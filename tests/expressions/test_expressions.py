@@ -26,9 +26,7 @@ def test_values(text, value):
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
-    "text", ["i == 0", "a if b else c", "'text'", "[1]", "x[0]", "5 % 2", "True", "concat(1)"]
-)
+@pytest.mark.parametrize("text", ["i == 0", "a if b else c", "'text'", "[1]", "x[0]", "5 % 2", "True", "concat(1)"])
 def test_what_only_templates_may_say(text):
     parse(text, TEMPLATE)
     with pytest.raises(ExpressionError):

@@ -50,9 +50,7 @@ def test_names_of_later_joints_are_free():
 
 
 def test_units_by_coordinate():
-    joint = spec(
-        "free2d", q=["1 mm", 2, "90 deg"], v=["1 mm/s", 0, "1 rpm"], stiffness=["1 N/mm", 0, "2 N*m/rad"]
-    )
+    joint = spec("free2d", q=["1 mm", 2, "90 deg"], v=["1 mm/s", 0, "1 rpm"], stiffness=["1 N/mm", 0, "2 N*m/rad"])
     assert joint.q == pytest.approx((1e-3, 2, math.pi / 2))
     assert joint.v == pytest.approx((1e-3, 0, math.tau / 60))
     assert joint.stiffness == pytest.approx((1000, 0, 2))
@@ -80,9 +78,7 @@ def test_state_of_spherical_and_free():
 
 
 def test_signals():
-    joint = spec(
-        "planar", force=["2 N", {"times": [0, "1 s"], "values": ["1 kN", 0], "interpolation": "cubic"}]
-    )
+    joint = spec("planar", force=["2 N", {"times": [0, "1 s"], "values": ["1 kN", 0], "interpolation": "cubic"}])
     assert joint.force[0].constant == 2
     assert joint.force[1].times == (0, 1)
     assert joint.force[1].values == (1000, 0)

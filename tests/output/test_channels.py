@@ -143,9 +143,7 @@ def test_blocks_of_a_large_model_stay_small():
 
 def test_the_description_lists_every_channel_once():
     listed = json.loads(json.dumps(describe()))["datasets"]
-    assert [entry["path"].replace("<", "{").replace(">", "}") for entry in listed] == [
-        one.path for one in CHANNELS
-    ]
+    assert [entry["path"].replace("<", "{").replace(">", "}") for entry in listed] == [one.path for one in CHANNELS]
     page = render_markdown()
     assert all(page.count(f"| `{entry['path']}` |") == 1 for entry in listed)
 

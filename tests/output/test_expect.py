@@ -15,9 +15,7 @@ from multibody_cli.studies.expect import evaluate, find_unreadable
 from multibody_cli.studies.period import period_of
 
 TIME = np.arange(0.0, 10.005, 0.01)
-NAMES = names_of(
-    joints=[("hinge", (ANGLE,)), ("ball", (ANGLE,) * 3)], accounts=[Account("work", "forces/wind")]
-)
+NAMES = names_of(joints=[("hinge", (ANGLE,)), ("ball", (ANGLE,) * 3)], accounts=[Account("work", "forces/wind")])
 
 
 def run_of(samples, status="complete", names=NAMES, channels=None):

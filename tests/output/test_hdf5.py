@@ -148,9 +148,7 @@ def test_only_chosen_channels_are_written(tmp_path):
 
 
 def test_odd_names_are_written_and_read(tmp_path):
-    names = names_of(
-        joints=[(name, (ANGLE,)) for name in (".", "..", "a/b", "a.b", "ä ö", "%2F")], bodies=["x/y", "."]
-    )
+    names = names_of(joints=[(name, (ANGLE,)) for name in (".", "..", "a/b", "a.b", "ä ö", "%2F")], bodies=["x/y", "."])
     samples = samples_of(names, TIME)
     record(Hdf5Sink(tmp_path / "run.h5"), names, samples, DONE)
     run = read_trajectory(tmp_path / "run.h5")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import oracle
 import pytest
 from hypothesis import given, settings
-
-import oracle
 from machines import NO_GRAVITY, Machine, accelerations, limb, observed, pack, shift
+from strategies import X, Y, Z, machines, random_state
+
 from multibody_cli.dynamics.articulated import apply_inverse_mass
 from multibody_cli.joints.contract import PartCode, ball, sliding, turning
-from strategies import X, Y, Z, machines, random_state
 
 EPS = np.finfo(float).eps
 
@@ -88,9 +88,7 @@ def spring_torque(part, x, rest, stiffness):
         moved[slides:] = turn_quaternion(x[slides:], u[slides:], inner=part.code == PartCode.FREE)
         return spring_energy(part, moved, rest, stiffness)
 
-    return np.array(
-        [(8 * (at(j, h) - at(j, -h)) - (at(j, 2 * h) - at(j, -2 * h))) / (12 * h) for j in range(part.nv)]
-    )
+    return np.array([(8 * (at(j, h) - at(j, -h)) - (at(j, 2 * h) - at(j, -2 * h))) / (12 * h) for j in range(part.nv)])
 
 
 def turn_quaternion(x, p, inner):
@@ -196,7 +194,7 @@ def test_inverse_mass_product_leaves_driven_coordinates_alone(machine):
     np.testing.assert_allclose(y, expected, rtol=0, atol=bound)
 
 
-# --- long chains ------------------------------------------------------------------------------------------------
+# --- long chains -------------------------------------------------------------------------------------------
 def chain(parts_of, count=100):
     """Rods of one metre, held at their ends; all frames are exact in double precision."""
     rng = np.random.default_rng(100)
@@ -234,7 +232,12 @@ def test_far_from_the_origin_dynamics_is_the_same():
     def accelerate_at(distance):
         here = limb(1, 0, (sliding(X),), (0.0,), origin=shift(distance, -distance, distance))
         arm = limb(
-            2, 1, (turning(X), sliding(Z), turning(Y)), (0.3, 0.7, 0.9), (1.1, -0.4, 0.6), com=(0.2, 0.1, -0.3)
+            2,
+            1,
+            (turning(X), sliding(Z), turning(Y)),
+            (0.3, 0.7, 0.9),
+            (1.1, -0.4, 0.6),
+            com=(0.2, 0.1, -0.3),
         )
         return accelerations(pack(Machine([here, arm])))[0].a
 

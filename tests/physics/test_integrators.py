@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import DOP853, solve_ivp
-
 from machines import Machine, Push, constant, expression, limb, pack, shift
+from scipy.integrate import DOP853, solve_ivp
+from strategies import OBLIQUE, X, Y, Z, random_state
+
 from multibody_cli.dynamics.configuration import rate
 from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
 from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
-from strategies import OBLIQUE, X, Y, Z, random_state
 
 ORDERS = {name: integrator.order for name, integrator in INTEGRATORS.items() if not integrator.adaptive}
 fixed_step = pytest.mark.parametrize("integrator", ORDERS)
@@ -47,7 +47,16 @@ def mixed_tree():
     for k, parts in enumerate(runs):
         q, v = random_state(rng, parts)
         limbs.append(
-            limb(k + 1, parents[k], parts, q, v, com=(0.1, -0.2, 0.1), origin=shift(0.3, 0.1, -0.4), rest=random_state(rng, parts)[0])
+            limb(
+                k + 1,
+                parents[k],
+                parts,
+                q,
+                v,
+                com=(0.1, -0.2, 0.1),
+                origin=shift(0.3, 0.1, -0.4),
+                rest=random_state(rng, parts)[0],
+            )
         )
     pushes = {
         1: Push(stiffness=(3.0,), damping=(0.4,), force=(expression("0.5*sin(3*t)"),)),
@@ -128,7 +137,7 @@ def test_every_evaluation_of_fixed_steps_is_at_an_exact_multiple_of_the_step():
     assert state.time[0] == 100_000 * 1e-4
 
 
-# --- DOP853 against SciPy's ---------------------------------------------------------------------------------------
+# --- DOP853 against SciPy's --------------------------------------------------------------------------------
 def double_pendulum():
     return pack(
         Machine(
@@ -198,7 +207,10 @@ def test_dop853_agrees_with_scipy_on_a_mixed_tree():
 def test_exponential_coordinates_and_quaternions_move_alike():
     """Through several recentrings, in every integrator that is accurate enough to tell."""
     spin = (5.0, 2.0, -3.0)
-    quaternion = [limb(1, 0, (ball(),), v=spin, com=(0.2, 0.1, -0.3)), limb(2, 1, (turning(X),), (0.4,), (1.0,), com=(0.0, 0.3, 0.1))]
+    quaternion = [
+        limb(1, 0, (ball(),), v=spin, com=(0.2, 0.1, -0.3)),
+        limb(2, 1, (turning(X),), (0.4,), (1.0,), com=(0.0, 0.3, 0.1)),
+    ]
     exponential = [limb(1, 0, (exponential_ball(),), v=spin, com=(0.2, 0.1, -0.3)), quaternion[1]]
     for integrator, tolerance in (("rk4", 1e-6), ("dop853", 1e-8)):
         ends = []
@@ -212,7 +224,7 @@ def test_exponential_coordinates_and_quaternions_move_alike():
         np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=tolerance)
 
 
-# --- runs that fail -----------------------------------------------------------------------------------------------
+# --- runs that fail ----------------------------------------------------------------------------------------
 @every
 def test_a_start_without_finite_acceleration_is_reported(integrator):
     """A coordinate that moves nothing: the state cannot be made whole, and `start` must not say that it is."""
@@ -255,4 +267,6 @@ def test_a_force_that_is_constant_does_the_work_force_times_way(integrator):
     state, _ = run(packed, integrator, 1 / 256, 1.0)
     way = state.q[0]
     # the trapezium rule of semi-implicit Euler differs from force * (its own way) by half a step
-    assert state.ledger[0] == pytest.approx(3.0 * way, abs=3.0 * 1.5 / 256 if integrator == "semi_implicit_euler" else 1e-12)
+    assert state.ledger[0] == pytest.approx(
+        3.0 * way, abs=3.0 * 1.5 / 256 if integrator == "semi_implicit_euler" else 1e-12
+    )

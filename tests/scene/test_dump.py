@@ -28,9 +28,7 @@ def test_overrides_are_in_the_text(tmp_path):
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | texts
-trees = st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
-)
+trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -62,9 +62,7 @@ def test_scenes_with_words_changed(tmp_path, seed, chance: random.Random):
     load(tmp_path, "".join(pieces))
 
 
-scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(WORDS)
-)
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(WORDS))
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
@@ -78,14 +76,10 @@ def test_values_of_any_type(tmp_path, data):
     import json
 
     section = data.draw(
-        st.sampled_from(
-            ["vars", "repeat", "bodies", "joints", "forces", "world", "simulation", "output", "expect"]
-        )
+        st.sampled_from(["vars", "repeat", "bodies", "joints", "forces", "world", "simulation", "output", "expect"])
     )
     content = json.dumps(data.draw(values)).replace("NaN", ".nan").replace("Infinity", ".inf")
-    seed = (
-        "mbsim: 1\nbodies: {a: {mass: 1, shapes: [{type: sphere, radius: 1}]}}\nsimulation: {duration: 1}\n"
-    )
+    seed = "mbsim: 1\nbodies: {a: {mass: 1, shapes: [{type: sphere, radius: 1}]}}\nsimulation: {duration: 1}\n"
     kept = "".join(line + "\n" for line in seed.splitlines() if not line.startswith(section))
     load(tmp_path, f"{kept}{section}: {content}\n")
 

@@ -12,10 +12,7 @@ def test_variables_use_one_another_in_any_order(tmp_path):
 
 
 def test_a_template_gives_values_of_any_type(tmp_path):
-    text = (
-        HEAD
-        + 'vars: {g: [0, 0, -1.62], shape: {type: plane}}\ngravity: "${g}"\nworld: {shapes: ["${shape}"]}\n'
-    )
+    text = HEAD + 'vars: {g: [0, 0, -1.62], shape: {type: plane}}\ngravity: "${g}"\nworld: {shapes: ["${shape}"]}\n'
     loaded = load(tmp_path, text)
     assert loaded.scene.gravity == (0.0, 0.0, -1.62)
     assert loaded.scene.world.shapes[0].type == "plane"
@@ -90,9 +87,7 @@ def test_repeat_index_may_not_hide_a_variable(tmp_path):
 
 def test_include(tmp_path):
     (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "arm.yaml").write_text(
-        f"include: [wheel.yaml]\nname: arm\nbodies: {{arm: {BALL}}}\n"
-    )
+    (tmp_path / "parts" / "arm.yaml").write_text(f"include: [wheel.yaml]\nname: arm\nbodies: {{arm: {BALL}}}\n")
     (tmp_path / "parts" / "wheel.yaml").write_text(f"vars: {{L: 2}}\nbodies: {{wheel: {BALL}}}\n")
     text = HEAD + 'include: [parts/arm.yaml, parts/wheel.yaml]\nname: "all ${L}"\n'
     loaded = load(tmp_path, text)

@@ -144,12 +144,7 @@ def test_falsified_entries_differ_by_a_tenth() -> None:
 )
 def test_chain_takes_joint_type_and_axes(settings: list[str], mbsim: Command, tmp_path: Path) -> None:
     words = [word for setting in (*settings, "vars.n=5") for word in ("--set", setting)]
-    assert (
-        mbsim(
-            "run", SCENES / "bench" / "chain.yaml", *words, "--duration", "0.1", "-o", tmp_path / "chain.h5"
-        )
-        == 0
-    )
+    assert mbsim("run", SCENES / "bench" / "chain.yaml", *words, "--duration", "0.1", "-o", tmp_path / "chain.h5") == 0
 
 
 @pytest.mark.parametrize("size", [1, 7])

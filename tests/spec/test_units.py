@@ -77,7 +77,6 @@ def test_common_units_need_no_pint():
     import sys
 
     code = (
-        "import sys; from multibody_cli.spec import units; units.quantity('3 kg*m^2/s');"
-        "sys.exit('pint' in sys.modules)"
+        "import sys; from multibody_cli.spec import units; units.quantity('3 kg*m^2/s');sys.exit('pint' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -138,7 +138,7 @@ def test_a_mesh_without_a_volume_is_refused(tmp_path, text, complaint):
         matter_of(SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file)}), file)
 
 
-# --- sums and frames ----------------------------------------------------------------------------------------------
+# --- sums and frames ---------------------------------------------------------------------------------------
 def cloud(rng, count):
     """Point masses: (masses, positions)."""
     return rng.random(count) + 0.1, rng.normal(size=(count, 3))

@@ -7,9 +7,9 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from formulas import Formulas, called
 from scipy.spatial.transform import Rotation
 
-from formulas import Formulas, called
 from multibody_cli.spatial import factor as factoring
 from multibody_cli.spatial import rotations as rotating
 from multibody_cli.spatial.trigonometry import sine_and_cosine as formula_of_both
@@ -67,7 +67,10 @@ def test_sine_and_cosine_are_within_two_units_in_the_last_place():
         for x in ANGLES:
             s, c = sine_and_cosine(float(x))
             # next to a zero of the function, half a unit of the reduced argument's own last place comes on top
-            for found, wanted in ((s, mpmath.sin(mpmath.mpf(float(x)))), (c, mpmath.cos(mpmath.mpf(float(x))))):
+            for found, wanted in (
+                (s, mpmath.sin(mpmath.mpf(float(x)))),
+                (c, mpmath.cos(mpmath.mpf(float(x)))),
+            ):
                 assert ulps(found, wanted) <= 2 or abs(mpmath.mpf(found) - wanted) < 1e-22 * max(1.0, abs(x))
 
 
@@ -83,7 +86,9 @@ def test_a_rotation_vector_makes_its_quaternion_and_comes_back(p):
     expected = Rotation.from_rotvec(p).as_quat()
     sign = 1.0 if expected[3] * w >= 0 else -1.0
     np.testing.assert_allclose([*u, w], sign * expected, rtol=1e-14, atol=5e-16)
-    np.testing.assert_allclose(matrix(rotations.rotation_of_quaternion(w, *u)), Rotation.from_rotvec(p).as_matrix(), atol=1e-15)
+    np.testing.assert_allclose(
+        matrix(rotations.rotation_of_quaternion(w, *u)), Rotation.from_rotvec(p).as_matrix(), atol=1e-15
+    )
     back = rotations.vector_of_quaternion(w, u)
     np.testing.assert_allclose(back, Rotation.from_rotvec(p).as_rotvec(), rtol=1e-13, atol=1e-15)
     negative = rotations.vector_of_quaternion(-w, vector(-np.array(u)))
@@ -94,7 +99,9 @@ def test_a_rotation_vector_makes_its_quaternion_and_comes_back(p):
 def test_a_rotation_matrix_makes_its_quaternion(seed):
     rng = np.random.default_rng(seed)
     axis = np.eye(3)[seed % 3] + 1e-3 * rng.normal(size=3)  # each of the four branches
-    R = Rotation.from_rotvec((math.pi - 0.01 * (seed % 7)) * axis / np.linalg.norm(axis) if seed % 4 else rng.normal(size=3))
+    R = Rotation.from_rotvec(
+        (math.pi - 0.01 * (seed % 7)) * axis / np.linalg.norm(axis) if seed % 4 else rng.normal(size=3)
+    )
     w, *u = rotations.quaternion_of_rotation(Mat3(*(vector(column) for column in R.as_matrix().T)))
     assert math.hypot(w, *u) == pytest.approx(1.0, abs=1e-15)
     np.testing.assert_allclose(matrix(rotations.rotation_of_quaternion(w, *u)), R.as_matrix(), atol=1e-15)
@@ -104,7 +111,9 @@ def test_products_of_quaternions_are_products_of_rotations():
     rng = np.random.default_rng(1)
     (aw, *a), (bw, *b) = (x / np.linalg.norm(x) for x in rng.normal(size=(2, 4)))
     w, u = rotations.quaternion_product(aw, vector(a), bw, vector(b))
-    A, B, C = (matrix(rotations.rotation_of_quaternion(float(x), *map(float, y))) for x, y in ((aw, a), (bw, b), (w, u)))
+    A, B, C = (
+        matrix(rotations.rotation_of_quaternion(float(x), *map(float, y))) for x, y in ((aw, a), (bw, b), (w, u))
+    )
     np.testing.assert_allclose(C, A @ B, atol=1e-15)
 
 
@@ -115,7 +124,7 @@ def test_rotation_about_an_axis(axis, angle):
     np.testing.assert_allclose(matrix(R), Rotation.from_rotvec(np.multiply(angle, axis)).as_matrix(), atol=1e-15)
 
 
-# --- exponential coordinates --------------------------------------------------------------------------------------
+# --- exponential coordinates -------------------------------------------------------------------------------
 @pytest.mark.parametrize("p", VECTORS, ids=str)
 def test_the_right_jacobian_on_both_sides_of_its_series(p):
     found = np.array(rotations.right_jacobian_times(vector(p), vector(U)))
@@ -150,7 +159,7 @@ def test_exponential_coefficients_against_fifty_digits(angle2):
         assert found[k] == pytest.approx(float(wanted), rel=1e-12 if k < 2 else 2e-9)
 
 
-# --- L D L^T ------------------------------------------------------------------------------------------------------
+# --- L D L^T -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(5))
 def test_factor_and_solve(seed):
     rng = np.random.default_rng(seed)

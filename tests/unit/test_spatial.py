@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from formulas import Formulas
+
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial import products
 from multibody_cli.spatial.memory import load, store
@@ -181,7 +181,9 @@ def compute(fields, out):
 
 
 def test_compiled_values_compute_what_plain_ones_do(numbers):
-    fields = np.zeros(1, [("a", "f8", 3), ("b", "f8", 3), ("A", "f8", 9), ("S", "f8", 6), ("R", "f8", 9)]).view(np.recarray)
+    fields = np.zeros(1, [("a", "f8", 3), ("b", "f8", 3), ("A", "f8", 9), ("S", "f8", 6), ("R", "f8", 9)]).view(
+        np.recarray
+    )
     a, b, A, S, R = (numbers[name] for name in "abASR")
     fields[0].a[:], fields[0].b[:], fields[0].S[:] = a, b, S[UPPER]
     fields[0].A[:], fields[0].R[:] = A.T.ravel(), R.T.ravel()
@@ -204,8 +206,26 @@ def test_the_same_text_runs_without_a_compiler():
     chosen = [
         HERE,
         HERE.parent / "test_rotations.py",
-        *(f"{physics}::test_{name}" for name in ("a_prescribed_slider_carries_its_load", "work_arrays_carry_nothing_over", "far_from_the_origin_dynamics_is_the_same")),
+        *(
+            f"{physics}::test_{name}"
+            for name in (
+                "a_prescribed_slider_carries_its_load",
+                "work_arrays_carry_nothing_over",
+                "far_from_the_origin_dynamics_is_the_same",
+            )
+        ),
     ]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "not without_a_compiler", *map(str, chosen)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "not without_a_compiler",
+        *map(str, chosen),
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=HERE.parents[2], check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

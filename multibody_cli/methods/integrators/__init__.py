@@ -6,6 +6,5 @@ from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.integrators import dop853, rk4, semi_implicit_euler
 
 INTEGRATORS: dict[str, Integrator] = {
-    integrator.name: integrator
-    for integrator in (semi_implicit_euler.INTEGRATOR, rk4.INTEGRATOR, dop853.INTEGRATOR)
+    integrator.name: integrator for integrator in (semi_implicit_euler.INTEGRATOR, rk4.INTEGRATOR, dop853.INTEGRATOR)
 }

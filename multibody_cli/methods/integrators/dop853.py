@@ -1,7 +1,7 @@
 """DOP853: Dormand and Prince's method of order 8 with adaptive steps and dense output of order 7.
 
-Steps are chosen by the error of q and v alone, against atol + rtol |y|; the ledger is integrated along.  Output instants
-are read from the interpolant of the step that contains them, so they never shorten a step.
+Steps are chosen by the error of q and v alone, against atol + rtol |y|; the ledger is integrated along.  Output
+instants are read from the interpolant of the step that contains them, so they never shorten a step.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from multibody_cli.dynamics.configuration import normalize, rate, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, Stepper, StepControl, evaluate
-from multibody_cli.methods.integrators.dop853_coefficients import A, B, C, E3, E5, STAGES, D
+from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, StepControl, Stepper, evaluate
+from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import Floats, State, System
 
@@ -195,9 +195,7 @@ def interpolate(scratch, theta, y):
 class Dop853Stepper:
     """DOP853 bound to one model."""
 
-    def __init__(
-        self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl
-    ) -> None:
+    def __init__(self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl) -> None:
         self._advance = advance
         self._system = system
         self._work = work
@@ -213,9 +211,7 @@ class Dop853Stepper:
         )
         if not np.isfinite(state.a).all():
             return Report(steps=self._steps, status=Status.DIVERGED)
-        return Report(
-            steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL
-        )
+        return Report(steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL)
 
 
 def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:

@@ -13,7 +13,7 @@ import numpy as np
 from multibody_cli.dynamics.configuration import normalize, rate, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, formula
-from multibody_cli.methods.contract import Integrator, Kernel, Stepper, StepControl, evaluate
+from multibody_cli.methods.contract import Integrator, Kernel, StepControl, Stepper, evaluate
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import State, System

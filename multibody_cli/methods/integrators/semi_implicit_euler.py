@@ -12,7 +12,7 @@ import numpy as np
 from multibody_cli.dynamics.configuration import displace, normalize, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import Integrator, Kernel, Stepper, StepControl, evaluate
+from multibody_cli.methods.contract import Integrator, Kernel, StepControl, Stepper, evaluate
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite
 from multibody_cli.model import State, System

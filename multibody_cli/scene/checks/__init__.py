@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from multibody_cli.scene.checks import effects, expectations, names, times, topology
+from multibody_cli.scene.checks import effects, expectations, methods, names, times, topology
 from multibody_cli.scene.checks.draft import Draft
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
     names.check_names,
     topology.check_topology,
     effects.check_effects,
+    methods.check_methods,
     times.check_times,
     expectations.check_expectations,
 )

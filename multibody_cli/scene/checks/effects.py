@@ -39,6 +39,4 @@ def _check_motion(draft: Draft, name: str, joint: MovingJointSpec) -> None:
         return
     for field in _FIXED_BY_MOTION[joint.motion.given]:
         if field in joint.model_fields_set:
-            draft.tell(
-                ("joints", name, field), f"has no effect: `motion` prescribes the {joint.motion.given}"
-            )
+            draft.tell(("joints", name, field), f"has no effect: `motion` prescribes the {joint.motion.given}")

@@ -41,9 +41,7 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
         draft.tell(path, str(error))
 
 
-def _check_channel(
-    draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]
-) -> None:
+def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]) -> None:
     name = expectation.channel
     channel = known.get(name)
     if channel is None:

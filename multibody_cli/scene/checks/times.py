@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from multibody_cli.errors import QuantityError
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.timing import multiples, require_divisor
+from multibody_cli.scene.timing import is_adaptive, multiples, require_divisor, timing
 
 
 def check_times(draft: Draft) -> None:
@@ -16,6 +16,10 @@ def check_times(draft: Draft) -> None:
         return
     simulation, output = draft.scene.simulation, draft.scene.output
     steps = per_output = None
+    if is_adaptive(simulation):
+        with _told(draft, "output", "every"):
+            timing(simulation, output)
+        return
     with _told(draft, "simulation", "duration"):
         steps = multiples(simulation.duration, simulation.step, "duration", "step")
     with _told(draft, "output", "every"):

@@ -47,8 +47,7 @@ def _check_cycles(draft: Draft, holders: dict[str, str]) -> None:
             names = " -> ".join(reversed([*cycle, body]))
             draft.tell(
                 ("joints", holders[cycle[-1]]),
-                f"these joints form a cycle that nothing ties to the world: {names}; "
-                "give one of them another parent",
+                f"these joints form a cycle that nothing ties to the world: {names}; give one of them another parent",
             )
         settled.update(trail)
 
