@@ -41,7 +41,7 @@ def cache_root() -> Path:
             return user
     except OSError:
         pass
-    return Path(tempfile.gettempdir()) / f"mbsim-{getpass.getuser()}"
+    return Path(tempfile.gettempdir()) / f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}"
 
 
 def source_fingerprint() -> str:

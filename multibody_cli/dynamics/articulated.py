@@ -20,7 +20,7 @@ from __future__ import annotations
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import WAY_BALL, WAY_GENERAL
 from multibody_cli.spatial.factor import Ldl3, factor, solve, solve_lower
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import (
     ZERO,
     dot,
@@ -57,7 +57,7 @@ def gather(tree, tau, work):
     A_in, p_in = no_inertia(), no_force()
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
-        A, p = own_inertia(link, body) + A_in, own_wrench(body) + p_in
+        A, p = own_inertia(link, body) + A_in, load_force(body) + p_in
         if link.branches:
             A_side, p_side = inbox_of(inboxes[i])
             A, p = A + A_side, p + p_side
@@ -98,12 +98,6 @@ def own_inertia(link, body):
 
 
 @formula
-def own_wrench(body):
-    """The wrench that a body takes if no free coordinate accelerates."""
-    return Force(load(body.t), load(body.f))
-
-
-@formula
 def change_of(body):
     """What the joints add to the acceleration that placing found."""
     return Motion(load(body.dw), load(body.dv))
@@ -120,7 +114,7 @@ def keep_change(body, da):
 @formula
 def inbox_of(inbox):
     """Inertia and bias force that lie there."""
-    return Inertia(load(inbox.J), load(inbox.H), load(inbox.M)), Force(load(inbox.t), load(inbox.f))
+    return Inertia(load(inbox.J), load(inbox.H), load(inbox.M)), load_force(inbox)
 
 
 @formula
@@ -129,8 +123,7 @@ def fill_inbox(inbox, A, p):
     store(inbox.J, A.J)
     store(inbox.H, A.H)
     store(inbox.M, A.M)
-    store(inbox.t, p.t)
-    store(inbox.f, p.f)
+    store_force(inbox, p)
 
 
 @formula
@@ -261,11 +254,10 @@ def apply_inverse_mass(tree, x, y, work):
     """
     links, bodies, columns, wrenches, driven = tree.links, work.bodies, work.columns, work.wrenches, tree.driven
     for i in range(len(links)):
-        store(wrenches[i].t, ZERO)
-        store(wrenches[i].f, ZERO)
+        store_force(wrenches[i], no_force())
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
-        p = Force(load(wrenches[i].t), load(wrenches[i].f))
+        p = load_force(wrenches[i])
         if link.way == WAY_BALL:
             p = impulse_past_ball(body, p, Vec3(x[link.iv], x[link.iv + 1], x[link.iv + 2]))
         else:
@@ -274,8 +266,7 @@ def apply_inverse_mass(tree, x, y, work):
                     p = impulse_past_column(columns[j], p, x[j])
         p = shift_force(p, load(body.r))
         outer = wrenches[link.parent]
-        store(outer.t, load(outer.t) + p.t)
-        store(outer.f, load(outer.f) + p.f)
+        store_force(outer, load_force(outer) + p)
     for j in range(len(y)):
         y[j] = 0.0
     respond_all(tree, y, work)

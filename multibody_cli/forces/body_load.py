@@ -6,9 +6,9 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import evaluate
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spatial.values import Vec3
+from multibody_cli.spatial.values import Force, Vec3
 
 BODY_LOAD = np.dtype(
     [
@@ -35,8 +35,7 @@ def signal_vector(signals, numbers, t):
 @formula
 def apply_wrench(body, moment, force):
     """Push a body: what its acceleration takes is less by the wrench about its origin."""
-    store(body.t, load(body.t) - moment)
-    store(body.f, load(body.f) - force)
+    store_force(body, load_force(body) - Force(moment, force))
 
 
 @kernel

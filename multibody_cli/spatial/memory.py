@@ -1,6 +1,7 @@
 """Values in and out of records: the only functions that see how a value lies in memory.
 
-A field of three numbers holds a Vec3, one of six a Sym3, one of nine a Mat3 by its columns.
+A field of three numbers holds a Vec3, one of six a Sym3, one of nine a Mat3 by its columns; the fields t and f of
+a record hold a Force.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import Any
 from numba import config
 from numba.extending import overload
 
-from multibody_cli.kernel import FORMULA_OPTIONS
-from multibody_cli.spatial.values import Mat3, Sym3, Vec3, kind_of
+from multibody_cli.kernel import FORMULA_OPTIONS, formula
+from multibody_cli.spatial.values import Force, Mat3, Sym3, Vec3, kind_of
 
 
 def _load_vector(field: Any) -> Vec3:
@@ -69,6 +70,19 @@ def load(field: Any) -> Any:
 def store(field: Any, value: Any) -> None:
     """Write a value into a field of a record."""
     _STORE_BY_KIND[kind_of(value)](field, value)
+
+
+@formula
+def load_force(record):
+    """The wrench that lies in the fields t and f of a record."""
+    return Force(load(record.t), load(record.f))
+
+
+@formula
+def store_force(record, p):
+    """Keep a wrench in the fields t and f of a record."""
+    store(record.t, p.t)
+    store(record.f, p.f)
 
 
 if not config.DISABLE_JIT:
