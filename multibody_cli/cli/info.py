@@ -52,7 +52,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             "expectations": len(scene.expect),
         },
         "bodies": [
-            {"body": name, "mass kg": float(links[row].mass), "held by": holder.get(name, "nothing: free")}
+            {"body": name, "mass kg": float(links["mass"][row]), "held by": holder.get(name, "nothing: free")}
             for name, row in zip(model.names.bodies, model.names.body_rows, strict=True)
         ],
         "joints": [

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Records, Tree
 
 BODY = np.dtype(
@@ -64,13 +65,13 @@ class Work(NamedTuple):
 def workspace_for(tree: Tree) -> Work:
     """Allocate the work arrays, with the ground upright and at rest."""
     rows = len(tree.links)
-    bodies = np.zeros(rows, BODY).view(np.recarray)
-    bodies[0].R[::4] = 1.0
-    bodies[0].a[:] = -tree.gravity  # a ground that rises pulls every body down
+    bodies = np.zeros(rows, BODY)
+    bodies["R"][0, ::4] = 1.0
+    bodies["a"][0] = -tree.gravity  # a ground that rises pulls every body down
     return Work(
-        bodies=bodies,
-        columns=np.zeros(len(tree.driven), COLUMN).view(np.recarray),
-        inboxes=np.zeros(rows, INBOX).view(np.recarray),
-        wrenches=np.zeros(rows, WRENCH).view(np.recarray),
+        bodies=records(bodies),
+        columns=records(np.zeros(len(tree.driven), COLUMN)),
+        inboxes=records(np.zeros(rows, INBOX)),
+        wrenches=records(np.zeros(rows, WRENCH)),
         tau=np.zeros(len(tree.driven)),
     )

@@ -12,6 +12,7 @@ from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Account
 from multibody_cli.scene.pack_tree import Placement
@@ -66,8 +67,8 @@ class ForcePacker:
     def pack(self) -> tuple[Forces, Motions]:
         """Give the arrays of everything that was added."""
         signals = self._signals.pack()
-        tables = {name: np.array(self._rows[name], dtype=dtype).view(np.recarray) for name, dtype in DTYPES.items()}
-        return Forces(signals=signals, **tables), Motions(np.array(self._motions, MOTION).view(np.recarray), signals)
+        tables = {name: records(np.array(self._rows[name], dtype=dtype)) for name, dtype in DTYPES.items()}
+        return Forces(signals=signals, **tables), Motions(records(np.array(self._motions, MOTION)), signals)
 
     def _account(self, kind: Any, cause: str) -> int:
         self.accounts.append(Account(kind, cause))

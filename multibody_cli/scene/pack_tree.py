@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
+from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import (
     FRAME,
@@ -96,10 +97,10 @@ class _Tables:
 
 def pack_tree(limbs: Sequence[Limb], gravity: Vector) -> PackedTree:
     """Pack bodies and joints; `limbs` are in the order of their rows, the ground is added."""
-    links = np.zeros(len(limbs) + 1, LINK).view(np.recarray)
-    frames = np.zeros(len(limbs) + 1, FRAME).view(np.recarray)
-    links[0].parent = -1
-    frames[0].frame[::4] = 1.0
+    links = np.zeros(len(limbs) + 1, LINK)
+    frames = np.zeros(len(limbs) + 1, FRAME)
+    links["parent"][0] = -1
+    frames["frame"][0, ::4] = 1.0
     tables = _Tables()
     body_frames: dict[int, Placement] = {0: IN_PLACE}
     first_q: dict[int, int] = {}
@@ -109,30 +110,30 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector) -> PackedTree:
         link, row = links[limb.row], limb.row
         first_q[row], first_v[row] = nq, nv
         body_frames[row] = limb.child_origin.inverse()
-        link.iq, link.iv = nq, nv
-        link.first_part = len(tables.parts)
+        link["iq"], link["iv"] = nq, nv
+        link["first_part"] = len(tables.parts)
         for part in limb.parts:
             _pack_part(part, nq, nv, tables)
             nq, nv = nq + part.nq, nv + part.nv
-        link.last_part = len(tables.parts)
-        link.nv = nv - link.iv
-        link.parent = limb.parent
-        link.way = _way(limb)
-        if link.way == WAY_SCREW:
+        link["last_part"] = len(tables.parts)
+        link["nv"] = nv - link["iv"]
+        link["parent"] = limb.parent
+        link["way"] = _way(limb)
+        if link["way"] == WAY_SCREW:
             _copy_screw(limb.parts[0], link)
         _write_placement(body_frames[limb.parent] @ limb.origin, link)
-        link.tilted = not np.array_equal(link.frame, np.eye(3).ravel())
+        link["tilted"] = not np.array_equal(link["frame"], np.eye(3).ravel())
         _write_placement(body_frames[row], frames[row])
         _write_mass(limb.mass, body_frames[row], link)
-        if limb.parent != row - 1 or link.way == WAY_GENERAL:
-            links[limb.parent].branches = 1
+        if limb.parent != row - 1 or link["way"] == WAY_GENERAL:
+            links["branches"][limb.parent] = 1
     tree = Tree(
         links=_frozen(links),
-        parts=_frozen(np.array(tables.parts, dtype=PART).view(np.recarray)),
+        parts=_frozen(np.array(tables.parts, dtype=PART)),
         frames=_frozen(frames),
-        plain=_frozen(np.array(tables.plain, dtype=PLACE).view(np.recarray)),
-        quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION).view(np.recarray)),
-        exponentials=_frozen(np.array(tables.exponentials, dtype=PLACE).view(np.recarray)),
+        plain=_frozen(np.array(tables.plain, dtype=PLACE)),
+        quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION)),
+        exponentials=_frozen(np.array(tables.exponentials, dtype=PLACE)),
         driven=_frozen(np.array([flag for limb in limbs for flag in limb.driven], dtype=np.bool_)),
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
     )
@@ -156,11 +157,11 @@ def _along(part: Part) -> int:
     return axes.index(part.turn) if part.turn in axes else OBLIQUE
 
 
-def _copy_screw(part: Part, link: np.recarray) -> None:
-    link.along = _along(part)
-    link.slides = part.slide != (0.0, 0.0, 0.0)
-    link.turn[:] = part.turn
-    link.slide[:] = part.slide
+def _copy_screw(part: Part, link: np.void) -> None:
+    link["along"] = _along(part)
+    link["slides"] = part.slide != (0.0, 0.0, 0.0)
+    link["turn"][:] = part.turn
+    link["slide"][:] = part.slide
 
 
 def _pack_part(part: Part, iq: int, iv: int, tables: _Tables) -> None:
@@ -174,20 +175,20 @@ def _pack_part(part: Part, iq: int, iv: int, tables: _Tables) -> None:
         tables.exponentials.append((iq, iv))
 
 
-def _write_placement(placement: Placement, record: np.recarray) -> None:
-    record.origin[:] = placement.position
-    record.frame[:] = placement.rotation.T.ravel()  # by columns
+def _write_placement(placement: Placement, record: np.void) -> None:
+    record["origin"][:] = placement.position
+    record["frame"][:] = placement.rotation.T.ravel()  # by columns
 
 
-def _write_mass(mass: MassProperties, body_frame: Placement, link: np.recarray) -> None:
+def _write_mass(mass: MassProperties, body_frame: Placement, link: np.void) -> None:
     R = body_frame.rotation
     J = R @ mass.inertia @ R.T
-    link.mass = mass.mass
-    link.com[:] = body_frame.position + R @ mass.com
-    link.central[:] = J[np.triu_indices(3)]
-    link.principal = not (J - np.diag(np.diag(J))).any()
+    link["mass"] = mass.mass
+    link["com"][:] = body_frame.position + R @ mass.com
+    link["central"][:] = J[np.triu_indices(3)]
+    link["principal"] = not (J - np.diag(np.diag(J))).any()
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
-    return array
+    return records(array) if array.dtype.names else array

@@ -23,9 +23,10 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count):
     """Take `count` steps of h; how many ended with finite accelerations, -1 if it started without."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
-    evaluate(system, work, time[0], q, v, a, power[0])
-    if not is_finite(a):
-        return -1
+    if first == 0:
+        evaluate(system, work, time[0], q, v, a, power[0])
+        if not is_finite(a):
+            return -1
     for step in range(first, first + count):
         copy(q, q0)
         copy(v, v0)

@@ -22,9 +22,10 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
     """Take `count` steps of h; how many ended with finite accelerations, -1 if it started without."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after = scratch
-    evaluate(system, work, time[0], q, v, a, before)
-    if not is_finite(a):
-        return -1
+    if first == 0:
+        evaluate(system, work, time[0], q, v, a, before)
+        if not is_finite(a):
+            return -1
     for step in range(first + 1, first + count + 1):
         add_scaled(v, h, a)
         displace(tree, q, v, h)
