@@ -11,7 +11,7 @@ import numpy as np
 
 from multibody_cli.dynamics.observe import observe
 from multibody_cli.methods.contract import Method, Report, Status
-from multibody_cli.model import Floats, Model, State, samples_for
+from multibody_cli.model import Model, State, samples_for
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
 
@@ -124,15 +124,10 @@ def _judge(model: Model, state: State, report: Report, before: State) -> Outcome
 
 
 def _fastest_growing(state: State, before: State) -> int:
-    """The coordinate that had the largest acceleration when the run was last sound, not-a-number first."""
-    now, then = _magnitude(state.a), _magnitude(before.a)
-    if np.isfinite(now).any() and not np.isfinite(now).all():
-        return int(np.argmax(~np.isfinite(now)))
-    return int(np.argmax(then if not np.isfinite(now).all() else now / (1.0 + then)))
-
-
-def _magnitude(a: Floats) -> Floats:
-    return np.abs(a)
+    """The coordinate whose velocity grew most since the run was sound, among those that lost their acceleration."""
+    lost = ~np.isfinite(state.a)
+    growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (1.0 + np.abs(before.v))
+    return int(np.argmax(np.where(lost, growth, -1.0) if lost.any() else growth))
 
 
 def _explain(report: Report, culprit: str, sound_until: float, reached: float) -> str:
@@ -147,7 +142,7 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
             "Give the body that it moves a mass and an inertia, or fix the joint."
         )
     return (
-        f"step {report.steps + 1} (t = {reached:.9g} s) gave numbers that are not finite; the last sound output is at "
-        f"t = {sound_until:.9g} s, where {culprit} accelerated most. Try a smaller `simulation.step`, "
+        f"step {report.steps + 1} (t = {reached:.9g} s) is out of all bounds; the last sound output is at "
+        f"t = {sound_until:.9g} s, and {culprit} grew fastest after it. Try a smaller `simulation.step`, "
         "`integrator: dop853`, or softer springs."
     )

@@ -21,6 +21,7 @@ from multibody_cli.cli.startup import collect_no_garbage
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = ("run", "validate", "info", "list", "bench", "schema")
+VERBS_LATER = ("compare", "plot")
 INTERRUPTED = 130
 
 
@@ -43,6 +44,8 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb that the words ask for."""
         word = args[0]
+        if word in VERBS_LATER:
+            ctx.fail(f"the verb `{word}` is not yet supported")
         if word not in VERBS and not word.startswith("-"):
             ctx.fail(f"there is no verb `{word}`: {nearest(word, VERBS)}")
         return super().resolve_command(ctx, args)
@@ -57,6 +60,9 @@ def app() -> None:
     """
 
 
+app.params += messages.switches()
+
+
 def main(words: Sequence[str] | None = None) -> NoReturn:
     """Run `mbsim` and end the process.
 
@@ -66,6 +72,9 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
         What stands behind `mbsim`; None takes the words of this process.
     """
     collect_no_garbage()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # a file may have any name, also one that the terminal has no letters for

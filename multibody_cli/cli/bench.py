@@ -79,6 +79,8 @@ def verb(
     call, in which kernels are compiled or loaded, stands apart.  When it is interrupted, what was measured
     is reported.
     """
+    if json_file not in (None, "-"):
+        Path(json_file).touch()  # better refused now than after the last measurement
     settings = [f"simulation.integrator={integrator}"] if integrator else []
     cases = list(_cases(scenes or _scenes_of_the_project(), methods, (*overrides, *settings), size))
     found: list[Measurement] = []

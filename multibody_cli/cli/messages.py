@@ -16,10 +16,15 @@ class Verb(click.Command):
 
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
-        self.params += [
-            _switch("-q", "--quiet", -1, "Tell nothing on stderr but warnings and errors."),
-            _switch("-v", "--verbose", 1, "Tell more on stderr."),
-        ]
+        self.params += switches()
+
+
+def switches() -> list[click.Parameter]:
+    """Make `-q` and `-v`, which may stand before the verb and behind it."""
+    return [
+        _switch("-q", "--quiet", -1, "Tell nothing on stderr but warnings and errors."),
+        _switch("-v", "--verbose", 1, "Tell more on stderr."),
+    ]
 
 
 def colors_wanted() -> bool | None:

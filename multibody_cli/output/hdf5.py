@@ -87,6 +87,10 @@ class Hdf5Sink:
         force: bool = False,
     ) -> None:
         self.path = Path(path)
+        if self.path.is_dir():
+            raise ArgumentError(f"{self.path} is a folder: give the name of a file with -o")
+        if self.path.is_symlink():
+            self.path = self.path.resolve()  # the file that the link leads to is replaced, not the link
         self.part = self.path.with_name(self.path.name + ".part")
         self._channels = channels
         self._compression = compression
@@ -94,8 +98,8 @@ class Hdf5Sink:
         self._file: Any = None
         self._failure: OutputError | None = None
         self._rows = 0
-        if self.path.is_dir():
-            raise ArgumentError(f"{self.path} is a folder: give the name of a file with -o")
+        if self.path.exists() and not self.path.is_file():
+            raise ArgumentError(f"{self.path} is not a file that can be replaced: give the name of one with -o")
         if self.path.exists() and not force:
             raise ArgumentError(f"{self.path} exists: give --force to replace it, or another name with -o")
 

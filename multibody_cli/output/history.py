@@ -53,8 +53,9 @@ class History:
     def block(self, samples: Samples, count: int) -> Block:
         """Complete the first `count` rows of `samples` by what depends on the rows before them."""
         filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
-        total = filled.kinetic + filled.potential + filled.elastic
-        balance = total + filled.accounts @ self._signs
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may end beyond all numbers
+            total = filled.kinetic + filled.potential + filled.elastic
+            balance = total + filled.accounts @ self._signs
         if self._first_balance is None and count:
             self._first_balance = float(balance[0])
         return Block(filled, self._unwind(filled.quaternion), total, balance - (self._first_balance or 0.0))

@@ -26,6 +26,7 @@ from multibody_cli.joints.contract import (
     turning,
 )
 from multibody_cli.joints.spherical import PARAMETRIZATIONS
+from multibody_cli.model import WAY_BALL
 
 RUNS = {
     "turning x": (turning(X),),
@@ -70,11 +71,11 @@ class Placed:
         work = packed.method("rk4", 1e-3).work
         place_all(packed.tree.tree, q, v, np.zeros_like(v), work)
         body, link = work.bodies[-1], packed.tree.tree.links[-1]
-        self.R, self.x = body.R.reshape(3, 3).T.copy(), body.x.copy()
+        self.R, self.x = body["R"].reshape(3, 3).T.copy(), body["x"].copy()
         self.w, self.v, self.alpha, self.a = (body[name].copy() for name in ("w", "v", "alpha", "a"))
-        S = work.columns[link.iv :]
-        self.S = np.hstack([S.angular, S.linear]).T
-        if link.way == 1:  # a ball keeps no columns: they are its orientation
+        S = work.columns[link["iv"] :]
+        self.S = np.hstack([S["angular"], S["linear"]]).T
+        if link["way"] == WAY_BALL:  # a ball keeps no columns: they are its orientation
             self.S = np.vstack([self.R, np.zeros((3, 3))])
 
 

@@ -15,12 +15,12 @@ from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.methods.contract import Integrator, Kernel, StepControl, Stepper, evaluate
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import State, System
 
 
 def take_rk4_steps(system, state, work, scratch, h, start, first, count):
-    """Take `count` steps of h; how many ended with finite accelerations, -1 if it started without."""
+    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
     if first == 0:
@@ -50,7 +50,7 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count):
         recentre(tree, q, v)
         time[0] = start + (step + 1) * h
         evaluate(system, work, time[0], q, v, a, power[0])
-        if not is_finite(a):
+        if not is_sound(v, a):
             return step - first
     return count
 

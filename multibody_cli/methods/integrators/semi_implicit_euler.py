@@ -14,12 +14,12 @@ from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Integrator, Kernel, StepControl, Stepper, evaluate
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.vectors import add_scaled, is_finite
+from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
 from multibody_cli.model import State, System
 
 
 def take_euler_steps(system, state, work, scratch, h, start, first, count):
-    """Take `count` steps of h; how many ended with finite accelerations, -1 if it started without."""
+    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after = scratch
     if first == 0:
@@ -33,7 +33,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
         recentre(tree, q, v)
         time[0] = start + step * h
         evaluate(system, work, time[0], q, v, a, after)
-        if not is_finite(a):
+        if not is_sound(v, a):
             return step - first - 1
         for i in range(len(ledger)):
             ledger[i] += 0.5 * h * (before[i] + after[i])

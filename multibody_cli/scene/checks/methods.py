@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pydantic import ValidationError
 
 from multibody_cli.errors import nearest
-from multibody_cli.methods import METHODS
-from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods import METHODS, METHODS_LATER
+from multibody_cli.methods.integrators import INTEGRATORS, INTEGRATORS_LATER
 from multibody_cli.scene.checks.draft import Draft
 
 
@@ -15,12 +17,9 @@ def check_methods(draft: Draft) -> None:
     if "simulation" in draft.broken:
         return
     settings = draft.scene.simulation
-    if settings.integrator not in INTEGRATORS:
-        message = f"there is no integrator `{settings.integrator}`: {nearest(settings.integrator, INTEGRATORS)}"
-        draft.tell(("simulation", "integrator"), message)
+    _require_known(draft, "integrator", settings.integrator, INTEGRATORS, INTEGRATORS_LATER)
+    _require_known(draft, "method", settings.method, METHODS, METHODS_LATER)
     if settings.method not in METHODS:
-        message = f"there is no method `{settings.method}`: {nearest(settings.method, METHODS)}"
-        draft.tell(("simulation", "method"), message)
         return
     options = METHODS[settings.method].Options
     for name in settings.options.keys() - options.model_fields.keys():
@@ -32,3 +31,10 @@ def check_methods(draft: Draft) -> None:
     except ValidationError as error:
         for one in error.errors(include_url=False):
             draft.tell(("simulation", "options", *one["loc"]), one["msg"])
+
+
+def _require_known(draft: Draft, key: str, word: str, valid: Collection[str], later: Collection[str]) -> None:
+    if word in later:
+        draft.tell(("simulation", key), f"the {key} `{word}` is not yet supported; valid: {', '.join(sorted(valid))}")
+    elif word not in valid:
+        draft.tell(("simulation", key), f"there is no {key} `{word}`: {nearest(word, valid)}")
