@@ -224,10 +224,14 @@ def evaluate(signals, k, t):
 
 @kernel
 def _evaluate_table(knots, pieces, first, last, t):
-    """Value and derivatives of a spline; its end values beyond its ends."""
-    if t < knots[first]:
+    """Value and derivatives of a spline, those of its last piece at its very end; its end values beyond."""
+    end = last - 1
+    slack = 1e-12 * (knots[end] - knots[first])  # an instant that is a sum of steps may miss the end by rounding
+    if t < knots[first] - slack:
         return pieces[first, 0], 0.0, 0.0
-    low, high = first, last
+    if t > knots[end] + slack:
+        return pieces[end, 0], 0.0, 0.0
+    low, high = first, end
     while high - low > 1:
         middle = (low + high) // 2
         if knots[middle] <= t:

@@ -143,7 +143,10 @@ def test_a_table_goes_through_its_points_and_holds_its_end_values(cubic):
         assert signal(np.nextafter(time, 0))[0] == pytest.approx(value, abs=1e-13)
     assert signal(0.5 - 1e-9) == (1.0, 0.0, 0.0)
     assert signal(-100.0) == (1.0, 0.0, 0.0)
-    assert signal(4.0) == (0.0, 0.0, 0.0)
+    assert signal(4.0 + 1e-9) == (0.0, 0.0, 0.0)
+    # a run that ends with its table still moves at its last instant
+    assert signal(4.0)[1:] == pytest.approx(signal(4.0 - 1e-12)[1:], rel=1e-9, abs=1e-9)
+    assert abs(signal(4.0)[1]) > 1.0
     assert signal(1e9) == (0.0, 0.0, 0.0)
 
 
