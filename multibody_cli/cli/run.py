@@ -135,7 +135,9 @@ def _show(report: Report) -> None:
     click.echo(f"{scene.name}: {report.outcome.status}")
     click.echo(f"  scene         {', '.join(parts)}")
     click.echo(f"  method        {settings.method}, {settings.integrator}, step {settings.step:g} s")
-    click.echo(f"  run           {settings.duration:g} s in {counted(summary.steps, 'step')}{speed}")
+    reached = max(summary.instants - 1, 0) * report.simulation.compiled.timing.every
+    of_all = "" if report.outcome.status == "complete" else f" of {settings.duration:g} s"
+    click.echo(f"  run           {reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     click.echo(f"  energy drift  {drift}")
     for verdict in report.verdicts:
         color = "green" if verdict.passed else "red"
