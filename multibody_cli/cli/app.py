@@ -17,7 +17,7 @@ import click
 
 from multibody_cli import __version__
 from multibody_cli.cli import messages
-from multibody_cli.cli.startup import collect_no_garbage
+from multibody_cli.cli.startup import collect_no_garbage, leave
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = ("run", "validate", "info", "list", "bench", "schema")
@@ -84,6 +84,8 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except OSError as error:
         code = _stream_failed(error)
+    if words is None:
+        leave(code)
     sys.exit(code)
 
 

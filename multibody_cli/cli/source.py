@@ -54,7 +54,7 @@ def announce_compilation(method: str = "*", integrator: str = "*") -> None:
     look_for_no_blas()
     messages.detail(f"kernels are kept in {cache_root()}")
     if not kernels_are_compiled(f"{integrator}.{method}.*"):
-        messages.note("compiling kernels for this machine (once, about 20 s) ...")
+        messages.note("compiling kernels for this machine (once for each integrator, up to 20 s) ...")
 
 
 @contextmanager

@@ -106,6 +106,9 @@ def _table() -> dict[str, Unit]:
 COMMON = _table()
 """The units that are known without pint."""
 
+WRITTEN_TOGETHER = {"Nm": "N*m", "mNm": "mN*m", "kNm": "kN*m", "Nmm": "N*mm", "Nms": "N*m*s"}
+"""Products that are commonly written without a sign; pint takes some of them for other units."""
+
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*", re.DOTALL)
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d_]+|°|%)(?:(?:\^|\*\*)(?P<power>-?\d{1,2}))?|(?P<mark>[*/()·]))")
 _LONGEST = 60
@@ -195,6 +198,8 @@ def _product(tokens: list[re.Match[str]]) -> tuple[Unit | None, list[re.Match[st
 
 
 def _named(name: str) -> Unit:
+    if name in WRITTEN_TOGETHER:
+        return parse_unit(WRITTEN_TOGETHER[name])
     return COMMON.get(name) or _from_pint(name)
 
 

@@ -80,3 +80,13 @@ def test_common_units_need_no_pint():
         "import sys; from multibody_cli.spec import units; units.quantity('3 kg*m^2/s');sys.exit('pint' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2 Nm", 2.0), ("2 kNm", 2000.0), ("2 Nmm", 2e-3), ("2 N m", 2.0), ("2 N*m", 2.0)]
+)
+def test_a_torque_may_be_written_as_users_write_it(text, value):
+    found = units.quantity(text)
+    assert found is not None
+    assert found[0] == pytest.approx(value, rel=1e-15)
+    assert found[1] == units.TORQUE.dimension
