@@ -2,7 +2,8 @@
 
 A *kernel* is a plain function of arrays and numbers, compiled on first use; a *formula* is a small function of
 values that always dissolves into the kernel that calls it.  Both also run as plain Python when
-`NUMBA_DISABLE_JIT=1`; compiled, a formula can be called from kernels alone, for it has no entry of its own.
+`NUMBA_DISABLE_JIT=1`; compiled, a formula can be called from kernels alone: it has no entry of its own, and
+Python crashes where it tries.
 
 Compiled code is kept between runs in a folder named after a fingerprint of this package's sources and of
 numba's version: numba alone does not notice that a callee in another file has changed.
@@ -68,14 +69,15 @@ def kernels_are_compiled(name: str = "*") -> bool:
 
 numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())
 
-kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
-formula: Any = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_ARITHMETIC)
 FORMULA_OPTIONS: dict[str, Any] = {
     "forceinline": True,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
     **_ARITHMETIC,
 }
+
+kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
+formula: Any = numba.njit(**FORMULA_OPTIONS)
 
 
 def records(array: Any) -> Any:

@@ -21,10 +21,11 @@ FLUSH_AFTER = 10.0
 
 @dataclass(frozen=True)
 class Summary:
-    """How a run went: its outcome, the instants written, and the steps taken."""
+    """How a run went: its outcome, the instants written, the last of them (s), and the steps taken."""
 
     outcome: Outcome
     instants: int
+    reached: float
     steps: int
 
 
@@ -57,6 +58,7 @@ def simulate(
         If the sink cannot write.
     """
     recorder = _Recorder(model, method, header.block_rows, sink)
+    pace = _Pace(method, timing)
     sink.open(header)
     outcome = Outcome("interrupted", "the run was ended by an error")
     report = Report()
@@ -74,12 +76,50 @@ def simulate(
                 outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
                 break
             before = State(*(array.copy() for array in state))
-            report = method.advance(state, instants * timing.every)
+            report, stopped = pace.advance(state, instants - 1, stop_asked)
             outcome = _judge(model, state, report, before)
+            if stopped:  # what was reached between two output instants is kept as well
+                recorder.record(state, report)
+                instants += 1
+                outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
     finally:
         recorder.flush()
         sink.close(outcome)
-    return Summary(outcome, instants, report.steps)
+    return Summary(outcome, instants, recorder.reached, report.steps)
+
+
+class _Pace:
+    """Advances from one output instant to the next in pieces that take a fraction of a second.
+
+    Compiled code cannot be interrupted, so a wish to stop is asked for between pieces.  Where a run pauses is no matter
+    for its numbers.
+    """
+
+    SHORT, LONG = 0.05, 0.2
+    """A piece that took less than `SHORT` seconds is followed by one of twice the length, one above `LONG` by half."""
+
+    def __init__(self, method: Method, timing: Timing) -> None:
+        self._method = method
+        self._timing = timing
+        self._length = 1
+
+    def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
+        """Bring the state to the end of an output interval; whether it stopped on the way."""
+        every, pauses, done = self._timing.every, self._timing.pauses, 0
+        while True:
+            done = min(done + self._length, pauses)
+            began = clock.monotonic()
+            until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
+            report = self._method.advance(state, until)
+            seconds = clock.monotonic() - began
+            if seconds < self.SHORT:
+                self._length = min(2 * self._length, pauses)
+            elif seconds > self.LONG:
+                self._length = max(self._length // 2, 1)
+            if done == pauses or report.status is not Status.OK:
+                return report, False
+            if stop_asked():
+                return report, True
 
 
 class _Recorder:
@@ -95,6 +135,7 @@ class _Recorder:
         self._filled = 0
         self._sink = sink
         self._flushed = clock.monotonic()
+        self.reached = 0.0
 
     def record(self, state: State, report: Report) -> None:
         """Take the state as one more instant."""
@@ -102,6 +143,7 @@ class _Recorder:
         observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
+        self.reached = float(state.time[0])
         self._filled += 1
         late = self._sink.takes_any_rows and clock.monotonic() - self._flushed > FLUSH_AFTER
         if self._filled == self._rows or late:
@@ -138,8 +180,9 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
         )
     if reached == 0.0 and math.isclose(sound_until, 0.0):
         return (
-            f"no finite acceleration at the start: {culprit} moves nothing that has mass or inertia. "
-            "Give the body that it moves a mass and an inertia, or fix the joint."
+            f"no finite acceleration at the start: {culprit} moves nothing that has mass or inertia, or a force or a "
+            "motion is not finite there. Give the body that it moves a mass and an inertia, or fix the joint; look for "
+            "expressions of t such as 1/t or sqrt(t)."
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) is out of all bounds; the last sound output is at "

@@ -63,15 +63,24 @@ def app() -> None:
 app.params += messages.switches()
 
 
+def enter() -> NoReturn:
+    """Be the process `mbsim`."""
+    collect_no_garbage()
+    leave(_run(None))
+
+
 def main(words: Sequence[str] | None = None) -> NoReturn:
-    """Run `mbsim` and end the process.
+    """Run `mbsim` and end by `sys.exit`.
 
     Parameters
     ----------
     words
         What stands behind `mbsim`; None takes the words of this process.
     """
-    collect_no_garbage()
+    sys.exit(_run(words))
+
+
+def _run(words: Sequence[str] | None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever called us
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -84,9 +93,7 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except OSError as error:
         code = _stream_failed(error)
-    if words is None:
-        leave(code)
-    sys.exit(code)
+    return code
 
 
 def _call(words: Sequence[str] | None) -> int:

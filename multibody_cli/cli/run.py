@@ -60,8 +60,8 @@ class Report:
 @click.option("--method", metavar="NAME", help="Instead of the scene's: see `mbsim list methods`.")
 @click.option("--integrator", metavar="NAME", help="Instead of the scene's: see `mbsim list integrators`.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
-@click.option("--duration", metavar="TIME", help="Time to simulate, as in `10 s`.")
-@click.option("--step", metavar="TIME", help="Time step, as in `1 ms`.")
+@click.option("--duration", metavar="TIME", help="Time to simulate, as in 10s or '10 s'.")
+@click.option("--step", metavar="TIME", help="Time step, as in 1ms or '1 ms'.")
 @click.option(
     "-o",
     "--output",
@@ -135,9 +135,8 @@ def _show(report: Report) -> None:
     click.echo(f"{scene.name}: {report.outcome.status}")
     click.echo(f"  scene         {', '.join(parts)}")
     click.echo(f"  method        {settings.method}, {settings.integrator}, step {settings.step:g} s")
-    reached = max(summary.instants - 1, 0) * report.simulation.compiled.timing.every
     of_all = "" if report.outcome.status == "complete" else f" of {settings.duration:g} s"
-    click.echo(f"  run           {reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
+    click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     click.echo(f"  energy drift  {drift}")
     for verdict in report.verdicts:
         color = "green" if verdict.passed else "red"

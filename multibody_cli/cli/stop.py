@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM during a run: a wish that the run ends at the next output instant, not an accident."""
+"""Ctrl-C and SIGTERM during a run: a wish that the run ends soon, not an accident."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ class StopRequest:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         # a handler may come in the midst of a print: past Python's buffers
-        os.write(2, b"\nstopping at the next output instant; once more to give up at once\n")
+        os.write(2, b"\nstopping; once more to give up at once\n")

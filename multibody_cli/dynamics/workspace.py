@@ -18,13 +18,13 @@ BODY = np.dtype(
             "r": 3,  # x - x of the parent
             "w": 3,  # angular velocity
             "v": 3,  # velocity of the origin
-            "alpha": 3,  # accelerations: with every free dv/dt = 0 after placing,
-            "a": 3,  # the true ones after `respond`
+            "alpha": 3,  # accelerations, if every free dv/dt were 0
+            "a": 3,
             "J": 6,  # inertia about the origin
             "h": 3,  # mass times the vector to the centre of mass
             "t": 3,  # wrench that the acceleration above takes, less what pushes the body
             "f": 3,
-            "dw": 3,  # what `respond` adds to alpha and a
+            "dw": 3,  # what the joints add to alpha and a
             "dv": 3,
             "H": 9,  # an eliminated ball: coupling block, factor and drive
             "dinv": 3,

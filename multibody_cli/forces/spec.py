@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,8 +12,22 @@ from multibody_cli.spec.signal import SignalVector
 _ZERO = (SignalSpec(constant=0.0),) * 3
 
 
-class LoadSpec(Spec):
+class ForceSpec(Spec):
+    """What every entry of `forces:` says of itself.
+
+    Attributes
+    ----------
+    ACCOUNT
+        Where the ledger of energy books what the force does.
+    """
+
+    ACCOUNT: ClassVar[Literal["work", "dissipation"]]
+
+
+class LoadSpec(ForceSpec):
     """A force at a point of a body, a torque on the body, or both, as functions of time."""
+
+    ACCOUNT = "work"
 
     body: str = Field(description="Body that is pushed.")
     point: Position = Field((0.0, 0.0, 0.0), description="Where the force acts, in the body frame, m.")
@@ -39,14 +53,16 @@ class Viscosity(Spec):
     angular: AngularDamping = Field(0.0, description="Of the angular velocity, N*m*s/rad.")
 
 
-class DragSpec(Spec):
+class DragSpec(ForceSpec):
     """Viscous drag on a body."""
+
+    ACCOUNT = "dissipation"
 
     body: str = Field(description="Body that is slowed down.")
     viscous: Viscosity = Field(description="Coefficients of the drag.")
 
 
-FORCES: dict[str, type[LoadSpec] | type[DragSpec]] = {"load": LoadSpec, "drag": DragSpec}
+FORCES: dict[str, type[ForceSpec]] = {"load": LoadSpec, "drag": DragSpec}
 """Every kind of entry."""
 
 FORCE_KEYS = {"viscous": "drag", "force": "load", "torque": "load"}

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, shown
 from multibody_cli.spec.reading import moved_error, read_each
 from multibody_cli.spec.signal import signal_schema
 
@@ -83,7 +83,7 @@ class MotionSpec(Spec):
     """Prescribed motion of a joint: exactly one of its derivatives is given."""
 
     position: tuple[SignalSpec | None, ...] | None = Field(
-        None, description="Coordinates as functions of time, rad or m."
+        None, description="Coordinates as functions of time, rad or m; a table is a cubic spline, whatever it says."
     )
     velocity: tuple[SignalSpec | None, ...] | None = Field(
         None, description="Rates as functions of time, rad/s or m/s."
@@ -167,12 +167,19 @@ def signals_schema(schema: dict[str, Any]) -> None:
 
 def motion_schema(schema: dict[str, Any]) -> None:
     """Let an editor accept one derivative, with null for coordinates that stay free."""
+    schema.update(prescribed_schema())
+
+
+def prescribed_schema() -> dict[str, Any]:
+    """JSON Schema of a prescribed motion."""
     entry = {"anyOf": [signal_schema(), {"type": "null"}]}
-    signals = {"anyOf": [signal_schema(), {"type": "array", "items": entry}]}
-    schema.update(
-        type="object",
-        properties=dict.fromkeys(_DERIVATIVES, signals),
-        minProperties=1,
-        maxProperties=1,
-        additionalProperties=False,
-    )
+    signals = [signal_schema(), {"type": "array", "items": entry}]
+    fields = MotionSpec.model_fields
+    motion = {
+        "type": "object",
+        "properties": {name: {"anyOf": signals, "description": fields[name].description} for name in _DERIVATIVES},
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+    }
+    return {"anyOf": [motion, TEXT_SCHEMA]}

@@ -100,14 +100,14 @@ class CoordinateJointSpec(MovingJointSpec):
     """A joint whose state is one number for each coordinate, in rad or m."""
 
     q: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Coordinates at the start, rad or m.", json_schema_extra=numbers_schema
+        (), description="Coordinates at the start, rad or m; 0 unless given.", json_schema_extra=numbers_schema
     )
     v: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Their rates at the start, rad/s or m/s.", json_schema_extra=numbers_schema
+        (), description="Their rates at the start, rad/s or m/s; 0 unless given.", json_schema_extra=numbers_schema
     )
     rest: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
         (),
-        description="Coordinates at which the spring is relaxed, rad or m.",
+        description="Coordinates at which the spring is relaxed, rad or m; 0 unless given.",
         json_schema_extra=numbers_schema,
     )
 

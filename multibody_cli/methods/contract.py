@@ -11,6 +11,7 @@ before the run; then one entry in METHODS, and the tests pick it up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -50,11 +51,12 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class StepControl:
-    """How time is stepped: `step` s (adaptive integrators: the first step), and tolerances of adaptive ones."""
+    """How time is stepped: `step` s (adaptive integrators: the first), tolerances of adaptive ones, end of the run, s."""
 
     step: float
     rtol: float
     atol: float
+    end: float = math.inf
 
 
 class Stepper(Protocol):

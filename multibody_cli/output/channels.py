@@ -103,6 +103,7 @@ CHANNELS: tuple[Channel, ...] = (
         "{q}",
         "Coordinates of the joint; a rotation is a rotation vector.",
         lambda b, joint: b.samples.coordinates[:, joint.columns],
+        frame="parent's joint frame",
         dimensions=("coordinate",),
     ),
     Channel(
@@ -111,6 +112,7 @@ CHANNELS: tuple[Channel, ...] = (
         "Velocities of the joint; of a ball joint the angular velocity in the child's joint frame, of a free "
         "joint [linear, angular] in the parent's joint frame.",
         lambda b, joint: b.samples.velocity[:, joint.columns],
+        frame="that of the joint's coordinates: see the description",
         dimensions=("coordinate",),
     ),
     Channel(
@@ -118,6 +120,7 @@ CHANNELS: tuple[Channel, ...] = (
         "{q}/s^2",
         "Time derivatives of the velocities of the joint.",
         lambda b, joint: b.samples.acceleration[:, joint.columns],
+        frame="that of the joint's velocities",
         dimensions=("coordinate",),
         atol=1e-7,
     ),

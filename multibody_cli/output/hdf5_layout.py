@@ -54,7 +54,8 @@ class Layout:
         self._in_order.set_link_creation_order(h5p.CRT_ORDER_TRACKED | h5p.CRT_ORDER_INDEXED)
         self._group("bodies")
         self._group("scene")
-        file.create_dataset("scene/yaml", data=header.scene_yaml, dtype=h5py.string_dtype())
+        text = file.create_dataset("scene/yaml", data=header.scene_yaml, dtype=h5py.string_dtype())
+        text.attrs["description"] = "The resolved scene: mbsim run takes it from here."
         self._add_com(header)
 
     def add(self, series: Series) -> h5d.DatasetID:
@@ -113,6 +114,7 @@ class Layout:
             labels = np.array(dimension.labels, dtype=object)
             scale = self._file.create_dataset(dimension.path, data=labels, dtype=h5py.string_dtype())
             scale.make_scale(dimension.path.rpartition("/")[2])
+            scale.attrs["description"] = "Labels of an axis."
         return self._file[dimension.path]
 
     def _note(self, scale: str, dataset: h5d.DatasetID, axis: int) -> None:

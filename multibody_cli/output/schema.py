@@ -70,6 +70,19 @@ def describe() -> dict[str, Any]:
     }
 
 
+_LIBRARY = """\
+```python title="library.py"
+from multibody_cli import MemorySink, prepare, read_trajectory
+
+run = read_trajectory("outputs/swing.h5")
+print(run.channel("joints/hinge/q").values.shape)
+
+sink = MemorySink()
+prepare("swing.yaml", ["simulation.duration=1 s"]).run(sink)
+print(sink.trajectory().channel("energy/total").values.shape)
+```""".splitlines()
+
+
 def render_markdown() -> str:
     """Write the reference page of the result file."""
     return "\n".join(
@@ -122,6 +135,16 @@ def render_markdown() -> str:
             "## Attributes of the file",
             "",
             *_table(("name", "meaning"), [(f"`{name}`", text) for name, text in ROOT_ATTRIBUTES.items()]),
+            "",
+            "## In Python",
+            "",
+            "Any reader of HDF5 opens the file. With the package itself, here after `mbsim run swing.yaml`:",
+            "",
+            *_LIBRARY,
+            "",
+            "`prepare` is `load_scene` and `compile_scene`; what is wrong with a scene is in the `SceneError` that it",
+            "raises. `run` calls `simulate`, the loop over time, with a method of `METHODS`. `Hdf5Sink` in place of",
+            "`MemorySink` writes a file.",
             "",
         ]
     )

@@ -88,7 +88,9 @@ class BodySpec(Spec):
     mass: Mass | None = Field(None, description="kg; without it, from the shapes and their density.")
     density: Density | None = Field(None, description="Of the shapes that have none of their own, kg/m^3.")
     com: Position | None = Field(None, description="Centre of mass in the body frame, m; goes with `inertia`.")
-    inertia: InertiaSpec | None = Field(None, description="About the centre of mass; without it, from the shapes.")
+    inertia: InertiaSpec | None = Field(
+        None, description="About the centre of mass; without it, from the shapes and the `mass` or a `density`."
+    )
     shapes: list[Shape] = Field(default_factory=list, description="Shapes that make up the body.")
     position: Position = Field((0.0, 0.0, 0.0), description="At the start, of a body that no joint holds, m.")
     rotation: Rotation = Field(IDENTITY, description="At the start, of a body that no joint holds.")

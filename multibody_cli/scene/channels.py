@@ -63,8 +63,7 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
     for name, joint in scene.joints.items():
         yield from _of_joint(name, joint)
     for name, force in scene.forces.items():
-        cause = "dissipation" if "viscous" in type(force).model_fields else "work"
-        yield f"energy/{cause}/forces/{name}", (units.ENERGY,)
+        yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
 
 
 def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ...]]]:

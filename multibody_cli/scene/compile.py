@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +28,13 @@ from multibody_cli.spec import Pose
 
 @dataclass(frozen=True)
 class Compiled:
-    """A scene ready to run: its model, its first state, how steps are controlled, and when output is taken."""
+    """A scene ready to run: model, first state, control of steps, instants of output, and mass properties by body."""
 
     model: Model
     state: State
     control: StepControl
     timing: Timing
+    masses: Mapping[str, MassProperties]
 
 
 def compile_scene(loaded: LoadedScene) -> Compiled:
@@ -88,8 +90,10 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         ledger=np.zeros(len(packer.accounts)),
     )
     simulation = scene.simulation
-    control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute)
-    return Compiled(model, state, control, timing(simulation, scene.output))
+    control = StepControl(
+        simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
+    )
+    return Compiled(model, state, control, timing(simulation, scene.output), masses)
 
 
 def _weigh(loaded: LoadedScene, name: str) -> MassProperties:

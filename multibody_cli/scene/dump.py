@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from multibody_cli.mass import MassProperties
 from multibody_cli.scene.scalars import scalar
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
@@ -19,20 +20,45 @@ def dump_resolved(data: Mapping[str, Any]) -> str:
     for section, content in data.items():
         if isinstance(content, dict) and content:
             lines.append(f"{_word(section)}:")
-            lines += [f"  {_word(name)}: {_flow(entry)}" for name, entry in content.items()]
+            lines += [f"  {_word(name)}: {flow(entry)}" for name, entry in content.items()]
         elif isinstance(content, list) and content and isinstance(content[0], dict):
             lines.append(f"{_word(section)}:")
-            lines += [f"  - {_flow(entry)}" for entry in content]
+            lines += [f"  - {flow(entry)}" for entry in content]
         else:
-            lines.append(f"{_word(section)}: {_flow(content)}")
+            lines.append(f"{_word(section)}: {flow(content)}")
     return "\n".join(lines) + "\n"
 
 
-def _flow(value: Any) -> str:
+def without_files(data: Mapping[str, Any], masses: Mapping[str, MassProperties]) -> dict[str, Any]:
+    """Replace the meshes of a scene by what they weigh, so that it can be repeated without their files."""
+    bodies = {
+        name: _weighed(body, masses[name]) if _names_a_file(body) else body for name, body in data["bodies"].items()
+    }
+    return {**data, "bodies": bodies}
+
+
+def _names_a_file(body: Mapping[str, Any]) -> bool:
+    return any("file" in shape for shape in body.get("shapes", ()))
+
+
+def _weighed(body: Mapping[str, Any], mass: MassProperties) -> dict[str, Any]:
+    """Give a body its mass properties in numbers, and leave out its meshes and all densities."""
+    shapes = [
+        {key: value for key, value in shape.items() if key != "density"}
+        for shape in body["shapes"]
+        if "file" not in shape
+    ]
+    given = {"mass": mass.mass, "com": mass.com.tolist(), "inertia": {"matrix": mass.inertia.tolist()}}
+    rest = {key: value for key, value in body.items() if key not in ("density", "shapes", *given)}
+    return {**given, **rest, **({"shapes": shapes} if shapes else {})}
+
+
+def flow(value: Any) -> str:
+    """Write a value on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_word(key)}: {_flow(entry)}" for key, entry in value.items()) + "}"
+        return "{" + ", ".join(f"{_word(key)}: {flow(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, str):
         return _word(value)
     if value is None or isinstance(value, bool):

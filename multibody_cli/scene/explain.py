@@ -72,7 +72,7 @@ def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
     key = str(finding["loc"][-1])
     if key in holder.LATER:
         return f"`{key}` is not yet supported"
-    return f"unknown key `{key}`; {nearest(key, holder.model_fields)}"
+    return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.BEFORE)}"
 
 
 def _missing(finding: Finding, holder: type[Spec]) -> str:
@@ -87,6 +87,14 @@ def _literal(finding: Finding, holder: type[Spec]) -> str:
     return f"expected {expected}, found {shown(finding['input'])}"
 
 
+def _mapping(finding: Finding, holder: type[Spec]) -> str:
+    field = holder.model_fields.get(str(finding["loc"][-1])) if finding["loc"] else None
+    wanted = _unwrapped((field.annotation, *field.metadata))[0] if field is not None else None
+    example = wanted.EXAMPLE if isinstance(wanted, type) and issubclass(wanted, Spec) else ""
+    hint = f" such as `{example}`" if example else ""
+    return f"expected a mapping{hint}, found {shown(finding['input'])}"
+
+
 def _expected(what: str) -> Callable[[Finding, type[Spec]], str]:
     return lambda finding, holder: f"expected {what}, found {shown(finding['input'])}"
 
@@ -99,8 +107,8 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     "string_type": _expected("a text"),
     "list_type": _expected("a list"),
     "dict_type": _expected("a mapping"),
-    "model_type": _expected("a mapping"),
-    "model_attributes_type": _expected("a mapping"),
+    "model_type": _mapping,
+    "model_attributes_type": _mapping,
     "string_pattern_mismatch": lambda finding, holder: (
         "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`"
     ),

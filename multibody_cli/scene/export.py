@@ -10,13 +10,14 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from multibody_cli.joints import JOINTS
+from multibody_cli.joints.coordinate_fields import prescribed_schema
 from multibody_cli.scene.repeat import LISTS, MAPPINGS
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import SHAPES
-from multibody_cli.spec import Spec
+from multibody_cli.spec import Spec, rotations
 from multibody_cli.spec.geometry import ROTATION_SCHEMA
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, list_schema
-from multibody_cli.spec.signal import signal_schema
+from multibody_cli.spec.signal import SignalSpec, signal_schema
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 IDENTITY = "scene.schema.json"
@@ -30,8 +31,8 @@ class _Generator(GenerateJsonSchema):
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
         """Show defaults that can be written so in a scene, and leave out those of the types behind it."""
         inner = self.generate_inner(schema["schema"])
-        default = schema.get("default")
-        return {**inner, "default": default} if _is_written_so(default) else inner
+        default = _as_written(schema.get("default"))
+        return inner if default is None else {**inner, "default": default}
 
     def int_schema(self, schema: core_schema.IntSchema) -> dict[str, Any]:
         """Accept a text beside the number."""
@@ -58,26 +59,29 @@ def scene_schema() -> dict[str, Any]:
     sections = {name: {**properties[name], "description": _TIMES} for name in (*MAPPINGS, *LISTS)}
     properties["vars"] = {
         "type": "object",
-        "description": "Named values for `${...}`; they may use one another.",
+        "description": "Named values for `${...}`; they may use one another. A name is given once: "
+        "a variable of an included file is replaced by `--set vars.NAME=VALUE`, not by another entry.",
     }
     properties["include"] = {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Files whose sections are merged into this one, relative to it.",
+        "description": "Files whose sections are merged into this one, relative to it; no entry may stand in both.",
     }
     properties["repeat"] = {
         "type": "array",
-        "description": "Entries that are written `count` times.",
-        "items": {
-            "type": "object",
-            "properties": {
-                "count": {**NUMBER_SCHEMA, "description": "How many times."},
-                "index": {"type": "string", "default": "i", "description": "Name of the index, from 0."},
-                **sections,
-            },
-            "required": ["count"],
-            "additionalProperties": False,
+        "description": "Entries that are written several times.",
+        "items": {"$ref": "#/$defs/Repeat"},
+    }
+    schema["$defs"]["Repeat"] = {
+        "type": "object",
+        "description": "Entries that are written `count` times, with the index for `${...}` in them.",
+        "properties": {
+            "count": {**NUMBER_SCHEMA, "description": "How many times."},
+            "index": {"type": "string", "default": "i", "description": "Name of the index, which counts from 0."},
+            **sections,
         },
+        "required": ["count"],
+        "additionalProperties": False,
     }
     # a scene may have all of its bodies, or its settings, from `repeat` or `include`
     schema["required"] = ["mbsim"]
@@ -104,8 +108,17 @@ def _or_text(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, TEXT_SCHEMA]}
 
 
-def _is_written_so(value: Any) -> bool:
-    return isinstance(value, bool | int | float | str) and value != ""
+def _as_written(value: Any) -> Any:
+    """Give a default as a scene would have it; None where it says nothing."""
+    if value == rotations.IDENTITY:
+        return {"quaternion": _as_written([*rotations.IDENTITY])}
+    if isinstance(value, SignalSpec):
+        return _as_written(value.constant)
+    if isinstance(value, tuple | list):
+        return [_as_written(entry) for entry in value] or None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, bool | int | float | str) and value != "" else None
 
 
 def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
@@ -152,6 +165,10 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "Vector": ("Three quantities.", list_schema(NUMBER_SCHEMA, 3)),
     "Signal": ("A quantity, an expression of t, or a table {times, values}.", signal_schema()),
     "SignalVector": ("Three functions of time.", list_schema(signal_schema(), 3)),
+    "Motion": (
+        "Exactly one of these for the coordinates of a joint; in a list, null leaves a coordinate free.",
+        prescribed_schema(),
+    ),
     "Rotation": ("Exactly one way to write a rotation.", ROTATION_SCHEMA),
     "Shape": ("A shape, told by its `type`.", _entries_of(SHAPES)),
     "Joint": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from multibody_cli.scene.explain import explain
 from multibody_cli.scene.nodes import Node, find, plain, written
 from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.resolve import resolve
-from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.schema import NAME, Scene
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,19 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
     """
     problems = Problems()
     tree = resolve(Path(path), overrides, problems)
-    data = plain(tree)
+    data = {"name": _name_of(Path(path)), **plain(tree)}
     draft = _validate(tree, data, problems)
     if draft is not None:
         check(draft)
     problems.raise_any()
     assert draft is not None
     return LoadedScene(draft.scene, data, tree, _warnings(draft.scene, tree))
+
+
+def _name_of(path: Path) -> str:
+    """Make the name of a scene that has none of its own from that of its file, of letters, digits, `_` and `-`."""
+    name = re.sub(r"[^\w-]+", "_", path.stem)[:100]
+    return name if re.match(NAME, name) else f"_{name}"[:100]
 
 
 def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | None:

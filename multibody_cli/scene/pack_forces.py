@@ -51,7 +51,7 @@ class ForcePacker:
 
     def add_load(self, name: str, spec: LoadSpec, row: int, body_frame: Placement) -> None:
         """Add a force and torque on a body."""
-        account = self._account("work", f"forces/{name}")
+        account = self._account(spec.ACCOUNT, f"forces/{name}")
         point = body_frame.position + body_frame.rotation @ np.array(spec.point)
         force = [self._signal(signal) for signal in spec.force]
         torque = [self._signal(signal) for signal in spec.torque]
@@ -60,7 +60,7 @@ class ForcePacker:
 
     def add_drag(self, name: str, spec: DragSpec, row: int, mass: MassProperties, body_frame: Placement) -> None:
         """Add viscous drag on a body."""
-        account = self._account("dissipation", f"forces/{name}")
+        account = self._account(spec.ACCOUNT, f"forces/{name}")
         com = body_frame.position + body_frame.rotation @ mass.com
         self._rows["drags"].append((row, com, spec.viscous.linear, spec.viscous.angular, account))
 

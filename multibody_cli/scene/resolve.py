@@ -13,7 +13,8 @@ from multibody_cli.scene.repeat import expand
 from multibody_cli.scene.templates import substitute
 from multibody_cli.scene.variables import resolve_variables
 
-_WORKED_OUT = ("vars", "include", "repeat")
+WORKED_OUT = frozenset({"vars", "include", "repeat"})
+"""Keys of a scene file that the resolved scene lacks."""
 
 
 def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
@@ -40,7 +41,7 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
             root = apply_override(root, override, problems)
     scope = resolve_variables(root.value.get("vars"), problems)
     assert root.keys is not None
-    sections = {key: node for key, node in root.value.items() if key not in _WORKED_OUT}
+    sections = {key: node for key, node in root.value.items() if key not in WORKED_OUT}
     plain_sections = mapping(sections, root.mark, {key: root.keys[key] for key in sections})
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:

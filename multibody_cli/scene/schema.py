@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from multibody_cli.forces.spec import FORCE_KEYS, FORCES
+from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
 from multibody_cli.joints import JOINTS, JOINTS_LATER
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.expect import Expectation
+from multibody_cli.scene.resolve import WORKED_OUT
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units
@@ -24,7 +25,7 @@ Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
 Joint = Annotated[
     JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()}, later=JOINTS_LATER)
 ]
-ForceEntry = Annotated[Spec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
+ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 
 
 class WorldSpec(Spec):
@@ -37,15 +38,22 @@ class Scene(Spec):
     """A scene of bodies, joints and forces, how it is run, and what is expected of the run."""
 
     LATER = frozenset({"couplings", "constraints", "springs", "muscles", "strands", "contacts"})
+    BEFORE = WORKED_OUT
 
     mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
-    name: str = Field("scene", description="Name of the scene; result files are called so.")
+    name: str = Field(
+        "",
+        description="Name of the scene; result files are called so. Without it, the name of the file "
+        "up to its ending, with `_` for what is neither letter, digit, `_` nor `-`.",
+    )
     description: str = Field("", description="What the scene shows.")
-    gravity: Annotated[Vector, Vector3(units.ACCELERATION)] = Field((0.0, 0.0, -9.81), description="m/s^2")
+    gravity: Annotated[Vector, Vector3(units.ACCELERATION)] = Field(
+        (0.0, 0.0, -9.81), description="Acceleration of free fall in world axes, m/s^2."
+    )
     world: WorldSpec = Field(WorldSpec(), description="Scenery.")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
-    forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Loads and drags of bodies by name.")
+    forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
     expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")

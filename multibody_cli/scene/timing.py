@@ -11,6 +11,7 @@ from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 
 MOST_INTERVALS = 1000
 FEWEST_INTERVALS = 100
+ADAPTIVE_PAUSES = 1024
 _TOLERANCE = 1e-9
 
 
@@ -26,11 +27,14 @@ class Timing:
         Steps between two output instants.
     outputs
         Intervals between output instants; there is one instant more.
+    pauses
+        Equal parts of an output interval at whose ends a run may pause: its steps, or any if steps are chosen.
     """
 
     step: float
     steps_per_output: int
     outputs: int
+    pauses: int
 
     @property
     def steps(self) -> int:
@@ -78,14 +82,15 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
     """
     if is_adaptive(simulation):
         every = simulation.duration / MOST_INTERVALS if output.every is None else output.every
-        return Timing(every, 1, multiples(simulation.duration, every, "duration", "every"))
+        outputs = multiples(simulation.duration, every, "duration", "every")
+        return Timing(every, 1, outputs, pauses=ADAPTIVE_PAUSES)
     steps = multiples(simulation.duration, simulation.step, "duration", "step")
     if output.every is None:
         per_output = _default_steps_per_output(steps)
     else:
         per_output = multiples(output.every, simulation.step, "every", "step")
         require_divisor(steps, per_output, simulation.step)
-    return Timing(simulation.step, per_output, steps // per_output)
+    return Timing(simulation.step, per_output, steps // per_output, pauses=per_output)
 
 
 def is_adaptive(simulation: SimulationSpec) -> bool:

@@ -78,12 +78,16 @@ Rotation = Annotated[Quaternion, PlainValidator(read_rotation), WithJsonSchema(R
 class Pose(Spec):
     """Where a frame lies in another one."""
 
+    EXAMPLE = "{position: [x, y, z]}"
+
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the frame.")
 
 
 class Twist(Spec):
     """Linear and angular velocity of a frame."""
+
+    EXAMPLE = "{linear: [x, y, z], angular: [x, y, z]}"
 
     linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Of the origin, m/s.")
     angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field((0.0, 0.0, 0.0), description="rad/s.")

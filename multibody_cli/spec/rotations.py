@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 Quaternion = tuple[float, float, float, float]
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 
+ORDER = "XYZ"
+"""Order of Euler angles that are given without one."""
+
 _NORM_TOLERANCE = 1e-2
 _ORTHOGONAL_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Form:
-    """A way to write a rotation: its keys, how it is read, its JSON Schema."""
+    """A way to write a rotation: its keys, how it is read, its JSON Schema; an example and what it means."""
 
     keys: frozenset[str]
     read: Callable[[Mapping[str, Any]], Quaternion]
     schema: Mapping[str, Any]
+    example: str
+    meaning: str
 
 
 def read_rotation(value: Any) -> Quaternion:
@@ -101,7 +106,7 @@ def _from_axis(value: Mapping[str, Any]) -> Quaternion:
 
 def _from_euler(value: Mapping[str, Any]) -> Quaternion:
     angles = _numbers(value["euler"], 3, units.ANGLE, "euler")
-    order = value.get("order", "XYZ")
+    order = value.get("order", ORDER)
     if not isinstance(order, str) or not re.fullmatch(r"[XYZ]{3}|[xyz]{3}", order) or _repeats(order):
         raise ValueError(
             "expected an `order` of three axes such as XYZ (each about the turned axes) or xyz (about the "
@@ -161,17 +166,42 @@ def _entries(schema: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 
 FORMS: dict[str, Form] = {
-    "quaternion": Form(frozenset({"quaternion"}), _from_quaternion, {"quaternion": _entries(NUMBER_SCHEMA, 4)}),
-    "rotvec": Form(frozenset({"rotvec"}), _from_rotvec, {"rotvec": _entries(NUMBER_SCHEMA, 3)}),
+    "quaternion": Form(
+        frozenset({"quaternion"}),
+        _from_quaternion,
+        {"quaternion": _entries(NUMBER_SCHEMA, 4)},
+        "{quaternion: [1, 0, 0, 0]}",
+        "A unit quaternion [w, x, y, z].",
+    ),
+    "rotvec": Form(
+        frozenset({"rotvec"}),
+        _from_rotvec,
+        {"rotvec": _entries(NUMBER_SCHEMA, 3)},
+        "{rotvec: [0, 0, 90 deg]}",
+        "A rotation vector: axis times angle.",
+    ),
     "axis": Form(
-        frozenset({"axis", "angle"}), _from_axis, {"axis": _entries(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA}
+        frozenset({"axis", "angle"}),
+        _from_axis,
+        {"axis": _entries(NUMBER_SCHEMA, 3), "angle": NUMBER_SCHEMA},
+        "{axis: [0, 0, 1], angle: 90 deg}",
+        "An axis of any length and the angle about it, by the right-hand rule.",
     ),
     "euler": Form(
         frozenset({"euler", "order"}),
         _from_euler,
-        {"euler": _entries(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": "XYZ"}},
+        {"euler": _entries(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": ORDER}},
+        "{euler: [0, 30 deg, 90 deg], order: ZYX}",
+        "Three angles about the axes of `order`, one after the other: capitals, as in `XYZ`, about the axes as they "
+        f"are turned so far; small letters, as in `xyz`, about the fixed axes. Without `order`: `{ORDER}`.",
     ),
-    "matrix": Form(frozenset({"matrix"}), _from_matrix, {"matrix": _entries(_entries(NUMBER_SCHEMA, 3), 3)}),
+    "matrix": Form(
+        frozenset({"matrix"}),
+        _from_matrix,
+        {"matrix": _entries(_entries(NUMBER_SCHEMA, 3), 3)},
+        "{matrix: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]}",
+        "The rows of the rotation matrix R, as in x_outside = R x_inside.",
+    ),
 }
 """Every form of a rotation by the key that tells it."""
 

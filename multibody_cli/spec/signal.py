@@ -47,7 +47,11 @@ class Table(Spec):
 
     times: list[Any] = Field(description="Instants, s, rising; two or more.")
     values: list[Any] = Field(description="Value at each instant.")
-    interpolation: Literal["linear", "cubic"] = Field("linear", description="Between the instants.")
+    interpolation: Literal["linear", "cubic"] = Field(
+        "linear",
+        description="Between the instants; outside them the end value holds. "
+        "A prescribed position is always cubic (not-a-knot).",
+    )
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,18 @@ class SignalVector:
 
 def signal_schema() -> dict[str, Any]:
     """JSON Schema of a signal."""
+    fields = Table.model_fields
     entries = {"anyOf": [{"type": "array", "items": NUMBER_SCHEMA}, {"type": "string"}]}
     table = {
         "type": "object",
         "properties": {
-            "times": entries,
-            "values": entries,
-            "interpolation": {"enum": ["linear", "cubic"], "default": "linear"},
+            "times": {**entries, "description": fields["times"].description},
+            "values": {**entries, "description": fields["values"].description},
+            "interpolation": {
+                "enum": ["linear", "cubic"],
+                "default": "linear",
+                "description": fields["interpolation"].description,
+            },
         },
         "required": ["times", "values"],
         "additionalProperties": False,

@@ -15,6 +15,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
 from multibody_cli.output.sink import Header, Sink, block_rows
 from multibody_cli.scene.compile import Compiled, compile_scene
+from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
 from multibody_cli.studies.expect import find_unreadable
@@ -55,6 +56,7 @@ class Simulation:
     def header(self) -> Header:
         """Say what is known of the run before it starts."""
         settings, model = self.scene.simulation, self.compiled.model
+        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses))
         return Header(
             names=model.names,
             com=model.com,
@@ -62,8 +64,8 @@ class Simulation:
             integrator=settings.integrator,
             step=settings.step,
             duration=settings.duration,
-            scene_yaml=self.loaded.text,
-            scene_sha256=hashlib.sha256(self.loaded.text.encode()).hexdigest(),
+            scene_yaml=text,
+            scene_sha256=hashlib.sha256(text.encode()).hexdigest(),
             mbsim_version=__version__,
             options=settings.options,
             name=self.scene.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -11,6 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 from pages import ROOT, Block, agree, blocks_of, commands_of, headings_of, links_of
+
+import multibody_cli
+from multibody_cli.cli.reference import ENVIRONMENT
+from multibody_cli.cli.scene_values import EXAMPLES
+from multibody_cli.errors import ExpressionError
+from multibody_cli.expressions import SIGNAL, TEMPLATE, parse
+from multibody_cli.spec.rotations import FORMS, read_rotation
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -192,3 +200,47 @@ def test_every_invariant_names_a_test_that_is_there():
 )
 def test_comparison_can_fail(shown, found, agrees):
     assert agree(shown, found) is agrees
+
+
+def test_the_package_is_used_from_python_as_the_page_of_results_says(shell):
+    """`swing.yaml` is the scene of the README."""
+    page = ROOT / "docs/reference/result-file.md"
+    for block in [*blocks_of(README), *blocks_of(page)]:
+        if block.title:
+            (shell.folder / block.title).write_text(block.text, encoding="utf-8")
+    code, found = shell("mbsim run swing.yaml --quiet >/dev/null && python library.py")
+    assert (code, found) == (0, ["(1001, 1)", "(1001,)"])
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in multibody_cli.__all__ if name not in text] == []
+
+
+def test_every_variable_of_the_environment_is_told():
+    package = Path(multibody_cli.__file__).parent
+    texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
+    heeded = {name for text in texts for name in re.findall(r'environ(?:\.get\(|\[)"((?:MBSIM|NO)_\w+)"', text)}
+    assert heeded == ENVIRONMENT.keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_placeholder_was_forgotten(page):
+    assert re.findall(r"\b[A-Z_]+_(?:TABLE|ERROR)\b", page.read_text(encoding="utf-8")) == []
+
+
+def test_operations_of_expressions_are_what_can_be_written():
+    names = {name: 1 for name in "abci"} | {"list": [1, 2]}
+    for node, example in EXAMPLES.items():
+        parse(example, TEMPLATE).evaluate(names)
+        if node in SIGNAL.nodes:
+            parse(example, SIGNAL)
+        else:
+            with pytest.raises(ExpressionError):
+                parse(example, SIGNAL)
+    silent = {"Expression", "BinOp", "UnaryOp", "Call", "Constant", "Name", "Load", "UAdd", "Compare", "BoolOp"}
+    assert {node.__name__ for node in TEMPLATE.nodes if node not in EXAMPLES} == silent
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_examples_of_rotations_can_be_written(form):
+    written = yaml.safe_load(form.example)
+    assert set(written) <= form.keys
+    assert math.isclose(math.hypot(*read_rotation(written)), 1)

@@ -4,6 +4,7 @@ import pytest
 from writing import ARM, BALL, HEAD, load, problems
 
 from multibody_cli.errors import SceneError
+from multibody_cli.scene.load import load_scene
 
 
 def test_variables_use_one_another_in_any_order(tmp_path):
@@ -170,3 +171,27 @@ def test_five_thousand_links_are_quick(tmp_path):
 
 def test_exit_code():
     assert SceneError([]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("double-pendulum.yaml", "double-pendulum"),
+        ("crank 2 (slow).v1.yml", "crank_2_slow_v1"),
+        ("3 balls.yaml", "_3_balls"),
+        ("été.yaml", "été"),
+    ],
+)
+def test_a_scene_without_a_name_has_that_of_its_file(tmp_path, file, name):
+    (tmp_path / file).write_text(HEAD)
+    loaded = load_scene(tmp_path / file)
+    assert loaded.scene.name == name
+    again = tmp_path / "other.yaml"
+    again.write_text(loaded.text)
+    assert load_scene(again).scene.name == name
+
+
+def test_a_scene_has_its_own_name_and_not_that_of_an_included_file(tmp_path):
+    (tmp_path / "part.yaml").write_text(HEAD + "name: part\n")
+    (tmp_path / "whole.yaml").write_text("mbsim: 1\ninclude: [part.yaml]\n")
+    assert load_scene(tmp_path / "whole.yaml").scene.name == "whole"

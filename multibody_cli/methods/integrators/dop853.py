@@ -30,7 +30,7 @@ _TERMS = 7  # of the interpolant
 class Scratch(NamedTuple):
     """Everything the integrator keeps between output instants; y = [q, v, ledger]."""
 
-    times: Floats  # (3,) start and end of the last step, size of the next
+    times: Floats  # (4,) start and end of the last step, size of the next, end of the run
     y0: Floats  # (n,) at the start of the last step
     y1: Floats  # (n,) at its end
     stage: Floats  # (n,) argument of a stage
@@ -66,7 +66,9 @@ def take_step(system, work, scratch, rtol, atol, nq, nv):
         slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
     else:
         copy(slopes[_LAST], slopes[0])
-    attempts = 0
+    attempts, left = 0, times[3] - times[0]
+    if 0.0 < left < h:  # what pushes need not be defined beyond the end
+        h = left
     while h > 1e-14 * max(1.0, abs(times[0])):
         attempts += 1
         for s in range(1, STAGES):
@@ -114,11 +116,11 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol):
         slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
         copy(scratch.y1, scratch.y0)
         reached = is_finite(scratch.a)
-    while reached and times[1] < until:
+    while reached and times[1] < until - 1e-13 * max(1.0, abs(until)):
         reached = take_step(system, work, scratch, rtol, atol, nq, nv) > 0
         if reached:
             steps += 1
-            if times[1] >= until:
+            if times[1] >= until - 1e-13 * max(1.0, abs(until)):
                 prepare_interpolant(system, work, scratch, nq, nv)
     if not reached:
         state.time[0] = times[0]
@@ -218,7 +220,7 @@ def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State
     """Bind to a model."""
     n = len(state.q) + len(state.v) + len(state.ledger)
     scratch = Scratch(
-        times=np.array([0.0, 0.0, control.step]),
+        times=np.array([0.0, 0.0, control.step, control.end]),
         y0=np.zeros(n),
         y1=np.zeros(n),
         stage=np.zeros(n),

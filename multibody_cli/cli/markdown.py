@@ -1,0 +1,23 @@
+"""Tables and anchors of pages in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Write rows that share their keys as the lines of a table."""
+    if not rows:
+        return []
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    return ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines]
+
+
+def anchor(title: str) -> str:
+    """Give the anchor of a heading."""
+    return title.lower().replace(":", "").replace(" ", "-")
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
