@@ -180,9 +180,9 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
         )
     if reached == 0.0 and math.isclose(sound_until, 0.0):
         return (
-            f"no finite acceleration at the start: {culprit} moves nothing that has mass or inertia, or a force or a "
-            "motion is not finite there. Give the body that it moves a mass and an inertia, or fix the joint; look for "
-            "expressions of t such as 1/t or sqrt(t)."
+            f"no finite acceleration at the start: {culprit} moves nothing that has mass or inertia, its axes "
+            "coincide there, or a force or a motion is not finite. Give the body that it moves a mass and an inertia, "
+            "start it elsewhere, and look for expressions of t such as 1/t or sqrt(t)."
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) is out of all bounds; the last sound output is at "

@@ -51,7 +51,7 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class StepControl:
-    """How time is stepped: `step` s (adaptive integrators: the first), tolerances of adaptive ones, end of the run, s."""
+    """How time is stepped: `step` s (adaptive integrators: the first), their tolerances, and the end of the run, s."""
 
     step: float
     rtol: float

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_validator
 
 from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
 from multibody_cli.joints import JOINTS, JOINTS_LATER
@@ -15,6 +16,7 @@ from multibody_cli.scene.resolve import WORKED_OUT
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units
+from multibody_cli.spec.quantities import shown
 
 FORMAT_VERSION = 1
 
@@ -57,3 +59,14 @@ class Scene(Spec):
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
     expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")
+
+    @field_validator("name")
+    @classmethod
+    def _require_a_name_for_files(cls, name: str) -> str:
+        """Keep result files in their folder, whatever a scene calls itself."""
+        if not re.fullmatch(r"\w[\w .+-]{0,99}", name):
+            raise ValueError(
+                "expected a name that a file may have: letters, digits, blanks and `_ - + .`, beginning with a letter, "
+                f"digit or `_`, at most 100; found {shown(name)}"
+            )
+        return name

@@ -210,7 +210,8 @@ def _from_pint(name: str) -> Unit:
     try:
         found = registry.Quantity(1.0, name).to_base_units()
     except (pint.errors.PintError, ValueError, TypeError, ArithmeticError):
-        raise QuantityError(f"unknown unit `{name}`") from None
+        meant = next((f"; did you mean `{unit}`?" for unit in COMMON if unit.lower() == name.lower()), "")
+        raise QuantityError(f"unknown unit `{name}`{meant}") from None
     exponents = {key.strip("[]"): power for key, power in found.dimensionality.items()}
     mass, length, time = (int(exponents.pop(key, 0)) for key in ("mass", "length", "time"))
     return Unit(float(found.magnitude), Dimension(mass, length, time, " ".join(sorted(exponents))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pytest
@@ -12,9 +13,12 @@ from strategies import OBLIQUE, X, Y, Z, random_state
 
 from multibody_cli.dynamics.configuration import rate
 from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.scene.compile import compile_scene
+from multibody_cli.scene.load import load_scene
 
 ORDERS = {name: integrator.order for name, integrator in INTEGRATORS.items() if not integrator.adaptive}
 fixed_step = pytest.mark.parametrize("integrator", ORDERS)
@@ -270,3 +274,33 @@ def test_a_force_that_is_constant_does_the_work_force_times_way(integrator):
     assert state.ledger[0] == pytest.approx(
         3.0 * way, abs=3.0 * 1.5 / 256 if integrator == "semi_implicit_euler" else 1e-12
     )
+
+
+def slider(text):
+    """A cart of 1 kg that a function of time pushes, without gravity."""
+    with NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(
+            "mbsim: 1\ngravity: [0, 0, 0]\nbodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}}}\n"
+            f"joints: {{s: {{type: prismatic, child: a, force: {text}}}}}\n"
+            "simulation: {duration: 10 s, integrator: dop853}\n"
+        )
+        file.flush()
+        return compile_scene(load_scene(file.name))
+
+
+def test_no_adaptive_step_crosses_a_point_of_a_table():
+    compiled = slider("{times: [0, 5, 5.001, 5.002, 10], values: [0, 0, 1000, 0, 0]}")
+    state = compiled.state
+    method = METHODS["aba"](compiled.model, INTEGRATORS["dop853"], compiled.control, state)
+    method.start(state)
+    method.advance(state, 10.0)
+    assert state.v[0] == pytest.approx(1.0, rel=1e-10)  # the pulse has 1 N s, its instants are rounded
+
+
+def test_the_last_adaptive_step_ends_with_the_run():
+    compiled = slider('"sqrt(10 - t)"')
+    state = compiled.state
+    method = METHODS["aba"](compiled.model, INTEGRATORS["dop853"], compiled.control, state)
+    method.start(state)
+    assert method.advance(state, 10.0).status is Status.OK
+    assert state.v[0] == pytest.approx(2 / 3 * 10**1.5, rel=1e-8)

@@ -1,7 +1,7 @@
 """The resolved scene, written as text, is the same scene again."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_resolve import CHAIN
 from writing import HEAD, load
@@ -27,17 +27,26 @@ def test_overrides_are_in_the_text(tmp_path):
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+keys = texts.filter(lambda key: key != "<<")  # refused as a key, whoever writes it
 leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | texts
-trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3))
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.dictionaries(texts.filter(lambda key: key != "<<"), trees, min_size=1, max_size=4))
+@given(data=st.dictionaries(keys, trees, min_size=1, max_size=4))
+@example(data={"a": ["<<", {"b": "<<"}], "<": {"<<<": "<<"}})
 def test_any_data_comes_back(data):
     problems = Problems()
     found = plain(parse_document(dump_resolved(data), "scene.yaml", problems))
     assert found == data
     assert len(problems) == 0
+
+
+@pytest.mark.parametrize("data", [{"<<": 1}, {"a": {"<<": 1}}, {"a": [{"b": {"<<": {}}}]}])
+def test_a_merge_key_is_refused_at_any_depth(data):
+    problems = Problems()
+    parse_document(dump_resolved(data), "scene.yaml", problems)
+    assert len(problems) == 1
 
 
 @pytest.mark.parametrize(

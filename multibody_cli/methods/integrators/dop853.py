@@ -1,6 +1,7 @@
 """DOP853: Dormand and Prince's method of order 8 with adaptive steps and dense output of order 7.
 
-Steps are chosen by the error of q and v alone, against atol + rtol |y|; the ledger is integrated along.  Output
+Steps are chosen by the error of q and v alone, against atol + rtol |y|; the ledger is integrated along.  No step
+crosses a point of a table, where derivatives jump and a short pulse would be missed, or the end of the run.  Output
 instants are read from the interpolant of the step that contains them, so they never shorten a step.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
@@ -30,7 +31,8 @@ _TERMS = 7  # of the interpolant
 class Scratch(NamedTuple):
     """Everything the integrator keeps between output instants; y = [q, v, ledger]."""
 
-    times: Floats  # (4,) start and end of the last step, size of the next, end of the run
+    times: Floats  # (3,) start and end of the last step, size of the next
+    breaks: Floats  # (m,) instants that no step crosses, s, rising: the points of tables and the end of the run
     y0: Floats  # (n,) at the start of the last step
     y1: Floats  # (n,) at its end
     stage: Floats  # (n,) argument of a stage
@@ -66,9 +68,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv):
         slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
     else:
         copy(slopes[_LAST], slopes[0])
-    attempts, left = 0, times[3] - times[0]
-    if 0.0 < left < h:  # what pushes need not be defined beyond the end
-        h = left
+    attempts, h = 0, min(h, time_to_break(scratch.breaks, times[0]))
     while h > 1e-14 * max(1.0, abs(times[0])):
         attempts += 1
         for s in range(1, STAGES):
@@ -156,6 +156,16 @@ def make(method: str, evaluate: Kernel) -> Kernel:
 
 
 @kernel
+def time_to_break(breaks, t):
+    """How long until the next instant that no step may cross; a table jumps or bends there, or the run ends."""
+    near = 1e-13 * max(1.0, abs(t))
+    for k in range(len(breaks)):
+        if breaks[k] > t + near:
+            return breaks[k] - t
+    return math.inf
+
+
+@kernel
 def start(state, scratch):
     """Take the state over as the end of an empty step."""
     nq, nv = len(state.q), len(state.v)
@@ -220,7 +230,8 @@ def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State
     """Bind to a model."""
     n = len(state.q) + len(state.v) + len(state.ledger)
     scratch = Scratch(
-        times=np.array([0.0, 0.0, control.step, control.end]),
+        times=np.array([0.0, 0.0, control.step]),
+        breaks=np.unique(np.append(system.forces.signals.knots, control.end)),
         y0=np.zeros(n),
         y1=np.zeros(n),
         stage=np.zeros(n),
