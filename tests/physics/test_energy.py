@@ -55,7 +55,7 @@ def slope(f, h):
 # `evaluate` would put prescribed coordinates back: their part of the ledger is tested along runs
 @given(machines(driven=False))
 def test_power_of_everything_is_the_rate_of_the_energy(machine):
-    """d/dt (kinetic + potential + elastic) = power of the accounts, by the chain rule: along v at rest, and along a."""
+    """d/dt (kinetic + potential + elastic) = power of the accounts, by the chain rule: q along v, and v along a."""
     packed = pack(machine)
     t = 0.4
     state, work, powers = accelerations(packed, t)
