@@ -144,3 +144,10 @@ def test_pages_link_to_headings_that_exist(mbsim: Command, folder: Path) -> None
     links = {part.partition(")")[0] for part in page.split("](#")[1:]}
     assert links
     assert links <= headings | anchors
+
+
+def test_info_of_a_result_has_nothing_to_set(mbsim: Command, folder: Path) -> None:
+    assert mbsim("run", "pendulum.yaml", "-o", "r.h5").code == 0
+    end = mbsim("info", "r.h5", "--set", "vars.n=2")
+    assert end.code == 2
+    assert "--set" in end.stderr
