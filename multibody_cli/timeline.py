@@ -50,7 +50,8 @@ def simulate(
     on_output
         Called with the number of finished instants, after each.
     stop_asked
-        Asked before each instant; if it says so, the run ends there as interrupted.
+        Asked before each instant and, where an interval takes long, several times a second; if it says so, the run ends
+        there as interrupted.
 
     Raises
     ------

@@ -304,3 +304,14 @@ def test_the_last_adaptive_step_ends_with_the_run():
     method.start(state)
     assert method.advance(state, 10.0).status is Status.OK
     assert state.v[0] == pytest.approx(2 / 3 * 10**1.5, rel=1e-8)
+
+
+def test_the_ledger_of_euler_holds_exactly_the_kinetic_energy_that_a_constant_force_gave():
+    compiled = slider("3")
+    state = compiled.state
+    method = METHODS["aba"](compiled.model, INTEGRATORS["semi_implicit_euler"], compiled.control, state)
+    method.start(state)
+    method.advance(state, 0.1)
+    assert state.v[0] == pytest.approx(0.3, rel=1e-12)
+    # the mean of the powers before and after each step sums to v^2 / 2; the first alone would miss 1 % of it
+    assert state.ledger[0] == pytest.approx(0.5 * state.v[0] ** 2, rel=1e-12)
