@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.constraints.elements import Constraints
 from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.motion import Motions
@@ -61,9 +62,39 @@ PLACE = np.dtype([("iq", "i8"), ("iv", "i8")])
 FRAME = np.dtype([("origin", "f8", 3), ("frame", "f8", 9)])
 """The body frame seen from the body's joint frame."""
 
+CLOSURE = np.dtype(
+    [
+        ("parent", "i8"),
+        ("child", "i8"),
+        ("first_part", "i8"),
+        ("last_part", "i8"),
+        ("iv", "i8"),
+        ("nv", "i8"),
+        ("first_plain", "i8"),  # its coordinates among the plain ones, and among the quaternions
+        ("last_plain", "i8"),
+        ("first_quaternion", "i8"),
+        ("last_quaternion", "i8"),
+        ("first_row", "i8"),  # its rows of restraint, in the table of rows and in that of locks
+        ("last_row", "i8"),
+        ("first_term", "i8"),
+        ("steady", "i8"),  # whether the directions that it locks are constant in M
+        ("origin", "f8", 3),  # F in the parent's joint frame
+        ("frame", "f8", 9),
+        ("child_origin", "f8", 3),  # M in the child's joint frame
+        ("child_frame", "f8", 9),
+    ]
+)
+"""One row a joint whose child another joint holds already: it closes a loop."""
+
+LOCK = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
+"""A wrench about the origin of M that does no work on any free coordinate of a closure's joint."""
+
 
 class Tree(NamedTuple):
-    """The bodies and joints, as arrays (rows of the dtypes above)."""
+    """The bodies and joints, as arrays (rows of the dtypes above).
+
+    The coordinates of closures stand behind those of the tree in q and v; they follow from the motion of the bodies.
+    """
 
     links: Records
     parts: Records
@@ -71,16 +102,22 @@ class Tree(NamedTuple):
     plain: Records  # coordinates with dq/dt = v
     quaternions: Records
     exponentials: Records
+    closures: Records
+    holders: Records  # in the coordinates of bodies: what holds each of them in the order of elimination
+    locks: Records  # of steady closures, in the axes of M; one for each row of a closure
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
 
 
 class System(NamedTuple):
-    """All that kernels read: the tree, what pushes it and what moves it."""
+    """All that kernels read: the tree, what moves it, what pushes it and what restrains it."""
 
     tree: Tree
     motions: Motions
     forces: Forces
+    constraints: Constraints
+    rows: Records  # (m,) what does not change about the rows: work arrays start as copies of it
+    terms: Records
 
 
 @dataclass(frozen=True)
@@ -93,17 +130,27 @@ class JointEntry:
         As in the scene.
     coordinates
         The kind of each coordinate; its value is the unit.
-    columns
-        Where the joint's numbers lie in v and in reported coordinates.
+    columns, positions
+        Where the joint's numbers lie in v and in reported coordinates, and in q.
     row
-        Row of the body that it carries.
+        Row of the body that it carries; a closure's own row, behind those of all bodies.
     """
 
     name: str
     type: str
     coordinates: tuple[Coordinate, ...]
     columns: slice
+    positions: slice
     row: int
+
+
+@dataclass(frozen=True)
+class RowName:
+    """Words for a row of restraint: its element in the scene, and the direction that it restrains."""
+
+    section: str
+    element: str
+    direction: str
 
 
 @dataclass(frozen=True)
@@ -123,6 +170,7 @@ class Names:
     joints: tuple[JointEntry, ...]
     accounts: tuple[Account, ...]
     coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
+    rows: tuple[RowName, ...]  # (m,)
 
 
 @dataclass(frozen=True)

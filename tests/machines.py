@@ -13,15 +13,20 @@ from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import Part, Start
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import JointEntry, Model, Names, Samples, State, System, samples_for
 from multibody_cli.scene.pack_forces import ForcePacker
+from multibody_cli.scene.pack_rows import RowPacker, pack_constraints
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
 from multibody_cli.spec import SignalSpec
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
+
+
+def evaluate(system: System, *rest) -> None:
+    """The accelerations of method `aba`."""
+    METHODS["aba"].dynamics(system).evaluate(system, *rest)
 
 
 @dataclass(frozen=True)
@@ -59,10 +64,10 @@ class Packed:
         q, v = self.tree.q.copy(), self.tree.v.copy()
         return State(np.zeros(1), q, v, np.zeros(self.model.nv), np.zeros(accounts))
 
-    def method(self, integrator: str, step: float, rtol: float = 1e-9, atol: float = 1e-9):
-        """The method `aba` bound to this model."""
+    def method(self, integrator: str, step: float, rtol: float = 1e-9, atol: float = 1e-9, name: str = "aba"):
+        """A method bound to this model."""
         control = StepControl(step, rtol, atol)
-        return METHODS["aba"](self.model, INTEGRATORS[integrator], control, self.fresh_state())
+        return METHODS[name](self.model, INTEGRATORS[integrator], control, self.fresh_state())
 
 
 def constant(value: float) -> SignalSpec:
@@ -98,13 +103,15 @@ def pack(machine: Machine) -> Packed:
     rows = np.arange(1, len(limbs) + 1)
     firsts = [tree.first_v[limb.row] for limb in limbs]
     entries = tuple(
-        JointEntry(f"j{limb.row}", "composite", (), slice(first, first + freedoms(limb.parts)), limb.row)
+        JointEntry(f"j{limb.row}", "composite", (), slice(first, first + freedoms(limb.parts)), slice(0), limb.row)
         for limb, first in zip(limbs, firsts, strict=True)
     )
     words = tuple(f"coordinate {k}" for k in range(len(tree.v)))
-    names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words)
+    names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, ())
     com = np.array([limb.mass.com for limb in limbs])
-    return Packed(machine, Model(System(tree.tree, motions, forces), names, com, len(tree.q), len(tree.v)), tree)
+    row_table, terms = RowPacker().pack()
+    system = System(tree.tree, motions, forces, pack_constraints(forces.signals), row_table, terms)
+    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v)), tree)
 
 
 def freedoms(parts: Sequence[Part]) -> int:

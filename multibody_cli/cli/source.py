@@ -42,7 +42,7 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     with _scene_file(path) as scene:
         simulation = prepare(scene, overrides)
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
-    for text in simulation.loaded.warnings:
+    for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         messages.warning(text)
     return simulation
 

@@ -41,10 +41,10 @@ from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Vec3
 
 
 @kernel
-def accelerate(tree, tau, a, work):
-    """dv/dt of every free coordinate under tau (nv,), into `a`; the bodies were placed and pushed before."""
-    gather(tree, tau, work)
-    respond_all(tree, a, work)
+def accelerate(system, work, a):
+    """dv/dt of every free coordinate into `a` (nv,); the bodies were placed and pushed before."""
+    gather(system.tree, work.tau, work)
+    respond_all(system.tree, a, work)
 
 
 @kernel
@@ -87,7 +87,7 @@ def respond_all(tree, a, work):
         if link.way == WAY_GENERAL:
             respond_general(link, driven, body, da, a, columns)
         else:
-            keep_change(body, respond(link, body, da, a, columns))
+            keep_change(body, respond_link(link, body, da, a, columns))
 
 
 # --- a body's own share -------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def eliminate(link, body, A, p, tau, columns):
 
 
 @formula
-def respond(link, body, da, a, columns):
+def respond_link(link, body, da, a, columns):
     """dv/dt of a screw or a ball, and the body's own change of acceleration."""
     if link.way == WAY_BALL:
         return respond_ball(link, body, da, a)
@@ -246,27 +246,25 @@ def respond_ball(link, body, da, a):
 
 # --- the inverse mass matrix, applied ------------------------------------------------------------------------------
 @kernel
-def apply_inverse_mass(tree, x, y, work):
-    """y = M^-1 x for x, y (nv,) in O(n), at the configuration that was gathered last; driven coordinates stay 0.
+def respond(system, work, x, y):
+    """y (nv,) = M^-1 (x + J^T of the impulses in `work.wrenches`) in O(n); driven coordinates stay 0.
 
-    The same two passes without inertias to compute: only impulses run inward.  The drives and bias forces of the last
-    `gather` are overwritten, the factors are kept.
+    The same two passes as in `accelerate`, without inertias to compute: only impulses run inward.  They are taken at
+    the configuration that was gathered last; its drives and bias forces are overwritten, the factors are kept.
     """
+    tree = system.tree
     links, bodies, columns, wrenches, driven = tree.links, work.bodies, work.columns, work.wrenches, tree.driven
-    for i in range(len(links)):
-        store_force(wrenches[i], no_force())
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
-        p = load_force(wrenches[i])
+        p = -load_force(wrenches[i])
         if link.way == WAY_BALL:
             p = impulse_past_ball(body, p, Vec3(x[link.iv], x[link.iv + 1], x[link.iv + 2]))
         else:
             for j in range(link.iv, link.iv + link.nv):
                 if not driven[j]:
                     p = impulse_past_column(columns[j], p, x[j])
-        p = shift_force(p, load(body.r))
         outer = wrenches[link.parent]
-        store_force(outer, load_force(outer) + p)
+        store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
     for j in range(len(y)):
         y[j] = 0.0
     respond_all(tree, y, work)

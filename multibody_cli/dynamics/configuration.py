@@ -53,7 +53,12 @@ def rate(tree, q, v, dq):
 @kernel
 def displace(tree, q, v, h):
     """Move q by the constant velocity v for the time h, exactly, in place."""
-    plain, quaternions = tree.plain, tree.quaternions
+    displace_some(tree.plain, tree.quaternions, q, v, h)
+
+
+@kernel
+def displace_some(plain, quaternions, q, v, h):
+    """`displace` for these coordinates alone."""
     for k in range(len(plain)):
         q[plain[k].iq] += h * v[plain[k].iv]
     for k in range(len(quaternions)):

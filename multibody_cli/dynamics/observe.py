@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multibody_cli.dynamics.closures import gap_length
 from multibody_cli.dynamics.configuration import read_quaternion
 from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy, momentum
 from multibody_cli.dynamics.wrenches import transmit_all
@@ -16,7 +17,7 @@ from multibody_cli.spatial.rotations import quaternion_of_rotation, vector_of_qu
 def observe(system, state, work, body_rows, joint_rows, samples, k):
     """Fill row k of `samples` from a state and the bodies that were placed and accelerated at it.
 
-    `body_rows` (nb,) and `joint_rows` (nj,) are the rows of the bodies, and of the bodies that joints carry.
+    `body_rows` (nb,) and `joint_rows` (nj,) are the rows of the bodies, and of the bodies or ghosts that joints carry.
     """
     tree = system.tree
     samples.time[k] = state.time[0]
@@ -33,6 +34,7 @@ def observe(system, state, work, body_rows, joint_rows, samples, k):
         R = load(work.bodies[row].R)
         store(samples.reaction[k, j, :3], transposed_times(R, load(work.wrenches[row].t)))
         store(samples.reaction[k, j, 3:], transposed_times(R, load(work.wrenches[row].f)))
+        samples.constraint_error[k, j] = gap_length(work.bodies[row]) if row >= len(tree.links) else 0.0
     samples.kinetic[k] = kinetic_energy(tree, work.bodies)
     samples.potential[k] = gravity_energy(tree, work.bodies)
     samples.elastic[k] = elastic_energy(system.forces, state.q)

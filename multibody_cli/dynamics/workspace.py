@@ -1,13 +1,18 @@
-"""The work arrays of the tree algorithms: one row a body, one row a column of S; row 0 of bodies is the ground."""
+"""The work arrays of the tree algorithms: one row a body, one row a column of S; row 0 of bodies is the ground.
+
+Behind the bodies stands one row for each closure, its *ghost*: where its frame M would be, and how it would move, if
+the joint hung on its parent alone.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.dynamics.free_rows import scratch_for
 from multibody_cli.kernel import records
-from multibody_cli.model import Floats, Records, Tree
+from multibody_cli.model import LOCK, Floats, Integers, Records, System
 
 BODY = np.dtype(
     [
@@ -52,26 +57,76 @@ WRENCH = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
 """A wrench about a joint's origin."""
 
 
+class Dual(NamedTuple):
+    """The problem that gives the multipliers of the rows that take part."""
+
+    called: Integers  # (m,) which rows these are
+    W: Floats  # (m, m)
+    r: Floats  # (m,) residuals
+    lower: Floats  # (m,) bounds of the multipliers
+    upper: Floats
+    x: Floats  # (m,)
+    worst: Floats  # (1,) largest error of position that the last projection left, m or rad
+    solver: Any
+
+
 class Work(NamedTuple):
-    """Work arrays for one tree."""
+    """Work arrays for one model; n velocities, m rows of restraint."""
 
     bodies: Records
     columns: Records
     inboxes: Records
     wrenches: Records
-    tau: Floats  # (nv,)
+    tau: Floats  # (n,)
+    armature: Floats  # (n,) what an implicit integrator adds to the inertia of each coordinate
+    duals: Records  # (n,) of the coordinates of closures
+    locks: Records  # locked directions of closures, world axes
+    basis: Floats  # (6, 6) scratch
+    shift: Floats  # (n,) a displacement
+    impulse: Floats  # (n,) on the coordinates
+    response: Floats  # (n,) what an impulse makes of the rates
+    rows: Records  # (m,)
+    terms: Records
+    aims: Floats  # (m,) what primary rows are brought to; (0,) where the method has none
+    baumgarte: Floats  # (2,) 2 alpha and beta^2; 0 where errors are projected away
+    dual: Dual
+    scratch: Any  # what one method alone needs
 
 
-def workspace_for(tree: Tree) -> Work:
+def workspace_for(system: System, scratch: Any = ()) -> Work:
     """Allocate the work arrays, with the ground upright and at rest."""
-    rows = len(tree.links)
-    bodies = np.zeros(rows, BODY)
+    tree = system.tree
+    ghosts, n = len(tree.links) + len(tree.closures), len(tree.driven)
+    bodies = np.zeros(ghosts, BODY)
     bodies["R"][0, ::4] = 1.0
     bodies["a"][0] = -tree.gravity  # a ground that rises pulls every body down
+    m = len(system.rows)
     return Work(
         bodies=records(bodies),
-        columns=records(np.zeros(len(tree.driven), COLUMN)),
-        inboxes=records(np.zeros(rows, INBOX)),
-        wrenches=records(np.zeros(rows, WRENCH)),
-        tau=np.zeros(len(tree.driven)),
+        columns=records(np.zeros(n, COLUMN)),
+        inboxes=records(np.zeros(len(tree.links), INBOX)),
+        wrenches=records(np.zeros(ghosts, WRENCH)),
+        tau=np.zeros(n),
+        armature=np.zeros(n),
+        duals=records(np.zeros(n, WRENCH)),
+        locks=records(np.zeros(len(tree.locks), LOCK)),
+        basis=np.zeros((6, 6)),
+        shift=np.zeros(n),
+        impulse=np.zeros(n),
+        response=np.zeros(n),
+        rows=records(np.array(system.rows)),
+        terms=records(np.array(system.terms)),
+        aims=np.zeros(m if np.any(system.rows["primary"]) else 0),
+        baumgarte=np.zeros(2),
+        dual=Dual(
+            called=np.zeros(m, np.int64),
+            W=np.zeros((m, m)),
+            r=np.zeros(m),
+            lower=np.zeros(m),
+            upper=np.zeros(m),
+            x=np.zeros(m),
+            worst=np.zeros(1),
+            solver=scratch_for(m),
+        ),
+        scratch=scratch,
     )

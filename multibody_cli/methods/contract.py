@@ -3,10 +3,10 @@
 A method advances the State of one Model.  Between calls the state is whole: `time, q, v, a, ledger` belong together,
 and so do the placed bodies in its work arrays, from which output is read.
 
-To add a method: a module here with a class of this shape; `Options` is a Spec, validated with the scene; every work
-array is allocated in `__init__`; `start` makes the state whole; `advance` never allocates, never raises inside
-a step, and reports a Status; `supports` says what the method can do, and a scene that asks for more is refused
-before the run; then one entry in METHODS, and the tests pick it up.
+To add a method: a module here with an entry for METHODS; one that gives accelerations lends two kernels
+(`by_acceleration`), any other makes objects of the shape of `Method`.  `Options` is a Spec, validated with the scene;
+every work array is allocated when the method is made; `start` makes the state whole; `advance` never allocates, never
+raises inside a step, and reports a Status.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.model import Model, State, System
@@ -24,12 +24,24 @@ from multibody_cli.spec import Spec
 Kernel = Callable[..., Any]
 
 
+class Dynamics(NamedTuple):
+    """What integrators know of a method: the kernels `evaluate` and `restore`, under a name of their own."""
+
+    name: str
+    evaluate: Kernel
+    restore: Kernel
+
+
 def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Stand for the kernel of a method that gives accelerations, in the text of the integrators.
 
     It writes dv/dt (nv,) at (t, q, v) into `a`, the power (na,) of every account into `powers`, W, and leaves the
     bodies placed in `work`; prescribed coordinates of q and v are set on the way.
     """
+
+
+def restore(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
+    """Stand for the kernel that brings q and v back onto all constraints, in place, after a step."""
 
 
 class Status(Enum):
@@ -79,23 +91,20 @@ class Integrator:
     adaptive
         Whether it chooses its own steps, by tolerance.
     bind
-        Makes a stepper from the name of the method, its `evaluate` kernel, the arrays that this reads, its work
-        arrays, a state to take the sizes from, and the step control.
+        Makes a stepper from the kernels of a method, the arrays that these read, the work arrays, a state to take
+        the sizes from, and the step control.
     """
 
     name: str
     description: str
     order: int
     adaptive: bool
-    bind: Callable[[str, Kernel, System, Work, State, StepControl], Stepper]
+    bind: Callable[[Dynamics, System, Work, State, StepControl], Stepper]
 
 
 class Method(Protocol):
     """Advances the state of one model."""
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    Options: ClassVar[type[Spec]]
     work: Work
 
     def start(self, state: State) -> Report:
@@ -109,11 +118,25 @@ class Method(Protocol):
 
 
 class MethodKind(Protocol):
-    """The class of a method, as it stands in METHODS."""
+    """A method as it stands in METHODS."""
 
-    name: str
-    description: str
-    Options: type[Spec]
+    @property
+    def name(self) -> str:
+        """The word of the scene file."""
 
-    def __call__(self, model: Model, integrator: Integrator, control: StepControl, state: State) -> Method:
-        """Make the method for one model."""
+    @property
+    def description(self) -> str:
+        """One line for lists."""
+
+    @property
+    def Options(self) -> type[Spec]:
+        """What a user may write under `simulation.options`."""
+
+    @property
+    def maximal(self) -> bool:
+        """Whether it works in the coordinates of the bodies instead of those of the joints."""
+
+    def __call__(
+        self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
+    ) -> Method:
+        """Make the method for one model; `options` are of the class `Options`, its defaults if None."""

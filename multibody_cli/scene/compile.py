@@ -8,92 +8,64 @@ from pathlib import Path
 
 import numpy as np
 
+from multibody_cli.dynamics.elimination import holders_for
 from multibody_cli.errors import Refused
+from multibody_cli.forces.elements import Forces
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Start, floating
+from multibody_cli.joints.contract import Start
+from multibody_cli.joints.motion import Motions
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
+from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
-from multibody_cli.model import JointEntry, Model, Names, State, System
-from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.model import Account, JointEntry, Model, Names, State, System
+from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
-from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
-from multibody_cli.scene.rotation_matrix import rotation_matrix
+from multibody_cli.scene.pack_rows import RowPacker, name_of_lock, pack_constraints
+from multibody_cli.scene.pack_tree import PackedTree, pack_tree
+from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.start import assembled, look
 from multibody_cli.scene.timing import Timing, timing
-from multibody_cli.scene.topology import rows_of_tree
 from multibody_cli.scene.weigh import mass_of
-from multibody_cli.spec import Pose
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A scene ready to run: model, first state, control of steps, instants of output, and mass properties by body."""
+    """A scene ready to run.
+
+    Model, first state, control of steps, instants of output, mass properties by body, and what the user should know
+    of the start.
+    """
 
     model: Model
     state: State
     control: StepControl
     timing: Timing
     masses: Mapping[str, MassProperties]
+    warnings: tuple[str, ...] = ()
 
 
 def compile_scene(loaded: LoadedScene) -> Compiled:
-    """Compile a scene.
+    """Compile a scene for its method.
 
     Raises
     ------
     SceneError
-        If the file of a mesh cannot be used.
+        If the file of a mesh cannot be used, or a loop cannot be closed.
     """
     scene = loaded.scene
-    rows = rows_of_tree(list(scene.bodies), scene.joints)
-    masses = {name: _weigh(loaded, name) for name in scene.bodies}
-    joint_of = {joint.child: name for name, joint in scene.joints.items()}
-    limbs = []
-    for body in sorted(scene.bodies, key=rows.__getitem__):
-        name = joint_of.get(body)
-        if name is None:
-            limbs.append(_free_limb(rows[body], scene.bodies[body], masses[body]))
-        else:
-            joint = scene.joints[name]
-            limbs.append(_held_limb(rows[body], rows[joint.parent], joint, masses[body]))
-    packed = pack_tree(limbs, scene.gravity)
-
-    packer = ForcePacker()
-    for name, joint in scene.joints.items():
-        row = rows[joint.child]
-        limb = limbs[row - 1]
-        if isinstance(joint, MovingJointSpec):
-            packer.add_joint(name, joint, limb.parts, limb.start, row, packed.first_q[row], packed.first_v[row])
-    add_forces(packer, scene.forces, rows, masses, packed.frames)
-    forces, motions = packer.pack()
-
-    names = Names(
-        bodies=tuple(scene.bodies),
-        body_rows=np.array([rows[body] for body in scene.bodies], dtype=np.int64),
-        joints=tuple(_entry(name, joint, rows[joint.child], packed) for name, joint in scene.joints.items()),
-        accounts=tuple(packer.accounts),
-        coordinates=_coordinate_names(limbs, {rows[body]: body for body in scene.bodies}, joint_of),
-    )
-    model = Model(
-        system=System(packed.tree, motions, forces),
-        names=names,
-        com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
-        nq=len(packed.q),
-        nv=len(packed.v),
-    )
-    state = State(
-        time=np.zeros(1),
-        q=packed.q,
-        v=packed.v,
-        a=np.zeros(model.nv),
-        ledger=np.zeros(len(packer.accounts)),
-    )
     simulation = scene.simulation
+    masses = {name: _weigh(loaded, name) for name in scene.bodies}
+    model, state = _pack(scene, masses, lay_out_joints(scene, masses))
+    warnings = assembled(loaded, model, state)
+    if METHODS[simulation.method].maximal:
+        model, state = _pack(scene, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
-    return Compiled(model, state, control, timing(simulation, scene.output), masses)
+    return Compiled(model, state, control, timing(simulation, scene.output), masses, tuple(warnings))
 
 
 def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
@@ -106,40 +78,82 @@ def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
         raise loaded.error(str(error), "bodies", name, "shapes") from None
 
 
-def _free_limb(row: int, body: BodySpec, mass: MassProperties) -> Limb:
-    """A body that no joint holds: a free joint from the world to the body frame."""
-    start = (*body.position, *body.rotation)
-    velocity = (*body.velocity.linear, *body.velocity.angular)
-    return Limb(row, 0, mass, [floating()], Start(start, velocity, start), [False] * 6)
+def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
+    """Fill the arrays of a layout."""
+    packed = pack_tree(layout.limbs, scene.gravity, layout.loops)
+    forces, motions, accounts = _pack_forces(scene, masses, layout, packed)
+    rows = RowPacker()
+    spans = [(int(closure["first_row"]), int(closure["last_row"])) for closure in packed.tree.closures]
+    for name, span in zip(layout.closing, spans, strict=True):
+        for r in range(*span):
+            rows.add(name_of_lock(name, packed.tree.locks[r]), 2)
+    constraints = pack_constraints(forces.signals)
+    tree = packed.tree
+    if layout.elimination is not None:
+        holders = holders_for(layout.elimination, [span for span in spans if span[0] < span[1]])
+        tree = tree._replace(holders=records(holders))
+        rows.hold(holders)
+    row_table, term_table = rows.pack()
+    model = Model(
+        system=System(tree, motions, forces, constraints, row_table, term_table),
+        names=Names(
+            bodies=tuple(scene.bodies),
+            body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),
+            joints=tuple(
+                _entry(name, joint, layout.row_of_joint(name, joint), packed) for name, joint in scene.joints.items()
+            ),
+            accounts=accounts,
+            coordinates=_coordinate_names(layout),
+            rows=tuple(rows.names),
+        ),
+        com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
+        nq=len(packed.q),
+        nv=len(packed.v),
+    )
+    return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(accounts)))
 
 
-def _held_limb(row: int, parent: int, joint: JointSpec, mass: MassProperties) -> Limb:
-    kind = JOINTS[joint.type]
-    parts = kind.parts(joint)
-    freedoms = sum(part.nv for part in parts)
-    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
-    driven = [signal is not None for signal in motion.signals] if motion is not None else [False] * freedoms
-    origin, child_origin = _placement(joint.origin), _placement(joint.child_origin)
-    return Limb(row, parent, mass, parts, kind.start(joint), driven, origin, child_origin)
+def _pack_forces(
+    scene: Scene, masses: Mapping[str, MassProperties], layout: Layout, packed: PackedTree
+) -> tuple[Forces, Motions, tuple[Account, ...]]:
+    packer = ForcePacker()
+    for name, joint in scene.joints.items():
+        if isinstance(joint, MovingJointSpec):
+            row, kind = layout.row_of_joint(name, joint), JOINTS[joint.type]
+            iq, iv = packed.first_q[row], packed.first_v[row]
+            packer.add_joint(name, joint, kind.parts(joint), kind.start(joint), row, iq, iv)
+    add_forces(packer, scene.forces, layout.rows, masses, packed.frames)
+    return *packer.pack(), tuple(packer.accounts)
 
 
-def _placement(pose: Pose) -> Placement:
-    if pose == Pose():
-        return IN_PLACE
-    return Placement(np.array(pose.position), rotation_matrix(pose.rotation))
+def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:
+    """Where the bodies and the joints of an assembled scene start, by their names."""
+    samples = look(model, state)
+    bodies = {}
+    for k, name in enumerate(scene.bodies):
+        pose = (*samples.position[0, k], *samples.quaternion[0, k])
+        bodies[name] = Start(pose, (*samples.linear_velocity[0, k], *samples.angular_velocity[0, k]), pose)
+    joints = {}
+    for joint in model.names.joints:
+        q = tuple(state.q[joint.positions])
+        joints[joint.name] = Start(q, tuple(state.v[joint.columns]), q)
+    return bodies, joints
 
 
 def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree) -> JointEntry:
-    first = packed.first_v[row]
-    return JointEntry(name, joint.type, joint.coordinates, slice(first, first + len(joint.coordinates)), row)
+    iq, iv, freedoms = packed.first_q[row], packed.first_v[row], len(joint.coordinates)
+    numbers = sum(part.nq for part in JOINTS[joint.type].parts(joint))
+    return JointEntry(name, joint.type, joint.coordinates, slice(iv, iv + freedoms), slice(iq, iq + numbers), row)
 
 
-def _coordinate_names(limbs: list[Limb], bodies: dict[int, str], joint_of: dict[str, str]) -> tuple[str, ...]:
+def _coordinate_names(layout: Layout) -> tuple[str, ...]:
     """Words for each coordinate, for messages."""
+    bodies = {row: body for body, row in layout.rows.items()}
+    carried = [bodies[limb.row] for limb in layout.limbs]
+    owners = [f"joint {layout.held[body]}" if body in layout.held else f"body {body}" for body in carried]
+    owners += [f"joint {name}" for name in layout.closing]
     words: list[str] = []
-    for limb in limbs:
-        body = bodies[limb.row]
-        owner = f"joint {joint_of[body]}" if body in joint_of else f"body {body}"
-        count = len(limb.driven)
+    counts = [len(one.driven) for one in layout.limbs] + [len(one.driven) for one in layout.loops]
+    for owner, count in zip(owners, counts, strict=True):
         words += [owner if count == 1 else f"{owner}, coordinate {k + 1}" for k in range(count)]
     return tuple(words)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
+from multibody_cli.dynamics.closures import find_locks_at
+from multibody_cli.dynamics.kkt_nodes import HOLDER
+from multibody_cli.dynamics.workspace import BODY, COLUMN
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import (
+    CLOSURE,
     FRAME,
     LINK,
+    LOCK,
     PART,
     PLACE,
     QUATERNION,
@@ -73,9 +79,22 @@ class Limb:
     child_origin: Placement = IN_PLACE
 
 
+@dataclass(frozen=True)
+class Loop:
+    """A joint whose child is held already, ready to be packed; the fields are as in `Limb`."""
+
+    parent: int
+    child: int
+    parts: Sequence[Part]
+    start: Start
+    driven: Sequence[bool]
+    origin: Placement = IN_PLACE
+    child_origin: Placement = IN_PLACE
+
+
 @dataclass
 class PackedTree:
-    """The tree, its first state, and where the numbers of each row lie."""
+    """The tree, its first state, and where the numbers of each row lie; closures have rows behind the bodies."""
 
     tree: Tree
     q: Floats
@@ -86,37 +105,50 @@ class PackedTree:
 
 
 @dataclass
-class _Tables:
-    """What grows part by part."""
+class PartTables:
+    """What grows part by part, and how many numbers q and v have so far."""
 
     parts: list[tuple[object, ...]] = field(default_factory=list)
     plain: list[tuple[int, int]] = field(default_factory=list)
     quaternions: list[tuple[int, int, bool]] = field(default_factory=list)
     exponentials: list[tuple[int, int]] = field(default_factory=list)
+    nq: int = 0
+    nv: int = 0
+
+    def add(self, part: Part) -> None:
+        """Append a part."""
+        iq, iv = self.nq, self.nv
+        self.parts.append((int(part.code), _along(part), iq, iv, part.turn, part.slide))
+        turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates
+        plain = part.nv - 3 * turning
+        self.plain.extend((iq + k, iv + k) for k in range(plain))
+        if turning:
+            self.quaternions.append((iq + plain, iv + plain, part.code == PartCode.BALL))
+        if part.code == PartCode.EXPONENTIAL:
+            self.exponentials.append((iq, iv))
+        self.nq, self.nv = iq + part.nq, iv + part.nv
 
 
-def pack_tree(limbs: Sequence[Limb], gravity: Vector) -> PackedTree:
+def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()) -> PackedTree:
     """Pack bodies and joints; `limbs` are in the order of their rows, the ground is added."""
     links = np.zeros(len(limbs) + 1, LINK)
     frames = np.zeros(len(limbs) + 1, FRAME)
     links["parent"][0] = -1
     frames["frame"][0, ::4] = 1.0
-    tables = _Tables()
+    tables = PartTables()
     body_frames: dict[int, Placement] = {0: IN_PLACE}
     first_q: dict[int, int] = {}
     first_v: dict[int, int] = {}
-    nq = nv = 0
     for limb in limbs:
         link, row = links[limb.row], limb.row
-        first_q[row], first_v[row] = nq, nv
+        first_q[row], first_v[row] = tables.nq, tables.nv
         body_frames[row] = limb.child_origin.inverse()
-        link["iq"], link["iv"] = nq, nv
+        link["iq"], link["iv"] = tables.nq, tables.nv
         link["first_part"] = len(tables.parts)
         for part in limb.parts:
-            _pack_part(part, nq, nv, tables)
-            nq, nv = nq + part.nq, nv + part.nv
+            tables.add(part)
         link["last_part"] = len(tables.parts)
-        link["nv"] = nv - link["iv"]
+        link["nv"] = tables.nv - link["iv"]
         link["parent"] = limb.parent
         link["way"] = _way(limb)
         if link["way"] == WAY_SCREW:
@@ -127,6 +159,14 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector) -> PackedTree:
         _write_mass(limb.mass, body_frames[row], link)
         if limb.parent != row - 1 or link["way"] == WAY_GENERAL:
             links["branches"][limb.parent] = 1
+    closures = np.zeros(len(loops), CLOSURE)
+    locks: list[tuple[Vector, Vector]] = []
+    for k, loop in enumerate(loops):
+        row = len(links) + k
+        first_q[row], first_v[row] = tables.nq, tables.nv
+        body_frames[row] = loop.child_origin.inverse()
+        _pack_loop(loop, body_frames, closures[k], tables, locks)
+    hung: list[Limb | Loop] = [*limbs, *loops]
     tree = Tree(
         links=_frozen(links),
         parts=_frozen(np.array(tables.parts, dtype=PART)),
@@ -134,11 +174,14 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector) -> PackedTree:
         plain=_frozen(np.array(tables.plain, dtype=PLACE)),
         quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION)),
         exponentials=_frozen(np.array(tables.exponentials, dtype=PLACE)),
-        driven=_frozen(np.array([flag for limb in limbs for flag in limb.driven], dtype=np.bool_)),
+        closures=_frozen(closures),
+        holders=_frozen(np.zeros(0, HOLDER)),
+        locks=_frozen(np.array(locks, dtype=LOCK)),
+        driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
     )
-    q = np.array([number for limb in limbs for number in limb.start.q], dtype=np.float64)
-    v = np.array([number for limb in limbs for number in limb.start.v], dtype=np.float64)
+    q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
+    v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)
     return PackedTree(tree, q, v, first_q, first_v, body_frames)
 
 
@@ -164,15 +207,59 @@ def _copy_screw(part: Part, link: np.void) -> None:
     link["slide"][:] = part.slide
 
 
-def _pack_part(part: Part, iq: int, iv: int, tables: _Tables) -> None:
-    tables.parts.append((int(part.code), _along(part), iq, iv, part.turn, part.slide))
-    turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates
-    plain = part.nv - 3 * turning
-    tables.plain.extend((iq + k, iv + k) for k in range(plain))
-    if turning:
-        tables.quaternions.append((iq + plain, iv + plain, part.code == PartCode.BALL))
-    if part.code == PartCode.EXPONENTIAL:
-        tables.exponentials.append((iq, iv))
+def _pack_loop(
+    loop: Loop,
+    body_frames: Mapping[int, Placement],
+    closure: np.void,
+    tables: PartTables,
+    locks: list[tuple[Vector, Vector]],
+) -> None:
+    free = sum(not flag for flag in loop.driven)
+    closure["parent"], closure["child"] = loop.parent, loop.child
+    closure["iv"], closure["first_part"] = tables.nv, len(tables.parts)
+    closure["first_plain"], closure["first_quaternion"] = len(tables.plain), len(tables.quaternions)
+    for part in loop.parts:
+        tables.add(part)
+    closure["nv"], closure["last_part"] = tables.nv - closure["iv"], len(tables.parts)
+    closure["last_plain"], closure["last_quaternion"] = len(tables.plain), len(tables.quaternions)
+    closure["first_row"], closure["last_row"] = len(locks), len(locks) + 6 - free
+    closure["first_term"] = 2 * len(locks)
+    steady = steady_locks(tuple(loop.parts), tuple(loop.driven))
+    closure["steady"] = steady is not None
+    locks.extend(steady or [((0.0,) * 3, (0.0,) * 3)] * (6 - free))
+    _write_placement(body_frames[loop.parent] @ loop.origin, closure)
+    at_child = body_frames[loop.child] @ loop.child_origin
+    closure["child_origin"][:], closure["child_frame"][:] = at_child.position, at_child.rotation.T.ravel()
+
+
+@lru_cache(maxsize=4096)
+def steady_locks(parts: tuple[Part, ...], driven: tuple[bool, ...]) -> list[tuple[Vector, Vector]] | None:
+    """Directions [t; f] that a joint locks, in the axes of M, if they are the same wherever it stands."""
+    tables = PartTables()
+    for part in parts:
+        tables.add(part)
+    rng = np.random.default_rng(0)  # any coordinates will do, as long as they are the same in every run
+    found = []
+    for _ in range(3):
+        q = rng.uniform(-1.0, 1.0, tables.nq)
+        for iq, *_ in tables.quaternions:
+            q[iq : iq + 4] /= np.linalg.norm(q[iq : iq + 4])
+        locks = records(np.zeros(6 - sum(not flag for flag in driven), LOCK))
+        find_locks_at(
+            records(np.array(tables.parts, PART)),
+            q,
+            np.zeros(tables.nv),
+            np.array(driven, dtype=np.bool_),
+            records(np.zeros(1, BODY)),
+            records(np.zeros(tables.nv, COLUMN)),
+            np.zeros((6, 6)),
+            locks,
+        )
+        found.append(np.column_stack([locks["t"], locks["f"]]))
+    spans = [T.T @ T for T in found]
+    if not all(np.allclose(span, spans[0], rtol=0.0, atol=1e-12) for span in spans):
+        return None
+    return [(tuple(T[:3].tolist()), tuple(T[3:].tolist())) for T in found[0]]
 
 
 def _write_placement(placement: Placement, record: np.void) -> None:

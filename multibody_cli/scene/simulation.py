@@ -40,6 +40,10 @@ class SimulationSpec(Spec):
         ToleranceSpec(), description="Of an adaptive integrator: a relative tolerance, or {rtol, atol}."
     )
 
+    assembly_tolerance: PositiveNumber = Field(
+        0.01, description="How far loops and constraints may be open as the scene is written, m or rad."
+    )
+
     @field_validator("tolerance", mode="before")
     @classmethod
     def _read_single_tolerance(cls, value: Any) -> Any:

@@ -7,6 +7,28 @@ from collections.abc import Mapping, Sequence
 from multibody_cli.joints.spec import WORLD, JointSpec
 
 
+def holders(joints: Mapping[str, JointSpec]) -> dict[str, str]:
+    """Tell which joint holds each body, by the name of the body; the other joints close loops.
+
+    It is the first one in scene order whose child the body is, unless the body already carries that joint's parent.
+    """
+    found: dict[str, str] = {}
+    carriers: set[str] = set()
+    for name, joint in joints.items():
+        may_carry = joint.child in carriers or joint.child == joint.parent
+        if joint.child not in found and not (may_carry and _carries(joint.child, joint.parent, found, joints)):
+            found[joint.child] = name
+            carriers.add(joint.parent)
+    return found
+
+
+def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[str, JointSpec]) -> bool:
+    """Whether a body is among those that another one hangs on, or is that one itself."""
+    while other != body and other in found:
+        other = joints[found[other]].parent
+    return other == body
+
+
 def rows_of_tree(bodies: Sequence[str], joints: Mapping[str, JointSpec]) -> dict[str, int]:
     """Number the bodies in depth-first order; the world is row 0.
 
@@ -15,9 +37,9 @@ def rows_of_tree(bodies: Sequence[str], joints: Mapping[str, JointSpec]) -> dict
     bodies
         Names in scene order; a body that no joint holds hangs on the world.
     joints
-        By name; no body is the child of two, and there is no cycle (checked before).
+        By name.
     """
-    parent_of = {joint.child: joint.parent for joint in joints.values()}
+    parent_of = {body: joints[name].parent for body, name in holders(joints).items()}
     children: dict[str, list[str]] = {name: [] for name in (WORLD, *bodies)}
     for body in bodies:
         children[parent_of.get(body, WORLD)].append(body)

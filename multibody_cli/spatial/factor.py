@@ -34,6 +34,13 @@ def solve_lower(F, b):
 
 
 @formula
+def solve_upper(F, b):
+    """L^-T b."""
+    y = b.y - F.lower.z * b.z
+    return Vec3(b.x - F.lower.x * y - F.lower.y * b.z, y, b.z)
+
+
+@formula
 def solve(F, b):
     """A^-1 b."""
     y = solve_lower(F, b)

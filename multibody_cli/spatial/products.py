@@ -63,6 +63,12 @@ def transposed_times(A, b):
 
 
 @formula
+def transposed_product(A, B):
+    """A^T B."""
+    return Mat3(transposed_times(A, B.x), transposed_times(A, B.y), transposed_times(A, B.z))
+
+
+@formula
 def outer(a, b):
     """a b^T."""
     return Mat3(b.x * a, b.y * a, b.z * a)

@@ -49,9 +49,9 @@ class Simulation:
     def method_for(self, state: State) -> Method:
         """Make the method of the scene for a state of it."""
         settings = self.scene.simulation
-        return METHODS[settings.method](
-            self.compiled.model, INTEGRATORS[settings.integrator], self.compiled.control, state
-        )
+        kind = METHODS[settings.method]
+        options = kind.Options.model_validate(settings.options)
+        return kind(self.compiled.model, INTEGRATORS[settings.integrator], self.compiled.control, state, options)
 
     def header(self) -> Header:
         """Say what is known of the run before it starts."""

@@ -15,7 +15,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=())
     entries, column = [], 0
     for row, (name, coordinates) in enumerate(joints):
         columns = slice(column, column + len(coordinates))
-        entries.append(JointEntry(name=name, type="any", coordinates=tuple(coordinates), columns=columns, row=row + 1))
+        entries.append(JointEntry(name, "any", tuple(coordinates), columns, columns, row + 1))
         column += len(coordinates)
     words = tuple(f"joint {entry.name}" for entry in entries for _ in entry.coordinates)
     rows = np.arange(1, len(bodies) + 1)
@@ -25,6 +25,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=())
         joints=tuple(entries),
         accounts=tuple(accounts),
         coordinates=words,
+        rows=(),
     )
 
 

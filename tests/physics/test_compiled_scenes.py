@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from machines import evaluate
 from scipy.interpolate import CubicSpline
 
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.compile import compile_scene

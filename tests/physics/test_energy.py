@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from machines import NO_GRAVITY, Machine, Push, accelerations, expression, limb, observed, pack, shift
+from machines import NO_GRAVITY, Machine, Push, accelerations, evaluate, expression, limb, observed, pack, shift
 from scipy.spatial.transform import Rotation
 from strategies import OBLIQUE, X, Y, Z, machines, random_rotation, random_state, runs_of_parts
 from test_integrators import mixed_tree
@@ -18,7 +18,6 @@ from multibody_cli.dynamics.observe import observe
 from multibody_cli.forces.elements import elastic_energy, push_all
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
-from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import samples_for
 from multibody_cli.scene.pack_tree import Placement

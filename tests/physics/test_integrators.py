@@ -7,14 +7,13 @@ from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pytest
-from machines import Machine, Push, constant, expression, limb, pack, shift
+from machines import Machine, Push, constant, evaluate, expression, limb, pack, shift
 from scipy.integrate import DOP853, solve_ivp
 from strategies import OBLIQUE, X, Y, Z, random_state
 
 from multibody_cli.dynamics.configuration import rate
 from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.aba import evaluate
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.compile import compile_scene

@@ -18,7 +18,17 @@ import numpy as np
 from multibody_cli.dynamics.configuration import normalize, rate, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Integrator, Kernel, Report, Status, StepControl, Stepper, evaluate
+from multibody_cli.methods.contract import (
+    Dynamics,
+    Integrator,
+    Kernel,
+    Report,
+    Status,
+    StepControl,
+    Stepper,
+    evaluate,
+    restore,
+)
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import Floats, State, System
@@ -82,6 +92,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv):
             factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
             times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
             normalize(system.tree, y1[:nq])
+            restore(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
             slope(system, work, times[1], y1, slopes[_LAST], scratch.a, nq, nv)
             return attempts
         rejected = True
@@ -112,6 +123,7 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol):
     """Bring the state to `until`, or to where the step became too small; the steps taken."""
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
     if times[1] == times[0]:  # the first call
+        restore(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
         start(state, scratch)
         slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
         copy(scratch.y1, scratch.y0)
@@ -134,21 +146,25 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol):
     copy(scratch.stage[nq : nq + nv], state.v)
     copy(scratch.stage[nq + nv :], state.ledger)
     normalize(system.tree, state.q)
+    restore(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
     evaluate(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
     return steps
 
 
 @cache
-def make(method: str, evaluate: Kernel) -> Kernel:
+def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method, from its parts upward."""
-    slope_ = bound_kernel(slope, method, evaluate=evaluate)
-    reach_stage_ = bound_kernel(reach_stage, method, slope=slope_)
-    take_step_ = bound_kernel(take_step, method, slope=slope_, reach_stage=reach_stage_)
-    interpolant_ = bound_kernel(prepare_interpolant, method, reach_stage=reach_stage_)
+    slope_ = bound_kernel(slope, dynamics.name, evaluate=dynamics.evaluate)
+    reach_stage_ = bound_kernel(reach_stage, dynamics.name, slope=slope_)
+    take_step_ = bound_kernel(
+        take_step, dynamics.name, slope=slope_, reach_stage=reach_stage_, restore=dynamics.restore
+    )
+    interpolant_ = bound_kernel(prepare_interpolant, dynamics.name, reach_stage=reach_stage_)
     return bound_kernel(  # type: ignore[no-any-return]
         advance_dop853,
-        method,
-        evaluate=evaluate,
+        dynamics.name,
+        evaluate=dynamics.evaluate,
+        restore=dynamics.restore,
         slope=slope_,
         take_step=take_step_,
         prepare_interpolant=interpolant_,
@@ -226,7 +242,7 @@ class Dop853Stepper:
         return Report(steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL)
 
 
-def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     n = len(state.q) + len(state.v) + len(state.ledger)
     scratch = Scratch(
@@ -239,7 +255,7 @@ def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State
         a=np.zeros_like(state.a),
         terms=np.zeros((_TERMS, n)),
     )
-    return Dop853Stepper(make(method, evaluate), system, work, scratch, control)
+    return Dop853Stepper(make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator("dop853", "order 8 Runge-Kutta, adaptive steps, dense output", 8, True, bind)

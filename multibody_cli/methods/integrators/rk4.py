@@ -13,7 +13,7 @@ import numpy as np
 from multibody_cli.dynamics.configuration import normalize, rate, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, formula
-from multibody_cli.methods.contract import Integrator, Kernel, StepControl, Stepper, evaluate
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import State, System
@@ -24,6 +24,7 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count):
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
     if first == 0:
+        restore(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, power[0])
         if not is_finite(a):
             return -1
@@ -49,6 +50,7 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count):
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = start + (step + 1) * h
+        restore(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, power[0])
         if not is_sound(v, a):
             return step - first
@@ -63,12 +65,12 @@ def add_weighted(target, h, slopes):
 
 
 @cache
-def make(method: str, evaluate: Kernel) -> Kernel:
+def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_rk4_steps, method, evaluate=evaluate)  # type: ignore[no-any-return]
+    return bound_kernel(take_rk4_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
 
 
-def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     scratch = (
         np.zeros_like(state.q),
@@ -77,7 +79,7 @@ def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State
         np.zeros((4, len(state.v))),
         np.zeros((4, len(state.ledger))),
     )
-    return FixedStepper(make(method, evaluate), system, work, scratch, control)
+    return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator("rk4", "fourth order Runge-Kutta, fixed step", 4, False, bind)

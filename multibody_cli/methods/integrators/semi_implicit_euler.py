@@ -12,7 +12,7 @@ import numpy as np
 from multibody_cli.dynamics.configuration import displace, normalize, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import Integrator, Kernel, StepControl, Stepper, evaluate
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
 from multibody_cli.model import State, System
@@ -23,6 +23,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after = scratch
     if first == 0:
+        restore(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, before)
         if not is_finite(a):
             return -1
@@ -32,6 +33,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = start + step * h
+        restore(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, after)
         if not is_sound(v, a):
             return step - first - 1
@@ -42,15 +44,15 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
 
 
 @cache
-def make(method: str, evaluate: Kernel) -> Kernel:
+def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_euler_steps, method, evaluate=evaluate)  # type: ignore[no-any-return]
+    return bound_kernel(take_euler_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
 
 
-def bind(method: str, evaluate: Kernel, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger))
-    return FixedStepper(make(method, evaluate), system, work, scratch, control)
+    return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator("semi_implicit_euler", "first order, symplectic, fixed step (the default)", 1, False, bind)

@@ -1,0 +1,21 @@
+"""The limit of a joint's coordinate: s (q - bound) >= 0, with s = 1 below and -1 above."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.constraints.rows import write_coefficient, write_level
+from multibody_cli.kernel import kernel
+
+LIMIT = np.dtype(
+    [("first_row", "i8"), ("first_term", "i8"), ("iq", "i8"), ("iv", "i8"), ("bound", "f8"), ("sign", "f8")]
+)
+
+
+@kernel
+def write(limits, q, rows, terms):
+    """One one-sided row for each limit."""
+    for k in range(len(limits)):
+        limit = limits[k]
+        write_coefficient(terms[limit.first_term], limit.iv, limit.sign)
+        write_level(rows[limit.first_row], limit.sign * (q[limit.iq] - limit.bound), 0.0, 0.0)

@@ -1,0 +1,169 @@
+"""Methods that give accelerations: each lends two kernels, and everything else is one text for all of them.
+
+    accelerate(system, work, a)     dv/dt of the free coordinates, of bodies that were placed and pushed before
+    respond(system, work, x, y)     what impulses on coordinates and bodies make of the rates, by the same factors
+
+`dynamics.restraint` says what exactly they are.  Systems without rows of restraint take a shorter way, and compile a
+fraction of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.dynamics import restraint
+from multibody_cli.dynamics.closures import push_closures
+from multibody_cli.dynamics.kinematics import place_all
+from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
+from multibody_cli.dynamics.workspace import workspace_for
+from multibody_cli.dynamics.wrenches import book_motions, transmit_all
+from multibody_cli.forces.elements import push_all
+from multibody_cli.joints.motion import prescribe
+from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, StepControl, evaluate
+from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
+from multibody_cli.model import Model, State, System
+from multibody_cli.spec import Spec
+
+
+# --- the text that all share --------------------------------------------------------------------------------------
+def evaluate_free(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """dv/dt of every coordinate at (t, q, v) into `a`, and the power of every account (na,), W."""
+    tree, motions = system.tree, system.motions
+    prescribe(motions, t, q, v, a)
+    place_all(tree, q, v, a, work)
+    push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
+    accelerate(system, work, a)
+    if len(motions.rows) > 0:
+        transmit_all(tree, work)
+        book_motions(motions, work.tau, v, work, powers)
+
+
+def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """`evaluate_free` for a system with rows of restraint; their reactions as well."""
+    tree, motions = system.tree, system.motions
+    place(system, t, q, v, a, work)
+    aim_placed(work, v)
+    push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
+    push_closures(tree, work.tau, work)
+    accelerate(system, work, a)
+    restrain(system, work, v, a)
+    if len(motions.rows) > 0:
+        transmit_all(tree, work)
+        book_motions(motions, work.tau, v, work, powers)
+
+
+def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, count: int) -> None:
+    """`evaluate`, `count` times over."""
+    for _ in range(count):
+        evaluate(system, work, t, q, v, a, powers)
+
+
+@kernel
+def restore_nothing(system, work, t, q, v, a, ledger):
+    """Leave q and v as they are: nothing restrains them."""
+
+
+@cache
+def free_dynamics(method: str, accelerate: Kernel) -> Dynamics:
+    """Bind a method's kernel for systems without rows."""
+    evaluate = bound_kernel(evaluate_free, method, accelerate=accelerate)
+    return Dynamics(method, evaluate, restore_nothing)
+
+
+@cache
+def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
+    """Bind a method's kernels for systems with rows."""
+    bound = restraint.bind(method, accelerate, respond)
+    evaluate = bound_kernel(evaluate_held, method, accelerate=accelerate, restrain=bound.restrain)
+    return Dynamics(f"{method}_held", evaluate, bound.restore)
+
+
+@cache
+def repeated(dynamics: Dynamics) -> Kernel:
+    """Bind the kernel that is timed."""
+    return bound_kernel(evaluate_repeatedly, dynamics.name, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
+
+
+# --- a method -----------------------------------------------------------------------------------------------------
+def no_scratch(system: System, options: Any) -> Any:
+    """Allocate nothing beyond what all methods share."""
+    return ()
+
+
+@dataclass(frozen=True)
+class AccelerationKind:
+    """An entry of the catalogue of methods.
+
+    Parameters
+    ----------
+    name, description
+        The word of the scene file, and one line for lists.
+    accelerate, respond
+        The two kernels; see the top of this file.
+    Options
+        What a user may write under `simulation.options`.
+    scratch
+        Allocates what the method needs beside the common work arrays, from the system and its options.
+    maximal
+        Whether it works in the coordinates of the bodies instead of those of the joints.
+    """
+
+    name: str
+    description: str
+    accelerate: Kernel
+    respond: Kernel
+    Options: type[StabilizationOptions] = StabilizationOptions
+    scratch: Callable[[System, Any], Any] = no_scratch
+    maximal: bool = False
+
+    def dynamics(self, system: System) -> Dynamics:
+        """Give the kernels for a system."""
+        if len(system.rows) > 0 or len(system.tree.closures) > 0:
+            return held_dynamics(self.name, self.accelerate, self.respond)
+        return free_dynamics(self.name, self.accelerate)
+
+    def __call__(
+        self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
+    ) -> AccelerationMethod:
+        """Make the method for one model."""
+        return AccelerationMethod(self, model, integrator, control, state, options or self.Options())
+
+
+class AccelerationMethod:
+    """A method bound to one model, with any integrator."""
+
+    def __init__(
+        self,
+        kind: AccelerationKind,
+        model: Model,
+        integrator: Integrator,
+        control: StepControl,
+        state: State,
+        options: Any,
+    ) -> None:
+        system = model.system
+        self.work = workspace_for(system, kind.scratch(system, options))
+        set_stabilization(options, self.work)
+        self.dynamics = kind.dynamics(system)
+        self._system = system
+        self._stepper = integrator.bind(self.dynamics, system, self.work, state, control)
+
+    def start(self, state: State) -> Report:
+        """Make the state whole at its time."""
+        return self.advance(state, float(state.time[0]))
+
+    def advance(self, state: State, until: float) -> Report:
+        """Bring the whole state to the time `until`."""
+        return self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
+
+    def evaluate_repeatedly(self, state: State, count: int) -> None:
+        """Work out the accelerations of a whole state `count` times, for timing."""
+        powers = np.zeros_like(state.ledger)
+        timed = repeated(self.dynamics)
+        timed(self._system, self.work, state.time[0], state.q, state.v, state.a, powers, count)

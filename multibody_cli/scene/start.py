@@ -1,0 +1,176 @@
+"""The start of a scene with loops and constraints: assembled, with words for the user, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.dynamics.observe import observe_bodies
+from multibody_cli.dynamics.restraint import POSITION, VELOCITY, place
+from multibody_cli.dynamics.workspace import workspace_for
+from multibody_cli.errors import Problem, SceneError
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.spec import JointSpec
+from multibody_cli.model import JointEntry, Model, Samples, State, samples_for
+from multibody_cli.scene.assemble import ASSEMBLED, Assembler, Finding
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.schema import Scene
+
+Flags = NDArray[np.bool_]
+
+WORTH_TELLING = 1e-6
+"""A start that moves by less, in rad, m or their rates, is round-off of what was written."""
+
+
+def assembled(loaded: LoadedScene, model: Model, state: State) -> list[str]:
+    """Bring the start onto all loops and constraints, in place; what the user should know of it.
+
+    Parameters
+    ----------
+    loaded, model, state
+        A scene and what it compiled to.
+
+    Raises
+    ------
+    SceneError
+        Where the start is too far from any that the loops allow, or there is none.
+    """
+    if len(model.system.rows) == 0:
+        return []
+    assembler = Assembler(model, state)
+    told: list[str] = []
+    positions = assembler.assemble(POSITION, _written(loaded.scene, model, "q", ("position", "rotation")))
+    _require_closable(loaded, model, positions)
+    if positions.before > WORTH_TELLING:
+        told.append(_how_far(loaded, model, positions, "the start was assembled: an error of", "moved"))
+    velocities = assembler.assemble(VELOCITY, _written(loaded.scene, model, "v", ("velocity", "velocity")))
+    _require_consistent(loaded, model, velocities, state)
+    if velocities.before > WORTH_TELLING:
+        told.append(_how_far(loaded, model, velocities, "rates at the start were completed: an error of", "changed"))
+    _require_agreement(loaded, model, state)
+    return [*told, *_redundant(loaded, model, assembler.dependent_rows())]
+
+
+def look(model: Model, state: State) -> Samples:
+    """What channels show of the bodies at the start."""
+    work, samples = workspace_for(model.system), samples_for(model, 1)
+    place(model.system, state.time[0], state.q, state.v, state.a, work)
+    observe_bodies(model.system.tree, work.bodies, model.names.body_rows, samples, 0)
+    return samples
+
+
+def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
+    """Tell which coordinates, or which rates, the scene gives."""
+    flags, links = np.zeros(model.nv, np.bool_), model.system.tree.links
+    carried = {joint.row for joint in model.names.joints}
+    for joint in model.names.joints:
+        flags[joint.columns] = word in scene.joints[joint.name].model_fields_set
+    for body, row in zip(model.names.bodies, model.names.body_rows, strict=True):
+        if row not in carried:
+            linear, angular = (field in scene.bodies[body].model_fields_set for field in of_bodies)
+            first = links[row]["iv"]
+            flags[first : first + 6] = [linear] * 3 + [angular] * 3
+    return flags
+
+
+def _require_closable(loaded: LoadedScene, model: Model, found: Finding) -> None:
+    tolerance = loaded.scene.simulation.assembly_tolerance
+    name = model.names.rows[found.row]
+    if not found.closed:
+        raise loaded.error(
+            f"cannot be closed: with all joints free to move, an error of {found.after:.3g} m or rad {name.direction} "
+            "remains; check the lengths, the frames, and the coordinates from which it starts",
+            name.section,
+            name.element,
+        )
+    if found.before > tolerance:
+        raise loaded.error(
+            f"is off by {found.before:.3g} m or rad {name.direction} at the start, more than "
+            f"`simulation.assembly_tolerance` ({tolerance:g}); start nearer to where it closes"
+            f"{_nearest_start(model, found)}, or allow more",
+            name.section,
+            name.element,
+        )
+
+
+def _nearest_start(model: Model, found: Finding) -> str:
+    """Say which coordinate should move most."""
+    if not len(found.moved):
+        return ""
+    most = int(np.argmax(np.abs(found.moved)))
+    return f" ({model.names.coordinates[most]} by {found.moved[most]:.4g})"
+
+
+def _require_consistent(loaded: LoadedScene, model: Model, found: Finding, state: State) -> None:
+    name = model.names.rows[found.row]
+    fastest = float(np.abs(state.v).max(initial=0.0))
+    if not found.closed and found.after > ASSEMBLED * max(1.0, fastest):
+        raise loaded.error(
+            f"cannot be satisfied at the start: an error of velocity of {found.after:.3g} m/s or rad/s "
+            f"{name.direction} remains; prescribed motions or constraints contradict each other",
+            name.section,
+            name.element,
+        )
+    if found.bent and found.before > WORTH_TELLING * max(1.0, fastest):
+        raise loaded.error(
+            f"contradicts the velocities given at the start by {found.before:.3g} m/s or rad/s {name.direction}; "
+            "give fewer of them: those that are left out follow from the others",
+            name.section,
+            name.element,
+        )
+
+
+def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
+    """What is written for a joint that closes a loop must be what follows from the bodies."""
+    problems: list[Problem] = []
+    tolerance = loaded.scene.simulation.assembly_tolerance
+    for joint in _closing(model):
+        spec = loaded.scene.joints[joint.name]
+        if "v" in spec.model_fields_set:
+            written, found = np.array(_rates(spec)), state.v[joint.columns]
+            if np.abs(written - found).max() > WORTH_TELLING + tolerance * np.abs(found).max():
+                problems += loaded.error(
+                    f"is {_numbers(found)} as the bodies move: this joint closes a loop, so leave `v` out",
+                    "joints",
+                    joint.name,
+                    "v",
+                ).problems
+    if problems:
+        raise SceneError(problems)
+
+
+def _rates(joint: JointSpec) -> Sequence[float]:
+    return JOINTS[joint.type].start(joint).v
+
+
+def _closing(model: Model) -> Iterator[JointEntry]:
+    return (joint for joint in model.names.joints if joint.row >= len(model.system.tree.links))
+
+
+def _numbers(values: NDArray[np.float64]) -> str:
+    text = ", ".join(f"{value:.6g}" for value in values)
+    return text if len(values) == 1 else f"[{text}]"
+
+
+def _how_far(loaded: LoadedScene, model: Model, found: Finding, words: str, verb: str) -> str:
+    name = model.names.rows[found.row]
+    most = int(np.argmax(np.abs(found.moved)))
+    return (
+        f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: {words} {found.before:.3g} "
+        f"{name.direction} is gone; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
+    )
+
+
+def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
+    names = model.names.rows
+    for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
+        which = list(rows)
+        total = sum(name.section == section and name.element == element for name in names)
+        words = ", ".join(names[r].direction for r in which)
+        yield (
+            f"{loaded.where(section, element)}: {section}.{element}: {len(which)} of its {total} restraints "
+            f"({words}) follow from the others at the start; their loads are shared in the least-norm sense"
+        )

@@ -1,0 +1,317 @@
+"""The sparse L D L^T of the KKT tree against a dense one, and rigid bodies held by rows against joint coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import oracle
+import pytest
+from machines import Machine, accelerations, limb, pack, shift
+from strategies import X, Y, random_state
+
+from multibody_cli.constraints.rows import ROW, TERM
+from multibody_cli.dynamics.kkt_assembly import assemble_rigid
+from multibody_cli.dynamics.kkt_nodes import (
+    HOLDER,
+    KktTree,
+    far_block,
+    freedoms_of,
+    kkt_tree_for,
+    mass_block,
+    near_block,
+    vector_for,
+)
+from multibody_cli.dynamics.kkt_tree import factor, solve
+from multibody_cli.dynamics.wrenches import transmit_all
+from multibody_cli.joints.contract import ball, turning
+from multibody_cli.kernel import records
+
+RIGID, POINT, PLANAR, AFFINE = 6, 3, 3, 12
+COUNT = 9
+
+SHAPES = {
+    "chain": [0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+    "binary": [0, 0, 1, 1, 2, 2, 3, 3, 4, 4],
+    "star": [0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
+    "grown by chance": [0, 0, 0, 2, 1, 3, 2, 6, 3, 5],
+}
+KINDS = {
+    "rigid": [RIGID] * COUNT,
+    "points on rigid bodies": [RIGID, POINT] * 4 + [RIGID],
+    "rigid, points, affine": [RIGID, AFFINE, RIGID, POINT, AFFINE, AFFINE, RIGID, RIGID, PLANAR],
+    "any number": [1, 12, 5, 7, 2, 6, 6, 9, 4],
+}
+shapes = pytest.mark.parametrize("parents", SHAPES.values(), ids=SHAPES)
+kinds = pytest.mark.parametrize("freedoms", KINDS.values(), ids=KINDS)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A KKT tree filled by chance, and the same blocks kept apart."""
+
+    tree: KktTree
+    holders: np.ndarray
+    masses: list[np.ndarray]
+    near: list[np.ndarray]
+    far: list[np.ndarray]
+
+    def bodies(self, i: int) -> slice:
+        """Where the unknowns of body i stand in the dense matrix."""
+        start = sum(len(M) for M in self.masses[1:i])
+        return slice(start, start + len(self.masses[i]))
+
+    def rows(self, i: int) -> slice:
+        """Where the rows that hold body i stand in it."""
+        start = sum(len(M) for M in self.masses[1:])
+        return slice(start + self.holders[i]["first_row"], start + self.holders[i]["last_row"])
+
+    def matrix(self) -> np.ndarray:
+        """H, the bodies first."""
+        size = sum(len(M) for M in self.masses[1:]) + sum(len(j) for j in self.near)
+        H = np.zeros((size, size))
+        for i in range(1, len(self.holders)):
+            bodies, rows, parent = self.bodies(i), self.rows(i), self.holders[i]["parent"]
+            H[bodies, bodies] = self.masses[i]
+            H[rows, bodies], H[bodies, rows] = -self.near[i], -self.near[i].T
+            if parent:
+                above = self.bodies(parent)
+                H[rows, above], H[above, rows] = -self.far[i], -self.far[i].T
+        return H
+
+    def solved(self, f: list[np.ndarray], c: np.ndarray) -> np.ndarray:
+        """Motions of all bodies, then the multipliers, from the factored tree."""
+        x, y = vector_for(self.tree), c.copy()
+        for i in range(1, len(f)):
+            freedoms_of(self.tree, x, i)[:] = f[i]
+        solve(self.tree, x, y)
+        return np.concatenate([*(freedoms_of(self.tree, x, i) for i in range(1, len(f))), y])
+
+    def error(self, f: list[np.ndarray], c: np.ndarray) -> float:
+        """Largest difference from a dense solution, against the largest entry of motions and of multipliers.
+
+        The dense pivots need no search either: those of M are positive, those of -J M^-1 J^T negative.
+        """
+        long = np.longdouble
+        expected = oracle.solve(self.matrix().astype(long), np.concatenate([*f[1:], -c]).astype(long))
+        split = len(expected) - len(c)
+        differences = np.abs(self.solved(f, c) - expected)
+        parts = (slice(0, split), slice(split, None))
+        return max(float(differences[part].max() / np.abs(expected[part]).max()) for part in parts)
+
+    def right_hand_side(self, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return [rng.normal(size=len(M)) for M in self.masses], rng.normal(size=sum(len(j) for j in self.near))
+
+
+def directions(rng, count: int, n: int) -> np.ndarray:
+    """As many rows of n numbers, orthonormal where that can be: no chain of welds makes motions grow."""
+    rows = rng.normal(size=(count, n))
+    return np.linalg.qr(rows.T)[0].T if count <= n else rows
+
+
+def problem(parents, freedoms, rows=None, seed=0) -> Problem:
+    """Fill a tree; without `rows`, each body is held by any number from 1 on; 0 leaves a floating root."""
+    rng = np.random.default_rng(seed)
+    freedoms = [RIGID, *freedoms]
+    if rows is None:
+        rows = [0, *(int(rng.integers(1, min(n, 6) + 1)) for n in freedoms[1:])]
+    last = np.cumsum(rows)
+    holders = np.array(list(zip(parents, last - rows, last, strict=True)), HOLDER)
+    tree = kkt_tree_for(holders, freedoms)
+    masses, near, far = [np.zeros((RIGID, RIGID))], [np.zeros((0, RIGID))], [np.zeros((0, RIGID))]
+    for i in range(1, len(parents)):
+        root = rng.normal(size=(freedoms[i], freedoms[i]))
+        masses.append(root @ root.T + np.eye(freedoms[i]))
+        near.append(directions(rng, rows[i], freedoms[i]))
+        far.append(directions(rng, rows[i], freedoms[parents[i]]) * (parents[i] > 0))
+        mass_block(tree, i)[:], near_block(tree, i)[:], far_block(tree, i)[:] = masses[i], near[i], far[i]
+    return Problem(tree, holders, masses, near, far)
+
+
+# --- the solution -------------------------------------------------------------------------------------------------
+@shapes
+@kinds
+@pytest.mark.parametrize("seed", range(3))
+def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, freedoms, seed):
+    """One factor serves any number of right-hand sides."""
+    given = problem(parents, freedoms, seed=seed)
+    factor(given.tree)
+    for k in range(3):
+        assert given.error(*given.right_hand_side(k)) < 1e-10
+
+
+@pytest.mark.parametrize("rows", range(1, 7))
+@shapes
+def test_any_number_of_rows_may_hold_a_rigid_body(parents, rows):
+    given = problem(parents, KINDS["rigid"], [0] + [rows] * COUNT)
+    factor(given.tree)
+    assert given.error(*given.right_hand_side(rows)) < 1e-10
+
+
+@kinds
+def test_trees_may_float(freedoms):
+    """Two trees: one hangs from a body that nothing holds, the other from a pin."""
+    given = problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], freedoms, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2])
+    factor(given.tree)
+    assert given.error(*given.right_hand_side(0)) < 1e-10
+
+
+@shapes
+def test_values_and_loops_factor_alike(parents):
+    """Six freedoms held to six: by value and in loops, the same numbers come to lie in the same places."""
+    by_value, in_loops = problem(parents, KINDS["rigid"]), problem(parents, KINDS["rigid"])
+    assert np.all(by_value.tree.nodes["rigid"][1:] == 1)
+    in_loops.tree.nodes["rigid"][:] = 0
+    for i in range(1, COUNT + 1):
+        for given in (by_value, in_loops):
+            block = mass_block(given.tree, i)
+            block[np.triu_indices(RIGID, 1)] = np.nan  # the upper triangle is nobody's
+    factor(by_value.tree)
+    factor(in_loops.tree)
+    np.testing.assert_allclose(by_value.tree.cells.numbers, in_loops.tree.cells.numbers, rtol=1e-9, atol=1e-11)
+    right_hand_side = by_value.right_hand_side(0)
+    assert max(by_value.error(*right_hand_side), in_loops.error(*right_hand_side)) < 1e-10
+
+
+def test_more_than_six_rows_are_refused():
+    with pytest.raises(ValueError, match="body 1 is held by 7 rows: at most 6 fit"):
+        kkt_tree_for(np.array([(0, 0, 0), (0, 0, 7)], HOLDER), [RIGID, AFFINE])
+
+
+# --- the pattern --------------------------------------------------------------------------------------------------
+def factored_blocks(H: np.ndarray, nodes: list[slice]) -> set[tuple[int, int]]:
+    """Which blocks below the diagonal are not zero in the dense block L of H, eliminated in the order of the nodes."""
+    S = H.copy()
+    filled = set()
+    for k, node in enumerate(nodes):
+        later = [(j, other) for j, other in enumerate(nodes) if j > k and S[other, node].any()]
+        filled |= {(j, k) for j, _ in later}
+        scaled = {j: S[other, node] @ np.linalg.inv(S[node, node]) for j, other in later}
+        for j, other in later:
+            for _, another in later:
+                S[other, another] -= scaled[j] @ S[node, another]
+    return filled
+
+
+def leaves_first(given: Problem) -> list[slice]:
+    """The nodes in the order in which `factor` eliminates them: each body, then the constraint that holds it."""
+    order = (node for i in range(COUNT, 0, -1) for node in (given.bodies(i), given.rows(i)))
+    return [node for node in order if node.start < node.stop]
+
+
+@shapes
+@kinds
+def test_nothing_fills_in(parents, freedoms):
+    """L has exactly the blocks of H, which are those that the tree keeps: two for a constraint, one for a pin."""
+    given = problem(parents, freedoms)
+    H, nodes = given.matrix(), leaves_first(given)
+    before = {(j, k) for k in range(len(nodes)) for j in range(k + 1, len(nodes)) if H[nodes[j], nodes[k]].any()}
+    assert factored_blocks(H, nodes) == before
+    factor(given.tree)
+    kept = sum(block(given.tree, i).any() for block in (near_block, far_block) for i in range(1, COUNT + 1))
+    assert len(before) == kept == sum(2 if parent else 1 for parent in parents[1:])
+
+
+def test_a_star_is_dense_as_inverse_masses_and_sparse_as_a_tree():
+    """J M^-1 J^T of a star has no zero block, and eliminating the hub first would fill in; the tree order does not."""
+    given = problem(SHAPES["star"], KINDS["rigid"])
+    H, split = given.matrix(), given.rows(1).start
+    M, J = H[:split, :split], -H[split:, :split]
+    A = J @ np.linalg.solve(M, J.T)
+    rows = [slice(given.rows(i).start - split, given.rows(i).stop - split) for i in range(1, COUNT + 1)]
+    assert all(A[a, b].any() for a in rows for b in rows)
+    nodes = leaves_first(given)
+    hub = nodes[-2]
+    assert hub == given.bodies(1)
+    hub_first = [hub, *(node for node in nodes if node != hub)]
+    assert len(factored_blocks(H, nodes)) == 2 * COUNT - 1
+    assert len(factored_blocks(H, hub_first)) > COUNT * (COUNT - 1) / 2
+
+
+@pytest.mark.parametrize("freedoms", [RIGID, POINT, AFFINE])
+def test_storage_grows_by_the_same_cells_with_every_body(freedoms):
+    """Blocks for one body, two sides and one factor of its constraint: nothing that grows with the tree."""
+
+    def cells(count):
+        parents = [0, *range(count)]
+        tree = problem(parents, [freedoms] * count, [0] + [3] * count).tree
+        return len(tree.cells.numbers) // 6
+
+    wide = -(-freedoms // 6)
+    assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (freedoms * wide + 3 * wide + 3 * wide + 3)
+
+
+# --- rigid bodies, against joint coordinates ----------------------------------------------------------------------
+def hanging(parts_of, count, parent_of=lambda row: row - 1):
+    """Rods of one metre, held at their ends; all frames are exact in double precision."""
+    rng = np.random.default_rng(100)
+    limbs = []
+    for row in range(1, count + 1):
+        parts = parts_of(row)
+        q, v = random_state(rng, parts)
+        origin = shift(0.0, 0.0, -1.0 if row > 1 else 0.0)
+        inertia = (0.0859375, 0.0859375, 0.015625)
+        limbs.append(limb(row, parent_of(row), parts, q, v, com=(0.0, 0.0, -0.5), inertia=inertia, origin=origin))
+    return pack(Machine(limbs))
+
+
+def maximal(packed):
+    """Each joint as rows between free bodies: the tree factored, x and y solved, and the rows' wrenches."""
+    state, work, _ = accelerations(packed)
+    links, bodies, columns = packed.model.system.tree.links, work.bodies, work.columns
+    wrenches = [np.zeros((0, 6))]
+    for i in range(1, len(links)):
+        axes = [columns[k]["angular"] for k in range(links[i]["iv"], links[i]["iv"] + links[i]["nv"])]
+        across = np.linalg.svd(np.array(axes))[2][len(axes) :]
+        wrenches.append(np.block([[np.zeros((3, 3)), np.eye(3)], [across, np.zeros((len(across), 3))]]))
+    last = np.cumsum([len(w) for w in wrenches])
+    holders = np.zeros(len(links), HOLDER)
+    holders["parent"], holders["last_row"], holders["first_row"][1:] = links["parent"], last, last[:-1]
+    rows, terms = np.zeros(last[-1], ROW), np.zeros(2 * last[-1], TERM)
+    rows["first_term"], rows["last_term"] = 2 * np.arange(last[-1]), 2 * np.arange(last[-1]) + 2
+    held = np.repeat(np.arange(len(links)), [len(w) for w in wrenches])
+    terms["body"][::2], terms["body"][1::2] = held, links["parent"][held]
+    near = np.concatenate(wrenches)
+    arm = np.concatenate([np.tile(bodies[i]["r"], (len(w), 1)) for i, w in enumerate(wrenches)])
+    terms["t"][::2], terms["f"][::2] = near[:, :3], near[:, 3:]
+    terms["t"][1::2], terms["f"][1::2] = -near[:, :3] - np.cross(arm, near[:, 3:]), -near[:, 3:]
+    tree = kkt_tree_for(holders, [RIGID] * len(links))
+    x, y = vector_for(tree), np.zeros(last[-1])
+    x.wrenches["t"][1:], x.wrenches["f"][1:] = -bodies["t"][1:], -bodies["f"][1:]
+    assemble_rigid(tree, links, bodies, records(rows), records(terms))
+    factor(tree)
+    solve(tree, x, y)
+    transmit_all(packed.model.system.tree, work)
+    held = np.array([y[first:end] @ w for first, end, w in zip(holders["first_row"], last, wrenches, strict=True)])
+    return state, work, x.numbers.reshape(-1, 6), held
+
+
+MECHANISMS = {
+    "hinges": (lambda row: (turning(X if row % 2 else Y),), 40, lambda row: row - 1),
+    "universal joints": (lambda row: (turning(X), turning(Y)), 40, lambda row: row - 1),
+    "balls in a tree": (lambda row: (ball(),), 31, lambda row: row // 2),
+    "any": (lambda row: [(turning(X),), (ball(),), (turning(Y), turning(X))][row % 3], 40, lambda row: (2 * row) // 3),
+}
+
+
+@pytest.mark.parametrize(("parts_of", "count", "parent_of"), MECHANISMS.values(), ids=MECHANISMS)
+def test_free_bodies_held_by_rows_move_as_joint_coordinates_say(parts_of, count, parent_of):
+    """Accelerations are those of articulated bodies, and the multipliers are the wrenches that the joints transmit."""
+    _, work, a, held = maximal(hanging(parts_of, count, parent_of))
+    change = np.hstack([work.bodies["dw"], work.bodies["dv"]])[1:]
+    transmitted = np.hstack([work.wrenches["t"], work.wrenches["f"]])[1:]
+    assert np.abs(a[1:] - change).max() < 1e-11 * np.abs(change).max()
+    assert np.abs(held[1:] - transmitted).max() < 1e-11 * np.abs(transmitted).max()
+
+
+def test_a_chain_of_a_hundred_balls_keeps_its_digits():
+    """Against dense equations of motion in long double."""
+    packed = hanging(lambda row: (ball(),), 100)
+    state, work, a, _ = maximal(packed)
+    relative = np.diff(a[:, :3], axis=0)
+    rates = np.concatenate([work.bodies[i]["R"].reshape(3, 3) @ relative[i - 1] for i in range(1, 101)])
+    bodies = oracle.place(packed.machine.limbs, state.q, state.v)
+    M, h = oracle.equations(bodies, packed.machine.gravity)
+    expected = oracle.solve(M, -h)
+    assert float(np.abs(rates - expected).max() / np.abs(expected).max()) < 1e-11
