@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.expressions import parse
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import Part, Start
@@ -17,7 +18,7 @@ from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import JointEntry, Model, Names, Samples, State, System, samples_for
 from multibody_cli.scene.pack_forces import ForcePacker
-from multibody_cli.scene.pack_rows import RowPacker, pack_constraints
+from multibody_cli.scene.pack_rows import RowPacker
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
 from multibody_cli.spec import SignalSpec
 
@@ -64,10 +65,11 @@ class Packed:
         q, v = self.tree.q.copy(), self.tree.v.copy()
         return State(np.zeros(1), q, v, np.zeros(self.model.nv), np.zeros(accounts))
 
-    def method(self, integrator: str, step: float, rtol: float = 1e-9, atol: float = 1e-9, name: str = "aba"):
+    def method(self, integrator: str, step: float, rtol: float = 1e-9, atol: float = 1e-9, name="aba", **options):
         """A method bound to this model."""
-        control = StepControl(step, rtol, atol)
-        return METHODS[name](self.model, INTEGRATORS[integrator], control, self.fresh_state())
+        kind, control = METHODS[name], StepControl(step, rtol, atol)
+        chosen = kind.Options.model_validate(options)
+        return kind(self.model, INTEGRATORS[integrator], control, self.fresh_state(), chosen)
 
 
 def constant(value: float) -> SignalSpec:
@@ -110,7 +112,7 @@ def pack(machine: Machine) -> Packed:
     names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, ())
     com = np.array([limb.mass.com for limb in limbs])
     row_table, terms = RowPacker().pack()
-    system = System(tree.tree, motions, forces, pack_constraints(forces.signals), row_table, terms)
+    system = System(tree.tree, motions, forces, TablePacker().pack(forces.signals), row_table, terms)
     return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v)), tree)
 
 
@@ -118,11 +120,11 @@ def freedoms(parts: Sequence[Part]) -> int:
     return sum(part.nv for part in parts)
 
 
-def accelerations(packed: Packed, t: float = 0.0):
-    """The state made whole at time t, its work arrays, and the powers of the accounts."""
-    state, work = packed.fresh_state(), packed.method("rk4", 1e-3).work
-    powers = np.zeros_like(state.ledger)
-    evaluate(packed.model.system, work, t, state.q, state.v, state.a, powers)
+def accelerations(packed: Packed, t: float = 0.0, name: str = "aba", **options):
+    """The state made whole at time t by a method, its work arrays, and the powers of the accounts."""
+    state, method = packed.fresh_state(), packed.method("rk4", 1e-3, name=name, **options)
+    work, powers = method.work, np.zeros_like(state.ledger)
+    method.dynamics.evaluate(packed.model.system, work, t, state.q, state.v, state.a, powers)
     state.time[0] = t
     return state, work, powers
 

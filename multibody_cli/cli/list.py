@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.render import show_json, show_table
+
+if TYPE_CHECKING:
+    from multibody_cli.constraints.contract import ConstraintKind
 
 Rows = list[dict[str, Any]]
 
@@ -89,18 +92,34 @@ def list_forces() -> Rows:
     ]
 
 
+def list_couplings() -> Rows:
+    """Describe the entries of `couplings:`."""
+    from multibody_cli.constraints import COUPLINGS
+
+    return _kinds("coupling", COUPLINGS)
+
+
+def list_constraints() -> Rows:
+    """Describe the entries of `constraints:`."""
+    from multibody_cli.constraints import CONSTRAINTS
+
+    return _kinds("constraint", CONSTRAINTS)
+
+
 LISTS: dict[str, Callable[[], Rows]] = {
     "methods": list_methods,
     "integrators": list_integrators,
     "joints": list_joints,
     "shapes": list_shapes,
     "channels": list_channels,
+    "couplings": list_couplings,
+    "constraints": list_constraints,
     "forces": list_forces,
 }
 """Every list by the word of the command line."""
 
 
-@click.command("list", cls=Verb, short_help="List methods, integrators, joints, shapes, channels or forces.")
+@click.command("list", cls=Verb, short_help="List what a scene or the command line may name.")
 @click.argument("what", type=click.Choice(list(LISTS)))
 @click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
 def verb(what: str, as_json: bool) -> int:
@@ -108,6 +127,18 @@ def verb(what: str, as_json: bool) -> int:
     rows = LISTS[what]()
     show_json(rows) if as_json else show_table(rows)
     return 0
+
+
+def _kinds(word: str, kinds: Mapping[str, ConstraintKind]) -> Rows:
+    """Describe entries that are told by their `type`."""
+    return [
+        {
+            word: name,
+            "fields": ", ".join(key for key in kind.spec.model_fields if key != "type"),
+            "description": _summary(kind.spec),
+        }
+        for name, kind in kinds.items()
+    ]
 
 
 def _summary(spec: type) -> str:

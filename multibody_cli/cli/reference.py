@@ -71,7 +71,7 @@ def scene_page() -> str:
 
 
 def catalogues_page() -> str:
-    """Write the page of methods, integrators, joints, shapes and forces."""
+    """Write the page of everything that has a catalogue."""
     lines = ["What `mbsim list` shows; the channels stand in [the result file](result-file.md)."]
     for what, rows_of in LISTS.items():
         if what != "channels":
@@ -134,6 +134,8 @@ def _kind(field: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         return f"list of {_kind(field['items'], titles)}"
     if "patternProperties" in field:
         return f"by name: {_kind(next(iter(field['patternProperties'].values())), titles)}"
+    if isinstance(field.get("additionalProperties"), dict):
+        return f"by name: {_kind(field['additionalProperties'], titles)}"
     kind = str(field.get("type", ""))
     return _WORDS.get(kind, kind)
 

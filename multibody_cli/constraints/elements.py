@@ -1,34 +1,60 @@
-"""Everything that restrains beside the joints themselves, as one block of arrays, and the kernel that runs them all.
-
-To add a constraint: a file with its dtype and `write`, a field and a dtype here, and its line in the kernel below.
-"""
+"""The constraints of a model as one block of arrays, and the kernel that writes the rows of all of them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraints import limit
-from multibody_cli.kernel import kernel
+from multibody_cli.constraints import TABLES
+from multibody_cli.constraints.contract import Table
+from multibody_cli.kernel import bound_kernel, kernel, records
 from multibody_cli.signals import Signals
 
 Records = NDArray[np.void]
 
 
 class Constraints(NamedTuple):
-    """The constraints of a model, one table a kind."""
+    """The constraints of a model, one table for each entry of `TABLES`."""
 
     signals: Signals
-    limits: Records
+    tables: tuple[Records, ...]
 
 
-DTYPES = {"limits": limit.LIMIT}
-"""The dtype of each table of `Constraints`."""
+class TablePacker:
+    """Collects the records of all tables of a model."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in TABLES}
+
+    def add(self, table: Table, records: Iterable[tuple[Any, ...]], row: int, term: int) -> None:
+        """Add the records of an element whose rows begin at `row`, and their terms at `term`."""
+        self._records[table.name] += [(row + first[0], term + first[1], *first[2:]) for first in records]
+
+    def pack(self, signals: Signals) -> Constraints:
+        """Give the tables of everything that was added; `signals` are those that the elements know by number."""
+        tables = (np.array(self._records[table.name], dtype=table.dtype) for table in TABLES)
+        return Constraints(signals, tuple(records(table) for table in tables))
 
 
 @kernel
-def write_constraints(constraints, t, q, bodies, rows, terms):
-    """Write the rows of every constraint, for placed bodies."""
-    limit.write(constraints.limits, q, rows, terms)
+def _write_none(constraints, t, bodies, q, rows, terms):
+    """Write nothing."""
+
+
+def _write_one_more(constraints, t, bodies, q, rows, terms):
+    """Write the rows of the tables before, then of the table at PLACE."""
+    write_before(constraints, t, bodies, q, rows, terms)  # noqa: F821
+    write(constraints.tables[PLACE], constraints.signals, t, bodies, q, rows, terms)  # noqa: F821
+
+
+def _after(write_before: Any, place: int) -> Any:
+    table = TABLES[place]
+    return bound_kernel(_write_one_more, table.name, write_before=write_before, write=table.write, PLACE=place)
+
+
+write_all: Any = reduce(_after, range(len(TABLES)), _write_none)
+"""`write_all(constraints, t, bodies, q, rows, terms)`: error, rate, bias and terms of the row of every constraint."""

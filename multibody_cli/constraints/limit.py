@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.constraints.contract import Table
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.kernel import kernel
 
@@ -13,9 +14,12 @@ LIMIT = np.dtype(
 
 
 @kernel
-def write(limits, q, rows, terms):
+def write(limits, signals, t, bodies, q, rows, terms):
     """One one-sided row for each limit."""
     for k in range(len(limits)):
         limit = limits[k]
         write_coefficient(terms[limit.first_term], limit.iv, limit.sign)
         write_level(rows[limit.first_row], limit.sign * (q[limit.iq] - limit.bound), 0.0, 0.0)
+
+
+TABLE = Table("limit", LIMIT, write)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from multibody_cli.joints.parts import ball, screw
 from multibody_cli.joints.parts.crossing import carried
-from multibody_cli.joints.parts.switch import cross_part
+from multibody_cli.joints.parts.switch import cross_part, differentiate_columns
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import WAY_BALL, WAY_GENERAL
 from multibody_cli.spatial.memory import load, store
@@ -20,11 +20,13 @@ from multibody_cli.spatial.values import Vec3
 @kernel
 def place_all(tree, q, v, a, work):
     """Place every body; `a` (nv,) is read where the motion of a coordinate is prescribed."""
-    links, bodies, columns = tree.links, work.bodies, work.columns
+    links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
+    for j in range(len(work.v)):
+        work.v[j] = v[j]
     for i in range(1, len(links)):
         link = links[i]
         if link.way == WAY_GENERAL:
-            place_general(link, tree, bodies[link.parent], bodies[i], q, v, a, columns)
+            place_general(link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates)
         else:
             place(link, bodies[link.parent], bodies[i], q, v, columns)
 
@@ -64,7 +66,7 @@ def arrive(link, parent, body, R, r, spin, slip, coriolis):
 
 
 @kernel
-def place_general(link, tree, parent, body, q, v, a, columns):
+def place_general(link, tree, parent, body, q, v, a, columns, rates):
     """Place a body that hangs on any run of parts, through memory."""
     P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)
     r = P @ load(link.origin)
@@ -76,9 +78,13 @@ def place_general(link, tree, parent, body, q, v, a, columns):
     store(body.alpha, alpha)
     store(body.a, carried(load(parent.a), alpha, w, r))
     for k in range(link.first_part, link.last_part):
-        part, before = tree.parts[k], load(body.r)
+        part, r_before, w_before, v_before = tree.parts[k], load(body.r), load(body.w), load(body.v)
         cross_part(part, body, q, v, columns)
-        move_columns(columns, link.iv, part.iv, load(body.r) - before)
+        d = load(body.r) - r_before
+        move_columns(columns, link.iv, part.iv, d)
+        if len(rates) > 0:
+            differentiate_columns(part, w_before, body, q, v, columns, rates)
+            move_rates(columns, rates, link.iv, part.iv, d, load(body.v) - v_before)
     drive(link, tree.driven, body, a, columns)
     settle(link, body, load(body.R), load(body.w), load(body.alpha), load(body.a))
 
@@ -89,6 +95,15 @@ def move_columns(columns, first, last, d):
     for j in range(first, last):
         column = columns[j]
         store(column.linear, load(column.linear) + cross(load(column.angular), d))
+
+
+@formula
+def move_rates(columns, rates, first, last, d, d_rate):
+    """Refer the rates of the columns of earlier parts to the new origin at d, which moves by d_rate."""
+    for j in range(first, last):
+        angular, rate = load(columns[j].angular), rates[j]
+        change = cross(load(rate.angular_rate), d) + cross(angular, d_rate)
+        store(rate.linear_rate, load(rate.linear_rate) + change)
 
 
 @formula

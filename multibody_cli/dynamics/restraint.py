@@ -24,7 +24,7 @@ import math
 from functools import cache
 from typing import Any, NamedTuple
 
-from multibody_cli.constraints.elements import write_constraints
+from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.rows import (
     acceleration_of_row,
     change_of_row,
@@ -81,7 +81,7 @@ def place(system, t, q, v, a, work):
     if len(work.rows) > 0:
         place_closures(system.tree, q, v, a, work)
         write_closures(system.tree, v, work)
-        write_constraints(system.constraints, t, q, work.bodies, work.rows, work.terms)
+        write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 
 # --- the dual problem ---------------------------------------------------------------------------------------------

@@ -50,6 +50,9 @@ COLUMN = np.dtype(
     ]
 )
 
+COLUMN_RATE = np.dtype([("angular_rate", "f8", 3), ("linear_rate", "f8", 3)])
+"""dS/dt of a column of a joint of many parts, world axes, about the moving origin of the joint frame."""
+
 INBOX = np.dtype([("J", "f8", 6), ("H", "f8", 9), ("M", "f8", 6), ("t", "f8", 3), ("f", "f8", 3)])
 """Articulated inertia and bias force that side branches have handed in."""
 
@@ -71,13 +74,18 @@ class Dual(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work arrays for one model; n velocities, m rows of restraint."""
+    """Work arrays for one model: n velocities, m rows of restraint.
+
+    `column_rates` and `v` are empty unless the method differentiates Jacobians.
+    """
 
     bodies: Records
     columns: Records
+    column_rates: Records  # of joints that are placed part by part
     inboxes: Records
     wrenches: Records
     tau: Floats  # (n,)
+    v: Floats  # (n,) coordinate rates that the bodies were placed with
     armature: Floats  # (n,) what an implicit integrator adds to the inertia of each coordinate
     duals: Records  # (n,) of the coordinates of closures
     locks: Records  # locked directions of closures, world axes
@@ -93,8 +101,18 @@ class Work(NamedTuple):
     scratch: Any  # what one method alone needs
 
 
-def workspace_for(system: System, scratch: Any = ()) -> Work:
-    """Allocate the work arrays, with the ground upright and at rest."""
+def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False) -> Work:
+    """Allocate the work arrays, with the ground upright and at rest.
+
+    Parameters
+    ----------
+    system
+        What they are for.
+    scratch
+        The method's own arrays, a named tuple.
+    differentiated
+        Whether the method needs the time derivatives of the columns of S.
+    """
     tree = system.tree
     ghosts, n = len(tree.links) + len(tree.closures), len(tree.driven)
     bodies = np.zeros(ghosts, BODY)
@@ -104,9 +122,11 @@ def workspace_for(system: System, scratch: Any = ()) -> Work:
     return Work(
         bodies=records(bodies),
         columns=records(np.zeros(n, COLUMN)),
+        column_rates=records(np.zeros(n if differentiated else 0, COLUMN_RATE)),
         inboxes=records(np.zeros(len(tree.links), INBOX)),
         wrenches=records(np.zeros(ghosts, WRENCH)),
         tau=np.zeros(n),
+        v=np.zeros(n if differentiated else 0),
         armature=np.zeros(n),
         duals=records(np.zeros(n, WRENCH)),
         locks=records(np.zeros(len(tree.locks), LOCK)),

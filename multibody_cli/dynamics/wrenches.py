@@ -7,9 +7,10 @@ it contains the joint's own actuator, spring and damper, as a force sensor there
 from __future__ import annotations
 
 from multibody_cli.dynamics.articulated import change_of, own_inertia
+from multibody_cli.dynamics.jacobian import gather_wrenches
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import no_force, power, shift_force
+from multibody_cli.spatial.products import no_force, power
 from multibody_cli.spatial.values import Motion
 
 
@@ -17,14 +18,11 @@ from multibody_cli.spatial.values import Motion
 def transmit_all(tree, work):
     """Wrench of every joint about its origin, world axes, into `work.wrenches`, from the bodies' accelerations."""
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
-    for i in range(len(links)):
-        store_force(wrenches[i], no_force())
-    for i in range(len(links) - 1, 0, -1):
-        link, body = links[i], bodies[i]
-        taken = own_inertia(link, body) @ change_of(body) + load_force(body)
-        W = taken + load_force(wrenches[i])
-        store_force(wrenches[i], W)
-        store_force(wrenches[link.parent], load_force(wrenches[link.parent]) + shift_force(W, load(body.r)))
+    store_force(wrenches[0], no_force())
+    for i in range(1, len(links)):
+        body = bodies[i]
+        store_force(wrenches[i], own_inertia(links[i], body) @ change_of(body) + load_force(body))
+    gather_wrenches(tree, work)
 
 
 @kernel

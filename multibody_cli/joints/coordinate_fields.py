@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, described, read_quantity, shown
 from multibody_cli.spec.reading import moved_error, read_each
 from multibody_cli.spec.signal import signal_schema
 
@@ -79,6 +80,44 @@ class SignalField:
         return (lambda entry: None if entry is None else read(entry)) if self.gaps else read
 
 
+Limits = tuple[tuple[float, float] | None, ...]
+"""Least and greatest value of each coordinate, infinite where it has none; None where it has neither."""
+
+
+class LimitsField:
+    """Limits of each coordinate: [lower, upper], or null for none; null or `.inf` leaves a side open."""
+
+    def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> Limits | None:
+        """Read the field."""
+        if value is None:
+            return None
+        if len(coordinates) == 1 and not _holds_one_list(value):
+            return (_read_pair(value, _POSITION[coordinates[0]]),)
+        pairs = _each([self._reader(kind) for kind in coordinates], value)
+        if all(pair is None for pair in pairs):
+            raise ValueError("expected limits of at least one coordinate")
+        return pairs
+
+    def _reader(self, kind: Coordinate) -> Reader:
+        return lambda entry: None if entry is None else _read_pair(entry, _POSITION[kind])
+
+
+def _holds_one_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 1
+
+
+def _read_pair(value: Any, kind: units.Kind) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"expected a pair [lower, upper], each {described(kind)} or null, found {shown(value)}")
+    ends = zip(value, (-math.inf, math.inf), strict=True)
+    lower, upper = read_each(lambda end: end[1] if end[0] in (None, end[1]) else read_quantity(end[0], kind), ends)
+    if math.isinf(lower) and math.isinf(upper):
+        raise ValueError("expected a lower or an upper limit")
+    if not lower < upper:
+        raise ValueError(f"expected a lower limit below the upper one, found {lower:g} and {upper:g} {kind.unit}")
+    return lower, upper
+
+
 class MotionSpec(Spec):
     """Prescribed motion of a joint: exactly one of its derivatives is given."""
 
@@ -142,13 +181,14 @@ class MotionField:
         return MotionSpec.model_construct(None, **{name: signals})
 
 
-FIELDS: dict[str, NumberField | SignalField | MotionField] = {
+FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
     "q": NumberField(_POSITION),
     "v": NumberField(_VELOCITY),
     "rest": NumberField(_POSITION),
     "stiffness": NumberField(_STIFFNESS, least=0.0, optional=True, spread=True),
     "damping": NumberField(_DAMPING, least=0.0, optional=True, spread=True),
     "force": SignalField(_FORCE),
+    "limits": LimitsField(),
     "motion": MotionField(),
 }
 """How each field of a joint is read."""
@@ -163,6 +203,23 @@ def signals_schema(schema: dict[str, Any]) -> None:
     """Let an editor accept a function of time, or a list of them."""
     signal = signal_schema()
     schema["anyOf"] = [signal, {"type": "array", "items": signal}]
+
+
+def limits_schema(schema: dict[str, Any]) -> None:
+    """Let an editor accept a pair, or a list of pairs with null for coordinates without limits."""
+    schema.update(limits_form())
+
+
+def limits_form() -> dict[str, Any]:
+    """JSON Schema of limits."""
+    pair = {
+        "type": "array",
+        "items": {"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "null"}]},
+        "minItems": 2,
+        "maxItems": 2,
+    }
+    pairs = {"type": "array", "items": {"anyOf": [pair, {"type": "null"}, TEXT_SCHEMA]}}
+    return {"anyOf": [pair, pairs, TEXT_SCHEMA]}
 
 
 def motion_schema(schema: dict[str, Any]) -> None:

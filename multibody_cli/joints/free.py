@@ -21,6 +21,11 @@ class FreeSpec(MovingJointSpec):
 
     COORDINATES = (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3
 
+    @property
+    def plain(self) -> tuple[bool, ...]:
+        """Those of the position."""
+        return (True,) * 3 + (False,) * 3
+
     @model_validator(mode="after")
     def _refuse_position_motion(self) -> Self:
         if self.motion is not None and self.motion.given == "position":

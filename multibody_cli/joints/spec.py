@@ -10,12 +10,15 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.coordinate_fields import (
     FIELDS,
+    Limits,
     MotionSpec,
+    limits_schema,
     motion_schema,
     numbers_schema,
     signals_schema,
 )
 from multibody_cli.spec import Pose, SignalSpec, Spec
+from multibody_cli.spec.reading import located_error
 
 Coordinates = tuple[Coordinate, ...]
 
@@ -26,7 +29,7 @@ WORLD = "world"
 class JointSpec(Spec):
     """Two bodies and the joint frame, seen from both."""
 
-    LATER = frozenset({"limits", "friction"})
+    LATER = frozenset({"friction"})
 
     type: str
     parent: str = Field(WORLD, description="Body that the joint starts from.")
@@ -45,6 +48,11 @@ class JointSpec(Spec):
     def coordinates(self) -> Coordinates:
         """Kinds of the coordinates in their order."""
         return self.coordinates_of(self.__dict__) or ()
+
+    @property
+    def plain(self) -> tuple[bool, ...]:
+        """Which coordinates are numbers of their own; those of a rotation that is held as a whole are not."""
+        return (True,) * len(self.coordinates)
 
 
 class MovingJointSpec(JointSpec):
@@ -65,13 +73,18 @@ class MovingJointSpec(JointSpec):
         description="Actuator, N*m or N: a number, an expression of t, or a table {times, values}.",
         json_schema_extra=signals_schema,
     )
+    limits: Limits | None = Field(
+        None,
+        description="Least and greatest value, rad or m; null leaves a side open.",
+        json_schema_extra=limits_schema,
+    )
     motion: MotionSpec | None = Field(
         None,
         description="Prescribed position, velocity or acceleration; null leaves a coordinate free.",
         json_schema_extra=motion_schema,
     )
 
-    @field_validator("stiffness", "damping", "force", "motion", mode="plain", json_schema_input_type=Any)
+    @field_validator("stiffness", "damping", "force", "limits", "motion", mode="plain", json_schema_input_type=Any)
     @classmethod
     def _read_fields(cls, value: Any, info: ValidationInfo) -> Any:
         return cls._read(value, info)
@@ -93,6 +106,22 @@ class MovingJointSpec(JointSpec):
                     "`force` has no effect on a coordinate whose `motion` is prescribed: "
                     "leave it out, or write 0 in its place"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _refuse_limits_that_cannot_hold(self) -> Self:
+        prescribed = self.motion.signals if self.motion is not None else (None,) * len(self.coordinates)
+        for k, pair in enumerate(self.limits or ()):
+            if pair is None:
+                continue
+            if not self.plain[k]:
+                raise located_error(
+                    "expected null: a coordinate of a rotation that is held as a whole is no number of its own",
+                    "limits",
+                    k,
+                )
+            if prescribed[k] is not None:
+                raise located_error("has no effect on a coordinate whose `motion` is prescribed", "limits")
         return self
 
 

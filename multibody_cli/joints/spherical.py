@@ -36,6 +36,11 @@ class SphericalSpec(MovingJointSpec):
 
     COORDINATES = (Coordinate.ANGLE,) * 3
 
+    @property
+    def plain(self) -> tuple[bool, ...]:
+        """All of the XZX angles, none of the others."""
+        return (self.parametrization == "euler_xzx",) * 3
+
     @model_validator(mode="after")
     def _refuse_singular_start(self) -> Self:
         if self.parametrization == "euler_xzx" and abs(math.sin(_xzx_angles(self.q)[1])) < 1e-6:

@@ -21,6 +21,7 @@ import numpy as np
 from multibody_cli.dynamics.kkt_assembly import assemble_rigid
 from multibody_cli.dynamics.kkt_nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.dynamics.kkt_tree import factor, solve
+from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.model import Floats, System
@@ -35,10 +36,10 @@ class Sparse(NamedTuple):
     multipliers: Floats  # (m,)
 
 
-def sparse_for(system: System, options: Any) -> Sparse:
-    """Lay out the blocks of a system's bodies and joints."""
+def workspace(system: System, options: Any) -> Work:
+    """Allocate the work arrays, with the blocks of a system's bodies and joints."""
     kkt = kkt_tree_for(system.tree.holders, [6] * len(system.tree.links))
-    return Sparse(kkt, vector_for(kkt), np.zeros(len(system.rows)))
+    return workspace_for(system, Sparse(kkt, vector_for(kkt), np.zeros(len(system.rows))))
 
 
 @kernel
@@ -88,6 +89,6 @@ BARAFF = AccelerationKind(
     description="Lagrange multipliers on the coordinates of the bodies, O(n)",
     accelerate=accelerate,
     respond=respond,
-    scratch=sparse_for,
+    workspace=workspace,
     maximal=True,
 )

@@ -20,7 +20,7 @@ from multibody_cli.dynamics import restraint
 from multibody_cli.dynamics.closures import push_closures
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
-from multibody_cli.dynamics.workspace import workspace_for
+from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
 from multibody_cli.forces.elements import push_all
 from multibody_cli.joints.motion import prescribe
@@ -91,9 +91,9 @@ def repeated(dynamics: Dynamics) -> Kernel:
 
 
 # --- a method -----------------------------------------------------------------------------------------------------
-def no_scratch(system: System, options: Any) -> Any:
+def plain_workspace(system: System, options: Any) -> Work:
     """Allocate nothing beyond what all methods share."""
-    return ()
+    return workspace_for(system)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class AccelerationKind:
         The two kernels; see the top of this file.
     Options
         What a user may write under `simulation.options`.
-    scratch
-        Allocates what the method needs beside the common work arrays, from the system and its options.
+    workspace
+        Allocates the work arrays for a system, with what the method needs for its options.
     maximal
         Whether it works in the coordinates of the bodies instead of those of the joints.
     """
@@ -119,7 +119,7 @@ class AccelerationKind:
     accelerate: Kernel
     respond: Kernel
     Options: type[StabilizationOptions] = StabilizationOptions
-    scratch: Callable[[System, Any], Any] = no_scratch
+    workspace: Callable[[System, Any], Work] = plain_workspace
     maximal: bool = False
 
     def dynamics(self, system: System) -> Dynamics:
@@ -148,7 +148,7 @@ class AccelerationMethod:
         options: Any,
     ) -> None:
         system = model.system
-        self.work = workspace_for(system, kind.scratch(system, options))
+        self.work = kind.workspace(system, options)
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
         self._system = system

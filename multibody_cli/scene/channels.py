@@ -77,6 +77,7 @@ def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ..
             ("work", "force", joint.force),
             ("work", "motion", joint.motion),
             ("dissipation", "damping", joint.stiffness or joint.damping),
+            ("dissipation", "limits", joint.limits),
         ):
             if given is not None:
                 yield f"energy/{cause}/joints/{name}/{field}", (units.ENERGY,)

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
+from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.dynamics.elimination import holders_for
 from multibody_cli.errors import Refused
-from multibody_cli.forces.elements import Forces
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
-from multibody_cli.joints.motion import Motions
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
-from multibody_cli.model import Account, JointEntry, Model, Names, State, System
+from multibody_cli.model import JointEntry, Model, Names, State, System
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.pack_constraints import Ground, add_constraints
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
-from multibody_cli.scene.pack_rows import RowPacker, name_of_lock, pack_constraints
+from multibody_cli.scene.pack_rows import RowPacker, name_of_lock
 from multibody_cli.scene.pack_tree import PackedTree, pack_tree
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.start import assembled, look
@@ -81,13 +81,18 @@ def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
 def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
     """Fill the arrays of a layout."""
     packed = pack_tree(layout.limbs, scene.gravity, layout.loops)
-    forces, motions, accounts = _pack_forces(scene, masses, layout, packed)
+    packer = _pack_forces(scene, masses, layout, packed)
     rows = RowPacker()
     spans = [(int(closure["first_row"]), int(closure["last_row"])) for closure in packed.tree.closures]
     for name, span in zip(layout.closing, spans, strict=True):
         for r in range(*span):
             rows.add(name_of_lock(name, packed.tree.locks[r]), 2)
-    constraints = pack_constraints(forces.signals)
+    firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
+    places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
+    tables = TablePacker()
+    add_constraints(scene, Ground(layout.rows, packed.frames, places, packer), rows, tables)
+    forces, motions = packer.pack()
+    accounts = tuple(packer.accounts)
     tree = packed.tree
     if layout.elimination is not None:
         holders = holders_for(layout.elimination, [span for span in spans if span[0] < span[1]])
@@ -95,7 +100,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
         rows.hold(holders)
     row_table, term_table = rows.pack()
     model = Model(
-        system=System(tree, motions, forces, constraints, row_table, term_table),
+        system=System(tree, motions, forces, tables.pack(forces.signals), row_table, term_table),
         names=Names(
             bodies=tuple(scene.bodies),
             body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),
@@ -113,9 +118,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
     return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(accounts)))
 
 
-def _pack_forces(
-    scene: Scene, masses: Mapping[str, MassProperties], layout: Layout, packed: PackedTree
-) -> tuple[Forces, Motions, tuple[Account, ...]]:
+def _pack_forces(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout, packed: PackedTree) -> ForcePacker:
     packer = ForcePacker()
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec):
@@ -123,7 +126,7 @@ def _pack_forces(
             iq, iv = packed.first_q[row], packed.first_v[row]
             packer.add_joint(name, joint, kind.parts(joint), kind.start(joint), row, iq, iv)
     add_forces(packer, scene.forces, layout.rows, masses, packed.frames)
-    return *packer.pack(), tuple(packer.accounts)
+    return packer
 
 
 def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:

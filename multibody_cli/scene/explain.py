@@ -88,11 +88,18 @@ def _literal(finding: Finding, holder: type[Spec]) -> str:
 
 
 def _mapping(finding: Finding, holder: type[Spec]) -> str:
-    field = holder.model_fields.get(str(finding["loc"][-1])) if finding["loc"] else None
+    keys = [step for step in finding["loc"] if isinstance(step, str)]
+    field = holder.model_fields.get(keys[-1]) if keys else None
     wanted = _unwrapped((field.annotation, *field.metadata))[0] if field is not None else None
+    if isinstance(finding["loc"][-1], int) and get_args(wanted):
+        wanted = get_args(wanted)[0]
     example = wanted.EXAMPLE if isinstance(wanted, type) and issubclass(wanted, Spec) else ""
     hint = f" such as `{example}`" if example else ""
     return f"expected a mapping{hint}, found {shown(finding['input'])}"
+
+
+def _counted(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
 
 
 def _expected(what: str) -> Callable[[Finding, type[Spec]], str]:
@@ -105,6 +112,7 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     "missing": _missing,
     "literal_error": _literal,
     "string_type": _expected("a text"),
+    "bool_type": _expected("true or false"),
     "list_type": _expected("a list"),
     "dict_type": _expected("a mapping"),
     "model_type": _mapping,
@@ -114,6 +122,9 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     ),
     "string_too_long": lambda finding, holder: f"expected at most {finding['ctx']['max_length']} characters",
     "string_too_short": lambda finding, holder: "expected a text that is not empty",
-    "too_short": lambda finding, holder: f"expected at least {finding['ctx']['min_length']} entry",
+    "too_short": lambda finding, holder: f"expected at least {_counted(finding['ctx']['min_length'])}",
+    "too_long": lambda finding, holder: (
+        f"expected at most {_counted(finding['ctx']['max_length'])}, found {finding['ctx']['actual_length']}"
+    ),
 }
 """How to tell a finding, by the kind that pydantic gives it; the others are told already."""

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.coordinate_fields import prescribed_schema
+from multibody_cli.joints.coordinate_fields import limits_form, prescribed_schema
 from multibody_cli.scene.repeat import LISTS, MAPPINGS
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import SHAPES
@@ -41,6 +42,10 @@ class _Generator(GenerateJsonSchema):
     def float_schema(self, schema: core_schema.FloatSchema) -> dict[str, Any]:
         """Accept a text beside the number."""
         return dict(NUMBER_SCHEMA)
+
+    def bool_schema(self, schema: core_schema.BoolSchema) -> dict[str, Any]:
+        """Accept `${...}` beside true and false."""
+        return _or_text(super().bool_schema(schema))
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> dict[str, Any]:
         """Accept `${...}` beside a choice of words; a single word, such as a `type`, stays as it is."""
@@ -169,11 +174,24 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
         "Exactly one of these for the coordinates of a joint; in a list, null leaves a coordinate free.",
         prescribed_schema(),
     ),
+    "Limits": (
+        "Least and greatest value [lower, upper] of the coordinate of a joint; null leaves a side open. For joints of "
+        "several coordinates a list of these, with null for those that have no limits.",
+        limits_form(),
+    ),
     "Rotation": ("Exactly one way to write a rotation.", ROTATION_SCHEMA),
     "Shape": ("A shape, told by its `type`.", _entries_of(SHAPES)),
     "Joint": (
         "A joint, told by its `type`.",
         _entries_of({name: kind.spec for name, kind in JOINTS.items()}),
+    ),
+    "Coupling": (
+        "A relation of coordinates, told by its `type`.",
+        _entries_of({name: kind.spec for name, kind in COUPLINGS.items()}),
+    ),
+    "Constraint": (
+        "A constraint, told by its `type`.",
+        _entries_of({name: kind.spec for name, kind in CONSTRAINTS.items()}),
     ),
 }
 """Forms that occur again and again: what they are, and their schema."""

@@ -38,29 +38,29 @@ class ForcePacker:
         if spec.stiffness is not None or spec.damping is not None:
             self._add_springs(name, spec, parts, start, iq, iv)
         if spec.force is not None:
-            account = self._account("work", f"joints/{name}/force")
+            account = self.account("work", f"joints/{name}/force")
             for k, signal in enumerate(spec.force):
-                self._rows["actuators"].append((iv + k, self._signal(signal), account))
+                self._rows["actuators"].append((iv + k, self.signal(signal), account))
         if spec.motion is not None:
-            account = self._account("work", f"joints/{name}/motion")
+            account = self.account("work", f"joints/{name}/motion")
             for k, prescribed in enumerate(spec.motion.signals):
                 if prescribed is not None:
                     # a table of positions must bring velocities and accelerations, so it is a cubic spline
-                    number = self._signal(prescribed, cubic=spec.motion.given == "position")
+                    number = self.signal(prescribed, cubic=spec.motion.given == "position")
                     self._motions.append((iq + k, iv + k, _GIVEN[spec.motion.given], number, row, account))
 
     def add_load(self, name: str, spec: LoadSpec, row: int, body_frame: Placement) -> None:
         """Add a force and torque on a body."""
-        account = self._account(spec.ACCOUNT, f"forces/{name}")
+        account = self.account(spec.ACCOUNT, f"forces/{name}")
         point = body_frame.position + body_frame.rotation @ np.array(spec.point)
-        force = [self._signal(signal) for signal in spec.force]
-        torque = [self._signal(signal) for signal in spec.torque]
+        force = [self.signal(signal) for signal in spec.force]
+        torque = [self.signal(signal) for signal in spec.torque]
         axes = body_frame.rotation.T.ravel()
         self._rows["loads"].append((row, spec.frame == "body", point, axes, force, torque, account))
 
     def add_drag(self, name: str, spec: DragSpec, row: int, mass: MassProperties, body_frame: Placement) -> None:
         """Add viscous drag on a body."""
-        account = self._account(spec.ACCOUNT, f"forces/{name}")
+        account = self.account(spec.ACCOUNT, f"forces/{name}")
         com = body_frame.position + body_frame.rotation @ mass.com
         self._rows["drags"].append((row, com, spec.viscous.linear, spec.viscous.angular, account))
 
@@ -70,11 +70,13 @@ class ForcePacker:
         tables = {name: records(np.array(self._rows[name], dtype=dtype)) for name, dtype in DTYPES.items()}
         return Forces(signals=signals, **tables), Motions(records(np.array(self._motions, MOTION)), signals)
 
-    def _account(self, kind: Any, cause: str) -> int:
+    def account(self, kind: Any, cause: str) -> int:
+        """Open an account of the ledger; its number."""
         self.accounts.append(Account(kind, cause))
         return len(self.accounts) - 1
 
-    def _signal(self, spec: SignalSpec, cubic: bool = False) -> int:
+    def signal(self, spec: SignalSpec, cubic: bool = False) -> int:
+        """Add a function of time; its number."""
         if spec.constant is not None:
             return self._signals.add_constant(spec.constant)
         if spec.expression is not None:
@@ -85,7 +87,7 @@ class ForcePacker:
     def _add_springs(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, iq: int, iv: int
     ) -> None:
-        account = self._account("dissipation", f"joints/{name}/damping")
+        account = self.account("dissipation", f"joints/{name}/damping")
         freedoms = len(spec.coordinates)
         stiffness = spec.stiffness or (0.0,) * freedoms
         damping = spec.damping or (0.0,) * freedoms

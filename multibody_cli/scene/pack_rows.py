@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from multibody_cli.constraints.elements import Constraints
-from multibody_cli.constraints.limit import LIMIT
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
 from multibody_cli.model import Records, RowName
-from multibody_cli.signals import Signals
 
 
 @dataclass
@@ -72,8 +69,3 @@ def name_of_lock(joint: str, lock: np.void) -> RowName:
             if abs(lock[kind][axis]) == 1.0:
                 return RowName("joints", joint, f"{words} {letter}")
     return RowName("joints", joint, "in an oblique direction")
-
-
-def pack_constraints(signals: Signals) -> Constraints:
-    """Temporary."""
-    return Constraints(signals, records(np.zeros(0, LIMIT)))

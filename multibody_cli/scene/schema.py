@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
+from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
+from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
 from multibody_cli.joints import JOINTS, JOINTS_LATER
 from multibody_cli.joints.spec import JointSpec
@@ -27,6 +29,22 @@ Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
 Joint = Annotated[
     JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()}, later=JOINTS_LATER)
 ]
+Coupling = Annotated[
+    ConstraintSpec,
+    Catalogue(
+        "a coupling",
+        {name: kind.spec for name, kind in COUPLINGS.items()},
+        elsewhere=dict.fromkeys(CONSTRAINTS, "constraints"),
+    ),
+]
+Constraint = Annotated[
+    ConstraintSpec,
+    Catalogue(
+        "a constraint",
+        {name: kind.spec for name, kind in CONSTRAINTS.items()},
+        elsewhere=dict.fromkeys(COUPLINGS, "couplings"),
+    ),
+]
 ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 
 
@@ -37,9 +55,9 @@ class WorldSpec(Spec):
 
 
 class Scene(Spec):
-    """A scene of bodies, joints and forces, how it is run, and what is expected of the run."""
+    """A scene of bodies, joints, constraints and forces, how it is run, and what is expected of the run."""
 
-    LATER = frozenset({"couplings", "constraints", "springs", "muscles", "strands", "contacts"})
+    LATER = frozenset({"springs", "muscles", "strands", "contacts"})
     BEFORE = WORKED_OUT
 
     mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
@@ -55,6 +73,12 @@ class Scene(Spec):
     world: WorldSpec = Field(WorldSpec(), description="Scenery.")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
+    couplings: dict[Name, Coupling] = Field(
+        default_factory=dict, description="Relations between coordinates of joints, by name."
+    )
+    constraints: dict[Name, Constraint] = Field(
+        default_factory=dict, description="Constraints on the motion of bodies, by name."
+    )
     forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")

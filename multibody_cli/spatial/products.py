@@ -7,7 +7,7 @@ point where it is known.
 from __future__ import annotations
 
 from multibody_cli.kernel import formula
-from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3, product
+from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, RigidInertia, Sym3, Vec3, product
 
 ZERO = Vec3(0.0, 0.0, 0.0)
 UNIT = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
@@ -171,6 +171,11 @@ def _(A, s):
     return Force(A.J @ s.w + A.H @ s.v, transposed_times(A.H, s.w) + A.M @ s.v)
 
 
+@product(RigidInertia, Motion)
+def _(A, s):
+    return Force(A.J @ s.w + cross(A.h, s.v), A.m * s.v - cross(A.h, s.w))
+
+
 @formula
 def power(s, p):
     """s . p, the pairing of a motion with a force."""
@@ -212,3 +217,11 @@ def shift_inertia(A, r):
     """The inertia A, known at r, as seen from the origin of r."""
     K = A.H + skew_times(r, A.M)
     return Inertia(A.J - symmetric_sum(times_skew(K, r), times_skew(A.H, r)), K, A.M)
+
+
+@formula
+def shift_rigid_inertia(A, r):
+    """`shift_inertia` of rigid bodies: J + |d|^2 m 1 - m d d^T, term by term, for every mass moved from d - r to d."""
+    k = A.h + (0.5 * A.m) * r
+    s, rk = 2.0 * dot(r, k), symmetric_sum(outer(r, k), outer(r, k))
+    return RigidInertia(A.J + isotropic(s) - rk, A.h + A.m * r, A.m)

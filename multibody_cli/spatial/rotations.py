@@ -103,9 +103,15 @@ def right_jacobian_times(p, u):
 @formula
 def right_jacobian_rate_times(p, u):
     """(d/dt J_r(p)) u along dp/dt = u, the bias of exponential coordinates."""
-    _, c, db, dc = exponential_coefficients(dot(p, p))
-    rate, pu = dot(p, u), cross(p, u)
-    return (-rate * db) * pu + (rate * dc) * cross(p, pu) + c * cross(u, pu)
+    return right_jacobian_rate_along(p, u, u)
+
+
+@formula
+def right_jacobian_rate_along(p, u, e):
+    """(d/dt J_r(p)) e along dp/dt = u, for any e."""
+    b, c, db, dc = exponential_coefficients(dot(p, p))
+    rate, pe, ue = dot(p, u), cross(p, e), cross(u, e)
+    return (-rate * db) * pe - b * ue + (rate * dc) * cross(p, pe) + c * (cross(u, pe) + cross(p, ue))
 
 
 @formula

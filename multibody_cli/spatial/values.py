@@ -6,6 +6,7 @@
     Motion   w v                       angular and linear part of a twist or of an acceleration
     Force    t f                       moment and force of a wrench
     Inertia  J H M                     [[J, H], [H^T, M]], maps a Motion to a Force
+    RigidInertia  J h m                the Inertia of a rigid body: H = [h], M = m 1
 
 Values are immutable named tuples.  `a + b`, `a - b`, `-a` and `s * a` work component by component at any depth,
 `A @ b` is the product defined for the two kinds.  numba keeps the tuples in registers, so nothing is allocated;
@@ -74,7 +75,15 @@ class Inertia(NamedTuple):
     M: Sym3
 
 
-_KINDS: tuple[Any, ...] = (Vec3, Mat3, Sym3, Motion, Force, Inertia)
+class RigidInertia(NamedTuple):
+    """The inertia of rigid bodies: moments about the point, mass times the vector to the centre of mass, mass."""
+
+    J: Sym3
+    h: Vec3
+    m: Any
+
+
+_KINDS: tuple[Any, ...] = (Vec3, Mat3, Sym3, Motion, Force, Inertia, RigidInertia)
 
 
 def kind_of(operand: Any) -> Any:

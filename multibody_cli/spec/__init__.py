@@ -6,6 +6,7 @@ what a user wrote and gives plain SI numbers.
 
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.geometry import (
+    BodyPoint,
     Direction,
     Pose,
     Position,
@@ -36,6 +37,7 @@ from multibody_cli.spec.signal import Signal, SignalSpec
 __all__ = [
     "Angle",
     "AngularDamping",
+    "BodyPoint",
     "Catalogue",
     "Damping",
     "Density",

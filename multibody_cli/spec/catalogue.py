@@ -32,12 +32,15 @@ class Catalogue:
         Words by which an entry is told, the first that is found; with none, its `type` says the name.
     later
         Names that the format knows and this version does not support.
+    elsewhere
+        Names that belong to other sections of the scene, with those sections.
     """
 
     what: str
     specs: Mapping[str, type[Spec]] = field(hash=False)
     keys: Mapping[str, str] = field(default_factory=dict, hash=False)
     later: frozenset[str] = frozenset()
+    elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Choose the entry first, so that errors speak of it alone."""
@@ -81,5 +84,7 @@ class Catalogue:
             return located_error(f"expected the name of {self.what}, found {shown(name)}", "type")
         if name in self.later:
             return located_error(f"{self.what} of type `{name}` is not yet supported", "type")
+        if name in self.elsewhere:
+            return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
         remark = nearest(name, self.specs)
         return located_error(f"unknown type {shown(name)} of {self.what}; {remark}", "type")

@@ -1,4 +1,4 @@
-"""Vectors, directions, rotations and poses of a scene file."""
+"""Vectors, directions, rotations, poses and points of bodies of a scene file."""
 
 from __future__ import annotations
 
@@ -91,3 +91,12 @@ class Twist(Spec):
 
     linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Of the origin, m/s.")
     angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field((0.0, 0.0, 0.0), description="rad/s.")
+
+
+class BodyPoint(Spec):
+    """A point that is fixed in a body."""
+
+    EXAMPLE = "{body: NAME, point: [x, y, z]}"
+
+    body: str = Field(description="Body in which the point is fixed, or `world`.")
+    point: Position = Field((0.0, 0.0, 0.0), description="The point in the body frame, m.")

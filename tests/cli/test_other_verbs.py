@@ -9,6 +9,7 @@ import pytest
 from ending import Command
 
 from multibody_cli.cli.list import LISTS
+from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -94,6 +95,8 @@ def test_info_of_a_damaged_result(mbsim: Command, folder: Path) -> None:
         ("joints", JOINTS),
         ("shapes", SHAPES),
         ("channels", [channel.path.replace("{", "<").replace("}", ">") for channel in CHANNELS]),
+        ("couplings", COUPLINGS),
+        ("constraints", CONSTRAINTS),
         ("forces", ["load", "drag"]),
     ],
 )
@@ -107,7 +110,8 @@ def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list
 
 
 def test_lists_are_all_tested() -> None:
-    assert set(LISTS) == {"methods", "integrators", "joints", "shapes", "channels", "forces"}
+    constraints = {"couplings", "constraints"}
+    assert set(LISTS) == {"methods", "integrators", "joints", "shapes", "channels", "forces"} | constraints
 
 
 @pytest.mark.parametrize("words", [[], ["scene"], ["result"]])

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from multibody_cli.joints import JOINTS, JOINTS_LATER
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.contract import Coordinate, PartCode
 from multibody_cli.joints.spec import CoordinateJointSpec, MovingJointSpec
+from multibody_cli.joints.spherical import PARAMETRIZATIONS
 
 EXTRA = {
     "screw": {"pitch": "2 mm"},
@@ -43,6 +44,36 @@ def test_one_entry_for_each_coordinate(name):
 def test_a_force_acts_beside_a_prescribed_coordinate():
     joint = spec("planar", motion={"velocity": [1, None]}, force=[0, 2])
     assert joint.force[1].constant == 2
+
+
+@pytest.mark.parametrize("name", sorted(JOINTS))
+def test_plain_coordinates_are_numbers_of_q_with_their_rates_for_velocities(name):
+    """They stand before the quaternion, so that their index in q is that of the coordinate."""
+    for fields in [{}] if name != "spherical" else [{"parametrization": word} for word in PARAMETRIZATIONS]:
+        if fields.get("parametrization") == "euler_xzx":
+            fields["q"] = {"euler": [0, 1, 0], "order": "XZX"}
+        joint = spec(name, **fields)
+        parts = JOINTS[name].parts(joint)
+        plain = tuple(
+            part.code != PartCode.EXPONENTIAL and k < part.nv - 3 * (part.nq - part.nv)
+            for part in parts
+            for k in range(part.nv)
+        )
+        assert joint.plain == plain
+        assert all(part.nq == part.nv for part in parts[:-1])
+
+
+def test_limits():
+    assert spec("revolute").limits is None
+    assert spec("revolute", limits=["-90 deg", "1 turn"]).limits == ((-math.pi / 2, math.tau),)
+    assert spec("prismatic", limits=[None, "1 mm"]).limits == ((-math.inf, 1e-3),)
+    assert spec("prismatic", limits=[[0, math.inf]]).limits == ((0, math.inf),)
+    assert spec("free2d", limits=[None, [-math.inf, 2], ["0 deg", "180 deg"]]).limits == (
+        None,
+        (-math.inf, 2),
+        (0, math.pi),
+    )
+    assert spec("planar", limits=[None, [0, 1]], motion={"velocity": [1, None]}).limits[1] == (0, 1)
 
 
 def test_names_of_later_joints_are_free():

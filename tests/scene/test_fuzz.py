@@ -76,7 +76,21 @@ def test_values_of_any_type(tmp_path, data):
     import json
 
     section = data.draw(
-        st.sampled_from(["vars", "repeat", "bodies", "joints", "forces", "world", "simulation", "output", "expect"])
+        st.sampled_from(
+            [
+                "vars",
+                "repeat",
+                "bodies",
+                "joints",
+                "couplings",
+                "constraints",
+                "forces",
+                "world",
+                "simulation",
+                "output",
+                "expect",
+            ]
+        )
     )
     content = json.dumps(data.draw(values)).replace("NaN", ".nan").replace("Infinity", ".inf")
     seed = "mbsim: 1\nbodies: {a: {mass: 1, shapes: [{type: sphere, radius: 1}]}}\nsimulation: {duration: 1}\n"

@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.scene.export import scene_schema, scene_schema_text
 from multibody_cli.scene.schema import Scene
@@ -56,6 +59,7 @@ def test_numbers_may_be_texts():
     assert {"type": "string"} in body["anyOf"]
 
 
-def test_every_joint_is_there():
-    choices = {entry["$ref"].removeprefix("#/$defs/") for entry in scene_schema()["$defs"]["Joint"]["anyOf"]}
-    assert choices == {kind.spec.__name__ for kind in JOINTS.values()}
+@pytest.mark.parametrize(("name", "kinds"), [("Joint", JOINTS), ("Coupling", COUPLINGS), ("Constraint", CONSTRAINTS)])
+def test_every_entry_of_a_catalogue_is_there(name, kinds):
+    choices = {entry["$ref"].removeprefix("#/$defs/") for entry in scene_schema()["$defs"][name]["anyOf"]}
+    assert choices == {kind.spec.__name__ for kind in kinds.values()}

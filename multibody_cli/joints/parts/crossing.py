@@ -53,3 +53,11 @@ def write_column(column, angular, linear):
     """Write one column of S, in world axes about the outer origin of its part."""
     store(column.angular, angular)
     store(column.linear, linear)
+
+
+@formula
+def turn_columns(columns, rates, first, last, w):
+    """The rate of columns that are constant in a frame that turns by w, about their part's own outer origin."""
+    for j in range(first, last):
+        store(rates[j].angular_rate, cross(w, load(columns[j].angular)))
+        store(rates[j].linear_rate, cross(w, load(columns[j].linear)))

@@ -12,10 +12,12 @@ import math
 
 from multibody_cli.joints.parts.crossing import Crossing, write_column
 from multibody_cli.kernel import formula
+from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import UNIT, ZERO, dot
 from multibody_cli.spatial.rotations import (
     inverse_right_jacobian_times,
     quaternion_of_vector,
+    right_jacobian_rate_along,
     right_jacobian_rate_times,
     right_jacobian_times,
     rotation_of_quaternion,
@@ -36,6 +38,15 @@ def across(P, iq, iv, q, v, columns):
     write_column(columns[iv + 2], R @ right_jacobian_times(p, UNIT.z), ZERO)
     spin, bias = R @ right_jacobian_times(p, u), R @ right_jacobian_rate_times(p, u)
     return Crossing(R, ZERO, Motion(spin, ZERO), Motion(bias, ZERO))
+
+
+@formula
+def bend_columns(R, iq, iv, q, v, rates):
+    """Add the change of S in the outer frame R to the rates of its columns."""
+    p, u = Vec3(q[iq], q[iq + 1], q[iq + 2]), Vec3(v[iv], v[iv + 1], v[iv + 2])
+    for j, e in enumerate(UNIT):
+        rate = rates[iv + j]
+        store(rate.angular_rate, load(rate.angular_rate) + R @ right_jacobian_rate_along(p, u, e))
 
 
 @formula

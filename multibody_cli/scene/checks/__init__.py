@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
-from multibody_cli.scene.checks import effects, expectations, methods, names, times, topology
+from multibody_cli.scene.checks import constraints, effects, expectations, limits, methods, names, times, topology
 from multibody_cli.scene.checks.draft import Draft
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
     names.check_names,
     topology.check_topology,
+    limits.check_limits,
+    constraints.check_constraints,
     effects.check_effects,
     methods.check_methods,
     times.check_times,

@@ -20,7 +20,7 @@ _PLACEHOLDERS: dict[str, Any] = {
 }
 """Stand for required sections that are wrong."""
 
-_NAMED = frozenset({"bodies", "joints", "forces"})
+_NAMED = frozenset({"bodies", "joints", "couplings", "constraints", "forces"})
 """Sections whose entries stand for themselves, so that a wrong one can be left out."""
 
 

@@ -1,0 +1,81 @@
+"""Distance: two points stay as far apart as a massless rod with ball joints at its ends would keep them.
+
+With d the vector between the points and n = d / |d|, moving by u = dd/dt,
+
+    error         |d| - length
+    velocity      n . u
+    acceleration  n . du/dt + (|u|^2 - (n . u)^2) / |d|
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, velocity_of, write_pull
+from multibody_cli.constraints.rows import write_level
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.products import dot
+from multibody_cli.spec import BodyPoint, PositiveLength
+
+
+class DistanceSpec(ConstraintSpec):
+    """Two points of two bodies stay at a distance, as with a massless rod between them."""
+
+    type: Literal["distance"]
+    between: list[BodyPoint] = Field(min_length=2, max_length=2, description="The two points.")
+    length: PositiveLength = Field(description="Distance of the points, m.")
+
+    RELATIVE = True
+
+    @property
+    def bodies(self) -> Sequence[tuple[Place, str]]:
+        """Those of the two points."""
+        return [(("between", k, "body"), end.body) for k, end in enumerate(self.between)]
+
+
+DISTANCE = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("a", "i8"),  # rows of the bodies
+        ("b", "i8"),
+        ("point_a", "f8", 3),  # in the joint frames
+        ("point_b", "f8", 3),
+        ("length", "f8"),
+    ]
+)
+
+
+def pack(spec: DistanceSpec, site: Site) -> Packed:
+    """One row; a term for each body that moves."""
+    a, b = spec.between
+    row_a, row_b = site.row(a.body), site.row(b.body)
+    record = (0, 0, row_a, row_b, site.point(a.body, a.point), site.point(b.body, b.point), spec.length)
+    shape = RowShape((row_a > 0) + (row_b > 0), holonomic=True, direction="along the line of its points")
+    return Packed((shape,), (record,))
+
+
+@kernel
+def write(rods, signals, t, bodies, q, rows, terms):
+    """Write the row of every rod."""
+    for i in range(len(rods)):
+        rod = rods[i]
+        a, b = bodies[rod.a], bodies[rod.b]
+        r, s = arm_of(a, rod.point_a), arm_of(b, rod.point_b)
+        d, u = place_of(b, s) - place_of(a, r), velocity_of(b, s) - velocity_of(a, r)
+        distance = math.sqrt(dot(d, d))
+        n = (1.0 / distance) * d
+        turning = (dot(u, u) - dot(n, u) ** 2) / distance
+        bias = dot(n, centripetal_of(b, s) - centripetal_of(a, r)) + turning
+        write_level(rows[rod.first_row], distance - rod.length, 0.0, bias)
+        k = write_pull(terms, rod.first_term, rod.a, r, -n)
+        write_pull(terms, k, rod.b, s, n)
+
+
+KIND = ConstraintKind("distance", DistanceSpec, Table("distance", DISTANCE, write), pack)

@@ -1,0 +1,39 @@
+"""Equal: two or more coordinates that are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from multibody_cli.constraints.contract import ConstraintKind, Packed, Place, Site
+from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations
+
+
+class EqualSpec(CouplingSpec):
+    """Two or more coordinates, all angles or all lengths, that are the same at all times."""
+
+    type: Literal["equal"]
+    joints: list[str] = Field(
+        min_length=2,
+        description="Which joints; `wrist/0` is the first coordinate of a joint with several.",
+    )
+
+    @property
+    def coordinates(self) -> Sequence[tuple[Place, str]]:
+        """All of them."""
+        return [(("joints", k), word) for k, word in enumerate(self.joints)]
+
+    def objection(self, kinds: Sequence[str]) -> str:
+        """All are of one kind."""
+        return "angles and lengths are never equal: name joints of one kind" if len(set(kinds)) > 1 else ""
+
+
+def pack(spec: EqualSpec, site: Site) -> Packed:
+    """A relation for each coordinate after the first: q_k - q_1 = 0."""
+    first, *others = spec.joints
+    return pack_relations([{other: 1.0, first: -1.0} for other in others], 0.0, site)
+
+
+KIND = ConstraintKind("equal", EqualSpec, TABLE, pack)

@@ -1,0 +1,85 @@
+"""Knife edge: a point of a body, as of a skate or a thin blade, moves along its edge but never across it.
+
+With d the direction across the edge, fixed in the body, and r the arm of the point,
+
+    velocity      d . (v + w x r)
+    acceleration  d . (a + alpha x r + w x (w x r)) + (w x d) . (v + w x r)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.points import arm_of, centripetal_of, velocity_of, write_pull
+from multibody_cli.constraints.rows import write_level
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spec import Direction, Position
+
+_PARALLEL = 1e-6
+"""Sine of the angle below which edge and normal span no plane."""
+
+
+class KnifeEdgeSpec(ConstraintSpec):
+    """A point of a body has no velocity across an edge of the body, as with a skate on ice."""
+
+    type: Literal["knife_edge"]
+    body: str = Field(description="Body that has the edge.")
+    point: Position = Field((0.0, 0.0, 0.0), description="Point of the edge, in the body frame, m.")
+    edge: Direction = Field(description="Direction of the edge, in the body frame.")
+    normal: Direction = Field(
+        (0.0, 0.0, 1.0), description="Normal of the plane on which the edge glides, in the body frame."
+    )
+
+    @property
+    def bodies(self) -> Sequence[tuple[Place, str]]:
+        """The one that has the edge."""
+        return [(("body",), self.body)]
+
+    @model_validator(mode="after")
+    def _refuse_an_edge_along_the_normal(self) -> Self:
+        if np.linalg.norm(np.cross(self.normal, self.edge)) < _PARALLEL:
+            raise ValueError(
+                "`edge` is parallel to `normal`, so nothing is across it: the edge lies in the plane whose normal "
+                "is `normal`, [0, 0, 1] unless given"
+            )
+        return self
+
+
+KNIFE_EDGE = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("body", "i8"),
+        ("point", "f8", 3),  # in the joint frame
+        ("across", "f8", 3),
+    ]
+)
+
+
+def pack(spec: KnifeEdgeSpec, site: Site) -> Packed:
+    """One row of one term."""
+    across = np.cross(site.direction(spec.body, spec.normal), site.direction(spec.body, spec.edge))
+    record = (0, 0, site.row(spec.body), site.point(spec.body, spec.point), across / np.linalg.norm(across))
+    return Packed((RowShape(1, holonomic=False, direction="across the edge"),), (record,))
+
+
+@kernel
+def write(edges, signals, t, bodies, q, rows, terms):
+    """Write the row of every edge."""
+    for i in range(len(edges)):
+        edge = edges[i]
+        body = bodies[edge.body]
+        r, d = arm_of(body, edge.point), arm_of(body, edge.across)
+        bias = dot(d, centripetal_of(body, r)) + dot(cross(load(body.w), d), velocity_of(body, r))
+        write_level(rows[edge.first_row], 0.0, 0.0, bias)
+        write_pull(terms, edge.first_term, edge.body, r, d)
+
+
+KIND = ConstraintKind("knife_edge", KnifeEdgeSpec, Table("knife_edge", KNIFE_EDGE, write), pack)

@@ -1,0 +1,94 @@
+"""Point on plane: a point of one body stays on a plane that is fixed in another body or in the world.
+
+Let n be the normal and rho the arm, on the body of the plane, of that of its points which coincides with the point at
+this instant.  With u the velocity of the point relative to the body of the plane, and w the angular velocity of the
+latter,
+
+    error         n . (point - position)
+    velocity      n . u
+    acceleration  n . du/dt + (w x n) . u
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, velocity_of, write_pull
+from multibody_cli.constraints.rows import write_level
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spec import BodyPoint, Direction, Position, Spec
+
+
+class PlaneOfBody(Spec):
+    """A plane that is fixed in a body or in the world."""
+
+    EXAMPLE = "{body: NAME, normal: [0, 0, 1]}"
+
+    body: str = Field("world", description="Body in which the plane is fixed, or `world`.")
+    normal: Direction = Field((0.0, 0.0, 1.0), description="Normal of the plane, in the body frame.")
+    position: Position = Field((0.0, 0.0, 0.0), description="A point of the plane, in the body frame, m.")
+
+
+class PointOnPlaneSpec(ConstraintSpec):
+    """A point of one body stays on a plane of another body or of the world."""
+
+    type: Literal["point_on_plane"]
+    point: BodyPoint = Field(description="The point.")
+    plane: PlaneOfBody = Field(description="The plane.")
+
+    RELATIVE = True
+
+    @property
+    def bodies(self) -> Sequence[tuple[Place, str]]:
+        """That of the point and that of the plane."""
+        return [(("point", "body"), self.point.body), (("plane", "body"), self.plane.body)]
+
+
+POINT_ON_PLANE = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("body", "i8"),  # rows
+        ("holder", "i8"),  # the body of the plane
+        ("point", "f8", 3),  # in the joint frame of its body
+        ("position", "f8", 3),  # in the joint frame of the holder
+        ("normal", "f8", 3),
+    ]
+)
+
+
+def pack(spec: PointOnPlaneSpec, site: Site) -> Packed:
+    """One row; a term for each body that moves."""
+    point, plane = spec.point, spec.plane
+    body, holder = site.row(point.body), site.row(plane.body)
+    position, normal = site.point(plane.body, plane.position), site.direction(plane.body, plane.normal)
+    record = (0, 0, body, holder, site.point(point.body, point.point), position, normal)
+    shape = RowShape((body > 0) + (holder > 0), holonomic=True, direction="along the normal")
+    return Packed((shape,), (record,))
+
+
+@kernel
+def write(tracks, signals, t, bodies, q, rows, terms):
+    """Write the row of every point on a plane."""
+    for i in range(len(tracks)):
+        track = tracks[i]
+        body, holder = bodies[track.body], bodies[track.holder]
+        r, n, w = arm_of(body, track.point), arm_of(holder, track.normal), load(holder.w)
+        rho = place_of(body, r) - load(holder.x)
+        u = velocity_of(body, r) - velocity_of(holder, rho)
+        # rho grows by w x rho + u
+        drift = centripetal_of(body, r) - centripetal_of(holder, rho) - cross(w, u)
+        error = dot(n, rho - arm_of(holder, track.position))
+        write_level(rows[track.first_row], error, 0.0, dot(n, drift) + dot(cross(w, n), u))
+        k = write_pull(terms, track.first_term, track.body, r, n)
+        write_pull(terms, k, track.holder, rho, -n)
+
+
+KIND = ConstraintKind("point_on_plane", PointOnPlaneSpec, Table("point_on_plane", POINT_ON_PLANE, write), pack)

@@ -1,0 +1,70 @@
+"""Linear relations of coordinates: what gears, equalities, racks and any other sum c_k q_k = value come down to.
+
+The row is sum c_k q_k - value at the level of positions, sum c_k v_k at that of velocities, and so on: only the
+first needs anything beyond the terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.constraints.contract import ConstraintSpec, Packed, RowShape, Site, Table
+from multibody_cli.constraints.rows import write_coefficient, write_level
+from multibody_cli.kernel import kernel
+
+RELATION = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("opens", "i8"),  # whether it is the first term of its row
+        ("iq", "i8"),
+        ("iv", "i8"),
+        ("coefficient", "f8"),
+        ("value", "f8"),
+    ]
+)
+"""One record a term."""
+
+
+class CouplingSpec(ConstraintSpec):
+    """An entry of `couplings:`: a relation of coordinates of joints.
+
+    A coordinate is written as the name of its joint; of a joint with several, `wrist/0` is the first.
+    """
+
+    reduce: bool = Field(
+        False, strict=True, description="Whether it is a change of coordinates instead of a constraint."
+    )
+
+
+def pack_relations(relations: Sequence[Mapping[str, float]], value: float, site: Site) -> Packed:
+    """One row a relation: coefficients by the words of their coordinates; all add up to the same value."""
+    records: list[tuple[int, int, bool, int, int, float, float]] = []
+    for row, relation in enumerate(relations):
+        for k, (word, coefficient) in enumerate(relation.items()):
+            records.append((row, len(records), k == 0, *site.coordinate(word), coefficient, value))
+    rows = tuple(RowShape(len(relation), holonomic=True, direction=_between(relation)) for relation in relations)
+    return Packed(rows, tuple(records))
+
+
+def _between(relation: Mapping[str, float]) -> str:
+    *others, last = relation
+    return f"between {', '.join(others)} and {last}" if others else f"of {last}"
+
+
+@kernel
+def write(relations, signals, t, bodies, q, rows, terms):
+    """Write every row, term by term."""
+    for i in range(len(relations)):
+        part = relations[i]
+        row = rows[part.first_row]
+        if part.opens:
+            write_level(row, -part.value, 0.0, 0.0)
+        row.error += part.coefficient * q[part.iq]
+        write_coefficient(terms[part.first_term], part.iv, part.coefficient)
+
+
+TABLE = Table("relation", RELATION, write)

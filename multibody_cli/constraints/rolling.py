@@ -1,0 +1,134 @@
+"""Rolling: a sphere or a thin disc touches a plane of the world, and what touches it does not slip.
+
+The point of contact lies at rho = radius u from the centre, with u the unit vector that leads furthest down.  With n
+the normal of the plane and a the axis of a disc,
+
+    m = -n + (n . a) a,    u = m / |m|,
+
+and u = -n for a sphere, which is the same with a = 0.  The particle at the contact moves by
+
+    g = v + w x (r + rho),
+
+with r the arm of the centre.  The rows are n . g = 0, which is the time derivative of the height of the lowest point
+above the plane, and t . g = 0 for two tangents t.  The contact wanders over the body, so that
+
+    dg/dt = a + alpha x (r + rho) + w x (w x r) + w x d(rho)/dt.
+
+A disc that lies flat touches with its whole rim: there u has no value, and neither have the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, write_pull
+from multibody_cli.constraints.rows import write_level
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spec import Direction, Position, PositiveLength, Spec, Vector
+
+
+class PlaneOfWorld(Spec):
+    """A plane that is fixed in the world."""
+
+    EXAMPLE = "{normal: [0, 0, 1]}"
+
+    normal: Direction = Field((0.0, 0.0, 1.0), description="Normal of the plane, to the side of the body.")
+    position: Position = Field((0.0, 0.0, 0.0), description="A point of the plane, m.")
+
+
+class RollingSpec(ConstraintSpec):
+    """A sphere or a thin disc rolls on a plane of the world without slipping."""
+
+    type: Literal["rolling"]
+    body: str = Field(description="Body that rolls.")
+    point: Position = Field((0.0, 0.0, 0.0), description="Centre of the sphere or disc, in the body frame, m.")
+    radius: PositiveLength = Field(description="Radius of the sphere or disc, m.")
+    axis: Direction | None = Field(None, description="Axis of a disc, in the body frame; without it, a sphere.")
+    plane: PlaneOfWorld = Field(PlaneOfWorld(), description="What it rolls on; z = 0 unless given.")
+
+    @property
+    def bodies(self) -> Sequence[tuple[Place, str]]:
+        """The one that rolls."""
+        return [(("body",), self.body)]
+
+
+ROLLING = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("body", "i8"),
+        ("point", "f8", 3),  # in the joint frame
+        ("axis", "f8", 3),  # in the joint frame; 0 for a sphere
+        ("radius", "f8"),
+        ("height", "f8"),  # n . x of the plane
+        ("normal", "f8", 3),  # n and the tangents, in the world
+        ("tangent", "f8", 3),
+        ("bitangent", "f8", 3),
+    ]
+)
+
+
+def pack(spec: RollingSpec, site: Site) -> Packed:
+    """Three rows of one term: along the normal, and along two tangents."""
+    row, normal = site.row(spec.body), np.array(spec.plane.normal)
+    tangent, bitangent = tangents_of(spec.plane.normal)
+    axis = np.zeros(3) if spec.axis is None else site.direction(spec.body, spec.axis)
+    height = normal @ np.array(spec.plane.position)
+    record = (0, 0, row, site.point(spec.body, spec.point), axis, spec.radius, height, normal, tangent, bitangent)
+    tangential = (RowShape(1, holonomic=False, direction=f"along the {which} tangent") for which in ("first", "second"))
+    return Packed((RowShape(1, holonomic=True, direction="along the normal"), *tangential), (record,))
+
+
+def tangents_of(normal: Vector) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors at right angles to a unit vector and to each other."""
+    n = np.array(normal)
+    furthest = np.eye(3)[np.argmin(np.abs(n))]
+    tangent = furthest - (furthest @ n) * n
+    tangent /= np.linalg.norm(tangent)
+    return tangent, np.cross(n, tangent)
+
+
+@formula
+def lowest(n, a, w):
+    """How the direction of the lowest point moves with a body that turns by w: u and du/dt."""
+    lean = dot(n, a)
+    da = cross(w, a)
+    dlean = dot(n, da)
+    size = math.sqrt(1.0 - lean * lean * dot(a, a))
+    dsize = -lean * dlean / size
+    u = (1.0 / size) * (lean * a - n)
+    return u, (1.0 / size) * (dlean * a + lean * da - dsize * u)
+
+
+@formula
+def write_slip(item, number, direction, error, r, g, rows, terms):
+    """Write the row along one direction: no velocity of the contact at the arm r; g is what bends its path."""
+    write_level(rows[item.first_row + number], error, 0.0, dot(direction, g))
+    write_pull(terms, item.first_term + number, item.body, r, direction)
+
+
+@kernel
+def write(wheels, signals, t, bodies, q, rows, terms):
+    """Write the three rows of every wheel."""
+    for i in range(len(wheels)):
+        wheel = wheels[i]
+        body, n = bodies[wheel.body], load(wheel.normal)
+        r, w = arm_of(body, wheel.point), load(body.w)
+        u, du = lowest(n, arm_of(body, wheel.axis), w)
+        contact = r + wheel.radius * u
+        bend = centripetal_of(body, r) + wheel.radius * cross(w, du)
+        error = dot(n, place_of(body, contact)) - wheel.height
+        write_slip(wheel, 0, n, error, contact, bend, rows, terms)
+        write_slip(wheel, 1, load(wheel.tangent), 0.0, contact, bend, rows, terms)
+        write_slip(wheel, 2, load(wheel.bitangent), 0.0, contact, bend, rows, terms)
+
+
+KIND = ConstraintKind("rolling", RollingSpec, Table("rolling", ROLLING, write), pack)

@@ -1,0 +1,118 @@
+"""Velocity: any linear relation of the velocities of bodies, with constant coefficients in world axes.
+
+Each term is a vector dotted with the angular velocity of a body, one dotted with the velocity of a point of it, or
+both.  With value(t) what they add up to,
+
+    velocity      sum of angular . w + linear . (v + w x r)  -  value
+    acceleration  sum of angular . alpha + linear . (a + alpha x r + w x (w x r))  -  d(value)/dt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.points import arm_of, centripetal_of
+from multibody_cli.constraints.rows import write_level, write_wrench
+from multibody_cli.kernel import kernel
+from multibody_cli.signals import evaluate
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spec import Position, Signal, SignalSpec, Spec, Vector, Vector3, units
+from multibody_cli.spec.signal import signal_schema
+
+_NONE = (0.0, 0.0, 0.0)
+
+Coefficients = Annotated[Vector, Vector3(units.NUMBER)]
+
+
+class VelocityTerm(Spec):
+    """What the velocity of one body adds to the sum."""
+
+    EXAMPLE = "{body: NAME, linear: [x, y, z]}"
+
+    body: str = Field(description="Body whose velocity is meant.")
+    angular: Coefficients = Field(
+        _NONE, description="Coefficients of its angular velocity, world axes; in m where the sum is a speed."
+    )
+    linear: Coefficients = Field(_NONE, description="Coefficients of the velocity of its `point`, world axes.")
+    point: Position = Field(_NONE, description="Whose velocity is meant, in the body frame, m.")
+
+    @model_validator(mode="after")
+    def _refuse_what_has_no_effect(self) -> Self:
+        if self.angular == _NONE == self.linear:
+            raise ValueError("expected `angular` or `linear` coefficients that are not all 0")
+        if "point" in self.model_fields_set and self.linear == _NONE:
+            raise ValueError("`point` has no effect without `linear`: all of a body turns alike")
+        return self
+
+
+class VelocitySpec(ConstraintSpec):
+    """Velocities of bodies, each times constant coefficients, add up to a value."""
+
+    type: Literal["velocity"]
+    terms: list[VelocityTerm] = Field(min_length=1, description="What adds up.")
+    value: SignalSpec = Field(
+        SignalSpec(constant=0.0),
+        description="What the terms add up to, m/s, or rad/s where no term is `linear`: a number, an expression of t, "
+        "or a table {times, values}.",
+        json_schema_extra=signal_schema(),
+    )
+
+    @field_validator("value", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_value(cls, value: Any, info: ValidationInfo) -> SignalSpec:
+        terms: list[VelocityTerm] = info.data.get("terms", [])
+        turning = bool(terms) and all(term.linear == _NONE for term in terms)
+        return Signal(units.ANGULAR_SPEED if turning else units.SPEED).read(value)
+
+    @property
+    def bodies(self) -> Sequence[tuple[Place, str]]:
+        """Those of the terms."""
+        return [(("terms", k, "body"), term.body) for k, term in enumerate(self.terms)]
+
+
+VELOCITY = np.dtype(
+    [
+        ("first_row", "i8"),
+        ("first_term", "i8"),
+        ("opens", "i8"),  # whether it is the first term of its row
+        ("value", "i8"),  # signal
+        ("body", "i8"),
+        ("angular", "f8", 3),  # in the world
+        ("linear", "f8", 3),
+        ("point", "f8", 3),  # in the joint frame
+    ]
+)
+"""One record a term."""
+
+
+def pack(spec: VelocitySpec, site: Site) -> Packed:
+    """One row, with a record for each of its terms."""
+    value = site.signal(spec.value)
+    records = tuple(
+        (0, k, k == 0, value, site.row(term.body), term.angular, term.linear, site.point(term.body, term.point))
+        for k, term in enumerate(spec.terms)
+    )
+    return Packed((RowShape(len(records), holonomic=False, direction="in the sum of its terms"),), records)
+
+
+@kernel
+def write(relations, signals, t, bodies, q, rows, terms):
+    """Write every row, term by term."""
+    for i in range(len(relations)):
+        part = relations[i]
+        row, body = rows[part.first_row], bodies[part.body]
+        if part.opens:
+            value, slope, _ = evaluate(signals, part.value, t)
+            write_level(row, 0.0, -value, -slope)
+        r, f = arm_of(body, part.point), load(part.linear)
+        row.bias += dot(f, centripetal_of(body, r))
+        write_wrench(terms[part.first_term], part.body, load(part.angular) + cross(r, f), f)
+
+
+KIND = ConstraintKind("velocity", VelocitySpec, Table("velocity", VELOCITY, write), pack)

@@ -1,0 +1,31 @@
+"""Limits of joints: the state at the start lies within them."""
+
+from __future__ import annotations
+
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.scene.checks.draft import Draft
+
+_SLACK = 1e-9
+"""A start that lies outside by no more than this, rad or m, is within by rounding."""
+
+
+def check_limits(draft: Draft) -> None:
+    """Check the limits of every joint against where it starts."""
+    for name, joint in draft.scene.joints.items():
+        if isinstance(joint, MovingJointSpec) and joint.limits is not None:
+            _check_start(draft, name, joint)
+
+
+def _check_start(draft: Draft, name: str, joint: MovingJointSpec) -> None:
+    assert joint.limits is not None
+    # coordinates with limits are plain, and those stand in the order of the numbers of q, before any quaternion
+    start = JOINTS[joint.type].start(joint).q
+    for k, (pair, unit) in enumerate(zip(joint.limits, joint.coordinates, strict=True)):
+        if pair is None:
+            continue
+        lower, upper = pair
+        if not lower - _SLACK <= start[k] <= upper + _SLACK:
+            side = f"below {lower:g}" if start[k] < lower else f"above {upper:g}"
+            path = ("joints", name, "limits", *(() if len(joint.coordinates) == 1 else (k,)))
+            draft.tell(path, f"excludes the start, where the coordinate is {start[k]:g} {unit}, {side} {unit}")

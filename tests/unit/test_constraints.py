@@ -1,0 +1,421 @@
+"""Constraints: each level of every row is the time derivative of the one above, and means what it says.
+
+Bodies move along given smooth paths, far off the constraints as a rule: rows must be right there as well.  Points
+and directions are given in body frames that lie at random in the joint frames by which the kernels know the bodies.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from multibody_cli.constraints import CONSTRAINTS, COUPLINGS, KINDS, TABLES
+from multibody_cli.constraints.contract import split_coordinate
+from multibody_cli.constraints.elements import TablePacker, write_all
+from multibody_cli.constraints.limit import TABLE as LIMITS
+from multibody_cli.constraints.rolling import tangents_of
+from multibody_cli.constraints.rows import ROW, TERM
+from multibody_cli.dynamics.workspace import BODY
+from multibody_cli.kernel import records
+from multibody_cli.signals import SignalPacker
+
+STEP = 2e-3
+"""Of differences of fourth order, s: they err by some 1e-11 times a fifth derivative, and 1e-13 of round-off."""
+
+TOLERANCE = 2e-8
+
+NAMES = ("world", "a", "b", "c")
+JOINTS = ("j0", "j1", "j2", "wrist")
+"""`wrist` has two coordinates; the numbers of q are shifted against those of v, as after a quaternion."""
+
+SHIFT = 1
+
+
+def derivative(f, t):
+    """df/dt by differences of fourth order."""
+    return (8.0 * (f(t + STEP) - f(t - STEP)) - (f(t + 2 * STEP) - f(t - 2 * STEP))) / (12.0 * STEP)
+
+
+@dataclass
+class Wave:
+    """c + a sin(w t + p), component by component: value, first and second derivative."""
+
+    c: np.ndarray
+    a: np.ndarray
+    w: np.ndarray
+    p: np.ndarray
+
+    @classmethod
+    def of(cls, rng, count, size=1.0):
+        return cls(*(scale * rng.uniform(-1, 1, count) for scale in (size, size, 1.5, 3.0)))
+
+    def __call__(self, t):
+        phase = self.w * t + self.p
+        sine, cosine = np.sin(phase), np.cos(phase)
+        return self.c + self.a * sine, self.a * self.w * cosine, -self.a * self.w**2 * sine
+
+
+@dataclass
+class Path:
+    """R = R0 exp(h1 [u1]) exp(h2 [u2]) about axes u1, u2; the origin of the joint frame goes along a wave."""
+
+    place: Wave
+    turns: Wave
+    R0: np.ndarray
+    axes: np.ndarray
+
+    @classmethod
+    def of(cls, rng):
+        axes = rng.normal(size=(2, 3))
+        axes /= np.linalg.norm(axes, axis=1)[:, None]
+        return cls(Wave.of(rng, 3), Wave.of(rng, 2), Rotation.random(rng=rng).as_matrix(), axes)
+
+    def __call__(self, t):
+        """x, R, twist (w, v) and acceleration (alpha, a)."""
+        x, v, a = self.place(t)
+        h, dh, ddh = self.turns(t)
+        first, second = (Rotation.from_rotvec(h[k] * self.axes[k]).as_matrix() for k in range(2))
+        inner = first @ self.axes[1]
+        w = self.R0 @ (dh[0] * self.axes[0] + dh[1] * inner)
+        bend = dh[0] * dh[1] * np.cross(self.axes[0], inner)
+        alpha = self.R0 @ (ddh[0] * self.axes[0] + ddh[1] * inner + bend)
+        return x, self.R0 @ first @ second, np.concatenate([w, v]), np.concatenate([alpha, a])
+
+
+@dataclass
+class Bench:
+    """Three moving bodies and five moving coordinates, for the rows of one element; serves as its `Site`."""
+
+    seed: int
+    signals: SignalPacker = field(default_factory=SignalPacker)
+
+    def __post_init__(self):
+        rng = self.rng = np.random.default_rng(self.seed)
+        self.paths = [Path.of(rng) for _ in NAMES[1:]]
+        self.frames = [(np.zeros(3), np.eye(3))]  # body frames in joint frames
+        self.frames += [(rng.normal(size=3), Rotation.random(rng=rng).as_matrix()) for _ in NAMES[1:]]
+        self.coordinates = Wave.of(rng, len(JOINTS) + 1)
+
+    # --- Site ---
+    def row(self, body):
+        return NAMES.index(body)
+
+    def point(self, body, point):
+        position, rotation = self.frames[self.row(body)]
+        return position + rotation @ np.array(point)
+
+    def direction(self, body, direction):
+        return self.frames[self.row(body)][1] @ np.array(direction)
+
+    def coordinate(self, word):
+        joint, index = split_coordinate(word)
+        iv = JOINTS.index(joint) + int(index or 0)
+        return SHIFT + iv, iv
+
+    def signal(self, spec):
+        if spec.constant is not None:
+            return self.signals.add_constant(spec.constant)
+        return self.signals.add_expression(spec.expression.body)
+
+    # --- what the rows are held against ---
+    def place(self, body, point, t):
+        """A point of a body frame in the world."""
+        if body == "world":
+            return np.array(point)
+        x, R, _, _ = self.paths[self.row(body) - 1](t)
+        return x + R @ self.point(body, point)
+
+    def axes(self, body, t):
+        """Rotation matrix of a body frame."""
+        if body == "world":
+            return np.eye(3)
+        return self.paths[self.row(body) - 1](t)[1] @ self.frames[self.row(body)][1]
+
+    def spin(self, body, t):
+        """Angular velocity of a body."""
+        return self.paths[self.row(body) - 1](t)[2][:3]
+
+    def speed(self, body, point, t):
+        """Velocity of the particle of a body at a point that is given in the world."""
+        inside = self.axes(body, t).T @ (np.array(point) - self.place(body, np.zeros(3), t))
+        return derivative(lambda s: self.place(body, inside, s), t)
+
+    # --- rows ---
+    def add(self, kind, **fields):
+        spec = KINDS[kind].spec.model_validate({"type": kind, **fields})
+        packed = KINDS[kind].pack(spec, self)
+        self.shapes = packed.rows
+        packer = TablePacker()
+        packer.add(KINDS[kind].table, packed.records, 0, 0)
+        self.constraints = packer.pack(self.signals.pack())
+        self.terms = np.zeros(sum(shape.terms for shape in packed.rows), TERM)
+        self.rows = np.zeros(len(packed.rows), ROW)
+        last = np.cumsum([shape.terms for shape in packed.rows])
+        self.rows["first_term"], self.rows["last_term"] = [0, *last[:-1]], last
+        return self
+
+    def levels(self, t):
+        """Position, velocity and acceleration of each row, (3, rows), from what the kernel writes at time t."""
+        bodies = np.zeros(len(NAMES), BODY)
+        bodies["R"][0, ::4] = 1.0
+        bodies["a"][0] = 0.0, 0.0, 9.81  # as the ground is accelerated in place of gravity
+        twists, accelerations = np.zeros((2, len(NAMES), 6))
+        for k, path in enumerate(self.paths, start=1):
+            x, R, twists[k], accelerations[k] = path(t)
+            bodies[k]["x"], bodies[k]["R"] = x, R.T.ravel()
+            bodies[k]["w"], bodies[k]["v"] = twists[k, :3], twists[k, 3:]
+        q, v, a = self.coordinates(t)
+        numbers = np.concatenate([np.full(SHIFT, np.nan), q])
+        self.terms[["coefficient", "t", "f"]] = np.nan
+        self.terms["body"] = self.terms["iv"] = -99
+        self.rows["error"] = self.rows["rate"] = self.rows["bias"] = np.nan
+        write_all(self.constraints, t, records(bodies), numbers, records(self.rows), records(self.terms))
+        velocity, acceleration = self.rows["rate"].copy(), self.rows["bias"].copy()
+        for i, row in enumerate(self.rows):
+            for term in self.terms[row["first_term"] : row["last_term"]]:
+                velocity[i] += self._pairing(term, twists, v)
+                acceleration[i] += self._pairing(term, accelerations, a)
+        return np.array([self.rows["error"], velocity, acceleration])
+
+    @staticmethod
+    def _pairing(term, motions, rates):
+        if term["iv"] >= 0:
+            assert term["body"] == 0
+            return term["coefficient"] * rates[term["iv"]]
+        assert 1 <= term["body"] < len(NAMES)  # the ground takes no term
+        return np.concatenate([term["t"], term["f"]]) @ motions[term["body"]]
+
+
+def close(found, expected, tolerance=TOLERANCE):
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def random_fields(kind, rng):
+    """Every way to write an entry of a kind, with random numbers."""
+    p, s, n, e = (rng.normal(size=3).tolist() for _ in range(4))
+    match kind:
+        case "distance":
+            for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
+                yield {"between": [{"body": b, "point": p}, {"body": c, "point": s}], "length": 0.7}
+        case "point_on_plane":
+            for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
+                yield {"point": {"body": b, "point": p}, "plane": {"body": c, "normal": n, "position": s}}
+        case "rolling":
+            yield {"body": "a", "radius": 0.4, "plane": {"normal": n, "position": s}}
+            yield {"body": "b", "radius": 0.4, "point": p, "plane": {"normal": n, "position": s}}
+            yield {"body": "c", "radius": 0.4, "axis": e}
+            yield {"body": "a", "radius": 0.4, "point": p, "axis": e, "plane": {"normal": n, "position": s}}
+        case "knife_edge":
+            yield {"body": "a", "edge": [e[0], e[1], 0]}
+            yield {"body": "b", "point": p, "edge": e, "normal": n}
+        case "velocity":
+            yield {"terms": [{"body": "a", "angular": n}], "value": 3}
+            terms = [{"body": "a", "angular": n, "linear": e, "point": p}, {"body": "b", "linear": s}]
+            yield {"terms": [*terms, {"body": "c", "angular": p}], "value": "sin(2*t) + t**2"}
+        case "gear":
+            yield {"joints": ["j0", "j1"], "ratio": -2.5, "offset": 0.3}
+        case "equal":
+            yield {"joints": ["j2", "j0", "wrist/1"]}
+        case "linear":
+            yield {"terms": {"j0": 1.0, "wrist/0": 2.0, "wrist/1": -1.5}, "value": 0.7}
+        case "rack_pinion":
+            yield {"rack": "j1", "pinion": "wrist/0", "radius": 0.05, "offset": 0.2}
+
+
+CASES = [
+    pytest.param(kind, fields, seed, id=f"{kind}-{number}-{seed}")
+    for seed in range(3)
+    for kind in KINDS
+    for number, fields in enumerate(random_fields(kind, np.random.default_rng(100 + seed)))
+]
+
+
+def test_every_kind_is_tested():
+    assert {case.values[0] for case in CASES} == CONSTRAINTS.keys() | COUPLINGS.keys()
+    assert len(CONSTRAINTS) + len(COUPLINGS) == len(KINDS)
+
+
+@pytest.mark.parametrize(("kind", "fields", "seed"), CASES)
+def test_each_level_is_the_derivative_of_the_one_above(kind, fields, seed):
+    bench = Bench(seed).add(kind, **fields)
+    for t in (0.3, 1.1):
+        error, velocity, acceleration = bench.levels(t)
+        assert np.abs(velocity).max() > 1e-3  # the bodies are on the move
+        holonomic = np.array([shape.holonomic for shape in bench.shapes])
+        close(derivative(lambda s: bench.levels(s)[0], t)[holonomic], velocity[holonomic])
+        assert not error[~holonomic].any()
+        close(derivative(lambda s: bench.levels(s)[1], t), acceleration)
+
+
+@pytest.mark.parametrize(("kind", "fields", "seed"), CASES)
+def test_terms_are_of_the_moving_bodies_alone(kind, fields, seed):
+    bench = Bench(seed).add(kind, **fields)
+    bench.levels(0.5)
+    wrenches = bench.terms[bench.terms["iv"] < 0]
+    named = {NAMES.index(body) for _, body in KINDS[kind].spec.model_validate({"type": kind, **fields}).bodies}
+    assert set(wrenches["body"]) == named - {0}
+    assert np.isfinite(wrenches["t"]).all()
+    assert np.isfinite(wrenches["f"]).all()
+
+
+# --- what rows mean -----------------------------------------------------------------------------------------------
+P, S, N, E = np.random.default_rng(7).normal(size=(4, 3)).tolist()
+T = 0.8
+
+
+def test_distance_is_that_of_the_points():
+    bench = Bench(11).add("distance", between=[{"body": "a", "point": P}, {"body": "b", "point": S}], length=0.7)
+    close(bench.levels(T)[0], np.linalg.norm(bench.place("a", P, T) - bench.place("b", S, T)) - 0.7, 1e-12)
+
+
+@pytest.mark.parametrize("base", ["world", "b"])
+def test_point_on_plane_is_the_height_over_it(base):
+    plane = {"body": base, "normal": N, "position": S}
+    bench = Bench(12).add("point_on_plane", point={"body": "a", "point": P}, plane=plane)
+    normal = bench.axes(base, T) @ (np.array(N) / np.linalg.norm(N))
+    close(bench.levels(T)[0], normal @ (bench.place("a", P, T) - bench.place(base, S, T)), 1e-12)
+
+
+def contact_of(bench, body, point, axis, radius, n):
+    """The lowest point of a sphere, or of a circle that is searched through."""
+    centre = bench.place(body, point, T)
+    if axis is None:
+        return centre - radius * n
+    u, w = tangents_of(bench.axes(body, T) @ (np.array(axis) / np.linalg.norm(axis)))
+    angles = np.linspace(0.0, math.tau, 10_001)
+    rim = centre + radius * (np.cos(angles)[:, None] * u + np.sin(angles)[:, None] * w)
+    return rim[np.argmin(rim @ n)]
+
+
+@pytest.mark.parametrize("axis", [None, E], ids=["sphere", "disc"])
+def test_rolling_keeps_the_contact_on_the_plane_and_its_particle_at_rest(axis):
+    fields = {} if axis is None else {"axis": axis}
+    bench = Bench(13).add("rolling", body="a", point=P, radius=0.4, plane={"normal": N, "position": S}, **fields)
+    n = np.array(N) / np.linalg.norm(N)
+    contact = contact_of(bench, "a", P, axis, 0.4, n)
+    error, velocity, _ = bench.levels(T)
+    close(error[0], n @ (contact - np.array(S)), 1e-7)  # the height is stationary, and the search is to 3e-4 rad
+    slip = bench.speed("a", contact, T)
+    close(velocity[0], n @ slip, 2e-3)
+    rows = np.array([n, *tangents_of(n)])
+    close(rows @ rows.T, np.eye(3), 1e-14)
+    close(velocity, rows @ slip, 2e-3)
+
+
+def test_a_disc_that_rolls_as_the_textbook_says_slips_nowhere():
+    """Upright, along x, at the speed v: it turns about y by v / radius; leaning makes no difference to that row."""
+    bench = Bench(0).add("rolling", body="a", radius=0.5, axis=[0, 1, 0])
+    bench.frames[1] = (np.zeros(3), np.eye(3))
+    still = Wave(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+    roll = Wave(np.zeros(2), np.array([4.0, 0.0]), np.array([1.0, 0.0]), np.zeros(2))
+    bench.paths[0] = Path(still, roll, np.eye(3), np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    bench.paths[0].place = Wave(np.array([0, 0, 0.5]), np.array([2.0, 0, 0]), np.array([1.0, 0, 0]), np.zeros(3))
+    bench.add("rolling", body="a", radius=0.5, axis=[0, 1, 0])
+    close(bench.levels(T), np.zeros((3, 3)), 1e-12)
+
+
+def test_knife_edge_leaves_the_motion_along_the_edge_and_off_the_plane():
+    bench = Bench(14).add("knife_edge", body="b", point=P, edge=E, normal=N)
+    R, particle = bench.axes("b", T), bench.place("b", P, T)
+    across = R @ np.cross(N, E) / np.linalg.norm(np.cross(N, E))
+    close(bench.levels(T)[1], across @ bench.speed("b", particle, T))
+    bench.levels(T)
+    assert abs(bench.terms[0]["f"] @ (R @ np.array(E))) < 1e-14
+    assert abs(bench.terms[0]["f"] @ (R @ np.array(N))) < 1e-14
+
+
+def test_velocity_adds_up_what_is_written():
+    terms = [{"body": "a", "angular": N, "linear": E, "point": P}, {"body": "b", "linear": S}]
+    bench = Bench(15).add("velocity", terms=terms, value="cos(t)")
+    total = np.array(N) @ bench.spin("a", T) - math.cos(T)
+    total += np.array(E) @ bench.speed("a", bench.place("a", P, T), T)
+    total += np.array(S) @ bench.speed("b", bench.place("b", [0, 0, 0], T), T)
+    close(bench.levels(T)[1], total)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "errors"),
+    [
+        ("gear", {"joints": ["j0", "j1"], "ratio": -2, "offset": 0.1}, lambda q: [q[1] + 2 * q[0] - 0.1]),
+        ("equal", {"joints": ["j0", "j1", "wrist/1"]}, lambda q: [q[1] - q[0], q[4] - q[0]]),
+        ("linear", {"terms": {"j0": 1, "wrist/0": -3}, "value": 0.2}, lambda q: [q[0] - 3 * q[3] - 0.2]),
+        ("rack_pinion", {"rack": "j2", "pinion": "j1", "radius": 0.1}, lambda q: [q[2] - 0.1 * q[1]]),
+    ],
+)
+def test_relations_are_those_of_the_coordinates(kind, fields, errors):
+    bench = Bench(16).add(kind, **fields)
+    close(bench.levels(T)[0], errors(bench.coordinates(T)[0]), 1e-14)
+    assert not bench.rows["rate"].any()
+    assert not bench.rows["bias"].any()
+
+
+def test_rows_are_told_apart_by_words():
+    """As in: the coupling is off by 0.1 rad `between j0 and j1`."""
+    for case in CASES:
+        bench = Bench(0).add(case.values[0], **case.values[1])
+        words = [shape.direction for shape in bench.shapes]
+        assert all(words)
+        assert len(set(words)) == len(words)
+    assert Bench(0).add("linear", terms={"j0": 1, "j1": 1, "wrist/0": 1}).shapes[0].direction == (
+        "between j0, j1 and wrist/0"
+    )
+
+
+def test_a_limit_is_the_distance_to_its_bound():
+    bench = Bench(17).add("gear", joints=["j0", "j1"], ratio=1)
+    packer = TablePacker()
+    packer.add(LIMITS, [(0, 0, SHIFT + 3, 3, -0.4, 1.0), (1, 1, SHIFT + 3, 3, 0.9, -1.0)], 0, 0)
+    bench.constraints = packer.pack(bench.signals.pack())
+    bench.rows, bench.terms = np.zeros(2, ROW), np.zeros(2, TERM)
+    bench.rows["first_term"], bench.rows["last_term"] = [0, 1], [1, 2]
+    q, v, a = (level[3] for level in bench.coordinates(T))
+    close(bench.levels(T), [[q + 0.4, 0.9 - q], [v, -v], [a, -a]], 1e-14)
+
+
+def test_elements_write_their_own_rows_and_no_others():
+    """Two of each kind in one model give what each gives alone."""
+    rng = np.random.default_rng(18)
+    entries = [(kind, fields) for kind in KINDS for fields in [*random_fields(kind, rng)][:2]]
+    alone = [Bench(18).add(kind, **fields).levels(T) for kind, fields in entries]
+    bench, packer, first_row, first_term = Bench(18), TablePacker(), 0, 0
+    for kind, fields in entries:
+        spec = KINDS[kind].spec.model_validate({"type": kind, **fields})
+        packed = KINDS[kind].pack(spec, bench)
+        packer.add(KINDS[kind].table, packed.records, first_row, first_term)
+        first_row, first_term = first_row + len(packed.rows), first_term + sum(row.terms for row in packed.rows)
+        bench.shapes = (*getattr(bench, "shapes", ()), *packed.rows)
+    bench.constraints = packer.pack(bench.signals.pack())
+    bench.rows, bench.terms = np.zeros(first_row, ROW), np.zeros(first_term, TERM)
+    last = np.cumsum([shape.terms for shape in bench.shapes])
+    bench.rows["first_term"], bench.rows["last_term"] = [0, *last[:-1]], last
+    close(bench.levels(T), np.concatenate(alone, axis=1), 1e-14)
+
+
+def test_a_table_begins_with_its_first_row_and_term():
+    for table in TABLES:
+        assert table.dtype.names[:2] == ("first_row", "first_term"), table.name
+    assert len({table.name for table in TABLES}) == len(TABLES)
+
+
+# --- what may be written ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 0}, "above 0"),
+        ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "not 0"),
+        ("rack_pinion", {"rack": "j0", "pinion": "j1", "radius": 0}, "not 0"),
+        ("linear", {"terms": {"j0": 0}}, "not 0"),
+        ("knife_edge", {"body": "a", "edge": [0, 0, 2]}, "parallel to `normal`"),
+        ("velocity", {"terms": [{"body": "a"}]}, "`angular` or `linear`"),
+        ("velocity", {"terms": [{"body": "a", "angular": [1, 0, 0], "point": [1, 0, 0]}]}, "`point` has no effect"),
+        ("velocity", {"terms": [{"body": "a", "angular": [1, 0, 0]}], "value": "1 m/s"}, "an angular speed"),
+        ("velocity", {"terms": [{"body": "a", "linear": [1, 0, 0]}], "value": "1 rpm"}, "a speed"),
+    ],
+)
+def test_refusals(kind, fields, message):
+    with pytest.raises(ValueError, match=message):
+        KINDS[kind].spec.model_validate({"type": kind, **fields})
