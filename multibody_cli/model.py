@@ -154,6 +154,23 @@ class RowName:
 
 
 @dataclass(frozen=True)
+class RestraintEntry:
+    """One coupling or constraint, or the limits of one joint.
+
+    Parameters
+    ----------
+    section, name
+        As in the scene.
+    rows
+        Its rows, counted from the first that is no lock of a closure.
+    """
+
+    section: str
+    name: str
+    rows: slice
+
+
+@dataclass(frozen=True)
 class Account:
     """One line of the energy ledger: work done on the system, or energy dissipated, by one cause."""
 
@@ -171,6 +188,7 @@ class Names:
     accounts: tuple[Account, ...]
     coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
     rows: tuple[RowName, ...]  # (m,)
+    restraints: tuple[RestraintEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -223,6 +241,8 @@ class Samples(NamedTuple):
     acceleration: Floats  # (K, nv)
     reaction: Floats  # (K, nj, 6)
     constraint_error: Floats  # (K, nj)
+    multiplier: Floats  # (K, me) of the rows of couplings, constraints and limits
+    row_error: Floats  # (K, me)
     position: Floats  # (K, nb, 3)
     quaternion: Floats  # (K, nb, 4)
     linear_velocity: Floats  # (K, nb, 3)
@@ -240,6 +260,7 @@ class Samples(NamedTuple):
 def samples_for(model: Model, count: int) -> Samples:
     """Allocate room for `count` output instants."""
     bodies, joints, accounts = len(model.names.bodies), len(model.names.joints), len(model.names.accounts)
+    rows = len(model.system.rows) - len(model.system.tree.locks)
     return Samples(
         time=np.zeros(count),
         coordinates=np.zeros((count, model.nv)),
@@ -247,6 +268,8 @@ def samples_for(model: Model, count: int) -> Samples:
         acceleration=np.zeros((count, model.nv)),
         reaction=np.zeros((count, joints, 6)),
         constraint_error=np.zeros((count, joints)),
+        multiplier=np.zeros((count, rows)),
+        row_error=np.zeros((count, rows)),
         position=np.zeros((count, bodies, 3)),
         quaternion=np.zeros((count, bodies, 4)),
         linear_velocity=np.zeros((count, bodies, 3)),

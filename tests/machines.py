@@ -83,7 +83,11 @@ def expression(text: str) -> SignalSpec:
 def pack(machine: Machine) -> Packed:
     """Pack the tree and its forces the way the compiler of scenes does."""
     driven = {row: [s is not None for s in push.motion[1]] for row, push in machine.pushes.items() if push.motion}
-    limbs = [replace(limb, driven=driven.get(limb.row, [False] * freedoms(limb.parts))) for limb in machine.limbs]
+    sprung = {row for row, push in machine.pushes.items() if push.stiffness or push.damping}
+    limbs = [
+        replace(limb, driven=driven.get(limb.row, [False] * freedoms(limb.parts)), sprung=limb.row in sprung)
+        for limb in machine.limbs
+    ]
     tree = pack_tree(limbs, machine.gravity)
     packer = ForcePacker()
     for row, push in machine.pushes.items():
@@ -109,7 +113,7 @@ def pack(machine: Machine) -> Packed:
         for limb, first in zip(limbs, firsts, strict=True)
     )
     words = tuple(f"coordinate {k}" for k in range(len(tree.v)))
-    names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, ())
+    names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, (), ())
     com = np.array([limb.mass.com for limb in limbs])
     row_table, terms = RowPacker().pack()
     system = System(tree.tree, motions, forces, TablePacker().pack(forces.signals), row_table, terms)

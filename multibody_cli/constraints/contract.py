@@ -42,6 +42,11 @@ class ConstraintSpec(Spec):
     RELATIVE: ClassVar[bool] = False
 
     @property
+    def row_count(self) -> int:
+        """How many rows it has."""
+        return 1
+
+    @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
         """The bodies that it names, each with its place in the entry."""
         return ()

@@ -21,6 +21,11 @@ class EqualSpec(CouplingSpec):
     )
 
     @property
+    def row_count(self) -> int:
+        """One for each but the first."""
+        return len(self.joints) - 1
+
+    @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
         """All of them."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]

@@ -55,6 +55,11 @@ class RollingSpec(ConstraintSpec):
     plane: PlaneOfWorld = Field(PlaneOfWorld(), description="What it rolls on; z = 0 unless given.")
 
     @property
+    def row_count(self) -> int:
+        """No sinking in, and no slip along two tangents."""
+        return 3
+
+    @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
         """The one that rolls."""
         return [(("body",), self.body)]

@@ -51,6 +51,7 @@ def accelerate(system, work, a):
 def gather(tree, tau, work):
     """Inward pass: eliminate every joint, from the leaves to the ground."""
     links, bodies, columns, inboxes, driven = tree.links, work.bodies, work.columns, work.inboxes, tree.driven
+    armature = work.armature
     for i in range(len(links)):
         if links[i].branches:
             fill_inbox(inboxes[i], no_inertia(), no_force())
@@ -62,10 +63,10 @@ def gather(tree, tau, work):
             A_side, p_side = inbox_of(inboxes[i])
             A, p = A + A_side, p + p_side
         if link.way == WAY_GENERAL:
-            eliminate_general(link, driven, body, A, p, tau, columns, inboxes[link.parent])
+            eliminate_general(link, driven, body, A, p, tau, armature, columns, inboxes[link.parent])
             A_in, p_in = no_inertia(), no_force()
             continue
-        A, p = eliminate(link, body, A, p, tau, columns)
+        A, p = eliminate(link, body, A, p, tau, armature, columns)
         r = load(body.r)
         A, p = shift_inertia(A, r), shift_force(p, r)
         if link.parent == i - 1:
@@ -135,24 +136,27 @@ def add_to_inbox(inbox, A, p):
 
 # --- one column, the fast way and the general way ------------------------------------------------------------------
 @formula
-def eliminate_column(column, A, p, tau):
-    """Let one coordinate move freely under its tau: the inertia and bias force that are still felt."""
+def eliminate_column(column, A, p, tau, armature):
+    """Let one coordinate move freely under its tau: the inertia and bias force that are still felt.
+
+    The armature is inertia of the coordinate alone, as of a rotor behind a gear.
+    """
     S = Motion(load(column.angular), load(column.linear))
     U = A @ S
-    return eliminate_along(column, A, p, U, power(S, U), tau - power(S, p))
+    return eliminate_along(column, A, p, U, power(S, U) + armature, tau - power(S, p))
 
 
 @formula
-def eliminate_turn(column, A, p, tau):
+def eliminate_turn(column, A, p, tau, armature):
     """`eliminate_column` for a column without linear part, at half the cost."""
     s = load(column.angular)
     U = Force(A.J @ s, transposed_times(A.H, s))
-    return eliminate_along(column, A, p, U, dot(s, U.t), tau - dot(s, p.t))
+    return eliminate_along(column, A, p, U, dot(s, U.t) + armature, tau - dot(s, p.t))
 
 
 @formula
 def eliminate_along(column, A, p, U, d, u):
-    """Take away what moves along one column, from U = A S, d = S . U and u = tau - S . p."""
+    """Take away what moves along one column, from U = A S, d = S . U + armature and u = tau - S . p."""
     dinv = 1.0 / d
     store(column.Ut, U.t)
     store(column.Uf, U.f)
@@ -175,13 +179,13 @@ def moved(da, column, rate):
 
 
 @formula
-def eliminate(link, body, A, p, tau, columns):
-    """Eliminate a screw or a ball."""
+def eliminate(link, body, A, p, tau, armature, columns):
+    """Eliminate a screw or a ball; the latter without armature."""
     if link.way == WAY_BALL:
         return eliminate_ball(body, A, p, Vec3(tau[link.iv], tau[link.iv + 1], tau[link.iv + 2]))
     if link.slides:
-        return eliminate_column(columns[link.iv], A, p, tau[link.iv])
-    return eliminate_turn(columns[link.iv], A, p, tau[link.iv])
+        return eliminate_column(columns[link.iv], A, p, tau[link.iv], armature[link.iv])
+    return eliminate_turn(columns[link.iv], A, p, tau[link.iv], armature[link.iv])
 
 
 @formula
@@ -196,11 +200,11 @@ def respond_link(link, body, da, a, columns):
 
 
 @kernel
-def eliminate_general(link, driven, body, A, p, tau, columns, inbox):
+def eliminate_general(link, driven, body, A, p, tau, armature, columns, inbox):
     """Eliminate the free columns of any joint, one after the other, and hand the rest to the parent's inbox."""
     for j in range(link.iv, link.iv + link.nv):
         if not driven[j]:
-            A, p = eliminate_column(columns[j], A, p, tau[j])
+            A, p = eliminate_column(columns[j], A, p, tau[j], armature[j])
     r = load(body.r)
     add_to_inbox(inbox, shift_inertia(A, r), shift_force(p, r))
 

@@ -35,6 +35,10 @@ def observe(system, state, work, body_rows, joint_rows, samples, k):
         store(samples.reaction[k, j, :3], transposed_times(R, load(work.wrenches[row].t)))
         store(samples.reaction[k, j, 3:], transposed_times(R, load(work.wrenches[row].f)))
         samples.constraint_error[k, j] = gap_length(work.bodies[row]) if row >= len(tree.links) else 0.0
+    first = len(tree.locks)
+    for r in range(first, len(work.rows)):
+        samples.multiplier[k, r - first] = work.rows[r].multiplier
+        samples.row_error[k, r - first] = work.rows[r].error
     samples.kinetic[k] = kinetic_energy(tree, work.bodies)
     samples.potential[k] = gravity_energy(tree, work.bodies)
     samples.elastic[k] = elastic_energy(system.forces, state.q)

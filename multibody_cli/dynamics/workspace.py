@@ -86,7 +86,8 @@ class Work(NamedTuple):
     wrenches: Records
     tau: Floats  # (n,)
     v: Floats  # (n,) coordinate rates that the bodies were placed with
-    armature: Floats  # (n,) what an implicit integrator adds to the inertia of each coordinate
+    armature: Floats  # (n,) inertia that each coordinate has of its own
+    horizon: Floats  # (1,) how far ahead springs of joints push, s: 0, or the step of an implicit integrator
     duals: Records  # (n,) of the coordinates of closures
     locks: Records  # locked directions of closures, world axes
     basis: Floats  # (6, 6) scratch
@@ -128,6 +129,7 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         tau=np.zeros(n),
         v=np.zeros(n if differentiated else 0),
         armature=np.zeros(n),
+        horizon=np.zeros(1),
         duals=records(np.zeros(n, WRENCH)),
         locks=records(np.zeros(len(tree.locks), LOCK)),
         basis=np.zeros((6, 6)),

@@ -47,11 +47,28 @@ def push_all(forces, t, q, v, bodies, tau, powers):
         tau[i] = 0.0
     for i in range(len(powers)):
         powers[i] = 0.0
-    joint_actuator.push(forces.actuators, forces.signals, t, v, tau, powers)
-    joint_spring.push(forces.joint_springs, q, v, tau, powers)
-    rotation_spring.push(forces.rotation_springs, q, v, tau, powers)
-    body_load.push(forces.loads, forces.signals, t, bodies, powers)
-    body_drag.push(forces.drags, bodies, powers)
+    if len(forces.actuators) > 0:  # even a call for nothing takes 100 ns: its arguments are many
+        joint_actuator.push(forces.actuators, forces.signals, t, v, tau, powers)
+    if len(forces.joint_springs) > 0:
+        joint_spring.push(forces.joint_springs, q, v, tau, powers)
+    if len(forces.rotation_springs) > 0:
+        rotation_spring.push(forces.rotation_springs, q, v, tau, powers)
+    if len(forces.loads) > 0:
+        body_load.push(forces.loads, forces.signals, t, bodies, powers)
+    if len(forces.drags) > 0:
+        body_drag.push(forces.drags, bodies, powers)
+
+
+@kernel
+def foresee_all(forces, h, v, tau, armature):
+    """Let springs and dampers of joints push as they will after the time h: tau - h K v, and h D + h^2 K as inertia.
+
+    Source: Sueda, notes 2.5, (2.77), with K = -d tau/dq and D = -d tau/dv.
+    """
+    for i in range(len(armature)):
+        armature[i] = 0.0
+    joint_spring.foresee(forces.joint_springs, h, v, tau, armature)
+    rotation_spring.foresee(forces.rotation_springs, h, v, tau, armature)
 
 
 @kernel

@@ -25,6 +25,15 @@ def push(springs, q, v, tau, powers):
 
 
 @kernel
+def foresee(springs, h, v, tau, armature):
+    """tau -= h k v, and the inertia h d + h^2 k of each coordinate: the push after the time h, linearized."""
+    for k in range(len(springs)):
+        spring, iv = springs[k], springs[k].iv
+        tau[iv] -= h * spring.stiffness * v[iv]
+        armature[iv] += h * (spring.damping + h * spring.stiffness)
+
+
+@kernel
 def elastic_energy(springs, q):
     """Energy held by the springs, J."""
     energy = 0.0

@@ -61,6 +61,17 @@ def push(springs, q, v, tau, powers):
 
 
 @kernel
+def foresee(springs, h, v, tau, armature):
+    """tau -= h K w, and the inertia h D + h^2 K: the push after the time h, linearized about the rest orientation."""
+    for k in range(len(springs)):
+        spring = springs[k]
+        for j in range(3):
+            iv = spring.iv + j
+            tau[iv] -= h * spring.stiffness[j] * v[iv]
+            armature[iv] += h * (spring.damping[j] + h * spring.stiffness[j])
+
+
+@kernel
 def elastic_energy(springs, q):
     """Energy held by the springs, J."""
     energy = 0.0

@@ -22,7 +22,7 @@ from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
-from multibody_cli.forces.elements import push_all
+from multibody_cli.forces.elements import foresee_all, push_all
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, StepControl, evaluate
@@ -38,6 +38,8 @@ def evaluate_free(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
     prescribe(motions, t, q, v, a)
     place_all(tree, q, v, a, work)
     push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
+    if work.horizon[0] > 0.0:
+        foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
     accelerate(system, work, a)
     if len(motions.rows) > 0:
         transmit_all(tree, work)
@@ -50,6 +52,8 @@ def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
     place(system, t, q, v, a, work)
     aim_placed(work, v)
     push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
+    if work.horizon[0] > 0.0:
+        foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
     push_closures(tree, work.tau, work)
     accelerate(system, work, a)
     restrain(system, work, v, a)

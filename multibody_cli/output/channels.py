@@ -143,6 +143,38 @@ CHANNELS: tuple[Channel, ...] = (
         rtol=0.0,
         atol=1e-6,  # zero but for errors of the method: only its size is compared
     ),
+    Channel(
+        "joints/{limited}/limit_force",
+        "N or N m",
+        "Push of each of the joint's limits, below before above, against leaving its range.",
+        lambda b, entry: b.samples.multiplier[:, entry.columns],
+        dimensions=("row",),
+        atol=1e-7,
+    ),
+    *(
+        channel
+        for section, word in (("couplings", "coupling"), ("constraints", "constraint"))
+        for channel in (
+            Channel(
+                f"{section}/{{{word}}}/multiplier",
+                "N or N m",
+                f"Multiplier of each row of the {word}: the force that belongs to the quantity it holds at 0, in the "
+                "sense in which this grows.",
+                lambda b, entry: b.samples.multiplier[:, entry.columns],
+                dimensions=("row",),
+                atol=1e-7,
+            ),
+            Channel(
+                f"{section}/{{{word}}}/error",
+                "m or rad",
+                f"What each row of the {word} should hold at 0; 0 for a row that restrains velocities alone.",
+                lambda b, entry: b.samples.row_error[:, entry.columns],
+                dimensions=("row",),
+                rtol=0.0,
+                atol=1e-6,
+            ),
+        )
+    ),
     Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic),
     Channel(
         "energy/potential",

@@ -36,7 +36,7 @@ STATIC_DATASETS = {
 }
 """Datasets that do not change in time."""
 
-LENGTHS = {"body": "B", "xyz": "3", "wxyz": "4", "moment_force": "6", "coordinate": "n"}
+LENGTHS = {"body": "B", "xyz": "3", "wxyz": "4", "moment_force": "6", "coordinate": "n", "row": "m"}
 """Length of each axis after time, as a page writes it."""
 
 TYPES = {"<f8": "float64", "<i8": "int64"}
@@ -93,8 +93,9 @@ def render_markdown() -> str:
             "",
             "An HDF5 file. Every dataset of this table has time as its first axis, `T` output instants long,",
             "with `time` as dimension scale. `B` is the number of bodies, `n` the number of coordinates of a",
-            "joint. Each carries the attributes `units`, `description`, `frame` (where one applies), `rtol`",
-            "and `atol`: by `atol + rtol * |reference|` may two runs of a scene differ.",
+            "joint, `m` that of rows of a coupling, a constraint or the limits of a joint. Each carries the",
+            "attributes `units`, `description`, `frame` (where one applies), `rtol` and `atol`: by",
+            "`atol + rtol * |reference|` may two runs of a scene differ.",
             "",
             "## Datasets",
             "",
@@ -130,7 +131,7 @@ def render_markdown() -> str:
             "",
             *_table(("path", "meaning"), [(f"`{path}`", text) for path, text in STATIC_DATASETS.items()]),
             "",
-            "`xyz`, `wxyz`, `moment_force` and `coordinates_<n>` hold the labels of the other axes.",
+            "`xyz`, `wxyz`, `moment_force`, `coordinates_<n>` and `rows_<m>` hold the labels of the other axes.",
             "",
             "## Attributes of the file",
             "",

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Item(NamedTuple):
     """What a word in braces stands for: its text in the path, and where the numbers lie in the samples.
 
-    `at` is a row among joints or a column among accounts; `columns` are a joint's columns among coordinates.
+    `at` is a row among joints or a column among accounts; `columns` are a joint's columns among coordinates, or those
+    of a restraint among its kind of rows.
     """
 
     text: str = ""
@@ -80,6 +81,14 @@ def _joint_items(names: Names) -> list[Item]:
     ]
 
 
+def _restraint_items(section: str) -> Callable[[Names], list[Item]]:
+    return lambda names: [
+        Item(_link(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
+        for entry in names.restraints
+        if entry.section == section
+    ]
+
+
 def _account_items(kind: str) -> Callable[[Names], list[Item]]:
     return lambda names: [
         Item(account.cause, column) for column, account in enumerate(names.accounts) if account.kind == kind
@@ -89,6 +98,9 @@ def _account_items(kind: str) -> Callable[[Names], list[Item]]:
 EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "": lambda names: [Item()],
     "joint": _joint_items,
+    "limited": _restraint_items("joints"),
+    "coupling": _restraint_items("couplings"),
+    "constraint": _restraint_items("constraints"),
     "work": _account_items("work"),
     "dissipation": _account_items("dissipation"),
 }
@@ -99,6 +111,9 @@ DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
     "xyz": lambda *_: Dimension("xyz", ("x", "y", "z")),
     "wxyz": lambda *_: Dimension("wxyz", ("w", "x", "y", "z")),
     "moment_force": lambda *_: Dimension("moment_force", ("mx", "my", "mz", "fx", "fy", "fz")),
+    "row": lambda _, entry: Dimension(
+        f"rows_{len(entry.units)}", tuple(str(place) for place in range(len(entry.units)))
+    ),
     "coordinate": lambda _, joint: Dimension(
         f"coordinates_{len(joint.units)}", tuple(str(place) for place in range(len(joint.units)))
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -62,6 +63,10 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
             yield f"bodies/{name}/{quantity}", kinds
     for name, joint in scene.joints.items():
         yield from _of_joint(name, joint)
+    for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
+        for name, entry in entries.items():
+            yield f"{section}/{name}/multiplier", (units.ANY,) * entry.row_count
+            yield f"{section}/{name}/error", (units.ANY,) * entry.row_count
     for name, force in scene.forces.items():
         yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
 
@@ -73,6 +78,9 @@ def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ..
     yield f"joints/{name}/force", (units.TORQUE,) * 3 + (units.FORCE,) * 3
     yield f"joints/{name}/constraint_error", (units.LENGTH,)
     if isinstance(joint, MovingJointSpec):
+        if joint.limits is not None:
+            sides = sum(math.isfinite(bound) for pair in joint.limits if pair for bound in pair)
+            yield f"joints/{name}/limit_force", (units.ANY,) * sides
         for cause, field, given in (
             ("work", "force", joint.force),
             ("work", "motion", joint.motion),

@@ -110,6 +110,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
             accounts=accounts,
             coordinates=_coordinate_names(layout),
             rows=tuple(rows.names),
+            restraints=tuple(rows.entries),
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),

@@ -64,7 +64,7 @@ def lay_out_joints(scene: Scene, masses: Mapping[str, MassProperties]) -> Layout
     joints, held = scene.joints, holders(scene.joints)
     rows = rows_of_tree(list(scene.bodies), joints)
     limbs = [
-        Limb(rows[body], rows[joints[held[body]].parent], masses[body], *hanging(joints[held[body]]))
+        held_limb(rows, joints[held[body]], masses[body])
         if body in held
         else free_limb(rows[body], masses[body], start_of(scene.bodies[body]))
         for body in sorted(scene.bodies, key=rows.__getitem__)
@@ -112,6 +112,12 @@ def start_of(body: BodySpec) -> Start:
 def free_limb(row: int, mass: MassProperties, start: Start) -> Limb:
     """A body that moves freely: a free joint from the world to the body frame."""
     return Limb(row, 0, mass, [floating()], start, [False] * 6)
+
+
+def held_limb(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties) -> Limb:
+    """A body that a joint carries."""
+    sprung = isinstance(joint, MovingJointSpec) and not (joint.stiffness is None and joint.damping is None)
+    return Limb(rows[joint.child], rows[joint.parent], mass, *hanging(joint), sprung=sprung)
 
 
 def hanging(joint: JointSpec) -> tuple[Sequence[Part], Start, Sequence[bool], Placement, Placement]:

@@ -67,12 +67,17 @@ class Ground:
 
 def add_constraints(scene: Scene, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:
     """Add everything that restrains beside the joints themselves."""
+    locks = rows.next_row
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.limits is not None:
+            first = rows.next_row
             _add_limits(name, joint, ground, rows, tables)
+            rows.enter("joints", name, first, locks)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
+            first = rows.next_row
             _add_element(section, name, spec, ground, rows, tables)
+            rows.enter(section, name, first, locks)
 
 
 def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:

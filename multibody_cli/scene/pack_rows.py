@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
-from multibody_cli.model import Records, RowName
+from multibody_cli.model import Records, RestraintEntry, RowName
 
 
 @dataclass
@@ -16,6 +16,7 @@ class RowPacker:
     """Hands out places in the tables of rows and of terms."""
 
     names: list[RowName] = field(default_factory=list)
+    entries: list[RestraintEntry] = field(default_factory=list)
     _rows: list[np.void] = field(default_factory=list)
     _terms: int = 0
 
@@ -47,6 +48,10 @@ class RowPacker:
         self._terms += terms
         self.names.append(name)
         return len(self._rows) - 1
+
+    def enter(self, section: str, name: str, first: int, locks: int) -> None:
+        """Name what the rows from `first` on belong to; the first `locks` rows are those of closures."""
+        self.entries.append(RestraintEntry(section, name, slice(first - locks, self.next_row - locks)))
 
     def hold(self, holders: Records) -> None:
         """Leave the rows that hold bodies to the method."""

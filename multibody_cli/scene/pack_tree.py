@@ -67,6 +67,8 @@ class Limb:
         Frame F in the parent's body frame.
     child_origin
         Frame M in the body frame.
+    sprung
+        Whether springs or dampers act on the coordinates of the joint.
     """
 
     row: int
@@ -77,6 +79,7 @@ class Limb:
     driven: Sequence[bool]
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
+    sprung: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,9 +189,10 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
 
 
 def _way(limb: Limb) -> int:
-    """The fast ways are for one free screw and one free ball."""
+    """The fast ways are for one free screw and one free ball, which takes no armature."""
     if len(limb.parts) == 1 and not any(limb.driven):
-        return {PartCode.SCREW: WAY_SCREW, PartCode.BALL: WAY_BALL}.get(limb.parts[0].code, WAY_GENERAL)
+        ball = WAY_GENERAL if limb.sprung else WAY_BALL
+        return {PartCode.SCREW: WAY_SCREW, PartCode.BALL: ball}.get(limb.parts[0].code, WAY_GENERAL)
     return WAY_GENERAL
 
 

@@ -26,6 +26,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=())
         accounts=tuple(accounts),
         coordinates=words,
         rows=(),
+        restraints=(),
     )
 
 
@@ -48,6 +49,7 @@ def samples_of(names, time, seed=0):
         **dict.fromkeys(("coordinates", "velocity", "acceleration"), (freedoms,)),
         "reaction": (joints, 6),
         "constraint_error": (joints,),
+        **dict.fromkeys(("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.restraints),)),
         **dict.fromkeys(("position", "linear_velocity", "angular_velocity"), (bodies, 3)),
         "quaternion": (bodies, 4),
         **dict.fromkeys(("kinetic", "potential", "elastic", "residual"), ()),

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from multibody_cli.methods.contract import Integrator
-from multibody_cli.methods.integrators import dop853, rk4, semi_implicit_euler
-
-INTEGRATORS_LATER = ("linearly_implicit_euler",)
-"""Integrators that the format knows and this version does not support."""
+from multibody_cli.methods.integrators import dop853, linearly_implicit_euler, rk4, semi_implicit_euler
 
 INTEGRATORS: dict[str, Integrator] = {
-    integrator.name: integrator for integrator in (semi_implicit_euler.INTEGRATOR, rk4.INTEGRATOR, dop853.INTEGRATOR)
+    module.INTEGRATOR.name: module.INTEGRATOR for module in (semi_implicit_euler, linearly_implicit_euler, rk4, dop853)
 }

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from multibody_cli.errors import nearest
 from multibody_cli.methods import METHODS, METHODS_LATER
-from multibody_cli.methods.integrators import INTEGRATORS, INTEGRATORS_LATER
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 
 
@@ -17,7 +17,7 @@ def check_methods(draft: Draft) -> None:
     if "simulation" in draft.broken:
         return
     settings = draft.scene.simulation
-    _require_known(draft, "integrator", settings.integrator, INTEGRATORS, INTEGRATORS_LATER)
+    _require_known(draft, "integrator", settings.integrator, INTEGRATORS)
     _require_known(draft, "method", settings.method, METHODS, METHODS_LATER)
     if settings.method not in METHODS:
         return
@@ -33,7 +33,7 @@ def check_methods(draft: Draft) -> None:
             draft.tell(("simulation", "options", *one["loc"]), one["msg"])
 
 
-def _require_known(draft: Draft, key: str, word: str, valid: Collection[str], later: Collection[str]) -> None:
+def _require_known(draft: Draft, key: str, word: str, valid: Collection[str], later: Collection[str] = ()) -> None:
     if word in later:
         draft.tell(("simulation", key), f"the {key} `{word}` is not yet supported; valid: {', '.join(sorted(valid))}")
     elif word not in valid:

@@ -1,0 +1,83 @@
+"""Linearly implicit Euler: springs and dampers of joints push as they will at the end of the step.
+
+With K and D the stiffness and damping of the joints, v' = v + h x and q' = q moved by h v', where
+
+    (M + h D + h^2 K) x = f(q, v, t) - h K v.
+
+That is one evaluation in which each coordinate has the armature h D + h^2 K (`forces.elements.foresee_all`).  First
+order; stiff springs cost no small steps, but lose the energy of what is faster than the step.  Everything else is
+taken as semi-implicit Euler takes it.
+
+Source: Sueda, notes 2.5, (2.77).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from multibody_cli.dynamics.configuration import displace, normalize, recentre
+from multibody_cli.dynamics.workspace import Work
+from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
+from multibody_cli.methods.integrators.fixed_step import FixedStepper
+from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
+from multibody_cli.model import State, System
+
+
+def take_implicit_steps(system, state, work, scratch, h, start, first, count):
+    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
+    tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
+    before, after = scratch
+    done = 0
+    if first == 0:
+        restore(system, work, time[0], q, v, a, ledger)
+    look_ahead(work, h)
+    evaluate(system, work, time[0], q, v, a, before)
+    sound = is_finite(a)
+    while sound and done < count:
+        add_scaled(v, h, a)
+        displace(tree, q, v, h)
+        normalize(tree, q)
+        recentre(tree, q, v)
+        time[0] = start + (first + done + 1) * h
+        restore(system, work, time[0], q, v, a, ledger)
+        evaluate(system, work, time[0], q, v, a, after)
+        sound = is_sound(v, a)
+        if sound:
+            done += 1
+            for i in range(len(ledger)):
+                ledger[i] += 0.5 * h * (before[i] + after[i])
+                before[i] = after[i]
+    look_ahead(work, 0.0)
+    if sound:  # accelerations as they are, for output
+        evaluate(system, work, time[0], q, v, a, after)
+    return done if first + done > 0 or sound else -1
+
+
+@kernel
+def look_ahead(work, h):
+    """Let springs of joints push as they will after the time h; as they do now, for 0."""
+    work.horizon[0] = h
+    for i in range(len(work.armature)):
+        work.armature[i] = 0.0
+
+
+@cache
+def make(dynamics: Dynamics) -> Kernel:
+    """Make the stepping kernel of one method."""
+    return bound_kernel(  # type: ignore[no-any-return]
+        take_implicit_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore
+    )
+
+
+def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+    """Bind to a model."""
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger))
+    return FixedStepper(make(dynamics), system, work, scratch, control)
+
+
+INTEGRATOR = Integrator(
+    "linearly_implicit_euler", "first order, stiff springs and dampers of joints implicit, fixed step", 1, False, bind
+)
