@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraints.elements import Constraints
+from multibody_cli.constraints.reduction import Reductions
 from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.motion import Motions
@@ -116,6 +117,7 @@ class System(NamedTuple):
     motions: Motions
     forces: Forces
     constraints: Constraints
+    reductions: Reductions
     rows: Records  # (m,) what does not change about the rows: work arrays start as copies of it
     terms: Records
 

@@ -18,6 +18,7 @@ from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import JointEntry, Model, Names, Samples, State, System, samples_for
 from multibody_cli.scene.pack_forces import ForcePacker
+from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
 from multibody_cli.spec import SignalSpec
@@ -116,7 +117,8 @@ def pack(machine: Machine) -> Packed:
     names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, (), ())
     com = np.array([limb.mass.com for limb in limbs])
     row_table, terms = RowPacker().pack()
-    system = System(tree.tree, motions, forces, TablePacker().pack(forces.signals), row_table, terms)
+    constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
+    system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms)
     return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v)), tree)
 
 

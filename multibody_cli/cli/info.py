@@ -36,9 +36,10 @@ def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 def _describe_scene(simulation: Simulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
     from multibody_cli.scene.timing import is_adaptive
+    from multibody_cli.scene.topology import holders
 
     links = model.system.tree.links
-    holder = {joint.child: name for name, joint in scene.joints.items()}
+    holder = holders(scene.joints)
     settings = scene.simulation
     return {
         "scene": {
@@ -50,7 +51,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             "step": settings.step,
             "steps": "chosen by the integrator" if is_adaptive(settings) else timing.steps,
             "outputs": timing.outputs + 1,
-            "freedoms": model.nv,
+            "freedoms": simulation.compiled.freedoms,
             "prescribed freedoms": int(model.system.tree.driven.sum()),
             "expectations": len(scene.expect),
         },
@@ -66,8 +67,14 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
                 "child": scene.joints[joint.name].child,
                 "freedoms": len(joint.coordinates),
                 "coordinates": " ".join(joint.coordinates),
+                "closes a loop": "yes" if holder.get(scene.joints[joint.name].child) != joint.name else "",
             }
             for joint in model.names.joints
+        ],
+        "couplings and constraints": [
+            {"name": name, "section": section, "type": entry.type, "rows": entry.row_count}
+            for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints))
+            for name, entry in entries.items()
         ],
         "forces": [
             {"force": name, "account": f"{account.kind} by {account.cause}"}

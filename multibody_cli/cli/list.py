@@ -26,6 +26,18 @@ def list_methods() -> Rows:
     ]
 
 
+def list_features() -> Rows:
+    """Say which method can do what; the others refuse it before the run."""
+    from multibody_cli.methods import METHODS
+    from multibody_cli.methods.contract import Feature
+
+    rows: Rows = [{"feature": feature.value} for feature in Feature]
+    for name, kind in METHODS.items():
+        for feature, row in zip(Feature, rows, strict=True):
+            row[name] = "yes" if feature in kind.supports else "no"
+    return rows
+
+
 def list_integrators() -> Rows:
     """Describe the integrators."""
     from multibody_cli.methods.integrators import INTEGRATORS
@@ -108,6 +120,7 @@ def list_constraints() -> Rows:
 
 LISTS: dict[str, Callable[[], Rows]] = {
     "methods": list_methods,
+    "features": list_features,
     "integrators": list_integrators,
     "joints": list_joints,
     "shapes": list_shapes,

@@ -124,7 +124,7 @@ def _energy_drift(trajectory: Trajectory) -> float | None:
 def _show(report: Report) -> None:
     scene, names = report.simulation.scene, report.simulation.compiled.model.names
     settings, summary = scene.simulation, report.summary
-    freedoms = report.simulation.compiled.model.nv
+    freedoms = report.simulation.compiled.freedoms
     speed = f", {report.steps_per_second:.3g} steps/s" if report.steps_per_second else ""
     drift = "not recorded" if report.energy_drift is None else f"{report.energy_drift:.3g} J"
     parts = [
@@ -153,7 +153,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "result": str(report.result),
         "bodies": len(model.names.bodies),
         "joints": len(model.names.joints),
-        "freedoms": model.nv,
+        "freedoms": report.simulation.compiled.freedoms,
         "method": scene.simulation.method,
         "integrator": scene.simulation.integrator,
         "step": scene.simulation.step,

@@ -50,6 +50,16 @@ def pack_relations(relations: Sequence[Mapping[str, float]], value: float, site:
     return Packed(rows, tuple(records))
 
 
+def relations_of(packed: Packed) -> list[tuple[dict[tuple[int, int], float], float]]:
+    """Give each relation back: coefficients by the places of their coordinates in q and v, and the value."""
+    relations: list[tuple[dict[tuple[int, int], float], float]] = []
+    for _, _, opens, iq, iv, coefficient, value in packed.records:
+        if opens:
+            relations.append(({}, value))
+        relations[-1][0][iq, iv] = coefficient
+    return relations
+
+
 def _between(relation: Mapping[str, float]) -> str:
     *others, last = relation
     return f"between {', '.join(others)} and {last}" if others else f"of {last}"

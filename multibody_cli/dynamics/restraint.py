@@ -25,6 +25,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from multibody_cli.constraints.elements import write_all
+from multibody_cli.constraints.reduction import follow
 from multibody_cli.constraints.rows import (
     acceleration_of_row,
     change_of_row,
@@ -77,6 +78,7 @@ def respond(system: Any, work: Any, x: Any, y: Any) -> None:
 def place(system, t, q, v, a, work):
     """Prescribe, place the bodies and the ghosts of closures, and write all rows."""
     prescribe(system.motions, t, q, v, a)
+    follow(system.reductions, q, v)
     place_all(system.tree, q, v, a, work)
     if len(work.rows) > 0:
         place_closures(system.tree, q, v, a, work)

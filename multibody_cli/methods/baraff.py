@@ -24,6 +24,7 @@ from multibody_cli.dynamics.kkt_tree import factor, solve
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.contract import Feature
 from multibody_cli.model import Floats, System
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 
@@ -89,6 +90,7 @@ BARAFF = AccelerationKind(
     description="Lagrange multipliers on the coordinates of the bodies, O(n)",
     accelerate=accelerate,
     respond=respond,
+    supports=frozenset(Feature) - {Feature.REDUCTION, Feature.IMPLICIT_SPRINGS},
     workspace=workspace,
     maximal=True,
 )

@@ -25,7 +25,7 @@ from multibody_cli.dynamics.wrenches import book_motions, transmit_all
 from multibody_cli.forces.elements import foresee_all, push_all
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, StepControl, evaluate
+from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, StepControl, evaluate
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
@@ -110,6 +110,8 @@ class AccelerationKind:
         The word of the scene file, and one line for lists.
     accelerate, respond
         The two kernels; see the top of this file.
+    supports
+        What it can do.
     Options
         What a user may write under `simulation.options`.
     workspace
@@ -122,6 +124,7 @@ class AccelerationKind:
     description: str
     accelerate: Kernel
     respond: Kernel
+    supports: frozenset[Feature] = frozenset(Feature)
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[System, Any], Work] = plain_workspace
     maximal: bool = False

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from multibody_cli.dynamics.workspace import Work
@@ -42,6 +42,17 @@ def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: A
 
 def restore(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
     """Stand for the kernel that brings q and v back onto all constraints, in place, after a step."""
+
+
+class Feature(StrEnum):
+    """What a scene may ask of a method beside trees of joints; its value says it in words."""
+
+    LOOPS = "closed loops"
+    LIMITS = "joint limits"
+    COUPLINGS = "couplings"
+    REDUCTION = "couplings with `reduce: true`"
+    CONSTRAINTS = "constraints"
+    IMPLICIT_SPRINGS = "`linearly_implicit_euler` with springs or dampers of joints"
 
 
 class Status(Enum):
@@ -131,6 +142,10 @@ class MethodKind(Protocol):
     @property
     def Options(self) -> type[Spec]:
         """What a user may write under `simulation.options`."""
+
+    @property
+    def supports(self) -> frozenset[Feature]:
+        """What it can do: a scene that asks for more is refused before the run."""
 
     @property
     def maximal(self) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.scene.schema import Scene
@@ -65,6 +66,8 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
         yield from _of_joint(name, joint)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, entry in entries.items():
+            if isinstance(entry, CouplingSpec) and entry.reduce:
+                continue  # a change of coordinates has no multiplier
             yield f"{section}/{name}/multiplier", (units.ANY,) * entry.row_count
             yield f"{section}/{name}/error", (units.ANY,) * entry.row_count
     for name, force in scene.forces.items():

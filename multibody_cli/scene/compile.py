@@ -21,8 +21,9 @@ from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.pack_constraints import Ground, add_constraints
+from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
+from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker, name_of_lock
 from multibody_cli.scene.pack_tree import PackedTree, pack_tree
 from multibody_cli.scene.schema import Scene
@@ -35,8 +36,8 @@ from multibody_cli.scene.weigh import mass_of
 class Compiled:
     """A scene ready to run.
 
-    Model, first state, control of steps, instants of output, mass properties by body, and what the user should know
-    of the start.
+    Model, first state, control of steps, instants of output, mass properties by body, freedoms that loops and
+    constraints leave at the start, and what the user should know of that start.
     """
 
     model: Model
@@ -44,7 +45,8 @@ class Compiled:
     control: StepControl
     timing: Timing
     masses: Mapping[str, MassProperties]
-    warnings: tuple[str, ...] = ()
+    freedoms: int
+    warnings: tuple[str, ...]
 
 
 def compile_scene(loaded: LoadedScene) -> Compiled:
@@ -58,14 +60,18 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     scene = loaded.scene
     simulation = scene.simulation
     masses = {name: _weigh(loaded, name) for name in scene.bodies}
-    model, state = _pack(scene, masses, lay_out_joints(scene, masses))
-    warnings = assembled(loaded, model, state)
+    try:
+        model, state = _pack(scene, masses, lay_out_joints(scene, masses))
+    except CannotReduce as error:
+        message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
+        raise loaded.error(message, "couplings", str(error), "reduce") from None
+    beginning = assembled(loaded, model, state)
     if METHODS[simulation.method].maximal:
         model, state = _pack(scene, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
-    return Compiled(model, state, control, timing(simulation, scene.output), masses, tuple(warnings))
+    return Compiled(model, state, control, timing(simulation, scene.output), masses, *beginning)
 
 
 def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
@@ -89,8 +95,8 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
             rows.add(name_of_lock(name, packed.tree.locks[r]), 2)
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
-    tables = TablePacker()
-    add_constraints(scene, Ground(layout.rows, packed.frames, places, packer), rows, tables)
+    tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
+    add_constraints(scene, Ground(layout.rows, packed.frames, places, packer), rows, tables, reductions)
     forces, motions = packer.pack()
     accounts = tuple(packer.accounts)
     tree = packed.tree
@@ -100,7 +106,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
         rows.hold(holders)
     row_table, term_table = rows.pack()
     model = Model(
-        system=System(tree, motions, forces, tables.pack(forces.signals), row_table, term_table),
+        system=System(tree, motions, forces, tables.pack(forces.signals), reductions.pack(), row_table, term_table),
         names=Names(
             bodies=tuple(scene.bodies),
             body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from multibody_cli.constraints import KINDS, limit
-from multibody_cli.constraints.contract import ConstraintSpec, Vector3, split_coordinate
+from multibody_cli.constraints.contract import ConstraintSpec, Packed, Vector3, split_coordinate
 from multibody_cli.constraints.elements import TablePacker
+from multibody_cli.constraints.relation import CouplingSpec, relations_of
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
 from multibody_cli.scene.pack_forces import ForcePacker
+from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker
 from multibody_cli.scene.pack_tree import Placement
 from multibody_cli.scene.schema import Scene
@@ -65,8 +67,20 @@ class Ground:
         return self.packer.signal(spec)
 
 
-def add_constraints(scene: Scene, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:
-    """Add everything that restrains beside the joints themselves."""
+class CannotReduce(Exception):
+    """A coupling whose coordinates all follow others already, or are prescribed; its name."""
+
+
+def add_constraints(
+    scene: Scene, ground: Ground, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
+) -> None:
+    """Add everything that restrains beside the joints themselves.
+
+    Raises
+    ------
+    CannotReduce
+        Where a coupling is to be a change of coordinates and cannot be.
+    """
     locks = rows.next_row
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.limits is not None:
@@ -76,8 +90,13 @@ def add_constraints(scene: Scene, ground: Ground, rows: RowPacker, tables: Table
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
             first = rows.next_row
-            _add_element(section, name, spec, ground, rows, tables)
-            rows.enter(section, name, first, locks)
+            packed = _add_element(section, name, spec, ground, rows, tables)
+            if isinstance(spec, CouplingSpec) and spec.reduce:
+                for relation, value in relations_of(packed):
+                    if not reductions.add(relation, value):
+                        raise CannotReduce(name)
+            else:
+                rows.enter(section, name, first, locks)
 
 
 def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:
@@ -93,10 +112,11 @@ def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPack
 
 def _add_element(
     section: str, name: str, spec: ConstraintSpec, ground: Ground, rows: RowPacker, tables: TablePacker
-) -> None:
+) -> Packed:
     kind = KINDS[spec.type]
     packed = kind.pack(spec, ground)
     row, term = rows.next_row, rows.next_term
     for shape in packed.rows:
         rows.add(RowName(section, name, shape.direction), shape.terms, holonomic=shape.holonomic)
     tables.add(kind.table, packed.records, row, term)
+    return packed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,15 @@ WORTH_TELLING = 1e-6
 """A start that moves by less, in rad, m or their rates, is round-off of what was written."""
 
 
-def assembled(loaded: LoadedScene, model: Model, state: State) -> list[str]:
-    """Bring the start onto all loops and constraints, in place; what the user should know of it.
+class Beginning(NamedTuple):
+    """What is known of the start: how many freedoms are left to move, and what the user should know of it."""
+
+    freedoms: int
+    warnings: tuple[str, ...]
+
+
+def assembled(loaded: LoadedScene, model: Model, state: State) -> Beginning:
+    """Bring the start onto all loops and constraints, in place.
 
     Parameters
     ----------
@@ -38,8 +46,10 @@ def assembled(loaded: LoadedScene, model: Model, state: State) -> list[str]:
     SceneError
         Where the start is too far from any that the loops allow, or there is none.
     """
+    tree = model.system.tree
+    free = int(np.count_nonzero(~tree.driven[: tree.links["nv"].sum()]))
     if len(model.system.rows) == 0:
-        return []
+        return Beginning(free, ())
     assembler = Assembler(model, state)
     told: list[str] = []
     positions = assembler.assemble(POSITION, _written(loaded.scene, model, "q", ("position", "rotation")))
@@ -51,7 +61,9 @@ def assembled(loaded: LoadedScene, model: Model, state: State) -> list[str]:
     if velocities.before > WORTH_TELLING:
         told.append(_how_far(loaded, model, velocities, "rates at the start were completed: an error of", "changed"))
     _require_agreement(loaded, model, state)
-    return [*told, *_redundant(loaded, model, assembler.dependent_rows())]
+    dependent = assembler.dependent_rows()
+    restrained = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
+    return Beginning(free - restrained, (*told, *_redundant(loaded, model, dependent)))
 
 
 def look(model: Model, state: State) -> Samples:
@@ -168,7 +180,10 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
     names = model.names.rows
     for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
         which = list(rows)
-        total = sum(name.section == section and name.element == element for name in names)
+        total = sum(
+            name.section == section and name.element == element and not row["one_sided"]
+            for name, row in zip(names, model.system.rows, strict=True)
+        )
         words = ", ".join(names[r].direction for r in which)
         yield (
             f"{loaded.where(section, element)}: {section}.{element}: {len(which)} of its {total} restraints "

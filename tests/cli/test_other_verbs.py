@@ -12,6 +12,7 @@ from multibody_cli.cli.list import LISTS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
+from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.scene.shapes import SHAPES
@@ -111,7 +112,17 @@ def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list
 
 def test_lists_are_all_tested() -> None:
     constraints = {"couplings", "constraints"}
-    assert set(LISTS) == {"methods", "integrators", "joints", "shapes", "channels", "forces"} | constraints
+    assert set(LISTS) == {"methods", "features", "integrators", "joints", "shapes", "channels", "forces"} | constraints
+
+
+def test_the_table_of_features_is_what_methods_say_of_themselves(mbsim: Command) -> None:
+    rows = json.loads(mbsim("list", "features", "--json").stdout)
+    said = {(row["feature"], method): row[method] for row in rows for method in METHODS}
+    assert said == {
+        (feature.value, name): "yes" if feature in kind.supports else "no"
+        for feature in Feature
+        for name, kind in METHODS.items()
+    }
 
 
 @pytest.mark.parametrize("words", [[], ["scene"], ["result"]])

@@ -2,7 +2,17 @@
 
 from collections.abc import Callable
 
-from multibody_cli.scene.checks import constraints, effects, expectations, limits, methods, names, times, topology
+from multibody_cli.scene.checks import (
+    constraints,
+    effects,
+    expectations,
+    features,
+    limits,
+    methods,
+    names,
+    times,
+    topology,
+)
 from multibody_cli.scene.checks.draft import Draft
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
@@ -12,6 +22,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     constraints.check_constraints,
     effects.check_effects,
     methods.check_methods,
+    features.check_features,
     times.check_times,
     expectations.check_expectations,
 )

@@ -1,10 +1,11 @@
-"""Limits of joints: the state at the start lies within them."""
+"""Limits of joints: the state at the start lies within them; that of a joint that closes a loop is not known yet."""
 
 from __future__ import annotations
 
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.topology import holders
 
 _SLACK = 1e-9
 """A start that lies outside by no more than this, rad or m, is within by rounding."""
@@ -12,8 +13,9 @@ _SLACK = 1e-9
 
 def check_limits(draft: Draft) -> None:
     """Check the limits of every joint against where it starts."""
+    carrying = set(holders(draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
-        if isinstance(joint, MovingJointSpec) and joint.limits is not None:
+        if isinstance(joint, MovingJointSpec) and joint.limits is not None and name in carrying:
             _check_start(draft, name, joint)
 
 

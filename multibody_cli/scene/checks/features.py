@@ -1,0 +1,80 @@
+"""A scene asks its method and its integrator for nothing that they cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from multibody_cli.constraints.contract import split_coordinate
+from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.nodes import Path
+from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.topology import holders
+
+IMPLICIT = "linearly_implicit_euler"
+
+
+def check_features(draft: Draft) -> None:
+    """Check what the scene asks for against what the method says of itself."""
+    settings = draft.scene.simulation
+    method, integrator = METHODS.get(settings.method), INTEGRATORS.get(settings.integrator)
+    if "simulation" in draft.broken or method is None or integrator is None:
+        return
+    for feature, path in _asked(draft.scene):
+        if feature not in method.supports:
+            able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
+            draft.tell(path, f"method `{settings.method}` cannot do {feature.value}: use {able}")
+    closing = set(draft.scene.joints) - set(holders(draft.scene.joints).values())
+    for name, joint in draft.scene.joints.items():
+        if not isinstance(joint, MovingJointSpec):
+            continue
+        if joint.limits is not None and integrator.adaptive:
+            draft.tell(
+                ("joints", name, "limits"),
+                f"integrator `{integrator.name}` takes steps of its own length, and an impact on a limit needs short "
+                "ones: use one of constant step, such as `rk4`",
+            )
+        if settings.integrator == IMPLICIT and name in closing and (joint.stiffness or joint.damping):
+            draft.tell(
+                ("joints", name),
+                f"`{IMPLICIT}` cannot take springs and dampers of a joint that closes a loop: let another joint close "
+                "it, by writing this one before, or use another integrator",
+            )
+    _check_reductions(draft, closing)
+
+
+def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
+    """List what the scene asks for, and where."""
+    closing = set(scene.joints) - set(holders(scene.joints).values())
+    for name, joint in scene.joints.items():
+        if name in closing:
+            yield Feature.LOOPS, ("joints", name)
+        if isinstance(joint, MovingJointSpec):
+            if joint.limits is not None:
+                yield Feature.LIMITS, ("joints", name, "limits")
+            if scene.simulation.integrator == IMPLICIT and (joint.stiffness or joint.damping):
+                yield Feature.IMPLICIT_SPRINGS, ("joints", name)
+    for name, coupling in scene.couplings.items():
+        yield Feature.COUPLINGS, ("couplings", name)
+        if isinstance(coupling, CouplingSpec) and coupling.reduce:
+            yield Feature.REDUCTION, ("couplings", name, "reduce")
+    for name in scene.constraints:
+        yield Feature.CONSTRAINTS, ("constraints", name)
+
+
+def _check_reductions(draft: Draft, closing: set[str]) -> None:
+    for name, coupling in draft.scene.couplings.items():
+        if not (isinstance(coupling, CouplingSpec) and coupling.reduce):
+            continue
+        for place, word in coupling.coordinates:
+            joint, _ = split_coordinate(word)
+            if joint in closing:
+                draft.tell(
+                    ("couplings", name, *place),
+                    f"`{joint}` closes a loop, so that its coordinates follow from the bodies already: "
+                    "leave `reduce` out",
+                )
