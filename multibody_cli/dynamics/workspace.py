@@ -61,14 +61,14 @@ WRENCH = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
 
 
 class Dual(NamedTuple):
-    """The problem that gives the multipliers of the rows that take part."""
+    """The problem that gives the multipliers of the rows that take part; k of them may, for k are not primary."""
 
-    called: Integers  # (m,) which rows these are
-    W: Floats  # (m, m)
-    r: Floats  # (m,) residuals
-    lower: Floats  # (m,) bounds of the multipliers
+    called: Integers  # (k,) which rows these are
+    W: Floats  # (k, k)
+    r: Floats  # (k,) residuals
+    lower: Floats  # (k,) bounds of the multipliers
     upper: Floats
-    x: Floats  # (m,)
+    x: Floats  # (k,)
     worst: Floats  # (1,) largest error of position that the last projection left, m or rad
     solver: Any
 
@@ -119,7 +119,7 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
     bodies = np.zeros(ghosts, BODY)
     bodies["R"][0, ::4] = 1.0
     bodies["a"][0] = -tree.gravity  # a ground that rises pulls every body down
-    m = len(system.rows)
+    m, k = len(system.rows), int(np.count_nonzero(system.rows["primary"] == 0))
     return Work(
         bodies=records(bodies),
         columns=records(np.zeros(n, COLUMN)),
@@ -138,17 +138,17 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         response=np.zeros(n),
         rows=records(np.array(system.rows)),
         terms=records(np.array(system.terms)),
-        aims=np.zeros(m if np.any(system.rows["primary"]) else 0),
+        aims=np.zeros(m if k < m else 0),
         baumgarte=np.zeros(2),
         dual=Dual(
-            called=np.zeros(m, np.int64),
-            W=np.zeros((m, m)),
-            r=np.zeros(m),
-            lower=np.zeros(m),
-            upper=np.zeros(m),
-            x=np.zeros(m),
+            called=np.zeros(k, np.int64),
+            W=np.zeros((k, k)),
+            r=np.zeros(k),
+            lower=np.zeros(k),
+            upper=np.zeros(k),
+            x=np.zeros(k),
             worst=np.zeros(1),
-            solver=scratch_for(m),
+            solver=scratch_for(k),
         ),
         scratch=scratch,
     )
