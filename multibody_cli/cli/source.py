@@ -40,7 +40,7 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
 
     began = time.perf_counter()
     with _scene_file(path) as scene:
-        simulation = prepare(scene, overrides)
+        simulation = prepare(scene, overrides, _announce_assembly)
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         messages.warning(text)
@@ -55,6 +55,15 @@ def announce_compilation(method: str = "*", integrator: str = "*") -> None:
     messages.detail(f"kernels are kept in {cache_root()}")
     if not kernels_are_compiled(f"{integrator}.{method}.*"):
         messages.note("compiling kernels for this machine (once for each integrator, up to 20 s) ...")
+
+
+def _announce_assembly() -> None:
+    """Tell that the first scene with loops or constraints takes longer to be read."""
+    from multibody_cli.kernel import kernels_are_compiled
+
+    look_for_no_blas()
+    if not kernels_are_compiled("restraint.aba.project*"):
+        messages.note("compiling kernels for loops and constraints (once, up to 30 s) ...")
 
 
 @contextmanager

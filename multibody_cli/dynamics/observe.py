@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from multibody_cli.dynamics.closures import gap_length
 from multibody_cli.dynamics.configuration import read_quaternion
 from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy, momentum
+from multibody_cli.dynamics.ghosts import gap_length
 from multibody_cli.dynamics.wrenches import transmit_all
 from multibody_cli.forces.elements import elastic_energy
 from multibody_cli.kernel import formula, kernel

@@ -37,12 +37,12 @@ from multibody_cli.dynamics.closures import (
     accelerate_closures,
     follow_closures,
     impel_closures,
-    place_closures,
     push_closures,
     react_closures,
     write_closures,
 )
 from multibody_cli.dynamics.configuration import displace, normalize
+from multibody_cli.dynamics.ghosts import place_closures
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.multipliers import solve_multipliers
 from multibody_cli.joints.motion import prescribe

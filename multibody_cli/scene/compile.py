@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +49,15 @@ class Compiled:
     warnings: tuple[str, ...]
 
 
-def compile_scene(loaded: LoadedScene) -> Compiled:
+def compile_scene(loaded: LoadedScene, before_assembly: Callable[[], None] = lambda: None) -> Compiled:
     """Compile a scene for its method.
+
+    Parameters
+    ----------
+    loaded
+        The scene.
+    before_assembly
+        Called before the start is brought onto loops and constraints.
 
     Raises
     ------
@@ -65,6 +72,8 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     except CannotReduce as error:
         message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
+    if len(model.system.rows) > 0:
+        before_assembly()
     beginning = assembled(loaded, model, state)
     if METHODS[simulation.method].maximal:
         model, state = _pack(scene, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from multibody_cli.dynamics.closures import find_locks_at
+from multibody_cli.dynamics.ghosts import find_locks_at
 from multibody_cli.dynamics.kkt_nodes import HOLDER
 from multibody_cli.dynamics.workspace import BODY, COLUMN
 from multibody_cli.joints.contract import Part, PartCode, Start
@@ -188,10 +188,10 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
     return PackedTree(tree, q, v, first_q, first_v, body_frames)
 
 
-def _way(limb: Limb) -> int:
+def _way(limb: Limb | Loop) -> int:
     """The fast ways are for one free screw and one free ball, which takes no armature."""
     if len(limb.parts) == 1 and not any(limb.driven):
-        ball = WAY_GENERAL if limb.sprung else WAY_BALL
+        ball = WAY_GENERAL if isinstance(limb, Limb) and limb.sprung else WAY_BALL
         return {PartCode.SCREW: WAY_SCREW, PartCode.BALL: ball}.get(limb.parts[0].code, WAY_GENERAL)
     return WAY_GENERAL
 
@@ -220,6 +220,7 @@ def _pack_loop(
 ) -> None:
     free = sum(not flag for flag in loop.driven)
     closure["parent"], closure["child"] = loop.parent, loop.child
+    closure["way"] = _way(loop)
     closure["iv"], closure["first_part"] = tables.nv, len(tables.parts)
     closure["first_plain"], closure["first_quaternion"] = len(tables.plain), len(tables.quaternions)
     for part in loop.parts:

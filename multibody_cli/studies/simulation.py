@@ -98,7 +98,9 @@ class Simulation:
         return simulate(model, state, self.method_for(state), timing, self.header(), sink, on_output, stop_asked)
 
 
-def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
+def prepare(
+    path: Path | str, overrides: Sequence[str] = (), before_assembly: Callable[[], None] = lambda: None
+) -> Simulation:
     """Load and compile a scene, and refuse it if it cannot run or expects what no run of it can show.
 
     Parameters
@@ -107,6 +109,8 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
         The scene file.
     overrides
         Values to replace, each `KEY=VALUE`.
+    before_assembly
+        Called before the start is brought onto loops and constraints, which may need kernels to be compiled first.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
         With every problem that was found.
     """
     loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded))
+    simulation = Simulation(loaded, compile_scene(loaded, before_assembly))
     _require_readable_expectations(simulation)
     return simulation
 
