@@ -93,7 +93,7 @@ def verb(
         raise ArgumentError(f"{result} is the scene itself: give another name with -o")
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
-    announce_compilation(simulation.scene.simulation.method, simulation.scene.simulation.integrator)
+    announce_compilation(simulation.kernel_owner, simulation.scene.simulation.integrator)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
         summary = simulation.run(sink, progress, stop.asked)
     report = _report(simulation, summary, result, progress.seconds)

@@ -47,14 +47,16 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     return simulation
 
 
-def announce_compilation(method: str = "*", integrator: str = "*") -> None:
+def announce_compilation(owner: str = "*", integrator: str = "*") -> None:
     """Tell that the first run of a method with an integrator takes longer."""
     from multibody_cli.kernel import cache_root, kernels_are_compiled
 
     look_for_no_blas()
     messages.detail(f"kernels are kept in {cache_root()}")
-    if not kernels_are_compiled(f"{integrator}.{method}.*"):
-        messages.note("compiling kernels for this machine (once for each integrator, up to 20 s) ...")
+    if not kernels_are_compiled(f"{integrator}.{owner}.*"):
+        messages.note(
+            "compiling kernels for this machine (once for each method and integrator, up to 20 s, with loops 90 s) ..."
+        )
 
 
 def _announce_assembly() -> None:

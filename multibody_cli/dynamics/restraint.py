@@ -43,6 +43,7 @@ from multibody_cli.dynamics.closures import (
 )
 from multibody_cli.dynamics.configuration import displace, normalize
 from multibody_cli.dynamics.ghosts import place_closures
+from multibody_cli.dynamics.idle_rows import idle_bound, silence
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.multipliers import solve_multipliers
 from multibody_cli.joints.motion import prescribe
@@ -55,8 +56,13 @@ ACCELERATION, VELOCITY, POSITION = range(3)
 CORRECTIONS = 25
 """Projections of positions after one step, at most."""
 
-CLOSED = 1e-12
-"""An error of position, m or rad, or of velocity that is left alone."""
+CLOSED = 4e-16
+"""An error of position, m or rad, or of velocity that is left alone.
+
+Round-off and no more: with c left of a row whose effect vanishes as x, a mechanism that passes a singular position
+lies c/x beside its branch, and turns into the other one where that reaches x.  It must be held to be singular
+(`idle_rows`) well before.
+"""
 
 TOUCHING = 1e-9
 """A one-sided row this near to its limit may push."""
@@ -80,10 +86,9 @@ def place(system, t, q, v, a, work):
     prescribe(system.motions, t, q, v, a)
     follow(system.reductions, q, v)
     place_all(system.tree, q, v, a, work)
-    if len(work.rows) > 0:
-        place_closures(system.tree, q, v, a, work)
-        write_closures(system.tree, v, work)
-        write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
+    place_closures(system.tree, q, v, a, work)
+    write_closures(system.tree, v, work)
+    write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 
 # --- the dual problem ---------------------------------------------------------------------------------------------
@@ -91,9 +96,7 @@ def place(system, t, q, v, a, work):
 def is_called(row, level):
     """Whether a row takes part at a level."""
     if row.one_sided:
-        if level == POSITION:
-            return row.error < 0.0
-        return row.error <= TOUCHING if level == VELOCITY else row.active == 1
+        return row.error < 0.0 if level == POSITION else row.active == 1
     return row.holonomic == 1 or level != POSITION
 
 
@@ -143,13 +146,20 @@ def answer(system, work):
 
 def build_delassus(system, work, count):
     """Lower triangle of W for the called rows: column k is how they answer to a unit multiplier of row k."""
-    rows, terms, called, W = work.rows, work.terms, work.dual.called, work.dual.W
+    tree, rows, terms, called, W = system.tree, work.rows, work.terms, work.dual.called, work.dual.W
+    error = worst_error(work)
     for k in range(count):
         clear_impulses(work)
         impel_row(rows[called[k]], terms, 1.0, work.wrenches, work.impulse)
-        answer(system, work)
+        impel_closures(tree, work.impulse, work)
+        least = idle_bound(tree.links, work, error)
+        respond(system, work, work.impulse, work.response)
+        follow_closures(tree, work.response, work)
         for i in range(k, count):
             W[i, k] = change_of_row(rows[called[i]], terms, work.bodies, work.response)
+        if W[k, k] <= least:
+            silence(W, k, count)
+            work.dual.r[k] = 0.0
 
 
 @kernel
@@ -243,6 +253,7 @@ def restore(system, work, t, q, v, a, ledger):
     tree, before = system.tree, math.inf
     for _ in range(CORRECTIONS):
         place(system, t, q, v, a, work)
+        touch(work)
         error = worst_error(work)
         work.dual.worst[0] = error
         if error <= CLOSED or error > 0.5 * before:
@@ -286,6 +297,15 @@ def project(system, work, level):
 
 
 @kernel
+def touch(work):
+    """Call the one-sided rows that are at their limit, or beyond it at any time while positions are projected."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if row.one_sided and row.error <= TOUCHING:
+            row.active = 1
+
+
+@kernel
 def worst_error(work):
     """Largest error of position, m or rad."""
     rows, worst = work.rows, 0.0
@@ -320,11 +340,11 @@ def book_impacts(work, ledger):
 
 @kernel
 def latch(work):
-    """Let one-sided rows take part in accelerations while they touch and do not separate."""
+    """Let the one-sided rows that touched take part in accelerations, unless they separate."""
     for r in range(len(work.rows)):
         row = work.rows[r]
         if row.one_sided:
-            row.active = row.error <= TOUCHING and row.residual <= RESTING
+            row.active = row.active == 1 and row.residual <= RESTING
 
 
 # --- binding ------------------------------------------------------------------------------------------------------
@@ -341,7 +361,7 @@ class Restraint(NamedTuple):
 def bind(method: str, accelerate: Any, respond: Any) -> Restraint:
     """Bind a method's two kernels, from the parts upward."""
     answer_ = bound_kernel(answer, method, respond=respond)
-    build_ = bound_kernel(build_delassus, method, answer=answer_)
+    build_ = bound_kernel(build_delassus, method, respond=respond)
     project_ = bound_kernel(project, method, answer=answer_, build_delassus=build_)
     return Restraint(
         build_delassus=build_,

@@ -135,6 +135,10 @@ class AccelerationKind:
             return held_dynamics(self.name, self.accelerate, self.respond)
         return free_dynamics(self.name, self.accelerate)
 
+    def owner(self, system: System) -> str:
+        """Word under which the compiled kernels that step such a system are kept."""
+        return self.dynamics(system).name
+
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> AccelerationMethod:

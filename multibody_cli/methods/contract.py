@@ -151,6 +151,9 @@ class MethodKind(Protocol):
     def maximal(self) -> bool:
         """Whether it works in the coordinates of the bodies instead of those of the joints."""
 
+    def owner(self, system: System) -> str:
+        """Word under which the compiled kernels that step such a system are kept."""
+
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> Method:

@@ -193,7 +193,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "energy/dissipation/{dissipation}",
         "J",
-        "Energy dissipated since the start by this damper.",
+        "Energy dissipated since the start by this damper, this drag, or the impacts on these limits.",
         lambda b, account: b.samples.accounts[:, account.at],
     ),
     Channel(
@@ -231,8 +231,8 @@ CHANNELS: tuple[Channel, ...] = (
     ),
     Channel(
         "solver/residual",
-        "1",
-        "Residual that the method's iteration left, largest of any step since the instant before.",
+        "m or rad",
+        "Largest error of loops and constraints that the last projection found and left.",
         lambda b, _: b.samples.residual,
         rtol=0.0,
         atol=1e-6,

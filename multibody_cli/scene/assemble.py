@@ -118,6 +118,7 @@ class Assembler:
             displace(system.tree, state.q, work.response, scale)
             normalize(system.tree, state.q)
             moved += scale * work.response
+        moved[system.tree.links["nv"].sum() :] = 0.0  # coordinates of closures follow from the others
         return moved
 
     def _place(self, system: System) -> None:

@@ -53,6 +53,11 @@ class Simulation:
         options = kind.Options.model_validate(settings.options)
         return kind(self.compiled.model, INTEGRATORS[settings.integrator], self.compiled.control, state, options)
 
+    @property
+    def kernel_owner(self) -> str:
+        """Word under which the compiled kernels that step this scene are kept."""
+        return METHODS[self.scene.simulation.method].owner(self.compiled.model.system)
+
     def header(self) -> Header:
         """Say what is known of the run before it starts."""
         settings, model = self.scene.simulation, self.compiled.model

@@ -14,6 +14,7 @@ import yaml
 from pages import ROOT, Block, agree, blocks_of, commands_of, headings_of, links_of
 
 import multibody_cli
+from multibody_cli.cli.list import list_features
 from multibody_cli.cli.reference import ENVIRONMENT
 from multibody_cli.cli.scene_values import EXAMPLES
 from multibody_cli.errors import ExpressionError
@@ -170,6 +171,13 @@ def test_files_that_the_guides_name_are_there():
                     page.name,
                     name,
                 )
+
+
+def test_the_readme_says_what_each_method_can_do():
+    rows = list_features()
+    table = [list(rows[0]), *([row[key] for key in rows[0]] for row in rows)]
+    shown = re.findall(r"^\| (.*) \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [line.split(" | ") for line in shown] == table
 
 
 def test_every_invariant_names_a_test_that_is_there():

@@ -32,6 +32,11 @@ def check_features(draft: Draft) -> None:
     for name, joint in draft.scene.joints.items():
         if not isinstance(joint, MovingJointSpec):
             continue
+        if joint.limits is not None and settings.options.get("stabilization") == "baumgarte":
+            draft.tell(
+                ("joints", name, "limits"),
+                "impacts on limits are projections of velocity: they need `stabilization: projection`, the default",
+            )
         if joint.limits is not None and integrator.adaptive:
             draft.tell(
                 ("joints", name, "limits"),

@@ -1,0 +1,277 @@
+"""Closed loops over time: methods converge to one another, and what is conserved stays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from loops import THREE, close_loops, start
+
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.integrators import INTEGRATORS
+
+every_method = pytest.mark.parametrize("method", THREE)
+G = 9.81
+
+
+def bar(length=1.0, mass=1.0):
+    return {"mass": mass, "com": [length / 2, 0, 0], "inertia": {"principal": [0.02 * mass, 0.08 * mass, 0.09 * mass]}}
+
+
+def at(*position):
+    return {"position": [float(x) for x in position]}
+
+
+def spatial_four_bar(**closing):
+    """Crank, coupler on a ball, rocker; a universal joint closes the loop: one freedom."""
+    scene = {
+        "gravity": [0.5, 0.3, -G],
+        "bodies": {"crank": bar(0.4), "coupler": bar(1.1), "rocker": bar(0.8)},
+        "joints": {
+            "drive": {"type": "revolute", "child": "crank", "axis": [0, 0, 1], "q": 0.3, "v": 0.5},
+            "ball": {
+                "type": "spherical",
+                "parent": "crank",
+                "child": "coupler",
+                "origin": at(0.4, 0, 0),
+                "q": {"rotvec": [0.2, -0.4, 0.9]},
+            },
+            "swing": {
+                "type": "revolute",
+                "child": "rocker",
+                "axis": [1, 2, -2],
+                "origin": at(1.0, 0.6, 0.2),
+                "q": 0.7,
+                "stiffness": 4.0,
+            },
+            "close": {
+                "type": "universal",
+                "parent": "coupler",
+                "child": "rocker",
+                "origin": {**at(1.1, 0, 0), "rotation": {"rotvec": [0.5, 0.1, -0.3]}},
+                "q": [0.2, -0.5],
+                **closing,
+            },
+        },
+    }
+    close_loops(scene)
+    del scene["joints"]["close"]["q"]
+    return scene
+
+
+def planar_four_bar(q=(0.9, -0.7, 0.4), v=3.0):
+    joint = {"type": "revolute", "axis": [0, 1, 0]}
+    scene = {
+        "bodies": {"a": bar(0.5), "b": bar(1.2), "c": bar(0.9)},
+        "joints": {
+            "ja": {**joint, "child": "a", "q": -q[0], "v": v},
+            "jb": {**joint, "parent": "a", "child": "b", "origin": at(0.5, 0, 0), "q": -q[1]},
+            "jc": {**joint, "child": "c", "origin": at(1.3, 0, 0), "q": -1.6},
+            "close": {**joint, "parent": "b", "child": "c", "origin": at(1.2, 0, 0), "q": 0.3},
+        },
+    }
+    close_loops(scene)
+    del scene["joints"]["close"]["q"]
+    return scene
+
+
+def pose(run):
+    """Positions and rotations of all bodies, as numbers that do not jump."""
+    samples = run.observed()
+    x = samples.quaternion[0]
+    products = np.einsum("bi,bj->bij", x, x)  # the same for q and -q
+    return np.concatenate([samples.position[0].ravel(), products.ravel(), samples.linear_velocity[0].ravel()])
+
+
+# --- convergence --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("integrator", "order", "step"), [("rk4", 4, 0.02), ("semi_implicit_euler", 1, 0.01)])
+@pytest.mark.parametrize(
+    ("scene", "slowness"),
+    [(planar_four_bar(), 1), (spatial_four_bar(damping=[0.1, 0.2]), 2)],
+    ids=["planar", "spatial"],
+)
+def test_methods_converge_to_one_another(scene, slowness, integrator, order, step):
+    """At the order of the integrator; `aba` and `redmax` work in the same coordinates, and differ by round-off."""
+    ends = {
+        (method, k): pose(start(scene, method, integrator, step=slowness * step / 2**k).advance(1.0))
+        for method in THREE
+        for k in range(3)
+    }
+    for k in range(3):
+        assert np.abs(ends["aba", k] - ends["redmax", k]).max() < 1e-6
+    apart = [np.abs(ends["aba", k] - ends["baraff", k]).max() for k in range(3)]
+    assert apart[2] > 1e-11  # or there would be nothing to see
+    for k in range(2):
+        assert order - 0.4 < math.log2(apart[k] / apart[k + 1])
+
+
+@every_method
+def test_dop853_meets_rk4_on_loops(method):
+    scene = spatial_four_bar()
+    exact = pose(start(scene, method, "dop853", tolerance=1e-10).advance(1.0))
+    assert np.abs(pose(start(scene, method, "rk4", step=1e-3).advance(1.0)) - exact).max() < 1e-7
+
+
+# --- what is conserved --------------------------------------------------------------------------------------------
+@every_method
+def test_a_run_backwards_leads_to_the_start(method):
+    run = start(spatial_four_bar(), method, "dop853", tolerance=1e-11, duration=2.0)
+    began = pose(run)
+    run.advance(1.0)
+    run.state.v[:] *= -1.0
+    control = replace(run.compiled.control, end=2.0)  # dop853 has stepped ahead: begin anew from what was shown
+    run.method = METHODS[method](run.compiled.model, INTEGRATORS["dop853"], control, run.state)
+    run.method.start(run.state)
+    back, turned = pose(run.advance(2.0)), len(began) - 3 * len(run.compiled.model.names.bodies)
+    assert np.abs(back[:turned] - began[:turned]).max() < 1e-6
+    assert np.abs(back[turned:] + began[turned:]).max() < 1e-6
+
+
+def floating_ring():
+    """Four bodies in a ring that touches nothing, with springs on its closing joint."""
+    names = ["a", "b", "c", "d"]
+    bodies = {name: bar(1.0, 1.0 + 0.3 * k) for k, name in enumerate(names)}
+    bodies["a"] |= {"position": [0.1, 0.2, 0.3], "velocity": {"linear": [0.3, -0.1, 0.2], "angular": [0.4, 1.0, -0.7]}}
+    kinds = [
+        {"type": "universal", "q": [0.4, 1.2], "v": [0.5, -0.3]},
+        {"type": "spherical", "q": {"rotvec": [0.2, 1.1, -0.4]}},
+        {"type": "cylindrical", "axis": [1, 0, 0], "q": [0.3, 0.1]},
+    ]
+    joints = {
+        f"j{k}": {**kind, "parent": names[k], "child": names[k + 1], "origin": at(1, 0, 0)}
+        for k, kind in enumerate(kinds)
+    }
+    joints["close"] = {
+        "type": "composite",
+        "parts": [
+            {"type": "revolute", "axis": [0, 0, 1]},
+            {"type": "prismatic", "axis": [0, 1, 0]},
+            {"type": "screw", "pitch": 0.4, "axis": [1, 0, 0]},
+        ],
+        "parent": "d",
+        "child": "a",
+        "q": [0.3, 0.2, -0.5],
+        "stiffness": [3.0, 5.0, 2.0],
+        "rest": [0.1, 0.0, 0.3],
+    }
+    scene = {"gravity": [0, 0, 0], "bodies": bodies, "joints": joints}
+    close_loops(scene)
+    return scene
+
+
+@every_method
+@pytest.mark.parametrize("integrator", ["rk4", "dop853"])
+def test_a_floating_ring_keeps_its_momentum_and_energy(method, integrator):
+    run = start(floating_ring(), method, integrator, step=2e-3, tolerance=1e-10)
+    before, (energy, _) = run.observed(), run.energy()
+    run.advance(1.0)
+    after = run.observed()
+    allowed = 2e-6 if integrator == "rk4" else 1e-8  # neither momentum is linear in the coordinates: h^4, tolerance
+    assert np.abs(after.linear_momentum - before.linear_momentum).max() < allowed
+    assert np.abs(after.angular_momentum - before.angular_momentum).max() < allowed
+    assert abs(run.energy()[0] - energy) < 1e-7 * (1 + abs(energy))
+    assert max(run.errors()) < 1e-11
+
+
+@every_method
+@pytest.mark.parametrize("given", ["position", "velocity", "acceleration"])
+def test_a_driven_closing_joint_does_the_work_that_the_ledger_says(method, given):
+    """The crank is closed to the world by a driven hinge: energy less work stays; other methods book the same."""
+    scene = planar_four_bar()
+    del scene["joints"]["ja"]["v"]
+    joint = {"type": "revolute", "axis": [0, 1, 0], "child": "a", "q": -0.9}
+    text = {"position": "-0.9 + 0.8*sin(3*t)", "velocity": "2.4*cos(3*t)", "acceleration": "-7.2*sin(3*t)"}[given]
+    motor = {**joint, "motion": {given: text}}
+    if given == "position":
+        del motor["q"]
+    if given == "acceleration":
+        motor["v"] = 2.4
+    scene["joints"]["motor"] = {**motor, "damping": 0.4}
+    run = start(scene, method, "dop853", tolerance=1e-10)
+    assert run.joint("motor", "velocity") == pytest.approx(2.4)
+    _, began = run.energy()
+    run.advance(0.9)
+    total, left = run.energy()
+    np.testing.assert_allclose(run.joint("motor", "coordinates"), -0.9 + 0.8 * math.sin(2.7), atol=1e-7)
+    np.testing.assert_allclose(run.joint("ja", "coordinates"), -0.9 + 0.8 * math.sin(2.7), atol=1e-7)
+    assert abs(left - began) < 1e-7
+    assert abs(total - began) > 0.1
+
+
+@every_method
+def test_angles_of_closing_joints_count_turns(method):
+    """Two hinges on one axis: the second closes a loop, and both count the same turns."""
+    hinge = {"type": "revolute", "axis": [0, 0, 1], "child": "a"}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"a": bar()},
+        "joints": {"one": {**hinge, "v": 9.0}, "two": {**hinge, "stiffness": 0.02}},
+    }
+    run = start(scene, method, step=5e-3)
+    energy, _ = run.energy()
+    run.advance(3.0)
+    one, two = (run.joint(name, "coordinates")[0] for name in ("one", "two"))
+    assert two == pytest.approx(one, abs=1e-10)
+    assert one > 3 * math.tau
+    assert run.energy()[0] == pytest.approx(energy, abs=1e-6)
+
+
+@every_method
+def test_a_closing_joint_may_pass_a_singularity_of_its_coordinates(method):
+    """A ball that closes a loop restrains the same in any coordinates, also where XZX angles have no rates."""
+    ends = []
+    for more in ({}, {"parametrization": "euler_xzx"}):
+        scene = {
+            "bodies": {"a": bar(), "b": bar(0.8)},
+            "joints": {
+                "one": {"type": "spherical", "child": "a", "q": {"rotvec": [0.1, 0.2, 0.6]}, "v": [1.0, 0.5, 2.0]},
+                "two": {"type": "universal", "parent": "a", "child": "b", "origin": at(1, 0, 0), "q": [0.3, 1.1]},
+                "close": {"type": "spherical", "child": "b", "q": {"rotvec": [0.05, 0, 0.02]}, **more},
+            },
+        }
+        scene["joints"]["close"]["origin"] = {"rotation": {"rotvec": [0.2, -0.1, 0.05]}}
+        close_loops(scene)
+        scene["joints"]["one"]["v"] = [1.0, 0.5, 2.0]
+        ends.append(pose(start(scene, method, "rk4", step=2e-3).advance(1.0)))
+    assert np.abs(ends[0] - ends[1]).max() < 1e-8
+
+
+# --- Baumgarte ----------------------------------------------------------------------------------------------------
+@every_method
+def test_baumgarte_lets_errors_decay_as_it_says(method):
+    """The length of a rod obeys e'' + 2 r e' + r^2 e = 0 exactly: e = (e0 + (e0' + r e0) t) exp(-r t)."""
+    rate, length, wrong = 5.0, 1.0, 0.01
+    bob = {
+        "mass": 1.0,
+        "inertia": {"principal": [0.1] * 3},
+        "position": [length, 0, 0],
+        "velocity": {"linear": [0, 1, 0]},
+    }
+    rod = {"type": "distance", "between": [{"body": "world"}, {"body": "bob"}], "length": length}
+    scene = {"bodies": {"bob": bob}, "constraints": {"rod": rod}}
+    options = {"stabilization": "baumgarte", "baumgarte_rate": rate}
+    run = start(scene, method, "rk4", step=1e-3, options=options)
+    run.state.q[0] += wrong
+    run.state.v[0] += 0.03
+    run.method.start(run.state)
+    for t in (0.3, 1.0):
+        run.advance(t)
+        error = np.linalg.norm(run.body("bob", "position")) - length
+        expected = (wrong + (0.03 + rate * wrong) * t) * math.exp(-rate * t)
+        assert error == pytest.approx(expected, rel=1e-6)
+
+
+@every_method
+def test_baumgarte_draws_open_loops_together(method):
+    """Far off its manifold a loop obeys the same law but for what it moves meanwhile: some w / rate of it."""
+    rate, t = 50.0, 0.2
+    options = {"stabilization": "baumgarte", "baumgarte_rate": rate}
+    run = start(planar_four_bar(v=1.0), method, "rk4", step=1e-3, options=options)
+    run.state.q[0] += 1e-4
+    run.method.start(run.state)
+    error, rates = run.errors()
+    assert error > 1e-5
+    left, _ = run.advance(t).errors()
+    assert left < 2.0 * (error + (rates + rate * error) * t) * math.exp(-rate * t)

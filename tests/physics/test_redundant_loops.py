@@ -1,0 +1,165 @@
+"""Baraff's checks where rows are redundant or many: one factorization, least-norm reactions, singular positions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from loops import THREE, start
+from scipy.spatial.transform import Rotation
+
+every_method = pytest.mark.parametrize("method", THREE)
+
+COUNT = """
+import sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+from multibody_cli.methods import baraff
+from loops import start
+
+calls = {{"factor": 0, "solve": 0}}
+def counted(name):
+    plain = getattr(baraff, name)
+    def count(*arguments):
+        calls[name] += 1
+        return plain(*arguments)
+    setattr(baraff, name, count)
+counted("factor"), counted("solve")
+
+def rod(k):
+    ends = [{{"body": "world", "point": [k, 1, 2]}}, {{"body": "b%d" % k}}]
+    return {{"type": "distance", "between": ends, "length": float(np.hypot(1, 2))}}
+
+for k in (1, 3):
+    body = {{"mass": 1, "inertia": {{"principal": [1, 1, 1]}}}}
+    chain = {{"b%d" % i: body for i in range(5)}}
+    ball = {{"type": "spherical", "origin": {{"position": [1, 0, 0]}}}}
+    joints = {{"j%d" % i: {{**ball, "parent": "b%d" % (i - 1), "child": "b%d" % i}} for i in range(1, 5)}}
+    rods = {{"rod%d" % i: rod(i) for i in range(k)}}
+    run = start({{"bodies": chain, "joints": joints, "constraints": rods}}, "baraff")
+    calls.update(factor=0, solve=0)
+    s, method = run.state, run.method
+    method.dynamics.evaluate(run.compiled.model.system, method.work, 0.0, s.q, s.v, s.a, s.ledger)
+    print(calls["factor"], calls["solve"])
+"""
+
+
+def test_auxiliary_constraints_share_one_factorization():
+    """k rows beside the tree: one factorization, k + 2 solves: without them, one for each, and with all of them."""
+    tests = Path(__file__).parents[1]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(tests.parent)}
+    program = COUNT.format(tests=str(tests))
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.split("\n")[:2] == ["1 3", "1 5"]
+
+
+def bar(length):
+    return {"mass": length, "com": [length / 2, 0, 0], "inertia": {"principal": [0.02, 0.1 * length, 0.11 * length]}}
+
+
+def at(x, y=0.0, z=0.0):
+    return {"position": [float(x), float(y), float(z)]}
+
+
+def turned(scene, rotvec):
+    """The same scene, seen from turned axes: zeros are round-off there."""
+    R = Rotation.from_rotvec(rotvec)
+    scene["gravity"] = R.apply([0, 0, -9.81]).tolist()
+    for joint in scene["joints"].values():
+        if joint.get("parent", "world") == "world":
+            place = R.apply(joint.get("origin", at(0))["position"]).tolist()
+            joint["origin"] = {"position": place, "rotation": {"rotvec": list(rotvec)}}
+    return scene
+
+
+def four_bar(lengths, angles, **crank):
+    """Crank, coupler, rocker in the x-z plane; the joint between coupler and rocker closes the loop."""
+    a, b, c, d = lengths
+    hinge = {"type": "revolute", "axis": [0, 1, 0]}
+    return {
+        "bodies": {"a": bar(a), "b": bar(b), "c": bar(c)},
+        "joints": {
+            "ja": {**hinge, "child": "a", "q": angles[0], **crank},
+            "jb": {**hinge, "parent": "a", "child": "b", "origin": at(a), "q": angles[1]},
+            "jc": {**hinge, "child": "c", "origin": at(d), "q": angles[2]},
+            "close": {**hinge, "parent": "b", "child": "c", "origin": at(b), "child_origin": at(c)},
+        },
+    }
+
+
+@every_method
+@pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
+def test_rows_that_a_plane_mechanism_leaves_idle_carry_nothing(method, rotvec):
+    """Of five rows three are redundant: least-norm reactions lie in the plane, and limits are met all the same."""
+    scene = turned(four_bar((0.5, 1.2, 0.9, 1.3), (-0.9, 0.0, 0.0)), rotvec)
+    scene["joints"]["jb"]["q"], scene["joints"]["jc"]["q"] = closed_angles((0.5, 1.2, 0.9, 1.3), -0.9)
+    scene["joints"]["ja"]["limits"] = [-3.0, -0.9 + 1e-12]
+    run = start(scene, method, "rk4", step=2e-3)
+    for _ in range(2):
+        moment_force = run.joint("close", "reaction")
+        assert np.abs(moment_force[[0, 2, 4]]).max() < 1e-8
+        assert np.hypot(*moment_force[[3, 5]]) > 0.1
+        pushes = run.method.work.rows[run.method.work.rows["one_sided"] == 1]
+        for row in pushes:
+            assert row["multiplier"] >= 0.0
+        run.advance(0.3)
+
+
+def closed_angles(lengths, angle):
+    """Angles of coupler (relative) and rocker that close the loop; y turns x towards -z."""
+    a, b, c, d = lengths
+    A = a * np.array([np.cos(angle), -np.sin(angle)])
+    D = np.array([d, 0.0])
+    s = D - A
+    size = np.linalg.norm(s)
+    along = (b * b - c * c + size * size) / (2 * size)
+    P = A + along * s / size + np.sqrt(b * b - along * along) * np.array([-s[1], s[0]]) / size
+    coupler, rocker = -np.arctan2(*(P - A)[::-1]), -np.arctan2(*(P - D)[::-1])
+    return float(coupler - angle), float(rocker)
+
+
+@every_method
+@pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
+def test_a_straight_chain_held_at_both_ends_has_sensible_reactions(method, rotvec):
+    """Taut and level: the rows along it are singular.  They carry nothing at rest, and each end bears its share.
+
+    A run leads nowhere from there: the middle can fall to first order, and not at all beyond.
+    """
+    hinge = {"type": "revolute", "axis": [0, 1, 0]}
+    count = 4
+    joints = {"j0": {**hinge, "child": "b0"}}
+    joints |= {f"j{k}": {**hinge, "parent": f"b{k - 1}", "child": f"b{k}", "origin": at(1)} for k in range(1, count)}
+    joints["end"] = {**hinge, "child": f"b{count - 1}", "origin": at(count), "child_origin": at(1)}
+    scene = turned({"bodies": {f"b{k}": bar(1.0) for k in range(count)}, "joints": joints}, rotvec)
+    run = start(scene, method, "rk4", step=1e-3)
+    first, last = run.joint("j0", "reaction"), run.joint("end", "reaction")
+    assert np.abs(first[[0, 1, 2, 3, 4]]).max() < 1e-8
+    np.testing.assert_allclose(last, first, atol=1e-8)
+    weight = 9.81 * count
+    assert 0.0 < first[5] + last[5] < weight  # the middle falls
+
+
+@every_method
+@pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
+@pytest.mark.parametrize("away", [0.0, 0.3])
+def test_a_flat_four_bar_neither_stops_nor_corrupts(method, rotvec, away):
+    """A parallelogram passes, or starts at, the position where all its bars overlap; energy and closure stay."""
+    scene = turned(four_bar((0.5, 1.0, 0.5, 1.0), (away, -away, away), v=3.0), rotvec)
+    scene["joints"]["jc"]["v"] = 3.0
+    scene["joints"]["jb"]["v"] = -3.0
+    run = start(scene, method, "rk4", step=1e-3)
+    energy, _ = run.energy()
+    for t in (0.25, 0.5, 0.75, 1.0):
+        run.advance(t)
+        assert np.isfinite(run.state.v).all()
+        position, velocity = run.errors()
+        assert position < 1e-8
+        assert velocity < 1e-8
+        assert abs(run.energy()[0] - energy) < 1e-3 * abs(energy)
