@@ -2,7 +2,17 @@
 
 from collections.abc import Callable
 
-from multibody_cli.scene.checks import constraints, effects, expectations, limits, methods, names, times, topology
+from multibody_cli.scene.checks import (
+    constraints,
+    effects,
+    expectations,
+    kinds,
+    limits,
+    methods,
+    names,
+    times,
+    topology,
+)
 from multibody_cli.scene.checks.draft import Draft
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
@@ -10,6 +20,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     topology.check_topology,
     limits.check_limits,
     constraints.check_constraints,
+    kinds.check_kinds,
     effects.check_effects,
     methods.check_methods,
     times.check_times,
