@@ -35,6 +35,10 @@ LINK = np.dtype(
         ("principal", "i8"),  # whether the central inertia is diagonal in the joint frame
         ("along", "i8"),  # screw: which axis it turns about
         ("slides", "i8"),  # screw: whether it translates
+        (
+            "weightless",
+            "i8",
+        ),  # whether gravity leaves it alone: a director of an affine body, which hangs on the ground
         ("iq", "i8"),
         ("iv", "i8"),
         ("nv", "i8"),
@@ -80,13 +84,18 @@ CLOSURE = np.dtype(
         ("last_row", "i8"),
         ("first_term", "i8"),
         ("steady", "i8"),  # whether the directions that it locks are constant in M
+        ("flat", "i8"),  # whether both its bodies move in one plane, so that it locks nothing across that
         ("origin", "f8", 3),  # F in the parent's joint frame
         ("frame", "f8", 9),
         ("child_origin", "f8", 3),  # M in the child's joint frame
         ("child_frame", "f8", 9),
+        ("normal", "f8", 3),  # of the plane, in M
     ]
 )
 """One row a joint whose child another joint holds already: it closes a loop."""
+
+MARKER = np.dtype([("link", "i8"), ("coordinates", "f8", 3)])
+"""A point of an affine body: the first row of the body, and its coordinates along the principal axes, m."""
 
 LOCK = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
 """A wrench about the origin of M that does no work on any free coordinate of a closure's joint."""
@@ -105,6 +114,7 @@ class Tree(NamedTuple):
     quaternions: Records
     exponentials: Records
     closures: Records
+    markers: Records  # points of affine bodies that something acts on
     holders: Records  # in the coordinates of bodies: what holds each of them in the order of elimination
     locks: Records  # of steady closures, in the axes of M; one for each row of a closure
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
@@ -192,6 +202,7 @@ class Names:
     coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
     rows: tuple[RowName, ...]  # (m,)
     restraints: tuple[RestraintEntry, ...]
+    affine: tuple[str, ...] = ()  # bodies whose deformation is recorded
 
 
 @dataclass(frozen=True)
@@ -250,6 +261,7 @@ class Samples(NamedTuple):
     quaternion: Floats  # (K, nb, 4)
     linear_velocity: Floats  # (K, nb, 3)
     angular_velocity: Floats  # (K, nb, 3)
+    deformation: Floats  # (K, n, 9) of affine bodies, row by row
     kinetic: Floats  # (K,)
     potential: Floats  # (K,)
     elastic: Floats  # (K,)
@@ -277,6 +289,7 @@ def samples_for(model: Model, count: int) -> Samples:
         quaternion=np.zeros((count, bodies, 4)),
         linear_velocity=np.zeros((count, bodies, 3)),
         angular_velocity=np.zeros((count, bodies, 3)),
+        deformation=np.zeros((count, len(model.names.affine), 9)),
         kinetic=np.zeros(count),
         potential=np.zeros(count),
         elastic=np.zeros(count),

@@ -246,11 +246,16 @@ def random_loops(draw, closing=None, max_bodies: int = 5, driven: bool = True) -
             drive(rng, name, joint, drivers)
     bodies = {name: random_body(rng) for name in names[1:]}
     scene = {"gravity": (rng.normal(size=3) * 5).tolist(), "bodies": bodies, "joints": joints}
-    for name in sorted(set(bodies) - set(holders(validated(scene).joints))):
+    for name in sorted(set(bodies) - set(held_by_joints(validated(scene)))):
         bodies[name] |= {"position": rng.normal(size=3).tolist(), "rotation": quaternion(random_quaternion(rng))}
     close_loops(scene)
     set_rates(rng, scene, drivers)
     return RandomLoops(scene, drivers)
+
+
+def held_by_joints(scene):
+    """The joint that carries each body, by the name of the body."""
+    return holders(scene.bodies, scene.joints)
 
 
 def validated(scene: Data) -> Scene:
@@ -333,7 +338,7 @@ def start_of(joint: Data, spec) -> np.ndarray:
 def close_loops(scene: Data) -> None:
     """Put the frames of the joints that close loops where the bodies are."""
     specs = validated(scene)
-    held = holders(specs.joints)
+    held = held_by_joints(specs)
     q = {name: start_of(scene["joints"][name], joint) for name, joint in specs.joints.items()}
     poses = all_poses(specs, q, held)
     for name, joint in specs.joints.items():
@@ -357,7 +362,7 @@ def all_poses(specs: Scene, q, held) -> dict[str, tuple[np.ndarray, np.ndarray]]
 def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra=()) -> None:
     """Rates that all joints and the rows of `extra` allow, next to random ones."""
     specs = validated(scene)
-    held = holders(specs.joints)
+    held = held_by_joints(specs)
     q = {name: start_of(scene["joints"][name], joint) for name, joint in specs.joints.items()}
     for (name, k), driver in drivers.items():
         if driver.given == "position":

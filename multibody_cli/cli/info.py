@@ -39,7 +39,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
     from multibody_cli.scene.topology import holders
 
     links = model.system.tree.links
-    holder = holders(scene.joints)
+    holder = holders(scene.bodies, scene.joints)
     settings = scene.simulation
     return {
         "scene": {

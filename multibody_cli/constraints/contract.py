@@ -52,6 +52,11 @@ class ConstraintSpec(Spec):
         return ()
 
     @property
+    def points(self) -> Sequence[tuple[Place, str, Vector]]:
+        """Those of its bodies of which it needs but a point, not an orientation, with the point."""
+        return ()
+
+    @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
         """The coordinates that it names, each with its place in the entry: `hinge`, or `wrist/1`."""
         return ()
@@ -84,6 +89,10 @@ class Site(Protocol):
 
     def point(self, body: str, point: Vector) -> Vector3:
         """A point of the body frame in the body's joint frame, m; of the world: itself."""
+        ...
+
+    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+        """Row that moves with a point of a body, and the point there: its body, or a marker of a body that deforms."""
         ...
 
     def direction(self, body: str, direction: Vector) -> Vector3:

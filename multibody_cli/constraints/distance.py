@@ -21,7 +21,7 @@ from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, v
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import dot
-from multibody_cli.spec import BodyPoint, PositiveLength
+from multibody_cli.spec import BodyPoint, PositiveLength, Vector
 
 
 class DistanceSpec(ConstraintSpec):
@@ -37,6 +37,11 @@ class DistanceSpec(ConstraintSpec):
     def bodies(self) -> Sequence[tuple[Place, str]]:
         """Those of the two points."""
         return [(("between", k, "body"), end.body) for k, end in enumerate(self.between)]
+
+    @property
+    def points(self) -> Sequence[tuple[Place, str, Vector]]:
+        """Both."""
+        return [(("between", k), end.body, end.point) for k, end in enumerate(self.between)]
 
 
 DISTANCE = np.dtype(
@@ -55,8 +60,8 @@ DISTANCE = np.dtype(
 def pack(spec: DistanceSpec, site: Site) -> Packed:
     """One row; a term for each body that moves."""
     a, b = spec.between
-    row_a, row_b = site.row(a.body), site.row(b.body)
-    record = (0, 0, row_a, row_b, site.point(a.body, a.point), site.point(b.body, b.point), spec.length)
+    (row_a, point_a), (row_b, point_b) = site.spot(a.body, a.point), site.spot(b.body, b.point)
+    record = (0, 0, row_a, row_b, point_a, point_b, spec.length)
     shape = RowShape((row_a > 0) + (row_b > 0), holonomic=True, direction="along the line of its points")
     return Packed((shape,), (record,))
 

@@ -23,7 +23,7 @@ from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spec import BodyPoint, Direction, Position, Spec
+from multibody_cli.spec import BodyPoint, Direction, Position, Spec, Vector
 
 
 class PlaneOfBody(Spec):
@@ -50,6 +50,11 @@ class PointOnPlaneSpec(ConstraintSpec):
         """That of the point and that of the plane."""
         return [(("point", "body"), self.point.body), (("plane", "body"), self.plane.body)]
 
+    @property
+    def points(self) -> Sequence[tuple[Place, str, Vector]]:
+        """The point itself; the plane needs the orientation of its body."""
+        return [(("point",), self.point.body, self.point.point)]
+
 
 POINT_ON_PLANE = np.dtype(
     [
@@ -67,9 +72,9 @@ POINT_ON_PLANE = np.dtype(
 def pack(spec: PointOnPlaneSpec, site: Site) -> Packed:
     """One row; a term for each body that moves."""
     point, plane = spec.point, spec.plane
-    body, holder = site.row(point.body), site.row(plane.body)
+    (body, place), holder = site.spot(point.body, point.point), site.row(plane.body)
     position, normal = site.point(plane.body, plane.position), site.direction(plane.body, plane.normal)
-    record = (0, 0, body, holder, site.point(point.body, point.point), position, normal)
+    record = (0, 0, body, holder, place, position, normal)
     shape = RowShape((body > 0) + (holder > 0), holonomic=True, direction="along the normal")
     return Packed((shape,), (record,))
 

@@ -1,4 +1,8 @@
-"""Energies and momenta of placed bodies."""
+"""Energies and momenta of placed bodies.
+
+The directors of an affine body count as points that have energy and angular momentum, but no weight and no linear
+momentum.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,8 @@ def gravity_energy(tree, bodies):
     links, energy = tree.links, 0.0
     g = Vec3(tree.gravity[0], tree.gravity[1], tree.gravity[2])
     for i in range(1, len(links)):
-        energy -= dot(g, links[i].mass * load(bodies[i].x) + load(bodies[i].h))
+        if not links[i].weightless:
+            energy -= dot(g, links[i].mass * load(bodies[i].x) + load(bodies[i].h))
     return energy
 
 
@@ -35,6 +40,7 @@ def momentum(tree, bodies):
     links, linear, angular = tree.links, ZERO, ZERO
     for i in range(1, len(links)):
         h = own_inertia(links[i], bodies[i]) @ Motion(load(bodies[i].w), load(bodies[i].v))
-        linear = linear + h.f
+        if not links[i].weightless:
+            linear = linear + h.f
         angular = angular + h.t + cross(load(bodies[i].x), h.f)
     return linear, angular

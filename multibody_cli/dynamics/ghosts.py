@@ -14,7 +14,7 @@ import math
 
 from multibody_cli.dynamics.configuration import displace_some, write_quaternion
 from multibody_cli.dynamics.kinematics import move_columns
-from multibody_cli.joints.directions import find_duals, find_locks
+from multibody_cli.joints.directions import find_duals, find_locks, find_locks_in_plane
 from multibody_cli.joints.parts.crossing import carried
 from multibody_cli.joints.parts.screw import NOT_TURNING
 from multibody_cli.joints.parts.switch import cross_part
@@ -152,12 +152,20 @@ def cross_parts(parts, iv, ghost, q, v, columns):
 
 
 @kernel
-def find_locks_at(parts, q, v, driven, ghosts, columns, basis, locks):
-    """Locks, in the axes of M, of a joint that stands alone at the coordinates q."""
+def find_locks_at(parts, q, v, driven, flat, normal, ghosts, columns, basis, locks):
+    """Locks, in the axes of M, of a joint that stands alone at the coordinates q; how many of `locks` are used.
+
+    `flat` and `normal` (3,) are as of a closure; the ghost is left in M, seen from F.
+    """
     ghost = ghosts[0]
     store(ghost.R, UNIT)
+    store(ghost.r, ZERO)
     cross_parts(parts, 0, ghost, q, v, columns)
+    if flat:
+        n = Vec3(normal[0], normal[1], normal[2])
+        return find_locks_in_plane(columns, 0, len(driven), driven, load(ghost.R), n, basis, locks)
     find_locks(columns, 0, len(driven), driven, load(ghost.R), basis, locks)
+    return len(locks)
 
 
 @kernel
@@ -215,6 +223,10 @@ def turn_locks(tree, closure, ghost, work):
         for r in range(len(locks)):
             store_force(locks[r], Force(R @ load(given[r].t), R @ load(given[r].f)))
         return
-    find_locks(work.columns, closure.iv, closure.iv + closure.nv, tree.driven, R, work.basis, locks)
+    last = closure.iv + closure.nv
+    if closure.flat:
+        find_locks_in_plane(work.columns, closure.iv, last, tree.driven, R, load(closure.normal), work.basis, locks)
+    else:
+        find_locks(work.columns, closure.iv, last, tree.driven, R, work.basis, locks)
     for r in range(len(locks)):
         store_force(locks[r], Force(R @ load(locks[r].t), R @ load(locks[r].f)))

@@ -76,7 +76,7 @@ def place_general(link, tree, parent, body, q, v, a, columns, rates):
     store(body.w, w)
     store(body.v, load(parent.v) + cross(w, r))
     store(body.alpha, alpha)
-    store(body.a, carried(load(parent.a), alpha, w, r))
+    store(body.a, ZERO if link.weightless else carried(load(parent.a), alpha, w, r))
     for k in range(link.first_part, link.last_part):
         part, r_before, w_before, v_before = tree.parts[k], load(body.r), load(body.w), load(body.v)
         cross_part(part, body, q, v, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multibody_cli.dynamics.affine import directors_of, polar_rotation, rates_of, spin_of
 from multibody_cli.dynamics.configuration import read_quaternion
 from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy, momentum
 from multibody_cli.dynamics.ghosts import gap_length
@@ -50,16 +51,46 @@ def observe(system, state, work, body_rows, joint_rows, samples, k):
 @kernel
 def observe_bodies(tree, bodies, body_rows, samples, k):
     """Pose and twist of each body frame, world frame."""
+    affine = 0
     for i in range(len(body_rows)):
-        body, frame = bodies[body_rows[i]], tree.frames[body_rows[i]]
+        row = body_rows[i]
+        if row + 1 < len(tree.links) and tree.links[row + 1].weightless:
+            observe_affine(tree.frames[row], bodies, row, samples, k, i, affine)
+            affine += 1
+            continue
+        body, frame = bodies[row], tree.frames[row]
         R, w = load(body.R), load(body.w)
         r = R @ load(frame.origin)
         store(samples.position[k, i], load(body.x) + r)
         store(samples.linear_velocity[k, i], load(body.v) + cross(w, r))
         store(samples.angular_velocity[k, i], w)
-        x = quaternion_of_rotation(R @ load(frame.frame))
-        for j in range(4):
-            samples.quaternion[k, i, j] = x[j]
+        write_rotation(samples.quaternion[k, i], R @ load(frame.frame))
+
+
+@kernel
+def observe_affine(frame, bodies, row, samples, k, i, affine):
+    """Pose and twist of an affine body as if it had but turned, and its deformation row by row."""
+    E = load(frame.frame)  # transposed: the body frame seen from the principal axes
+    D, rate = directors_of(bodies, row), rates_of(bodies, row)
+    R = polar_rotation(D)
+    store(samples.position[k, i], load(bodies[row].x))
+    store(samples.linear_velocity[k, i], load(bodies[row].v))
+    store(samples.angular_velocity[k, i], spin_of(R, D, rate))
+    write_rotation(samples.quaternion[k, i], R @ E)
+    A, entries = D @ E, samples.deformation[k, affine]
+    for j in range(3):
+        column = A.x if j == 0 else (A.y if j == 1 else A.z)
+        entries[j] = column.x
+        entries[3 + j] = column.y
+        entries[6 + j] = column.z
+
+
+@formula
+def write_rotation(numbers, R):
+    """Keep the quaternion of a rotation."""
+    x = quaternion_of_rotation(R)
+    for j in range(4):
+        numbers[j] = x[j]
 
 
 @kernel

@@ -45,6 +45,7 @@ from multibody_cli.dynamics.configuration import displace, normalize
 from multibody_cli.dynamics.ghosts import place_closures
 from multibody_cli.dynamics.idle_rows import idle_bound, silence
 from multibody_cli.dynamics.kinematics import place_all
+from multibody_cli.dynamics.markers import follow_markers, hand_on, place_markers
 from multibody_cli.dynamics.multipliers import solve_multipliers
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, kernel
@@ -86,6 +87,7 @@ def place(system, t, q, v, a, work):
     prescribe(system.motions, t, q, v, a)
     follow(system.reductions, q, v)
     place_all(system.tree, q, v, a, work)
+    place_markers(system.tree, work.bodies)
     place_closures(system.tree, q, v, a, work)
     write_closures(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
@@ -140,7 +142,9 @@ def aim_nowhere(work):
 def answer(system, work):
     """Response of all coordinates to the impulses in `work.wrenches` and `work.impulse`, into `work.response`."""
     impel_closures(system.tree, work.impulse, work)
+    hand_on(system.tree, work.wrenches)
     respond(system, work, work.impulse, work.response)
+    follow_markers(system.tree, work.bodies)
     follow_closures(system.tree, work.response, work)
 
 
@@ -152,8 +156,10 @@ def build_delassus(system, work, count):
         clear_impulses(work)
         impel_row(rows[called[k]], terms, 1.0, work.wrenches, work.impulse)
         impel_closures(tree, work.impulse, work)
+        hand_on(tree, work.wrenches)
         least = idle_bound(tree.links, work, error)
         respond(system, work, work.impulse, work.response)
+        follow_markers(tree, work.bodies)
         follow_closures(tree, work.response, work)
         for i in range(k, count):
             W[i, k] = change_of_row(rows[called[i]], terms, work.bodies, work.response)
@@ -211,6 +217,7 @@ def feedback(row, work, v):
 def restrain(system, work, v, a):
     """Hold all active rows: correct the accelerations `a`, push the bodies with the multipliers, find reactions."""
     tree, rows, called = system.tree, work.rows, work.dual.called
+    follow_markers(tree, work.bodies)
     accelerate_closures(tree, a, work)
     count = call_rows(work, ACCELERATION)
     if count > 0:
@@ -226,6 +233,7 @@ def restrain(system, work, v, a):
         for j in range(len(a)):
             if not tree.driven[j]:
                 a[j] = work.response[j]
+        follow_markers(tree, work.bodies)
         accelerate_closures(tree, a, work)
     react_closures(tree, work)
 
@@ -236,11 +244,13 @@ def push_called(tree, work, count):
     bodies = work.bodies
     clear_impulses(work)
     impel_called(work, count)
+    hand_on(tree, work.wrenches)
     for j in range(len(work.tau)):
         work.tau[j] += work.impulse[j]
     for i in range(1, len(tree.links)):
         store_force(bodies[i], load_force(bodies[i]) - load_force(work.wrenches[i]))
     push_closures(tree, work.impulse, work)
+    hand_on(tree, bodies)
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(bodies[i]))
 

@@ -1,7 +1,7 @@
 """The work arrays of the tree algorithms: one row a body, one row a column of S; row 0 of bodies is the ground.
 
 Behind the bodies stands one row for each closure, its *ghost*: where its frame M would be, and how it would move, if
-the joint hung on its parent alone.
+the joint hung on its parent alone.  Behind the ghosts stand the markers of affine bodies (`dynamics.markers`).
 """
 
 from __future__ import annotations
@@ -115,9 +115,10 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         Whether the method needs the time derivatives of the columns of S.
     """
     tree = system.tree
-    ghosts, n = len(tree.links) + len(tree.closures), len(tree.driven)
-    bodies = np.zeros(ghosts, BODY)
-    bodies["R"][0, ::4] = 1.0
+    markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
+    placed = markers + len(tree.markers)
+    bodies = np.zeros(placed, BODY)
+    bodies["R"][0, ::4] = bodies["R"][markers:, ::4] = 1.0
     bodies["a"][0] = -tree.gravity  # a ground that rises pulls every body down
     m, k = len(system.rows), int(np.count_nonzero(system.rows["primary"] == 0))
     return Work(
@@ -125,7 +126,7 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         columns=records(np.zeros(n, COLUMN)),
         column_rates=records(np.zeros(n if differentiated else 0, COLUMN_RATE)),
         inboxes=records(np.zeros(len(tree.links), INBOX)),
-        wrenches=records(np.zeros(ghosts, WRENCH)),
+        wrenches=records(np.zeros(placed, WRENCH)),
         tau=np.zeros(n),
         v=np.zeros(n if differentiated else 0),
         armature=np.zeros(n),

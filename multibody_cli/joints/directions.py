@@ -84,17 +84,50 @@ def find_locks(columns, first, last, driven, R, basis, locks):
 
     The basis is completed from the axes of R, forces before moments, so that its vectors lie along axes where S does.
     """
+    k = span(columns, first, last, driven, R, basis)
+    for r in range(len(locks)):
+        store_row(locks[r], basis[k + r])
+
+
+@kernel
+def find_locks_in_plane(columns, first, last, driven, R, normal, basis, locks):
+    """`find_locks` between two bodies that move in one plane, whose normal is given in the axes R; how many.
+
+    Only the part of a lock that such bodies feel is left, moments about the normal and forces across it, and only
+    as many of these as are independent.
+    """
+    k, count = span(columns, first, last, driven, R, basis), 0
+    for r in range(k, 6):
+        t, f = Vec3(basis[r, 0], basis[r, 1], basis[r, 2]), Vec3(basis[r, 3], basis[r, 4], basis[r, 5])
+        t, f = dot(normal, t) * normal, f - dot(normal, f) * normal
+        if dot(t, t) + dot(f, f) > LOST * LOST:
+            write_axes(basis[count], t)
+            write_axes(basis[count, 3:], f)
+            count += orthonormalize(basis, count)
+    for r in range(min(count, len(locks))):
+        store_row(locks[r], basis[r])
+    return count
+
+
+@kernel
+def span(columns, first, last, driven, R, basis):
+    """An orthonormal basis of wrenches in the axes R, of which the first rows span the free columns; how many do."""
     k = 0
     for j in range(first, last):
         if not driven[j]:
             write_axes(basis[k], transposed_times(R, load(columns[j].angular)))
             write_axes(basis[k, 3:], transposed_times(R, load(columns[j].linear)))
             k += orthonormalize(basis, k)
-    for r in range(len(locks)):
-        complete(basis, k)
-        store(locks[r].t, Vec3(basis[k, 0], basis[k, 1], basis[k, 2]))
-        store(locks[r].f, Vec3(basis[k, 3], basis[k, 4], basis[k, 5]))
-        k += 1
+    for r in range(k, 6):
+        complete(basis, r)
+    return k
+
+
+@formula
+def store_row(lock, numbers):
+    """Keep six numbers as a wrench."""
+    store(lock.t, Vec3(numbers[0], numbers[1], numbers[2]))
+    store(lock.f, Vec3(numbers[3], numbers[4], numbers[5]))
 
 
 @formula

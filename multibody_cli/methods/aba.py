@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from multibody_cli.dynamics.articulated import accelerate, respond
 from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.contract import Feature
 
 ABA = AccelerationKind(
     name="aba",
     description="articulated bodies: recursive forward and hybrid dynamics, O(n)",
     accelerate=accelerate,
     respond=respond,
+    supports=frozenset(Feature) - {Feature.AFFINE},
 )

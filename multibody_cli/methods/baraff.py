@@ -1,7 +1,7 @@
 """Method `baraff`: Lagrange multipliers in O(n), in the coordinates of the bodies.
 
-Every body moves freely, and every joint is a constraint between two bodies.  Those that make a tree are primary: with
-them the matrix
+Every body moves by its own freedoms, six of them if it is rigid, and every joint is a constraint between two bodies.
+Those that make a tree are primary: with them the matrix
 
     [  M  -J^T ] [ a      ]   [  f ]
     [ -J    0  ] [ lambda ] = [ -c ]
@@ -18,48 +18,54 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics.kkt_assembly import assemble_rigid
+from multibody_cli.dynamics.kkt_assembly import assemble_mixed, assemble_rigid, gather_forces, scatter_motions
 from multibody_cli.dynamics.kkt_nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.dynamics.kkt_tree import factor, solve
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
-from multibody_cli.model import Floats, System
-from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.model import Floats, Integers, System
+from multibody_cli.spatial.memory import load_force, store_force
 
 
 class Sparse(NamedTuple):
     """Work arrays of this method alone."""
 
     kkt: KktTree
+    firsts: Integers  # (n + 1,) first link of each node, and the end
+    mixed: Floats  # (1,) whether any body is not rigid
     x: Cells  # forces on the bodies, then their accelerations
     multipliers: Floats  # (m,)
 
 
 def workspace(system: System, options: Any) -> Work:
     """Allocate the work arrays, with the blocks of a system's bodies and joints."""
-    kkt = kkt_tree_for(system.tree.holders, [6] * len(system.tree.links))
-    return workspace_for(system, Sparse(kkt, vector_for(kkt), np.zeros(len(system.rows))))
+    links = system.tree.links
+    firsts = np.append(np.flatnonzero(links["weightless"] == 0), len(links))
+    freedoms = [6, *np.add.reduceat(links["nv"], firsts[1:-1]).tolist()]
+    kkt = kkt_tree_for(system.tree.holders, freedoms)
+    mixed = np.array([float(any(n != 6 for n in freedoms))])
+    return workspace_for(system, Sparse(kkt, firsts, mixed, vector_for(kkt), np.zeros(len(system.rows))))
 
 
 @kernel
 def accelerate(system, work, a):
     """dv/dt of all bodies into `a` (nv,), with the primary rows brought to their aims; keeps the factors."""
     sparse, bodies = work.scratch, work.bodies
-    assemble_rigid(sparse.kkt, system.tree.links, bodies, work.rows, work.terms)
+    if sparse.mixed[0]:
+        assemble_mixed(sparse.kkt, sparse.firsts, system.tree, work)
+    else:
+        assemble_rigid(sparse.kkt, system.tree.links, bodies, work.rows, work.terms)
     factor(sparse.kkt)
     for i in range(1, len(system.tree.links)):
-        store_force(sparse.x.wrenches[i], -load_force(bodies[i]))
+        store_force(work.wrenches[i], -load_force(bodies[i]))
     solve_for_bodies(system, work, a)
 
 
 @kernel
 def respond(system, work, x, y):
     """What the impulses in `work.wrenches` make of the rates y (nv,), with the primary rows brought to their aims."""
-    sparse, wrenches = work.scratch, work.wrenches
-    for i in range(1, len(system.tree.links)):
-        store_force(sparse.x.wrenches[i], load_force(wrenches[i]))
     for j in range(len(y)):
         y[j] = 0.0
     solve_for_bodies(system, work, y)
@@ -68,18 +74,13 @@ def respond(system, work, x, y):
 @kernel
 def solve_for_bodies(system, work, y):
     """Changes of motion of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
-    links, bodies, rows, aims = system.tree.links, work.bodies, work.rows, work.aims
-    x, multipliers = work.scratch.x, work.scratch.multipliers
+    sparse, rows, aims = work.scratch, work.rows, work.aims
+    x, multipliers = sparse.x, sparse.multipliers
+    gather_forces(sparse.kkt, sparse.firsts, system.tree, work, x)
     for r in range(len(aims)):
         multipliers[r] = aims[r]
-    solve(work.scratch.kkt, x, multipliers)
-    for i in range(1, len(links)):
-        iv, change = links[i].iv, x.wrenches[i]
-        dw, dv = load(change.t), load(change.f)
-        store(bodies[i].dw, dw)
-        store(bodies[i].dv, dv)
-        store(y[iv : iv + 3], dv)
-        store(y[iv + 3 : iv + 6], dw)
+    solve(sparse.kkt, x, multipliers)
+    scatter_motions(sparse.kkt, sparse.firsts, system.tree, work, x, y)
     for r in range(len(aims)):
         if rows[r].primary:
             rows[r].multiplier = multipliers[r]

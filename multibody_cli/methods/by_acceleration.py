@@ -19,6 +19,7 @@ import numpy as np
 from multibody_cli.dynamics import restraint
 from multibody_cli.dynamics.closures import push_closures
 from multibody_cli.dynamics.kinematics import place_all
+from multibody_cli.dynamics.markers import hand_on
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
@@ -47,7 +48,7 @@ def evaluate_free(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
 
 
 def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """`evaluate_free` for a system with rows of restraint; their reactions as well."""
+    """`evaluate_free` for a system with rows of restraint or with markers; the reactions of the rows as well."""
     tree, motions = system.tree, system.motions
     place(system, t, q, v, a, work)
     aim_placed(work, v)
@@ -55,6 +56,7 @@ def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
     if work.horizon[0] > 0.0:
         foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
     push_closures(tree, work.tau, work)
+    hand_on(tree, work.bodies)
     accelerate(system, work, a)
     restrain(system, work, v, a)
     if len(motions.rows) > 0:
@@ -75,7 +77,7 @@ def restore_nothing(system, work, t, q, v, a, ledger):
 
 @cache
 def free_dynamics(method: str, accelerate: Kernel) -> Dynamics:
-    """Bind a method's kernel for systems without rows."""
+    """Bind a method's kernel for systems without rows and markers."""
     evaluate = bound_kernel(evaluate_free, method, accelerate=accelerate)
     return Dynamics(method, evaluate, restore_nothing)
 
@@ -131,7 +133,8 @@ class AccelerationKind:
 
     def dynamics(self, system: System) -> Dynamics:
         """Give the kernels for a system."""
-        if len(system.rows) > 0 or len(system.tree.closures) > 0:
+        tree = system.tree
+        if len(system.rows) + len(tree.closures) + len(tree.markers) > 0:
             return held_dynamics(self.name, self.accelerate, self.respond)
         return free_dynamics(self.name, self.accelerate)
 

@@ -41,6 +41,7 @@ from multibody_cli.dynamics.projection import project_forces, project_inertia
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel, records
 from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
@@ -124,6 +125,7 @@ REDMAX = AccelerationKind(
     description="reduced coordinates with a dense mass matrix, O(n^3)",
     accelerate=accelerate,
     respond=respond,
+    supports=frozenset(Feature) - {Feature.AFFINE},
     Options=RedmaxOptions,
     workspace=workspace,
 )

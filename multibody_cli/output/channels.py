@@ -99,6 +99,14 @@ CHANNELS: tuple[Channel, ...] = (
         dimensions=("body", "xyz"),
     ),
     Channel(
+        "bodies/{affine}/deformation",
+        "1",
+        "Of an affine body: the matrix A, row by row, that takes a point X of the body frame to A X from its origin.",
+        lambda b, body: b.samples.deformation[:, body.at],
+        frame="world",
+        dimensions=("matrix",),
+    ),
+    Channel(
         "joints/{joint}/q",
         "{q}",
         "Coordinates of the joint; a rotation is a rotation vector.",

@@ -36,7 +36,7 @@ STATIC_DATASETS = {
 }
 """Datasets that do not change in time."""
 
-LENGTHS = {"body": "B", "xyz": "3", "wxyz": "4", "moment_force": "6", "coordinate": "n", "row": "m"}
+LENGTHS = {"body": "B", "xyz": "3", "wxyz": "4", "matrix": "9", "moment_force": "6", "coordinate": "n", "row": "m"}
 """Length of each axis after time, as a page writes it."""
 
 TYPES = {"<f8": "float64", "<i8": "int64"}

@@ -97,6 +97,7 @@ def _account_items(kind: str) -> Callable[[Names], list[Item]]:
 
 EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "": lambda names: [Item()],
+    "affine": lambda names: [Item(_link(name), place) for place, name in enumerate(names.affine)],
     "joint": _joint_items,
     "limited": _restraint_items("joints"),
     "coupling": _restraint_items("couplings"),
@@ -110,6 +111,7 @@ DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
     "body": lambda names, _: Dimension("bodies/name", names.bodies),
     "xyz": lambda *_: Dimension("xyz", ("x", "y", "z")),
     "wxyz": lambda *_: Dimension("wxyz", ("w", "x", "y", "z")),
+    "matrix": lambda *_: Dimension("matrix", tuple(f"{row}{column}" for row in "xyz" for column in "XYZ")),
     "moment_force": lambda *_: Dimension("moment_force", ("mx", "my", "mz", "fx", "fy", "fz")),
     "row": lambda _, entry: Dimension(
         f"rows_{len(entry.units)}", tuple(str(place) for place in range(len(entry.units)))

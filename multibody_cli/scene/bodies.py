@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.scene.shapes import Shape
-from multibody_cli.spec import Density, Mass, Position, Rotation, Spec, Twist, Vector, Vector3, units
+from multibody_cli.spec import Density, Mass, Position, Quaternion, Rotation, Spec, Twist, Vector, Vector3, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.reading import located_error, read_each
 from multibody_cli.spec.rotations import IDENTITY
 
 _TOLERANCE = 1e-9
-_KINDS_LATER = frozenset({"point", "affine"})
+
+IN_PLANE = 1e-6
+"""Sine of the angle between a direction and a plane below which it lies in the plane, as far as a scene can tell."""
+
+
+KindOfBody = Literal["rigid", "point", "planar", "affine"]
 
 Matrix = tuple[Vector, Vector, Vector]
 
@@ -81,10 +87,27 @@ def _principal_moments(matrix: Matrix | None) -> tuple[float, ...]:
     return tuple(np.linalg.eigvalsh(np.array(matrix)).tolist())
 
 
-class BodySpec(Spec):
-    """A rigid body."""
+CENTRED = frozenset({"point", "affine"})
+"""Kinds of bodies whose frame stands in the centre of mass."""
 
-    kind: Literal["rigid"] = Field("rigid", description="rigid: six freedoms less what its joint takes.")
+
+def _stays_in_plane(rotation: Quaternion, velocity: Twist) -> bool:
+    w, x, y, z = rotation
+    normal = (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
+    rise = sum(a * b for a, b in zip(normal, velocity.linear, strict=True))
+    turning = sum(a * b for a, b in zip(normal, velocity.angular, strict=True))
+    tilting = math.dist(velocity.angular, [turning * part for part in normal])
+    return abs(rise) <= IN_PLANE * math.hypot(*velocity.linear) and tilting <= IN_PLANE * math.hypot(*velocity.angular)
+
+
+class BodySpec(Spec):
+    """A body: its kind says how it may move, where no joint holds it."""
+
+    kind: KindOfBody = Field(
+        "rigid",
+        description="rigid: six freedoms less what its joint takes; point: three, without orientation; planar: three, "
+        "in the xy plane of its frame at the start; affine: twelve, it may be stretched and sheared as well as turned.",
+    )
     mass: Mass | None = Field(None, description="kg; without it, from the shapes and their density.")
     density: Density | None = Field(None, description="Of the shapes that have none of their own, kg/m^3.")
     com: Position | None = Field(None, description="Centre of mass in the body frame, m; goes with `inertia`.")
@@ -99,12 +122,22 @@ class BodySpec(Spec):
         description="At the start, of the body frame's origin in world axes, where no joint holds the body.",
     )
 
-    @field_validator("kind", mode="before")
-    @classmethod
-    def _refuse_later_kinds(cls, value: Any) -> Any:
-        if isinstance(value, str) and value in _KINDS_LATER:
-            raise ValueError(f"a body of kind `{value}` is not yet supported")
-        return value
+    @model_validator(mode="after")
+    def _refuse_what_its_kind_has_not(self) -> Self:
+        for name in ("inertia", "rotation") if self.kind == "point" else ():
+            if name in self.model_fields_set:
+                raise located_error("has no meaning for a point, which has a mass and a place alone", name)
+        if self.kind in CENTRED and self.com is not None and any(self.com):
+            raise located_error(f"expected [0, 0, 0]: the frame of a body of kind `{self.kind}` stands in it", "com")
+        if self.kind == "point" and any(self.velocity.angular):
+            raise located_error("has no meaning for a point, which does not turn", "velocity", "angular")
+        if self.kind == "planar" and not _stays_in_plane(self.rotation, self.velocity):
+            raise located_error(
+                "leads out of the plane: a planar body moves along x and y of its frame at the start, and "
+                "turns about z",
+                "velocity",
+            )
+        return self
 
     @model_validator(mode="after")
     def _require_one_source_of_mass(self) -> Self:
@@ -114,10 +147,14 @@ class BodySpec(Spec):
             raise ValueError("`mass` is given, so a `density` would have no effect: give one of the two")
         if self.inertia is not None and self.mass is None:
             raise ValueError("`inertia` needs a `mass` beside it")
+        if self.kind == "point" and self.mass is not None:
+            return self
         if self.com is not None and self.inertia is None:
             raise ValueError("`com` needs an `inertia` beside it: shapes give both or neither")
         if self.inertia is not None:
             return self
+        if not solids and self.kind == "point":
+            raise ValueError("expected a `mass`, or `shapes` with a volume")
         if not solids:
             raise ValueError(
                 "expected `shapes` with a volume, or a `mass` with an `inertia` "

@@ -59,9 +59,11 @@ def channels(scene: Scene) -> dict[str, Channel]:
 
 def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
     yield from _GLOBAL.items()
-    for name in scene.bodies:
+    for name, body in scene.bodies.items():
         for quantity, kinds in _BODY.items():
             yield f"bodies/{name}/{quantity}", kinds
+        if body.kind == "affine":
+            yield f"bodies/{name}/deformation", (units.NUMBER,) * 9
     for name, joint in scene.joints.items():
         yield from _of_joint(name, joint)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):

@@ -19,6 +19,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
+from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
@@ -29,6 +30,7 @@ from multibody_cli.scene.pack_tree import PackedTree, pack_tree
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.start import assembled, look
 from multibody_cli.scene.timing import Timing, timing
+from multibody_cli.scene.turning import require_no_torques
 from multibody_cli.scene.weigh import mass_of
 
 
@@ -62,11 +64,12 @@ def compile_scene(loaded: LoadedScene, before_assembly: Callable[[], None] = lam
     Raises
     ------
     SceneError
-        If the file of a mesh cannot be used, or a loop cannot be closed.
+        If the file of a mesh cannot be used, a joint does not suit its bodies, or a loop cannot be closed.
     """
     scene = loaded.scene
     simulation = scene.simulation
     masses = {name: _weigh(loaded, name) for name in scene.bodies}
+    require_no_torques(loaded)
     try:
         model, state = _pack(scene, masses, lay_out_joints(scene, masses))
     except CannotReduce as error:
@@ -84,13 +87,16 @@ def compile_scene(loaded: LoadedScene, before_assembly: Callable[[], None] = lam
 
 
 def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
+    body = loaded.scene.bodies[name]
+
     def file_of(file: str, k: int) -> Path:
         return loaded.beside(file, "bodies", name, "shapes", k)
 
     try:
-        return mass_of(loaded.scene.bodies[name], file_of)
+        return mass_of(body, file_of)
     except Refused as error:
-        raise loaded.error(str(error), "bodies", name, "shapes") from None
+        field = "shapes" if body.inertia is None else "inertia"
+        raise loaded.error(str(error), "bodies", name, field) from None
 
 
 def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
@@ -105,12 +111,13 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
-    add_constraints(scene, Ground(layout.rows, packed.frames, places, packer), rows, tables, reductions)
+    add_constraints(scene, Ground(layout.rows, packed.frames, places, packer, layout.markers), rows, tables, reductions)
     forces, motions = packer.pack()
     accounts = tuple(packer.accounts)
-    tree = packed.tree
+    tree = packed.tree._replace(markers=layout.markers.pack())
     if layout.elimination is not None:
-        holders = holders_for(layout.elimination, [span for span in spans if span[0] < span[1]])
+        rows_of = dict(zip(layout.closing, spans, strict=True))
+        holders = holders_for(layout.elimination, [rows_of[name] for name in layout.holding])
         tree = tree._replace(holders=records(holders))
         rows.hold(holders)
     row_table, term_table = rows.pack()
@@ -126,6 +133,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
             coordinates=_coordinate_names(layout),
             rows=tuple(rows.names),
             restraints=tuple(rows.entries),
+            affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),
@@ -141,15 +149,21 @@ def _pack_forces(scene: Scene, masses: Mapping[str, MassProperties], layout: Lay
             row, kind = layout.row_of_joint(name, joint), JOINTS[joint.type]
             iq, iv = packed.first_q[row], packed.first_v[row]
             packer.add_joint(name, joint, kind.parts(joint), kind.start(joint), row, iq, iv)
-    add_forces(packer, scene.forces, layout.rows, masses, packed.frames)
+    add_forces(packer, scene.forces, layout.rows, masses, packed.frames, layout.markers)
     return packer
 
 
 def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:
     """Where the bodies and the joints of an assembled scene start, by their names."""
-    samples = look(model, state)
+    samples, links = look(model, state), model.system.tree.links
     bodies = {}
-    for k, name in enumerate(scene.bodies):
+    for k, (name, body) in enumerate(scene.bodies.items()):
+        if body.kind != "rigid":
+            first, numbers = links[model.names.body_rows[k]]["iq"], KINDS[body.kind].freedoms
+            q = tuple(state.q[first : first + numbers])
+            first = links[model.names.body_rows[k]]["iv"]
+            bodies[name] = Start(q, tuple(state.v[first : first + numbers]), q)
+            continue
         pose = (*samples.position[0, k], *samples.quaternion[0, k])
         bodies[name] = Start(pose, (*samples.linear_velocity[0, k], *samples.angular_velocity[0, k]), pose)
     joints = {}
@@ -168,7 +182,7 @@ def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree) -> JointEn
 def _coordinate_names(layout: Layout) -> tuple[str, ...]:
     """Words for each coordinate, for messages."""
     bodies = {row: body for body, row in layout.rows.items()}
-    carried = [bodies[limb.row] for limb in layout.limbs]
+    carried = [bodies[max(row for row in bodies if row <= limb.row)] for limb in layout.limbs]
     owners = [f"joint {layout.held[body]}" if body in layout.held else f"body {body}" for body in carried]
     owners += [f"joint {name}" for name in layout.closing]
     words: list[str] = []

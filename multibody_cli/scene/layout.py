@@ -7,6 +7,7 @@ them, along those joints that make a tree.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,15 +15,19 @@ import numpy as np
 
 from multibody_cli.dynamics.elimination import Elimination, plan_elimination
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Part, Start, floating
+from multibody_cli.joints.contract import Part, Start
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.mass import MassProperties
-from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.bodies import IN_PLANE
+from multibody_cli.scene.kinds import limbs_of, normal_of, start_of
+from multibody_cli.scene.locks import locks_of
+from multibody_cli.scene.markers import Markers
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, Loop, Placement
 from multibody_cli.scene.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.topology import holders, rows_of_tree
-from multibody_cli.spec import Pose
+from multibody_cli.scene.topology import holders, numbered, rows_of_tree
+from multibody_cli.scene.weigh import second_moments
+from multibody_cli.spec import Pose, Vector
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,12 @@ class Layout:
         Names of the joints that close loops.
     loops
         These joints.
+    markers
+        Points of affine bodies on which something acts.
+    holding
+        Those among them that the method may hold itself.
     elimination
-        Which of those that lock any direction the method holds itself; None in the coordinates of the joints.
+        Which of these it holds; None in the coordinates of the joints.
     """
 
     rows: Mapping[str, int]
@@ -50,6 +59,8 @@ class Layout:
     limbs: Sequence[Limb]
     closing: Sequence[str]
     loops: Sequence[Loop]
+    markers: Markers
+    holding: Sequence[str] = ()
     elimination: Elimination | None = None
 
     def row_of_joint(self, name: str, joint: JointSpec) -> int:
@@ -61,17 +72,19 @@ class Layout:
 
 def lay_out_joints(scene: Scene, masses: Mapping[str, MassProperties]) -> Layout:
     """Lay out a scene in the coordinates of its joints."""
-    joints, held = scene.joints, holders(scene.joints)
-    rows = rows_of_tree(list(scene.bodies), joints)
-    limbs = [
-        held_limb(rows, joints[held[body]], masses[body])
-        if body in held
-        else free_limb(rows[body], masses[body], start_of(scene.bodies[body]))
-        for body in sorted(scene.bodies, key=rows.__getitem__)
-    ]
+    joints, held = scene.joints, holders(scene.bodies, scene.joints)
+    rows = rows_of_tree(scene.bodies, joints)
+    limbs: list[Limb] = []
+    for name in sorted(scene.bodies, key=rows.__getitem__):
+        body, mass = scene.bodies[name], masses[name]
+        if name in held:
+            limbs.append(held_limb(rows, joints[held[name]], mass))
+        else:
+            limbs += limbs_of(body, rows[name], mass, start_of(body, mass))
     closing = [name for name, joint in joints.items() if held.get(joint.child) != name]
-    loops = [Loop(rows[joints[name].parent], rows[joints[name].child], *hanging(joints[name])) for name in closing]
-    return Layout(rows, held, limbs, closing, loops)
+    markers = markers_for(scene, masses, rows, len(limbs) + 1 + len(closing))
+    loops = [loop_of(scene, joints[name], rows, markers) for name in closing]
+    return Layout(rows, held, limbs, closing, loops, markers)
 
 
 def lay_out_bodies(
@@ -82,36 +95,67 @@ def lay_out_bodies(
 ) -> Layout:
     """Lay out a scene in the coordinates of its bodies, from where these and the joints start."""
     numbers = {WORLD: 0} | {body: k for k, body in enumerate(scene.bodies, 1)}
-    pairs = [(numbers[joint.child], numbers[joint.parent]) for joint in scene.joints.values() if locks(joint)]
+    holding = [name for name, joint in scene.joints.items() if may_hold(scene, joint)]
+    pairs = [(numbers[scene.joints[name].child], numbers[scene.joints[name].parent]) for name in holding]
     plan = plan_elimination(len(scene.bodies), pairs)
-    words = [WORLD, *scene.bodies]
-    rows = {words[number]: row for row, number in enumerate(plan.bodies)}
+    names = list(scene.bodies)
+    order = [names[number - 1] for number in plan.bodies[1:]]
+    rows = numbered(scene.bodies, order)
     limbs = [
-        free_limb(rows[body], masses[body], body_starts[body]) for body in sorted(scene.bodies, key=rows.__getitem__)
+        limb for name in order for limb in limbs_of(scene.bodies[name], rows[name], masses[name], body_starts[name])
     ]
-    loops = []
-    for name, joint in scene.joints.items():
-        parts, _, driven, origin, child_origin = hanging(joint)
-        start = joint_starts[name]
-        loops.append(Loop(rows[joint.parent], rows[joint.child], parts, start, driven, origin, child_origin))
-    return Layout(rows, {}, limbs, list(scene.joints), loops, plan)
+    markers = markers_for(scene, masses, rows, len(limbs) + 1 + len(scene.joints))
+    loops = [
+        dataclasses.replace(loop_of(scene, joint, rows, markers), start=joint_starts[name])
+        for name, joint in scene.joints.items()
+    ]
+    return Layout(rows, {}, limbs, list(scene.joints), loops, markers, holding, plan)
 
 
-def locks(joint: JointSpec) -> bool:
-    """Whether a joint locks any direction at all."""
+def markers_for(scene: Scene, masses: Mapping[str, MassProperties], rows: Mapping[str, int], first: int) -> Markers:
+    """Prepare the markers of the affine bodies of a scene, whose rows begin with `first`."""
+    affine = [name for name, body in scene.bodies.items() if body.kind == "affine"]
+    return Markers(first, rows, {name: second_moments(masses[name])[1] for name in affine})
+
+
+def loop_of(scene: Scene, joint: JointSpec, rows: Mapping[str, int], markers: Markers) -> Loop:
+    """A joint that closes a loop; it holds an affine body by the point where it stands."""
+    parts, start, driven, origin, child_origin = hanging(joint)
+    parent, child = rows[joint.parent], rows[joint.child]
+    if markers.takes(joint.parent):
+        parent = markers.row(joint.parent, joint.origin.position)
+        origin = Placement(np.zeros(3), origin.rotation)
+    if markers.takes(joint.child):
+        child = markers.row(joint.child, joint.child_origin.position)
+        child_origin = Placement(np.zeros(3), child_origin.rotation)
+    return Loop(parent, child, parts, start, driven, origin, child_origin, common_normal(scene, joint))
+
+
+def common_normal(scene: Scene, joint: JointSpec) -> Vector | None:
+    """Normal of the plane in which both bodies of a joint move, in the axes of M, where they do.
+
+    The world moves in any plane.
+    """
+    parent, child = scene.bodies.get(joint.parent), scene.bodies[joint.child]
+    if child.kind != "planar" or (parent is not None and parent.kind != "planar"):
+        return None
+    if parent is not None and np.linalg.norm(np.cross(normal_of(parent), normal_of(child))) > IN_PLANE:
+        return None
+    x, y, z = rotation_matrix(joint.child_origin.rotation)[2].tolist()
+    return x, y, z
+
+
+def may_hold(scene: Scene, joint: JointSpec) -> bool:
+    """Whether a joint may be a node of an elimination tree: its rows are independent on either of its bodies alone.
+
+    They are not where a planar body is held to one that leaves its plane, as a force across the plane moves but one
+    of the two.
+    """
+    normal = common_normal(scene, joint)
+    kinds = [scene.bodies[name].kind for name in (joint.parent, joint.child) if name != WORLD]
     parts, _, driven, _, _ = hanging(joint)
-    return sum(part.nv for part in parts) < 6 or any(driven)
-
-
-def start_of(body: BodySpec) -> Start:
-    """Where a free body starts."""
-    q = (*body.position, *body.rotation)
-    return Start(q, (*body.velocity.linear, *body.velocity.angular), q)
-
-
-def free_limb(row: int, mass: MassProperties, start: Start) -> Limb:
-    """A body that moves freely: a free joint from the world to the body frame."""
-    return Limb(row, 0, mass, [floating()], start, [False] * 6)
+    found = locks_of(tuple(parts), tuple(driven), normal)
+    return len(found.directions) > 0 and (normal is not None or "planar" not in kinds)
 
 
 def held_limb(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties) -> Limb:

@@ -14,6 +14,7 @@ from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.constraints.relation import CouplingSpec, relations_of
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.model import RowName
+from multibody_cli.scene.markers import Markers
 from multibody_cli.scene.pack_forces import ForcePacker
 from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker
@@ -36,12 +37,15 @@ class Ground:
         Where the numbers of each joint begin in q and in v, by its name.
     packer
         Takes functions of time.
+    markers
+        Takes points of affine bodies.
     """
 
     rows: Mapping[str, int]
     frames: Mapping[int, Placement]
     joints: Mapping[str, tuple[int, int]]
     packer: ForcePacker
+    markers: Markers
 
     def row(self, body: str) -> int:
         """Row of a body; 0 for the world."""
@@ -51,6 +55,12 @@ class Ground:
         """A point of the body frame in the body's joint frame, m; of the world: itself."""
         frame = self.frames[self.rows[body]]
         return np.asarray(frame.position + frame.rotation @ np.array(point))
+
+    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+        """Row that moves with a point of a body, and the point there."""
+        if self.markers.takes(body):
+            return self.markers.row(body, point), np.zeros(3)
+        return self.row(body), self.point(body, point)
 
     def direction(self, body: str, direction: Vector) -> Vector3:
         """A direction of the body frame in the body's joint frame; of the world: itself."""

@@ -15,7 +15,8 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Account
-from multibody_cli.scene.pack_tree import Placement
+from multibody_cli.scene.markers import Markers
+from multibody_cli.scene.pack_tree import IN_PLACE, Placement
 from multibody_cli.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
 
@@ -112,10 +113,14 @@ def add_forces(
     rows: Mapping[str, int],
     masses: Mapping[str, MassProperties],
     frames: Mapping[int, Placement],
+    markers: Markers,
 ) -> None:
     """Add every entry of `forces:`."""
     for name, spec in specs.items():
-        if isinstance(spec, LoadSpec):
+        if isinstance(spec, LoadSpec) and markers.takes(spec.body):
+            here = spec.model_copy(update={"point": (0.0, 0.0, 0.0)})
+            packer.add_load(name, here, markers.row(spec.body, spec.point), IN_PLACE)
+        elif isinstance(spec, LoadSpec):
             packer.add_load(name, spec, rows[spec.body], frames[rows[spec.body]])
         elif isinstance(spec, DragSpec):
             packer.add_drag(name, spec, rows[spec.body], masses[spec.body], frames[rows[spec.body]])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 
 import numpy as np
 
-from multibody_cli.dynamics.ghosts import find_locks_at
 from multibody_cli.dynamics.kkt_nodes import HOLDER
-from multibody_cli.dynamics.workspace import BODY, COLUMN
 from multibody_cli.joints.contract import Part, PartCode, Start
-from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import (
@@ -20,6 +16,7 @@ from multibody_cli.model import (
     FRAME,
     LINK,
     LOCK,
+    MARKER,
     PART,
     PLACE,
     QUATERNION,
@@ -29,6 +26,8 @@ from multibody_cli.model import (
     Floats,
     Tree,
 )
+from multibody_cli.scene.locks import locks_of
+from multibody_cli.scene.part_tables import PartTables, along
 
 Vector = tuple[float, float, float]
 
@@ -69,6 +68,8 @@ class Limb:
         Frame M in the body frame.
     sprung
         Whether springs or dampers act on the coordinates of the joint.
+    weightless
+        Whether gravity leaves it alone.
     """
 
     row: int
@@ -80,11 +81,15 @@ class Limb:
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
     sprung: bool = False
+    weightless: bool = False
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A joint whose child is held already, ready to be packed; the fields are as in `Limb`."""
+    """A joint whose child is held already, ready to be packed; the fields are as in `Limb`.
+
+    `normal` is that of the plane in which both its bodies move, in the axes of M; none where they move otherwise.
+    """
 
     parent: int
     child: int
@@ -93,6 +98,7 @@ class Loop:
     driven: Sequence[bool]
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
+    normal: Vector | None = None
 
 
 @dataclass
@@ -105,31 +111,6 @@ class PackedTree:
     first_q: Mapping[int, int]
     first_v: Mapping[int, int]
     frames: Mapping[int, Placement]  # body frame in joint frame, by row
-
-
-@dataclass
-class PartTables:
-    """What grows part by part, and how many numbers q and v have so far."""
-
-    parts: list[tuple[object, ...]] = field(default_factory=list)
-    plain: list[tuple[int, int]] = field(default_factory=list)
-    quaternions: list[tuple[int, int, bool]] = field(default_factory=list)
-    exponentials: list[tuple[int, int]] = field(default_factory=list)
-    nq: int = 0
-    nv: int = 0
-
-    def add(self, part: Part) -> None:
-        """Append a part."""
-        iq, iv = self.nq, self.nv
-        self.parts.append((int(part.code), _along(part), iq, iv, part.turn, part.slide))
-        turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates
-        plain = part.nv - 3 * turning
-        self.plain.extend((iq + k, iv + k) for k in range(plain))
-        if turning:
-            self.quaternions.append((iq + plain, iv + plain, part.code == PartCode.BALL))
-        if part.code == PartCode.EXPONENTIAL:
-            self.exponentials.append((iq, iv))
-        self.nq, self.nv = iq + part.nq, iv + part.nv
 
 
 def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()) -> PackedTree:
@@ -153,6 +134,7 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
         link["last_part"] = len(tables.parts)
         link["nv"] = tables.nv - link["iv"]
         link["parent"] = limb.parent
+        link["weightless"] = limb.weightless
         link["way"] = _way(limb)
         if link["way"] == WAY_SCREW:
             _copy_screw(limb.parts[0], link)
@@ -178,6 +160,7 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
         quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION)),
         exponentials=_frozen(np.array(tables.exponentials, dtype=PLACE)),
         closures=_frozen(closures),
+        markers=_frozen(np.zeros(0, MARKER)),
         holders=_frozen(np.zeros(0, HOLDER)),
         locks=_frozen(np.array(locks, dtype=LOCK)),
         driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
@@ -196,16 +179,8 @@ def _way(limb: Limb | Loop) -> int:
     return WAY_GENERAL
 
 
-def _along(part: Part) -> int:
-    """Which axis of the frame a screw turns about, if one of them."""
-    if part.turn == (0.0, 0.0, 0.0):
-        return NOT_TURNING
-    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    return axes.index(part.turn) if part.turn in axes else OBLIQUE
-
-
 def _copy_screw(part: Part, link: np.void) -> None:
-    link["along"] = _along(part)
+    link["along"] = along(part)
     link["slides"] = part.slide != (0.0, 0.0, 0.0)
     link["turn"][:] = part.turn
     link["slide"][:] = part.slide
@@ -218,7 +193,7 @@ def _pack_loop(
     tables: PartTables,
     locks: list[tuple[Vector, Vector]],
 ) -> None:
-    free = sum(not flag for flag in loop.driven)
+    found = locks_of(tuple(loop.parts), tuple(loop.driven), loop.normal)
     closure["parent"], closure["child"] = loop.parent, loop.child
     closure["way"] = _way(loop)
     closure["iv"], closure["first_part"] = tables.nv, len(tables.parts)
@@ -227,44 +202,15 @@ def _pack_loop(
         tables.add(part)
     closure["nv"], closure["last_part"] = tables.nv - closure["iv"], len(tables.parts)
     closure["last_plain"], closure["last_quaternion"] = len(tables.plain), len(tables.quaternions)
-    closure["first_row"], closure["last_row"] = len(locks), len(locks) + 6 - free
+    closure["first_row"], closure["last_row"] = len(locks), len(locks) + len(found.directions)
     closure["first_term"] = 2 * len(locks)
-    steady = steady_locks(tuple(loop.parts), tuple(loop.driven))
-    closure["steady"] = steady is not None
-    locks.extend(steady or [((0.0,) * 3, (0.0,) * 3)] * (6 - free))
-    _write_placement(body_frames[loop.parent] @ loop.origin, closure)
-    at_child = body_frames[loop.child] @ loop.child_origin
+    closure["steady"], closure["flat"] = found.steady, loop.normal is not None
+    closure["normal"][:] = loop.normal or (0.0, 0.0, 0.0)
+    locks.extend(found.directions if found.steady else [((0.0,) * 3, (0.0,) * 3)] * len(found.directions))
+    # a marker, which has no row among the bodies, is its own frame
+    _write_placement(body_frames.get(loop.parent, IN_PLACE) @ loop.origin, closure)
+    at_child = body_frames.get(loop.child, IN_PLACE) @ loop.child_origin
     closure["child_origin"][:], closure["child_frame"][:] = at_child.position, at_child.rotation.T.ravel()
-
-
-@lru_cache(maxsize=4096)
-def steady_locks(parts: tuple[Part, ...], driven: tuple[bool, ...]) -> list[tuple[Vector, Vector]] | None:
-    """Directions [t; f] that a joint locks, in the axes of M, if they are the same wherever it stands."""
-    tables = PartTables()
-    for part in parts:
-        tables.add(part)
-    rng = np.random.default_rng(0)  # any coordinates will do, as long as they are the same in every run
-    found = []
-    for _ in range(3):
-        q = rng.uniform(-1.0, 1.0, tables.nq)
-        for iq, *_ in tables.quaternions:
-            q[iq : iq + 4] /= np.linalg.norm(q[iq : iq + 4])
-        locks = records(np.zeros(6 - sum(not flag for flag in driven), LOCK))
-        find_locks_at(
-            records(np.array(tables.parts, PART)),
-            q,
-            np.zeros(tables.nv),
-            np.array(driven, dtype=np.bool_),
-            records(np.zeros(1, BODY)),
-            records(np.zeros(tables.nv, COLUMN)),
-            np.zeros((6, 6)),
-            locks,
-        )
-        found.append(np.column_stack([locks["t"], locks["f"]]))
-    spans = [T.T @ T for T in found]
-    if not all(np.allclose(span, spans[0], rtol=0.0, atol=1e-12) for span in spans):
-        return None
-    return [(tuple(T[:3].tolist()), tuple(T[3:].tolist())) for T in found[0]]
 
 
 def _write_placement(placement: Placement, record: np.void) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -15,8 +16,9 @@ from multibody_cli.dynamics.workspace import workspace_for
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
-from multibody_cli.model import JointEntry, Model, Samples, State, samples_for
+from multibody_cli.model import JointEntry, Model, Records, Samples, State, samples_for
 from multibody_cli.scene.assemble import ASSEMBLED, Assembler, Finding
+from multibody_cli.scene.kinds import written_freedoms
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import Scene
 
@@ -61,6 +63,7 @@ def assembled(loaded: LoadedScene, model: Model, state: State) -> Beginning:
     if velocities.before > WORTH_TELLING:
         told.append(_how_far(loaded, model, velocities, "rates at the start were completed: an error of", "changed"))
     _require_agreement(loaded, model, state)
+    _require_one_plane(loaded, model, state)
     dependent = assembler.dependent_rows()
     restrained = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
     return Beginning(free - restrained, (*told, *_redundant(loaded, model, dependent)))
@@ -68,10 +71,16 @@ def assembled(loaded: LoadedScene, model: Model, state: State) -> Beginning:
 
 def look(model: Model, state: State) -> Samples:
     """What channels show of the bodies at the start."""
-    work, samples = workspace_for(model.system), samples_for(model, 1)
-    place(model.system, state.time[0], state.q, state.v, state.a, work)
-    observe_bodies(model.system.tree, work.bodies, model.names.body_rows, samples, 0)
+    samples = samples_for(model, 1)
+    observe_bodies(model.system.tree, _placed(model, state), model.names.body_rows, samples, 0)
     return samples
+
+
+def _placed(model: Model, state: State) -> Records:
+    """Bodies and ghosts at the start."""
+    work = workspace_for(model.system)
+    place(model.system, state.time[0], state.q, state.v, state.a, work)
+    return work.bodies
 
 
 def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
@@ -83,8 +92,9 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
     for body, row in zip(model.names.bodies, model.names.body_rows, strict=True):
         if row not in carried:
             linear, angular = (field in scene.bodies[body].model_fields_set for field in of_bodies)
+            written = written_freedoms(scene.bodies[body], linear, angular)
             first = links[row]["iv"]
-            flags[first : first + 6] = [linear] * 3 + [angular] * 3
+            flags[first : first + len(written)] = written
     return flags
 
 
@@ -150,6 +160,23 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
                     joint.name,
                     "v",
                 ).problems
+    if problems:
+        raise SceneError(problems)
+
+
+def _require_one_plane(loaded: LoadedScene, model: Model, state: State) -> None:
+    """Joints of planar bodies meet in their plane: what is missing across it, no motion can close."""
+    problems: list[Problem] = []
+    bodies, tree = _placed(model, state), model.system.tree
+    for joint in _closing(model):
+        gap = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
+        if tree.closures[joint.row - len(tree.links)]["flat"] and gap > WORTH_TELLING:
+            problems += loaded.error(
+                f"is off by {gap:.3g} m or rad across the plane in which its bodies move, so that no motion can "
+                "close it: check the places of its frames and of the bodies",
+                "joints",
+                joint.name,
+            ).problems
     if problems:
         raise SceneError(problems)
 

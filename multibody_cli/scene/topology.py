@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from multibody_cli.joints.spec import WORLD, JointSpec
+from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.kinds import KINDS
 
 
-def holders(joints: Mapping[str, JointSpec]) -> dict[str, str]:
+def holders(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, str]:
     """Tell which joint holds each body, by the name of the body; the other joints close loops.
 
     It is the first one in scene order whose child the body is, unless the body already carries that joint's parent.
+    A body that is not rigid moves by its own freedoms: it is not held, and holds none.
     """
     found: dict[str, str] = {}
     carriers: set[str] = set()
     for name, joint in joints.items():
+        if any(bodies[end].kind != "rigid" for end in (joint.parent, joint.child) if end in bodies):
+            continue
         may_carry = joint.child in carriers or joint.child == joint.parent
         if joint.child not in found and not (may_carry and _carries(joint.child, joint.parent, found, joints)):
             found[joint.child] = name
@@ -29,24 +34,33 @@ def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[st
     return other == body
 
 
-def rows_of_tree(bodies: Sequence[str], joints: Mapping[str, JointSpec]) -> dict[str, int]:
+def rows_of_tree(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, int]:
     """Number the bodies in depth-first order; the world is row 0.
 
     Parameters
     ----------
     bodies
-        Names in scene order; a body that no joint holds hangs on the world.
+        In scene order; a body that no joint holds hangs on the world.
     joints
         By name.
     """
-    parent_of = {body: joints[name].parent for body, name in holders(joints).items()}
+    parent_of = {body: joints[name].parent for body, name in holders(bodies, joints).items()}
     children: dict[str, list[str]] = {name: [] for name in (WORLD, *bodies)}
     for body in bodies:
         children[parent_of.get(body, WORLD)].append(body)
-    rows: dict[str, int] = {}
-    waiting = [WORLD]
+    order: list[str] = []
+    waiting = list(reversed(children[WORLD]))
     while waiting:
         body = waiting.pop()
-        rows[body] = len(rows)
+        order.append(body)
         waiting.extend(reversed(children[body]))
+    return numbered(bodies, order)
+
+
+def numbered(bodies: Mapping[str, BodySpec], order: Sequence[str]) -> dict[str, int]:
+    """Give the bodies their rows in an order, an affine one four of them; the world is row 0."""
+    rows, count = {WORLD: 0}, 1
+    for body in order:
+        rows[body] = count
+        count += KINDS[bodies[body].kind].rows
     return rows

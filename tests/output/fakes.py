@@ -52,6 +52,7 @@ def samples_of(names, time, seed=0):
         **dict.fromkeys(("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.restraints),)),
         **dict.fromkeys(("position", "linear_velocity", "angular_velocity"), (bodies, 3)),
         "quaternion": (bodies, 4),
+        "deformation": (len(names.affine), 9),
         **dict.fromkeys(("kinetic", "potential", "elastic", "residual"), ()),
         "accounts": (len(names.accounts),),
         **dict.fromkeys(("linear_momentum", "angular_momentum"), (3,)),

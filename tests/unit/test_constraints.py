@@ -108,6 +108,9 @@ class Bench:
         position, rotation = self.frames[self.row(body)]
         return position + rotation @ np.array(point)
 
+    def spot(self, body, point):
+        return self.row(body), self.point(body, point)
+
     def direction(self, body, direction):
         return self.frames[self.row(body)][1] @ np.array(direction)
 

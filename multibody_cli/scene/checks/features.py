@@ -27,8 +27,8 @@ def check_features(draft: Draft) -> None:
     for feature, path in _asked(draft.scene):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
-            draft.tell(path, f"method `{settings.method}` cannot do {feature.value}: use {able}")
-    closing = set(draft.scene.joints) - set(holders(draft.scene.joints).values())
+            draft.tell(path, f"method `{settings.method}` cannot take {feature.value}: use {able}")
+    closing = set(draft.scene.joints) - set(holders(draft.scene.bodies, draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
         if not isinstance(joint, MovingJointSpec):
             continue
@@ -54,7 +54,10 @@ def check_features(draft: Draft) -> None:
 
 def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
     """List what the scene asks for, and where."""
-    closing = set(scene.joints) - set(holders(scene.joints).values())
+    for name, body in scene.bodies.items():
+        if body.kind == "affine":
+            yield Feature.AFFINE, ("bodies", name, "kind")
+    closing = set(scene.joints) - set(holders(scene.bodies, scene.joints).values())
     for name, joint in scene.joints.items():
         if name in closing:
             yield Feature.LOOPS, ("joints", name)

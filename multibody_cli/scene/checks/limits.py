@@ -13,7 +13,7 @@ _SLACK = 1e-9
 
 def check_limits(draft: Draft) -> None:
     """Check the limits of every joint against where it starts."""
-    carrying = set(holders(draft.scene.joints).values())
+    carrying = set(holders(draft.scene.bodies, draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.limits is not None and name in carrying:
             _check_start(draft, name, joint)

@@ -20,7 +20,7 @@ def check_topology(draft: Draft) -> None:
             draft.tell((*path, "child"), "the world cannot be a child: make it the parent")
         elif joint.child == joint.parent:
             draft.tell((*path, "child"), f"joins `{joint.child}` to itself")
-    _check_places(draft, holders(draft.scene.joints))
+    _check_places(draft, holders(draft.scene.bodies, draft.scene.joints))
 
 
 def _check_places(draft: Draft, held: dict[str, str]) -> None:

@@ -1,0 +1,81 @@
+"""What a joint locks and how its coordinates push, found where it stands alone."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.dynamics.ghosts import find_locks_at
+from multibody_cli.dynamics.workspace import BODY, COLUMN, WRENCH
+from multibody_cli.joints.contract import Part
+from multibody_cli.joints.directions import find_duals
+from multibody_cli.kernel import records
+from multibody_cli.model import LOCK, PART, Floats
+from multibody_cli.scene.part_tables import PartTables
+
+Vector = tuple[float, float, float]
+
+
+class Locks(NamedTuple):
+    """Directions [t; f] that a joint locks, in the axes of M, and whether they are the same wherever it stands."""
+
+    directions: list[tuple[Vector, Vector]]
+    steady: bool
+
+
+class Stance(NamedTuple):
+    """A joint in some place.
+
+    Its locks (m, 6) and the wrenches (nv, 6) by which its coordinates push, [t; f] about the origin of M; and the
+    vector (3,) from the origin of F to that of M.
+    """
+
+    locks: Floats
+    duals: Floats
+    reach: Floats
+
+
+@lru_cache(maxsize=4096)
+def locks_of(parts: tuple[Part, ...], driven: tuple[bool, ...], normal: Vector | None = None) -> Locks:
+    """Find the locks of a joint; between bodies that move in the plane of a `normal` in M, those that they feel."""
+    found = [stance.locks for stance in stances_of(parts, driven, normal)]
+    spans = [T.T @ T for T in found]
+    steady = all(np.allclose(span, spans[0], rtol=0.0, atol=1e-12) for span in spans)
+    return Locks([(tuple(T[:3].tolist()), tuple(T[3:].tolist())) for T in found[0]], steady)
+
+
+@lru_cache(maxsize=4096)
+def stances_of(parts: tuple[Part, ...], driven: tuple[bool, ...], normal: Vector | None = None) -> list[Stance]:
+    """Put a joint into three places, the same ones in every run; all in the axes of M."""
+    tables = PartTables()
+    for part in parts:
+        tables.add(part)
+    rng = np.random.default_rng(0)
+    return [_stand(tables, rng, np.array(driven, dtype=np.bool_), normal) for _ in range(3)]
+
+
+def _stand(tables: PartTables, rng: np.random.Generator, driven: np.ndarray, normal: Vector | None) -> Stance:
+    q = rng.uniform(-1.0, 1.0, tables.nq)
+    for iq, *_ in tables.quaternions:
+        q[iq : iq + 4] /= np.linalg.norm(q[iq : iq + 4])
+    ghosts, columns = np.zeros(1, BODY), records(np.zeros(tables.nv, COLUMN))
+    locks, duals = np.zeros(6 - int(np.sum(~driven)), LOCK), np.zeros(tables.nv, WRENCH)
+    basis = np.zeros((6, 6))
+    count = find_locks_at(
+        records(np.array(tables.parts, PART)),
+        q,
+        np.zeros(tables.nv),
+        driven,
+        normal is not None,
+        np.array(normal or (0.0, 0.0, 0.0)),
+        records(ghosts),
+        columns,
+        basis,
+        records(locks),
+    )
+    find_duals(columns, 0, tables.nv, driven, basis, records(duals))
+    R = ghosts["R"][0].reshape(3, 3)  # by columns, so that R @ a takes a into M
+    T = np.column_stack([locks["t"], locks["f"]])[:count]
+    return Stance(T, np.column_stack([duals["t"] @ R.T, duals["f"] @ R.T]), R @ ghosts["r"][0])

@@ -1,0 +1,45 @@
+"""Markers: rows for the points of affine bodies on which something acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from multibody_cli.kernel import records
+from multibody_cli.model import MARKER, Records
+from multibody_cli.spec import Vector
+
+
+class Markers:
+    """Hands out one row for each point of an affine body.
+
+    Parameters
+    ----------
+    first
+        The row of the first of them, behind all bodies and ghosts.
+    rows
+        Row of each body by its name.
+    axes
+        Principal axes of each affine body in its body frame, as columns, by its name.
+    """
+
+    def __init__(self, first: int, rows: Mapping[str, int], axes: Mapping[str, np.ndarray]) -> None:
+        self._first, self._rows, self._axes = first, rows, axes
+        self._found: dict[tuple[str, Vector], int] = {}
+
+    def takes(self, body: str) -> bool:
+        """Whether the points of a body are markers."""
+        return body in self._axes
+
+    def row(self, body: str, point: Vector) -> int:
+        """Row of a point of the body frame."""
+        return self._found.setdefault((body, point), self._first + len(self._found))
+
+    def pack(self) -> Records:
+        """Give the table of all that were asked for."""
+        table = [(self._rows[body], self._axes[body].T @ np.array(point)) for body, point in self._found]
+        packed = np.array(table, MARKER)
+        packed.flags.writeable = False
+        found: Records = records(packed)
+        return found

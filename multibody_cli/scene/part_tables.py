@@ -1,0 +1,41 @@
+"""Parts of joints into the tables of `Tree`, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from multibody_cli.joints.contract import Part, PartCode
+from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
+
+
+@dataclass
+class PartTables:
+    """What grows part by part, and how many numbers q and v have so far."""
+
+    parts: list[tuple[object, ...]] = field(default_factory=list)
+    plain: list[tuple[int, int]] = field(default_factory=list)
+    quaternions: list[tuple[int, int, bool]] = field(default_factory=list)
+    exponentials: list[tuple[int, int]] = field(default_factory=list)
+    nq: int = 0
+    nv: int = 0
+
+    def add(self, part: Part) -> None:
+        """Append a part."""
+        iq, iv = self.nq, self.nv
+        self.parts.append((int(part.code), along(part), iq, iv, part.turn, part.slide))
+        turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates
+        plain = part.nv - 3 * turning
+        self.plain.extend((iq + k, iv + k) for k in range(plain))
+        if turning:
+            self.quaternions.append((iq + plain, iv + plain, part.code == PartCode.BALL))
+        if part.code == PartCode.EXPONENTIAL:
+            self.exponentials.append((iq, iv))
+        self.nq, self.nv = iq + part.nq, iv + part.nv
+
+
+def along(part: Part) -> int:
+    """Tell which axis of the frame a screw turns about, if one of them."""
+    if part.turn == (0.0, 0.0, 0.0):
+        return NOT_TURNING
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    return axes.index(part.turn) if part.turn in axes else OBLIQUE
