@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.dynamics.elimination import holders_for
-from multibody_cli.errors import Refused
+from multibody_cli.errors import Problem, Refused, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
@@ -32,6 +32,9 @@ from multibody_cli.scene.start import assembled, look
 from multibody_cli.scene.timing import Timing, timing
 from multibody_cli.scene.turning import require_no_torques
 from multibody_cli.scene.weigh import mass_of
+
+NO_INERTIA = 1e-12
+"""A principal moment below this, relative to the largest, is none."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ def compile_scene(loaded: LoadedScene, before_assembly: Callable[[], None] = lam
         before_assembly()
     beginning = assembled(loaded, model, state)
     if METHODS[simulation.method].maximal:
+        _require_inertia(loaded, masses)
         model, state = _pack(scene, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
@@ -97,6 +101,22 @@ def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
     except Refused as error:
         field = "shapes" if body.inertia is None else "inertia"
         raise loaded.error(str(error), "bodies", name, field) from None
+
+
+def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) -> None:
+    """Refuse bodies that cannot move by themselves."""
+    problems: list[Problem] = []
+    for name, body in loaded.scene.bodies.items():
+        moments = np.linalg.eigvalsh(masses[name].inertia)
+        if masses[name].mass <= 0.0 or (body.kind == "rigid" and moments[0] <= NO_INERTIA * moments[-1]):
+            problems += loaded.error(
+                f"has no mass or no inertia about an axis, and method `{loaded.scene.simulation.method}` lets every "
+                "body move by itself: give it some, or use `aba` or `redmax`",
+                "bodies",
+                name,
+            ).problems
+    if problems:
+        raise SceneError(problems)
 
 
 def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
