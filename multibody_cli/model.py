@@ -147,6 +147,8 @@ class JointEntry:
         Where the joint's numbers lie in v and in reported coordinates, and in q.
     row
         Row of the body that it carries; a closure's own row, behind those of all bodies.
+    same
+        For each coordinate, which other values of it mean the same: see `joints.contract.Part`.
     """
 
     name: str
@@ -155,6 +157,7 @@ class JointEntry:
     columns: slice
     positions: slice
     row: int
+    same: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,13 @@ def note(text: str) -> None:
 
 def detail(text: str) -> None:
     """Tell what is going on where `-v` is given."""
-    if _verbosity() > 0:
+    if is_verbose():
         _tell(text)
+
+
+def is_verbose() -> bool:
+    """Whether `-v` is given."""
+    return _verbosity() > 0
 
 
 def progress_wanted() -> bool:

@@ -1,4 +1,4 @@
-"""The progress of a run: a bar where somebody looks at it, and the time from first to last instant."""
+"""The progress of long work: a bar where somebody looks at it, and the time that a run took."""
 
 from __future__ import annotations
 
@@ -9,8 +9,50 @@ from typing import Any, Self
 from multibody_cli.cli import messages
 
 
-class Progress:
-    """Counts output instants.
+class Bar:
+    """Shows how much of some work is done.
+
+    Parameters
+    ----------
+    unit
+        What is counted.
+    total
+        How much there is to do; None where the first call says so.
+    """
+
+    def __init__(self, unit: str, total: int | None = None) -> None:
+        self._unit = unit
+        self._total = total
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if messages.progress_wanted():
+            from tqdm import tqdm
+
+            tqdm.monitor_interval = 0  # no thread of its own
+            self._bar = tqdm(total=self._total, unit=f" {self._unit}", unit_scale=True, delay=0.5, leave=False)
+        return self
+
+    def show(self, done: int, total: int) -> None:
+        """Show that `done` of `total` is done."""
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.update(done - self._bar.n)
+
+    def restart(self) -> None:
+        """Forget the time until now."""
+        if self._bar is not None:
+            self._bar.reset()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class Progress(Bar):
+    """Counts the output instants of a run.
 
     Parameters
     ----------
@@ -19,36 +61,19 @@ class Progress:
     """
 
     def __init__(self, instants: int) -> None:
+        super().__init__("outputs", instants)
         self._instants = instants
         self._started = self._last = time.perf_counter()
-        self._bar: Any = None
 
     @property
     def seconds(self) -> float:
         """Time from the first instant, when everything is compiled, to the last."""
         return self._last - self._started
 
-    def __enter__(self) -> Self:
-        if messages.progress_wanted():
-            from tqdm import tqdm
-
-            tqdm.monitor_interval = 0  # no thread of its own
-            self._bar = tqdm(total=self._instants, unit=" outputs", delay=0.5, leave=False)
-        return self
-
     def __call__(self, done: int) -> None:
         """Note that `done` instants are finished."""
         self._last = time.perf_counter()
         if done == 1:
             self._started = self._last
-        if self._bar is None:
-            return
-        if done == 1:
-            self._bar.reset()  # what was compiled until now says nothing about the rest
-        self._bar.update()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+            self.restart()  # what was compiled until now says nothing about the rest
+        self.show(done, self._instants)

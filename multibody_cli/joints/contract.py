@@ -75,6 +75,13 @@ class Part:
         """Number of position numbers: one more than velocities where a quaternion is held."""
         return self.nv + (self.code in (PartCode.BALL, PartCode.FREE))
 
+    @property
+    def same(self) -> tuple[str, ...]:
+        """Which other values of each reported coordinate mean the same pose: those a turn away, or none."""
+        if self.code is PartCode.SCREW:
+            return ("turn",) if any(self.turn) and not any(self.slide) else ("itself",)
+        return tuple("rotation" if kind is Coordinate.ANGLE else "itself" for kind in self.coordinates)
+
 
 def turning(axis: Vector) -> Part:
     """Rotation about a unit axis: S = [axis; 0]."""

@@ -42,6 +42,11 @@ class Channel:
         Names in `DIMENSIONS` of the axes after time.
     rtol, atol
         Difference between two runs of the same scene that `compare` accepts: atol + rtol * |reference|.
+    role
+        What it tells of a run, one of `ROLES`.
+    same
+        Which other numbers mean the same, a word of `comparison.equivalence`; `{q}` stands for those of the joint's
+        coordinates.
     dtype
         Type of the numbers.
     """
@@ -54,6 +59,8 @@ class Channel:
     dimensions: tuple[str, ...] = ()
     rtol: float = 1e-6
     atol: float = 1e-9
+    role: str = "coordinate"
+    same: str = ""
     dtype: str = "<f8"
 
     @property
@@ -62,10 +69,13 @@ class Channel:
         return next((word for _, word, _, _ in string.Formatter().parse(self.path) if word), "")
 
 
+ROLES = ("instant", "input", "contact mode", "constraint", "coordinate", "reaction", "energy", "momentum", "solver")
+"""What a channel tells of a run; where two runs part at one instant, what stands first here is the likelier cause."""
+
 MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
 
 CHANNELS: tuple[Channel, ...] = (
-    Channel("time", "s", "Output instants.", lambda b, _: b.samples.time, rtol=1e-12, atol=1e-12),
+    Channel("time", "s", "Output instants.", lambda b, _: b.samples.time, rtol=1e-12, atol=1e-12, role="instant"),
     Channel(
         "bodies/position",
         "m",
@@ -81,6 +91,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, _: b.quaternion,
         frame="world",
         dimensions=("body", "wxyz"),
+        same="sign",
     ),
     Channel(
         "bodies/linear_velocity",
@@ -113,6 +124,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, joint: b.samples.coordinates[:, joint.columns],
         frame="parent's joint frame",
         dimensions=("coordinate",),
+        same="{q}",
     ),
     Channel(
         "joints/{joint}/v",
@@ -141,6 +153,7 @@ CHANNELS: tuple[Channel, ...] = (
         frame="joint frame of the child",
         dimensions=("moment_force",),
         atol=1e-7,
+        role="reaction",
     ),
     Channel(
         "joints/{joint}/constraint_error",
@@ -150,6 +163,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, joint: b.samples.constraint_error[:, joint.at],
         rtol=0.0,
         atol=1e-6,  # zero but for errors of the method: only its size is compared
+        role="constraint",
     ),
     Channel(
         "joints/{limited}/limit_force",
@@ -158,6 +172,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, entry: b.samples.multiplier[:, entry.columns],
         dimensions=("row",),
         atol=1e-7,
+        role="constraint",
     ),
     *(
         channel
@@ -170,6 +185,7 @@ CHANNELS: tuple[Channel, ...] = (
                 "sense in which this grows.",
                 lambda b, entry: b.samples.multiplier[:, entry.columns],
                 dimensions=("row",),
+                role="constraint",
                 atol=1e-7,
             ),
             Channel(
@@ -178,31 +194,37 @@ CHANNELS: tuple[Channel, ...] = (
                 f"What each row of the {word} should hold at 0; 0 for a row that restrains velocities alone.",
                 lambda b, entry: b.samples.row_error[:, entry.columns],
                 dimensions=("row",),
+                role="constraint",
                 rtol=0.0,
                 atol=1e-6,
             ),
         )
     ),
-    Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic),
+    Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic, role="energy"),
     Channel(
         "energy/potential",
         "J",
         "Potential energy of gravity; zero for a mass at the world origin.",
         lambda b, _: b.samples.potential,
+        role="energy",
     ),
-    Channel("energy/elastic", "J", "Energy stored in springs.", lambda b, _: b.samples.elastic),
-    Channel("energy/total", "J", "Kinetic, potential and elastic energy together.", lambda b, _: b.total),
+    Channel("energy/elastic", "J", "Energy stored in springs.", lambda b, _: b.samples.elastic, role="energy"),
+    Channel(
+        "energy/total", "J", "Kinetic, potential and elastic energy together.", lambda b, _: b.total, role="energy"
+    ),
     Channel(
         "energy/work/{work}",
         "J",
         "Work done on the system since the start by this actuator, force or prescribed motion.",
         lambda b, account: b.samples.accounts[:, account.at],
+        role="input",
     ),
     Channel(
         "energy/dissipation/{dissipation}",
         "J",
         "Energy dissipated since the start by this damper, this drag, or the impacts on these limits.",
         lambda b, account: b.samples.accounts[:, account.at],
+        role="energy",
     ),
     Channel(
         "energy/ledger_residual",
@@ -211,6 +233,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, _: b.ledger_residual,
         rtol=0.0,
         atol=1e-6,
+        role="energy",
     ),
     Channel(
         "momentum/linear",
@@ -219,6 +242,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, _: b.samples.linear_momentum,
         frame="world",
         dimensions=("xyz",),
+        role="momentum",
     ),
     Channel(
         "momentum/angular",
@@ -227,6 +251,7 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, _: b.samples.angular_momentum,
         frame="world",
         dimensions=("xyz",),
+        role="momentum",
     ),
     Channel(
         "solver/iterations",
@@ -236,6 +261,7 @@ CHANNELS: tuple[Channel, ...] = (
         rtol=0.0,
         atol=2.0,
         dtype="<i8",
+        role="solver",
     ),
     Channel(
         "solver/residual",
@@ -244,5 +270,6 @@ CHANNELS: tuple[Channel, ...] = (
         lambda b, _: b.samples.residual,
         rtol=0.0,
         atol=1e-6,
+        role="solver",
     ),
 )

@@ -62,7 +62,7 @@ class Layout:
         """Create the dataset of a series, still without a row, and return a handle for writing."""
         group, _, link = series.path.rpartition("/")
         place = self._group(group)
-        kind = (series.channel.path, series.units, series.shape)
+        kind = (series.channel.path, series.units, series.same, series.shape)
         if kind in self._templates:
             h5o.copy(self._templates[kind], b".", place, link.encode())
         else:

@@ -26,6 +26,7 @@ ROOT_ATTRIBUTES = {
     "status": "`complete`, `diverged` or `interrupted`; `running` in a `.part` file",
     "message": "how the run ended, in words",
     "steps": "number of steps taken",
+    "accepted": "of a baseline of `mbsim regress`: JSON list of the reasons for which it was accepted, the latest last",
 }
 """Attributes of the root group."""
 
@@ -60,6 +61,7 @@ def describe() -> dict[str, Any]:
                 "frame": channel.frame,
                 "rtol": channel.rtol,
                 "atol": channel.atol,
+                "role": channel.role,
             }
             for channel in CHANNELS
         ],
@@ -95,7 +97,10 @@ def render_markdown() -> str:
             "with `time` as dimension scale. `B` is the number of bodies, `n` the number of coordinates of a",
             "joint, `m` that of rows of a coupling, a constraint or the limits of a joint. Each carries the",
             "attributes `units`, `description`, `frame` (where one applies), `rtol` and `atol`: by",
-            "`atol + rtol * |reference|` may two runs of a scene differ.",
+            "`atol + rtol * |reference|` may two runs of a scene differ. Two more are for",
+            "[comparing](../comparing.md): `role` says what a dataset tells of a run, and `same`, for each",
+            "coordinate or for all, which other numbers mean the same: `turn` (whole turns more or less),",
+            "`rotation` (rotation vectors of one rotation), `sign` (q and -q) or `itself` (none).",
             "",
             "## Datasets",
             "",

@@ -7,13 +7,13 @@ of the result file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import groupby, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.output.channels import CHANNELS, Channel
+from multibody_cli.output.patterns import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +34,7 @@ class Item(NamedTuple):
     at: int = 0
     columns: slice = slice(0)
     units: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
 
 
 class Dimension(NamedTuple):
@@ -51,6 +52,7 @@ class Series:
     item: Item
     path: str
     units: str
+    same: str
     dimensions: tuple[Dimension, ...]
 
     @property
@@ -71,12 +73,14 @@ class Series:
             "frame": channel.frame,
             "rtol": channel.rtol,
             "atol": channel.atol,
+            "role": channel.role,
+            "same": self.same,
         }
 
 
 def _joint_items(names: Names) -> list[Item]:
     return [
-        Item(_link(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates))
+        Item(_link(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same)
         for row, joint in enumerate(names.joints)
     ]
 
@@ -138,7 +142,8 @@ def series_of(names: Names) -> list[Series]:
             channel=channel,
             item=item,
             path=channel.path.format(**{expansion: item.text}),
-            units=_units(channel.units, item.units),
+            units=_of_each(channel.units, item.units),
+            same=_of_each(channel.same, item.same),
             dimensions=tuple(DIMENSIONS[dimension](names, item) for dimension in channel.dimensions),
         )
         for expansion, channels in groupby(CHANNELS, key=attrgetter("expansion"))
@@ -173,21 +178,17 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series
         return every
     paths = [series.path for series in every]
     known = GROUPS.union(paths)
-    unknown = [pattern for pattern in patterns if not any(_fits(path, pattern) for path in known)]
+    unknown = [pattern for pattern in patterns if not any(fits(path, pattern) for path in known)]
     if unknown:
         raise ArgumentError(
             "\n".join(f"output.channels: no channel or group `{p}`: {nearest(p, known)}" for p in unknown)
         )
-    return [series for series in every if any(_fits(series.path, p) for p in ("time", *patterns))]
+    return [series for series in every if any(fits(series.path, p) for p in ("time", *patterns))]
 
 
-def _fits(path: str, pattern: str) -> bool:
-    return path == pattern or path.startswith(pattern + "/") or fnmatchcase(path, pattern)
-
-
-def _units(pattern: str, units: tuple[str, ...]) -> str:
-    """Write units once where all coordinates share them, else one for each."""
-    each = [pattern.format(q=unit) for unit in units] if "{q}" in pattern else [pattern]
+def _of_each(pattern: str, words: tuple[str, ...]) -> str:
+    """Write the words of the coordinates into a pattern: once where all share them, else one for each."""
+    each = [pattern.format(q=word) for word in words] if "{q}" in pattern else [pattern]
     return each[0] if len(set(each)) == 1 else ", ".join(each)
 
 

@@ -33,6 +33,8 @@ class Record:
     frame: str
     rtol: float
     atol: float
+    role: str = ""
+    same: str = ""
 
 
 class Trajectory:
@@ -188,8 +190,8 @@ def _open(path: Path, file: Any) -> Trajectory:
         with h5py.File(path, "r") as file:
             dataset = file[channel]
             about = {name: _plain(dataset.attrs[name]) for name in ("units", "description", "rtol", "atol")}
-            frame = _plain(dataset.attrs.get("frame", ""))
-            return Record(path=channel, values=dataset[:rows], frame=frame, **about)
+            about |= {name: _plain(dataset.attrs.get(name, "")) for name in ("frame", "role", "same")}
+            return Record(path=channel, values=dataset[:rows], **about)
 
     return Trajectory(
         source=str(path),

@@ -195,8 +195,10 @@ def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start],
 
 def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree) -> JointEntry:
     iq, iv, freedoms = packed.first_q[row], packed.first_v[row], len(joint.coordinates)
-    numbers = sum(part.nq for part in JOINTS[joint.type].parts(joint))
-    return JointEntry(name, joint.type, joint.coordinates, slice(iv, iv + freedoms), slice(iq, iq + numbers), row)
+    parts = JOINTS[joint.type].parts(joint)
+    columns, positions = slice(iv, iv + freedoms), slice(iq, iq + sum(part.nq for part in parts))
+    same = tuple(word for part in parts for word in part.same)
+    return JointEntry(name, joint.type, joint.coordinates, columns, positions, row, same)
 
 
 def _coordinate_names(layout: Layout) -> tuple[str, ...]:

@@ -1,0 +1,104 @@
+"""`mbsim compare`: whether two runs are the same, and if not, where they part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Bar
+from multibody_cli.errors import ArgumentError, ResultError
+
+if TYPE_CHECKING:
+    from multibody_cli.comparison.cases import Case
+    from multibody_cli.comparison.compare import Comparison
+    from multibody_cli.comparison.tolerance import Policy
+
+
+@click.command("compare", cls=Verb, short_help="Compare result files, or folders of them.")
+@click.argument("reference", type=click.Path(path_type=Path))
+@click.argument("result", type=click.Path(path_type=Path))
+@click.option("--rtol", type=click.FloatRange(0.0), metavar="R", help="Relative tolerance of all datasets.")
+@click.option("--atol", type=click.FloatRange(0.0), metavar="A", help="Absolute tolerance of all datasets.")
+@click.option(
+    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file: tolerances of datasets."
+)
+@click.option("--sensitivity", is_flag=True, help="Tell whether round-off alone explains the difference.")
+@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report for CI.")
+@click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as Markdown.")
+@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Draw the worst channels: PNG or SVG.")
+def verb(
+    reference: Path,
+    result: Path,
+    rtol: float | None,
+    atol: float | None,
+    tolerances: Path | None,
+    sensitivity: bool,
+    as_json: bool,
+    junit: Path | None,
+    markdown: Path | None,
+    plot: Path | None,
+) -> int:
+    """Compare RESULT with REFERENCE, two result files or two folders of them.
+
+    Numbers may differ by atol + rtol * |reference|.  Both come from the command line, else from the last rule of
+    the policy file that fits, else from the reference file.  The sign of quaternions, whole turns of angles and the
+    order of contacts do not matter.  Runs with other output instants are compared at those that both have.
+
+    Ends with 0 where the runs are the same, 1 where they differ, 2 where they cannot be compared.
+    """
+    from multibody_cli.cli import reports
+    from multibody_cli.comparison.cases import worst
+
+    policy = _policy(rtol, atol, tolerances)
+    folders = reference.is_dir() or result.is_dir()
+    if folders and (plot or sensitivity):
+        raise ArgumentError(f"{'--plot' if plot else '--sensitivity'} is for two files: name two of these folders")
+    if plot is not None:
+        from multibody_cli.pictures.style import require_format
+
+        require_format(plot)
+    with Bar("numbers") as bar:
+        cases = _cases(reference, result, policy, bar)
+    if not folders and cases[0].comparison is None:
+        raise ResultError(cases[0].trouble)
+    remarks = _explain(cases[0].comparison) if sensitivity and cases[0].comparison is not None else ()
+    if plot is not None and cases[0].comparison is not None:
+        from multibody_cli.pictures.comparisons import draw_worst
+        from multibody_cli.pictures.style import save
+
+        save(draw_worst(cases[0].comparison), plot)
+    reports.write(cases, as_json, junit, markdown, remarks)
+    return int(worst(cases))
+
+
+def _policy(rtol: float | None, atol: float | None, tolerances: Path | None) -> Policy:
+    from multibody_cli.comparison.tolerance import Policy, read_rules
+
+    return Policy(rtol, atol, read_rules(tolerances) if tolerances is not None else ())
+
+
+def _cases(reference: Path, result: Path, policy: Policy, bar: Bar) -> list[Case]:
+    from multibody_cli.comparison.cases import compare_case, compare_folders
+
+    if reference.is_dir() and result.is_dir():
+        return list(compare_folders(reference, result, policy, bar.show))
+    if reference.is_dir() or result.is_dir():
+        folder, file = (reference, result) if reference.is_dir() else (result, reference)
+        raise ArgumentError(f"{folder} is a folder and {file} is not: give two files or two folders")
+    return [compare_case(str(result), reference, result, policy, bar.show)]
+
+
+def _explain(comparison: Comparison) -> tuple[str, ...]:
+    """Run the reference again with perturbations, and tell what their growth explains."""
+    from multibody_cli.cli.source import prepare_and_warn
+    from multibody_cli.studies.sensitivity import COPIES, explain
+
+    if comparison.same:
+        return ("sensitivity: there is no difference to explain",)
+    simulation = prepare_and_warn(comparison.reference)
+    with Bar("runs", COPIES + 1) as bar:
+        return (str(explain(comparison, simulation, lambda done: bar.show(done, COPIES + 1))),)

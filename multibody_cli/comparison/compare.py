@@ -1,0 +1,300 @@
+"""Comparing two result files: every dataset, at every instant that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from multibody_cli.comparison.contacts import compare_contacts
+from multibody_cli.comparison.differences import Differences, Place
+from multibody_cli.comparison.finding import Finding, Location
+from multibody_cli.comparison.instants import common_instants
+from multibody_cli.comparison.recording import Dataset, Recording
+from multibody_cli.comparison.settings import Setting, differing_settings
+from multibody_cli.comparison.tolerance import Policy, Tolerance
+from multibody_cli.errors import ResultError
+from multibody_cli.output.channels import ROLES
+
+if TYPE_CHECKING:
+    pass
+
+SAME_TO_ROUNDOFF = 1e-12
+"""Tolerance, relative and absolute, of what does not change in time."""
+
+
+class Parting(NamedTuple):
+    """The first instant at which two runs differ by more than is allowed.
+
+    Parameters
+    ----------
+    time
+        In s.
+    findings
+        What exceeds its tolerance there, the likeliest cause first: by role, then by excess.
+    """
+
+    time: float
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, compared.
+
+    Parameters
+    ----------
+    reference, result
+        Paths of the files.
+    settings
+        What was asked of them in different words; this alone does not make them differ.
+    mismatches
+        What they differ in besides numbers, in words: an end, a dataset or a body that one of them lacks.
+    notes
+        What the user should know: datasets that only the result has, instants that only one has, rules without use.
+    instants
+        Number of instants that were compared, those of the reference and those of the result.
+    findings
+        What was found in each dataset, in the order of the reference.
+    parting
+        Where the runs part; None where no number differs by more than is allowed.
+    """
+
+    reference: Path
+    result: Path
+    settings: tuple[Setting, ...]
+    mismatches: tuple[str, ...]
+    notes: tuple[str, ...]
+    instants: tuple[int, int, int]
+    findings: tuple[Finding, ...]
+    parting: Parting | None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs by more than is allowed."""
+        return not self.mismatches and not any(finding.differs for finding in self.findings)
+
+
+def compare_files(
+    reference: Path,
+    result: Path,
+    policy: Policy | None = None,
+    on_numbers: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Comparison:
+    """Compare two result files.
+
+    Parameters
+    ----------
+    reference, result
+        The files.
+    policy
+        Tolerances other than those of the reference file.
+    on_numbers
+        Called with the numbers compared so far and in all.
+
+    Raises
+    ------
+    ResultError
+        A file cannot be read, or the two have no instant in common.
+    """
+    with Recording(reference) as one, Recording(result) as other:
+        return _Comparer(one, other, policy or Policy(), on_numbers).compare()
+
+
+class _Comparer:
+    """One comparison, while it goes on."""
+
+    def __init__(
+        self, reference: Recording, result: Recording, policy: Policy, on_numbers: Callable[[int, int], None]
+    ) -> None:
+        self._reference = reference
+        self._result = result
+        self._policy = policy
+        self._on_numbers = on_numbers
+        self._mismatches: list[str] = []
+        self._notes: list[str] = []
+        self._stretches = common_instants(reference, result)
+        if not self._stretches:
+            raise ResultError(_nothing_in_common(reference, result))
+        self._pairs = sum(stretch.count for stretch in self._stretches)
+        self._bodies = [name for name in reference.bodies if name in result.bodies]
+
+    def compare(self) -> Comparison:
+        reference, result = self._reference, self._result
+        self._look_at_ends()
+        self._look_at_bodies()
+        datasets = [dataset for path, dataset in reference.datasets.items() if self._is_comparable(path)]
+        extra = [path for path in (*result.datasets, *result.contacts) if not self._is_of_reference(path)]
+        if extra:
+            self._notes.append(f"only in the result: {_listed(extra)}")
+        unused = self._policy.without_use([*reference.datasets, *reference.contacts])
+        self._notes += [f"{rule.where}: the rule `{rule.pattern}` fits no dataset of the reference" for rule in unused]
+        total = sum(self._pairs * int(np.prod(dataset.shape[1:], dtype=np.int64)) for dataset in datasets)
+        findings, done = [], 0
+        for dataset in datasets:
+            findings.append(self._compare(dataset, done, total))
+            done += findings[-1].compared
+        findings += compare_contacts(reference, result, self._stretches, self._policy, self._mismatches, self._time)
+        findings.append(self._compare_centers())
+        return Comparison(
+            reference=reference.path,
+            result=result.path,
+            settings=tuple(differing_settings(reference, result)),
+            mismatches=tuple(self._mismatches),
+            notes=tuple(self._notes),
+            instants=(self._pairs, reference.instants, result.instants),
+            findings=tuple(findings),
+            parting=_parting(findings),
+        )
+
+    # --- what is no number ----------------------------------------------------------------------------------
+    def _look_at_ends(self) -> None:
+        reference, result = self._reference, self._result
+        ends = [
+            (one.attributes.get("status"), float(one.read("time", slice(-1, None))[0])) for one in (reference, result)
+        ]
+        if ends[0][0] != ends[1][0]:
+            said = " ".join(str(result.attributes.get("message", "")).split())
+            self._mismatches.append(f"status: {ends[0][0]} -> {ends[1][0]}" + (f" ({said})" if said else ""))
+        final = self._stretches[-1].rows(self._stretches[-1].count - 1, 1)
+        if final[0].start != reference.instants - 1 or final[1].start != result.instants - 1:
+            self._mismatches.append(f"the last instant: {ends[0][1]:.9g} s -> {ends[1][1]:.9g} s")
+        lost = reference.instants - self._pairs
+        if reference.instants == result.instants and lost:
+            self._mismatches.append(f"time: {lost} of {reference.instants} instants are not those of the reference")
+        elif reference.instants != result.instants:
+            self._notes.append(
+                f"instants differ: the {self._pairs} that both have are compared, of {reference.instants} in the "
+                f"reference and {result.instants} in the result"
+            )
+
+    def _look_at_bodies(self) -> None:
+        reference, result = self._reference.bodies, self._result.bodies
+        for name in reference:
+            if name not in result:
+                self._mismatches.append(f"body {name} is missing from the result")
+        for name in result:
+            if name not in reference:
+                self._mismatches.append(f"body {name} is only in the result")
+
+    def _is_of_reference(self, path: str) -> bool:
+        return path in self._reference.datasets or path in self._reference.contacts
+
+    def _is_comparable(self, path: str) -> bool:
+        """Tell of a dataset that cannot be compared, and say False."""
+        if where := self._policy.ignores(path):
+            self._notes.append(f"{path} is ignored ({where})")
+            return False
+        if path not in self._result.datasets:
+            self._mismatches.append(f"{path} is missing from the result")
+            return False
+        one, other = self._reference.datasets[path], self._result.datasets[path]
+        if one.units != other.units:
+            self._mismatches.append(f"{path} is in {one.units} in the reference, in {other.units} in the result")
+            return False
+        shapes = [data.shape[1:] for data in (one, other)]
+        if self._of_bodies(path):
+            shapes = [shape[1:] for shape in shapes]
+        if shapes[0] != shapes[1]:
+            self._mismatches.append(f"{path} has shape {one.shape} in the reference, {other.shape} in the result")
+            return False
+        return True
+
+    # --- numbers --------------------------------------------------------------------------------------------
+    def _compare(self, dataset: Dataset, done: int, total: int) -> Finding:
+        differences = Differences(self._policy.tolerance_of(dataset), dataset.same)
+        columns = self._columns(dataset.path)
+        row = 0
+        for rows, others in self._slabs(dataset.rows_of_a_slab):
+            values = [run.read(dataset.path, which) for run, which in ((self._reference, rows), (self._result, others))]
+            if columns is not None:
+                values = [array[:, order] for array, order in zip(values, columns, strict=True)]
+            differences.add(values[0], values[1], row)
+            row += len(values[0])
+            self._on_numbers(done + differences.compared, total)
+        return self._finding(dataset, differences)
+
+    def _compare_centers(self) -> Finding:
+        """Compare the centers of mass of the bodies: the one array of numbers that does not change in time."""
+        runs = self._reference, self._result
+        centers = [run.com[[run.bodies.index(name) for name in self._bodies]].reshape(-1, 3) for run in runs]
+        tolerance = Tolerance(SAME_TO_ROUNDOFF, SAME_TO_ROUNDOFF, "default", "default")
+        differences = Differences(tolerance)
+        differences.add(centers[0][None], centers[1][None], 0)
+
+        def locate(place: Place) -> Location:
+            return Location(None, self._bodies[place.index[0]], "xyz"[place.index[1]], place)
+
+        return Finding.of("bodies/com_offset", "m", "input", differences, locate)
+
+    def _finding(self, dataset: Dataset, differences: Differences) -> Finding:
+        def locate(place: Place) -> Location:
+            labels = [self._reference.labels(dataset.path, axis + 1) for axis in range(len(place.index))]
+            if labels and self._of_bodies(dataset.path):
+                labels[0] = tuple(self._bodies)
+            words = [labels[axis][step] for axis, step in enumerate(place.index)]
+            body = words.pop(0) if self._of_bodies(dataset.path) else ""
+            component = " ".join(words) if any(len(row) > 1 for row in labels[-1:]) else ""
+            return Location(self._time(place.row), body, component, place)
+
+        return Finding.of(dataset.path, dataset.units, dataset.role, differences, locate)
+
+    def _columns(self, path: str) -> tuple[list[int], list[int]] | None:
+        """Say which columns belong to the same bodies; None where all of them do as they are."""
+        if self._reference.bodies == self._result.bodies or not self._of_bodies(path):
+            return None
+        orders = [[run.bodies.index(name) for name in self._bodies] for run in (self._reference, self._result)]
+        return orders[0], orders[1]
+
+    def _of_bodies(self, path: str) -> bool:
+        return self._reference.is_of_bodies(path)
+
+    def _slabs(self, count: int) -> Iterator[tuple[slice, slice]]:
+        for stretch in self._stretches:
+            # rows that a stride leaves out are read as well
+            some = max(1, count // max(stretch.reference_stride, stretch.result_stride))
+            for first in range(0, stretch.count, some):
+                yield stretch.rows(first, min(some, stretch.count - first))
+
+    def _time(self, pair: int) -> float:
+        """Return the time (s) of a pair of rows."""
+        for stretch in self._stretches:
+            if pair < stretch.count:
+                return float(self._reference.read("time", stretch.rows(pair, 1)[0])[0])
+            pair -= stretch.count
+        raise IndexError(pair)
+
+
+def _parting(findings: Sequence[Finding]) -> Parting | None:
+    parted = [finding for finding in findings if finding.parted is not None]
+    if not parted:
+        return None
+    time = min(finding.parted.time or 0.0 for finding in parted if finding.parted)
+    at_once = [finding for finding in parted if finding.parted and (finding.parted.time or 0.0) == time]
+    at_once.sort(key=lambda finding: (_rank(finding.role), -(finding.parted.place.excess if finding.parted else 0.0)))
+    return Parting(time, tuple(at_once))
+
+
+def _rank(role: str) -> int:
+    return ROLES.index(role) if role in ROLES else len(ROLES)
+
+
+def _nothing_in_common(reference: Recording, result: Recording) -> str:
+    def span(run: Recording) -> str:
+        if not run.instants:
+            return "none"
+        first, last = (float(run.read("time", slice(at, at + 1))[0]) for at in (0, run.instants - 1))
+        return f"{run.instants} from {first:g} s to {last:g} s"
+
+    return (
+        f"{reference.path} and {result.path} have no output instant in common: {span(reference)} against "
+        f"{span(result)}; run one of them again with the `output.every` of the other"
+    )
+
+
+def _listed(paths: Sequence[str], most: int = 6) -> str:
+    rest = len(paths) - most
+    return ", ".join(paths[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,145 @@
+"""Contacts of two runs: paired at each instant, whatever their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from multibody_cli.comparison.differences import Differences, Place
+from multibody_cli.comparison.finding import Finding, Location
+from multibody_cli.comparison.instants import Stretch
+from multibody_cli.comparison.recording import CONTACTS, Recording
+from multibody_cli.comparison.tolerance import Policy
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats, Integers
+    from multibody_cli.output.channels import Array
+
+INSTANTS_AT_ONCE = 1000
+
+WHO = (f"{CONTACTS}/body_a", f"{CONTACTS}/body_b")
+POINT = f"{CONTACTS}/point"
+
+
+class Contacts(NamedTuple):
+    """The contacts of one run at one instant: every dataset by its path, with a row for each contact."""
+
+    columns: dict[str, Array]
+
+    def pairs(self) -> Integers:
+        """(n, 2) numbers of the bodies that touch, the smaller first."""
+        pairs: Integers = np.sort(np.column_stack([self.columns[path] for path in WHO]), axis=1)
+        return pairs
+
+
+def compare_contacts(
+    reference: Recording,
+    result: Recording,
+    stretches: Sequence[Stretch],
+    policy: Policy,
+    mismatches: list[str],
+    time_of: Callable[[int], float],
+) -> list[Finding]:
+    """Compare every dataset of contacts; a contact that only one run has is a difference of all of them.
+
+    Parameters
+    ----------
+    reference, result
+        The runs.
+    stretches
+        The instants that they have in common.
+    policy
+        The tolerances.
+    mismatches
+        Takes datasets that the result lacks.
+    time_of
+        Time (s) of the n-th common instant.
+    """
+    missing = [path for path in reference.contacts if path not in result.contacts]
+    mismatches += [f"{path} is missing from the result" for path in missing]
+    paths = [path for path in reference.contacts if path not in missing and not policy.ignores(path)]
+    if not set(paths).issuperset({*WHO, POINT}):
+        return []
+    gathered = {
+        path: Differences(policy.tolerance_of(reference.contacts[path]), reference.contacts[path].same)
+        for path in paths
+    }
+    for instant, (one, other) in enumerate(_instants(reference, result, stretches, paths)):
+        left, right = _paired(one, other)
+        for path in paths:
+            pairs = _taken(one.columns[path], left), _taken(other.columns[path], right)
+            gathered[path].add(pairs[0][None], pairs[1][None], instant)
+
+    def finding(path: str) -> Finding:
+        def locate(place: Place) -> Location:
+            contact, *index = place.index
+            labels = [reference.labels(path, axis + 1) for axis in range(len(index))]
+            component = " ".join(row[step] for row, step in zip(labels, index, strict=True) if len(row) > 1)
+            one, other = next(_instants(reference, result, [_single(stretches, place.row)], paths))
+            left, right = _paired(one, other)
+            pair = one.pairs()[left[contact]] if left[contact] >= 0 else other.pairs()[right[contact]]
+            who = " and ".join(reference.bodies[body] if body >= 0 else "world" for body in pair)
+            return Location(time_of(place.row), f"contact of {who}", component, place)
+
+        described = reference.contacts[path]
+        return Finding.of(path, described.units, described.role, gathered[path], locate)
+
+    return [finding(path) for path in paths]
+
+
+def _instants(
+    reference: Recording, result: Recording, stretches: Sequence[Stretch], paths: Sequence[str]
+) -> Iterator[tuple[Contacts, Contacts]]:
+    """Give the contacts of both runs at each common instant; many instants are read at once."""
+    for stretch in stretches:
+        for first in range(0, stretch.count, INSTANTS_AT_ONCE):
+            rows = stretch.rows(first, min(INSTANTS_AT_ONCE, stretch.count - first))
+            runs = (_contacts(run, which, paths) for run, which in zip((reference, result), rows, strict=True))
+            yield from zip(*runs, strict=True)
+
+
+def _single(stretches: Sequence[Stretch], instant: int) -> Stretch:
+    """Cut one pair of rows out of the stretches."""
+    for stretch in stretches:
+        if instant < stretch.count:
+            rows, others = stretch.rows(instant, 1)
+            return Stretch(rows.start, others.start, 1, 1, 1)
+        instant -= stretch.count
+    raise IndexError(instant)
+
+
+def _contacts(run: Recording, rows: slice, paths: Sequence[str]) -> list[Contacts]:
+    offset = run.read(f"{CONTACTS}/offset", slice(rows.start, rows.stop + 1))
+    begin = int(offset[0])
+    columns = {path: run.read(path, slice(begin, int(offset[-1]))) for path in paths}
+    return [
+        Contacts({path: values[offset[at] - begin : offset[at + 1] - begin] for path, values in columns.items()})
+        for at in range(0, len(offset) - 1, rows.step)
+    ]
+
+
+def _paired(one: Contacts, other: Contacts) -> tuple[Integers, Integers]:
+    """Pair contacts of the same two bodies by the distance of their points; -1 stands for one that is missing."""
+    pairs, others = one.pairs(), other.pairs()
+    if np.array_equal(pairs, others) and np.array_equal(one.columns[POINT], other.columns[POINT]):
+        everyone = np.arange(len(pairs))
+        return everyone, everyone
+    left: list[int] = []
+    right: list[int] = []
+    for who in np.unique(np.concatenate([pairs, others]), axis=0):
+        mine, theirs = (np.flatnonzero((rows == who).all(axis=1)) for rows in (pairs, others))
+        apart = np.linalg.norm(one.columns[POINT][mine][:, None] - other.columns[POINT][theirs], axis=2)
+        matched = linear_sum_assignment(apart)
+        left += [*mine[matched[0]], *np.delete(mine, matched[0]), *[-1] * (len(theirs) - len(matched[1]))]
+        right += [*theirs[matched[1]], *[-1] * (len(mine) - len(matched[0])), *np.delete(theirs, matched[1])]
+    return np.array(left, dtype=np.int64), np.array(right, dtype=np.int64)
+
+
+def _taken(values: Array, rows: Integers) -> Floats:
+    """Take rows of an array of numbers; NaN for what is missing."""
+    taken: Floats = np.full((len(rows), *values.shape[1:]), np.nan)
+    taken[rows >= 0] = values[rows[rows >= 0]]
+    return taken

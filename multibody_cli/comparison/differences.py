@@ -1,0 +1,107 @@
+"""The differences of one dataset, gathered slab by slab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multibody_cli.comparison.equivalence import nearest_equivalent
+
+if TYPE_CHECKING:
+    from multibody_cli.comparison.tolerance import Tolerance
+    from multibody_cli.model import Floats
+
+
+@dataclass(frozen=True)
+class Place:
+    """One number of a dataset in both runs.
+
+    Parameters
+    ----------
+    row
+        Its row among the pairs of instants that are compared.
+    index
+        Its place on the axes after time.
+    reference, result
+        The numbers; that of the result as it lies nearest to the reference among those that mean the same.
+    difference
+        |result - reference|; infinite where only one of them is a number.
+    excess
+        The difference by its tolerance.
+    """
+
+    row: int
+    index: tuple[int, ...]
+    reference: float
+    result: float
+    difference: float
+    excess: float
+
+
+@dataclass
+class Differences:
+    """What differs in one dataset.
+
+    Parameters
+    ----------
+    tolerance
+        What is allowed.
+    same
+        The dataset's attribute: which other numbers mean the same.
+
+    Attributes
+    ----------
+    compared, exceeding
+        Numbers that were compared, and those of them that differ by more than is allowed.
+    largest
+        The largest difference; None if all numbers are equal.
+    worst
+        The difference that is largest by its tolerance.
+    parted
+        The worst at the first instant at which one exceeds its tolerance; None if none does.
+    """
+
+    tolerance: Tolerance
+    same: str = ""
+    compared: int = 0
+    exceeding: int = 0
+    largest: Place | None = None
+    worst: Place | None = None
+    parted: Place | None = None
+
+    def add(self, reference: Floats, result: Floats, row: int) -> None:
+        """Compare (K, ...) numbers of both runs; `row` is the number of pairs before them."""
+        self.compared += reference.size
+        if not reference.size or np.array_equal(reference, result):
+            return
+        reference, result = reference.astype(np.float64), result.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            result = nearest_equivalent(result, reference, self.same)
+            difference = np.abs(result - reference)
+            alike = (result == reference) | (np.isnan(result) & np.isnan(reference))
+            difference = np.where(alike, 0.0, np.where(np.isnan(difference), np.inf, difference))
+            allowed = self.tolerance.atol + self.tolerance.rtol * np.abs(reference)
+            allowed = np.where(np.isfinite(reference), allowed, 0.0)  # nothing is near to an infinite number
+            excess = np.where(alike, 0.0, difference / allowed)
+        beyond = difference > allowed
+        self.exceeding += int(np.count_nonzero(beyond))
+
+        def place(at: int) -> Place:
+            first, *index = (int(step) for step in np.unravel_index(at, reference.shape))
+            numbers = (float(array.flat[at]) for array in (reference, result, difference, excess))
+            return Place(row + first, tuple(index), *numbers)
+
+        self.largest = _greater(self.largest, place(int(np.argmax(difference))), "difference")
+        self.worst = _greater(self.worst, place(int(np.argmax(excess))), "excess")
+        if self.parted is None and beyond.any():
+            flat = np.where(beyond, excess, -1.0).reshape(len(reference), -1)
+            first = int(np.argmax(beyond.reshape(len(reference), -1).any(axis=1)))
+            self.parted = place(first * flat.shape[1] + int(np.argmax(flat[first])))
+
+
+def _greater(known: Place | None, found: Place, by: str) -> Place | None:
+    if not found.difference > 0.0:
+        return known
+    return found if known is None or getattr(found, by) > getattr(known, by) else known

@@ -1,0 +1,71 @@
+"""What two runs were asked for: method, options, version, scene; told before any numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import yaml
+
+from multibody_cli.comparison.recording import Recording
+from multibody_cli.scene.nodes import written
+
+ABSENT = "(absent)"
+
+COMPARED = ("mbsim_version", "format_version", "name", "method", "integrator", "options", "step", "duration")
+"""Attributes of the file that are told where they differ."""
+
+_TOLD_ALREADY = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {("name",)}
+
+
+class Setting(NamedTuple):
+    """One thing that was asked of the two runs in different words."""
+
+    what: str
+    reference: str
+    result: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.reference} -> {self.result}"
+
+
+def differing_settings(reference: Recording, result: Recording) -> list[Setting]:
+    """List what differs between the attributes and the scenes of two files."""
+    pairs = ((name, reference.attributes.get(name), result.attributes.get(name)) for name in COMPARED)
+    settings = [Setting(name, _told(one), _told(other)) for name, one, other in pairs if one != other]
+    if reference.attributes.get("scene_sha256") != result.attributes.get("scene_sha256"):
+        scenes = yaml.safe_load(reference.scene_yaml), yaml.safe_load(result.scene_yaml)
+        settings += [
+            Setting(f"scene {written(path)}", _told(one), _told(other))
+            for path, one, other in _leaves(*scenes, ())
+            if path[:2] not in _TOLD_ALREADY
+        ]
+    return settings
+
+
+def _leaves(one: Any, other: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
+    """Give the paths at which two trees of plain data differ, as deep as they have something in common."""
+    steps = _steps(one, other)
+    if steps is None:
+        if one != other:
+            yield path, one, other
+        return
+    for step in steps:
+        yield from _leaves(_child(one, step), _child(other, step), (*path, step))
+
+
+def _steps(one: Any, other: Any) -> list[str | int] | None:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return [*one, *(key for key in other if key not in one)]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return list(range(len(one)))
+    return None
+
+
+def _child(tree: Any, step: Any) -> Any:
+    return tree.get(step, ABSENT) if isinstance(tree, Mapping) else tree[step]
+
+
+def _told(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,143 @@
+"""By how much two runs may differ, and who says so: the command line over a policy file over the result file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from multibody_cli.errors import nearest
+from multibody_cli.output.patterns import fits
+from multibody_cli.scene.document import read_document
+from multibody_cli.scene.problems import Problems
+
+if TYPE_CHECKING:
+    from multibody_cli.comparison.recording import Dataset
+    from multibody_cli.scene.nodes import Node
+
+UNTOLD = 1e-9
+"""Tolerance, relative and absolute, of a dataset that carries none."""
+
+COMMAND_LINE = "command line"
+RESULT_FILE = "reference file"
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A difference up to `atol + rtol * |reference|` is none; where the two numbers come from."""
+
+    rtol: float
+    atol: float
+    rtol_source: str
+    atol_source: str
+
+    @property
+    def source(self) -> str:
+        """Where the numbers come from, in words."""
+        return " and ".join(dict.fromkeys((self.rtol_source, self.atol_source)))
+
+
+class Rule(NamedTuple):
+    """An entry of a policy file: what it is for, what it sets, and where it stands."""
+
+    pattern: str
+    rtol: float | None
+    atol: float | None
+    ignore: bool
+    where: str
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The tolerances that a user asks for.
+
+    Parameters
+    ----------
+    rtol, atol
+        Of the command line, for all datasets; None leaves them as they are.
+    rules
+        Of the policy file; of several for one dataset the last one counts, for each number by itself.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    rules: tuple[Rule, ...] = field(default=())
+
+    def tolerance_of(self, dataset: Dataset) -> Tolerance:
+        """Find the tolerance of a dataset of the reference."""
+        rtol, rtol_source = self._number("rtol", dataset.path, dataset.rtol)
+        atol, atol_source = self._number("atol", dataset.path, dataset.atol)
+        return Tolerance(rtol, atol, rtol_source, atol_source)
+
+    def ignores(self, path: str) -> str:
+        """Say where a rule stands that leaves a dataset out; nothing if there is none."""
+        said = [rule for rule in self.rules if fits(path, rule.pattern)]
+        return said[-1].where if said and said[-1].ignore else ""
+
+    def without_use(self, paths: Iterable[str]) -> list[Rule]:
+        """List the rules that fit none of these datasets."""
+        known = list(paths)
+        return [rule for rule in self.rules if not any(fits(path, rule.pattern) for path in known)]
+
+    def _number(self, name: str, path: str, in_file: float | None) -> tuple[float, str]:
+        asked: float | None = getattr(self, name)
+        if asked is not None:
+            return asked, COMMAND_LINE
+        said = [rule for rule in self.rules if fits(path, rule.pattern) and getattr(rule, name) is not None]
+        if said:
+            return getattr(said[-1], name), f"policy {said[-1].where}"
+        return (in_file, RESULT_FILE) if in_file is not None else (UNTOLD, DEFAULT)
+
+
+def read_rules(path: Path) -> tuple[Rule, ...]:
+    """Read a policy file: a mapping from datasets, groups or patterns to `rtol`, `atol` or `ignore: true`.
+
+    Raises
+    ------
+    SceneError
+        With every problem of the file and its place.
+    """
+    problems = Problems()
+    document = read_document(path, str(path), problems)
+    rules = []
+    if type(document.value) is not dict:
+        problems.add(document.mark, (), "expected a mapping such as `energy/*: {rtol: 1e-6, atol: 1e-9}`")
+    else:
+        for pattern, node in document.value.items():
+            rules.append(_rule(pattern, node, problems))
+    problems.raise_any()
+    return tuple(rules)
+
+
+def _rule(pattern: str, node: Node, problems: Problems) -> Rule:
+    entries = node.value if type(node.value) is dict else {}
+    if not entries:
+        problems.add(node.mark, (pattern,), "expected `{rtol: ..., atol: ...}` or `{ignore: true}`")
+    for key in entries:
+        if key not in _READ:
+            assert node.keys is not None
+            problems.add(node.keys[key], (pattern, key), f"unknown key: {nearest(key, _READ)}")
+    found = {key: _READ[key](entries[key].value) if key in entries else None for key in _READ}
+    for key, value in found.items():
+        if key in entries and value is None:
+            problems.add(entries[key].mark, (pattern, key), f"expected {_EXPECTED[key]}")
+    return Rule(pattern, found["rtol"], found["atol"], bool(found["ignore"]), str(node.mark))
+
+
+def _tolerable(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0.0 <= value < float("inf") else None
+
+
+def _truth(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+_READ = {"rtol": _tolerable, "atol": _tolerable, "ignore": _truth}
+_EXPECTED = {
+    "rtol": "a number of at least 0",
+    "atol": "a number of at least 0, in the units of the dataset",
+    "ignore": "true or false",
+}

@@ -1,0 +1,51 @@
+"""Recording fewer instants than a scene asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Samples
+    from multibody_cli.output.sink import Header, Outcome, Sink
+
+
+class ThinningSink:
+    """Hands every `every`-th instant to another sink, and the last one.
+
+    Parameters
+    ----------
+    sink
+        Where they go.
+    every
+        Of so many instants one is kept, from the first on.
+    last
+        Number of the last instant of the run, from 0 on.
+    """
+
+    takes_any_rows = True
+
+    def __init__(self, sink: Sink, every: int, last: int) -> None:
+        self._sink = sink
+        self._every = every
+        self._last = last
+        self._seen = 0
+
+    def open(self, header: Header) -> None:
+        """Begin a run."""
+        kept = len(set(range(0, self._last + 1, self._every)) | {self._last})
+        self._sink.open(replace(header, block_rows=min(header.block_rows, kept)))
+
+    def write(self, samples: Samples, count: int) -> None:
+        """Hand on what is kept of a block."""
+        numbers = np.arange(self._seen, self._seen + count)
+        kept = np.flatnonzero((numbers % self._every == 0) | (numbers == self._last))
+        self._seen += count
+        if len(kept):
+            self._sink.write(samples._replace(**{k: v[kept] for k, v in samples._asdict().items()}), len(kept))
+
+    def close(self, outcome: Outcome) -> None:
+        """End the run."""
+        self._sink.close(outcome)

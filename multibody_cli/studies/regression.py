@@ -1,0 +1,151 @@
+"""Regression: whether scenes still give what they gave when somebody last looked at it.
+
+A baseline is a result file of few instants, `<folder>/<scene>/<method>.h5`, which keeps the reasons for which it was
+accepted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+
+from multibody_cli import __version__
+from multibody_cli.comparison.cases import Case, Verdict, compare_case
+from multibody_cli.comparison.tolerance import Policy
+from multibody_cli.errors import ArgumentError, OutputError, Refused
+from multibody_cli.methods import METHODS
+from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
+from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.studies.simulation import Simulation, prepare
+
+INTERVALS = 20
+"""A baseline has an instant at the start and one after each of about so many equal parts of the run."""
+
+ACCEPTED = "accepted"
+"""Attribute of a baseline: JSON list of the reasons for which it was accepted, the latest last."""
+
+EVERY_METHOD = "all"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One scene to be run by one method; by the one it names itself where `method` is None.
+
+    `optional` says that the method was not asked for by name: where it refuses the scene, that is no trouble.
+    """
+
+    scene: Path
+    method: str | None
+    optional: bool
+
+    @property
+    def name(self) -> str:
+        """What to call it before it ran."""
+        return f"{self.scene.stem}/{self.method}" if self.method else self.scene.stem
+
+
+def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> list[Trial]:
+    """List what is to be run.
+
+    Parameters
+    ----------
+    scenes
+        Scene files; the name of the file is the name of its baselines.
+    baselines
+        Folder of the baselines.
+    methods
+        Methods, or `all` alone.  None asks for those that have a baseline, else for that of the scene.
+
+    Raises
+    ------
+    ArgumentError
+        Two scenes have the same name.
+    """
+    named: dict[str, Path] = {}
+    for scene in scenes:
+        if scene.stem in named:
+            raise ArgumentError(f"{scene} and {named[scene.stem]} would share their baselines: rename one of them")
+        named[scene.stem] = scene
+    every = list(methods) == [EVERY_METHOD]
+    trials = []
+    for name, scene in named.items():
+        known = sorted(path.stem for path in (baselines / name).glob("*.h5"))
+        asked: list[str | None] = [*METHODS] if every else [*methods]
+        trials += [Trial(scene, method, every and method not in known) for method in asked or known or [None]]
+    return trials
+
+
+def attempt(trial: Trial, baselines: Path, results: Path, policy: Policy, why: str | None) -> Case | None:
+    """Run a scene, compare the result with its baseline, and renew that one if asked to.
+
+    Parameters
+    ----------
+    trial
+        What to run.
+    baselines, results
+        Folders of the baselines and of the results, which have the same names.
+    policy
+        Tolerances other than those of the baseline.
+    why
+        The reason for which a baseline that differs, or is not there yet, is renewed; None leaves it as it is.
+
+    Returns
+    -------
+    Case or None
+        What was found; None where the method refuses a scene that it need not run.
+
+    Raises
+    ------
+    OutputError
+        A file cannot be written.
+    """
+    try:
+        simulation = prepare(trial.scene, [f"simulation.method={trial.method}"] if trial.method else [])
+    except Refused as error:
+        return None if trial.optional else Case(trial.name, None, str(error), Verdict.TROUBLE)
+    name = f"{trial.scene.stem}/{simulation.scene.simulation.method}"
+    result, baseline = (folder / f"{name}.h5" for folder in (results, baselines))
+    _run(simulation, result)
+    if baseline.exists():
+        case = compare_case(name, baseline, result, policy)
+    else:
+        case = Case(name, None, "has no baseline yet: look at the result, then give --accept --why", Verdict.DIFFERENT)
+    if why is None or case.verdict is Verdict.SAME:
+        return case
+    _accept(result, baseline, why)
+    return Case(name, case.comparison, "accepted", Verdict.SAME)
+
+
+def reasons(baseline: Path) -> list[str]:
+    """Read for which reasons a baseline was accepted; nothing where it cannot be read."""
+    try:
+        with h5py.File(baseline, "r") as file:
+            found: list[str] = json.loads(file.attrs.get(ACCEPTED, "[]"))
+    except OSError:
+        return []
+    return found
+
+
+def _run(simulation: Simulation, result: Path) -> None:
+    outputs = simulation.compiled.timing.outputs
+    sink = Hdf5Sink(result, simulation.scene.output.channels, force=True, compact=True)
+    simulation.run(ThinningSink(sink, max(1, round(outputs / INTERVALS)), outputs))
+
+
+def _accept(result: Path, baseline: Path, why: str) -> None:
+    """Make a result the baseline, with the reasons of the one before and a new one."""
+    said = [*reasons(baseline), f"{__version__}: {why}"]
+    part = baseline.with_name(baseline.name + ".part")
+    try:
+        baseline.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(result, part)
+        with h5py.File(part, "r+", libver=COMPACT_FORMAT) as file:
+            file.attrs[ACCEPTED] = json.dumps(said, ensure_ascii=False)
+        part.replace(baseline)
+    except OSError as error:
+        raise OutputError(f"cannot write {baseline}: {error.strerror or error}") from error

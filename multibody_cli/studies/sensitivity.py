@@ -1,0 +1,173 @@
+"""Chaos told from change: whether the growth of round-off explains the difference of two runs.
+
+A stable computation is, to round-off, the exact one of slightly other data (Wilkinson's backward error).  The scene
+of the reference is therefore run again with its start, its masses and its frames perturbed by a few units in the
+last place.  What these runs differ by from an unperturbed one, so far in time, is what round-off may grow to; a
+difference that is many times as large at any instant, also where it is still within its tolerance, has another
+cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multibody_cli.comparison.compare import Comparison
+from multibody_cli.comparison.equivalence import nearest_equivalent
+from multibody_cli.errors import ResultError
+from multibody_cli.model import Model, State
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.output.trajectory import Trajectory, read_trajectory
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats
+    from multibody_cli.studies.simulation import Simulation
+
+COPIES = 4
+"""Perturbed runs."""
+
+SIZE = 1e-15
+"""Relative size of the perturbations: some units in the last place."""
+
+FACTOR = 1000.0
+"""How many times the growth of the perturbations counts as explained: steps add up what data have once."""
+
+COORDINATES = ("bodies/position", "bodies/quaternion", "bodies/linear_velocity", "bodies/angular_velocity")
+"""What is looked at: all else follows from it."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the growth of perturbations says of a difference.
+
+    Parameters
+    ----------
+    explained
+        Whether round-off is enough.
+    path, time
+        Where the difference is largest by that growth, s.
+    difference, grown
+        Both there, in the units of the dataset.
+    """
+
+    explained: bool
+    path: str
+    time: float
+    difference: float
+    grown: float
+
+    def __str__(self) -> str:
+        ratio = self.difference / self.grown
+        told = (
+            f"perturbations of {SIZE:g} grow to {self.grown:.2g} in {self.path} by t = {self.time:.6g} s, and the runs "
+            f"differ there by {self.difference:.2g}, {ratio:.2g} times as much"
+        )
+        if self.explained:
+            return f"sensitivity: round-off explains the difference: {told} at most"
+        return f"sensitivity: round-off does not explain the difference: {told}"
+
+
+def explain(
+    comparison: Comparison, simulation: Simulation, on_run: Callable[[int], None] = lambda _done: None
+) -> Explanation:
+    """Run the scene of a reference again, as it is and perturbed, and hold the difference against their growth.
+
+    Parameters
+    ----------
+    comparison
+        Two runs.
+    simulation
+        The scene of the reference.
+    on_run
+        Called with the number of finished runs, after each.
+
+    Raises
+    ------
+    ResultError
+        The runs have other bodies, or do not record their motion.
+    """
+    runs = [read_trajectory(path) for path in (comparison.reference, comparison.result)]
+    paths = [path for path in COORDINATES if all(path in run.paths for run in runs)]
+    if not paths or runs[0].bodies != runs[1].bodies:
+        raise ResultError("--sensitivity needs the motion of the same bodies in both files: record `bodies`")
+    generator = np.random.default_rng(0)
+    base = _run(simulation, paths)
+    on_run(1)
+    copies = []
+    for copy in range(COPIES):
+        copies.append(_run(perturbed(simulation, generator), paths))
+        on_run(copy + 2)
+    rows = _common_rows([*runs, base, *copies])
+    worst = max((_ratio(path, rows, runs, base, copies) for path in paths), key=lambda one: one.difference / one.grown)
+    return replace(worst, explained=worst.difference <= FACTOR * worst.grown)
+
+
+def perturbed(simulation: Simulation, generator: np.random.Generator) -> Simulation:
+    """Change the start, the masses and the frames of a scene by round-off."""
+    compiled = simulation.compiled
+    tree = compiled.model.system.tree
+    links = tree.links.copy()
+    for name in ("origin", "com", "mass", "central"):
+        links[name] = _shaken(links[name], generator)
+    links.flags.writeable = False
+    system = compiled.model.system._replace(tree=tree._replace(links=links))
+    model: Model = replace(compiled.model, system=system)
+    state: State = compiled.state._replace(
+        q=_shaken(compiled.state.q, generator, SIZE), v=_shaken(compiled.state.v, generator, SIZE)
+    )
+    return replace(simulation, compiled=replace(compiled, model=model, state=state))
+
+
+def _shaken(numbers: Any, generator: np.random.Generator, least: float = 0.0) -> Floats:
+    """Change numbers by up to `SIZE` of themselves, zeros by `least`."""
+    size = np.where(numbers == 0.0, least, SIZE * np.abs(numbers))
+    shaken: Floats = numbers + size * generator.uniform(-1.0, 1.0, np.shape(numbers))
+    return shaken
+
+
+def _run(simulation: Simulation, paths: list[str]) -> Trajectory:
+    sink = MemorySink(paths)
+    simulation.run(sink)
+    return sink.trajectory()
+
+
+def _common_rows(runs: list[Trajectory]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+    """Find the rows of the instants that all runs have."""
+    # a unit of 1e-6 of the smallest interval: instants are sums of steps, and differ in their last digits
+    intervals = [float(np.min(np.diff(run.time), initial=np.inf)) for run in runs]
+    unit = 1e-6 * min(intervals) if np.isfinite(min(intervals)) else 1e-9
+    ticks = [np.round(run.time / unit).astype(np.int64) for run in runs]
+    common = ticks[0]
+    for others in ticks[1:]:
+        common = np.intersect1d(common, others)
+    return [np.searchsorted(own, common) for own in ticks]
+
+
+def _ratio(
+    path: str,
+    rows: list[np.ndarray[Any, np.dtype[np.int64]]],
+    runs: list[Trajectory],
+    base: Trajectory,
+    copies: list[Trajectory],
+) -> Explanation:
+    """Find the instant at which the difference of a dataset is largest by the growth of perturbations."""
+    same = base.channel(path).same
+    values = [run.channel(path).values[own] for run, own in zip([*runs, base, *copies], rows, strict=True)]
+    reference, result, unperturbed, *shaken = values
+    difference = _distance(result, reference, same)
+    spread = np.max([_distance(copy, unperturbed, same) for copy in shaken], axis=0)
+    # once apart, two runs may come near again by chance; and a run knows its numbers to round-off at the best
+    floor = SIZE * float(np.max(np.abs(unperturbed), initial=0.0))
+    grown = np.maximum(np.maximum.accumulate(spread), floor or SIZE)
+    row = int(np.argmax(difference / grown))
+    return Explanation(False, path, float(runs[0].time[rows[0][row]]), float(difference[row]), float(grown[row]))
+
+
+def _distance(values: Floats, others: Floats, same: str) -> Floats:
+    """Largest difference of any number at each instant, (T,); infinite where a number is none."""
+    apart = np.abs(nearest_equivalent(values, others, same) - others).reshape(len(values), -1)
+    largest: Floats = np.nan_to_num(apart, nan=np.inf).max(axis=1, initial=0.0)
+    return largest
