@@ -22,6 +22,7 @@ from multibody_cli.expressions import SIGNAL, TEMPLATE, parse
 from multibody_cli.spec.rotations import FORMS, read_rotation
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
+FOLLOWED = [README, TUTORIAL, ROOT / "docs/comparing.md"]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
@@ -62,7 +63,7 @@ def shell(tmp_path: Path):
     return run
 
 
-@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.name)
 def test_a_reader_who_follows_the_page_sees_what_it_shows(page, shell):
     followed = 0
     for block in blocks_of(page):
@@ -91,7 +92,7 @@ def test_the_tutorial_ends_with_a_plot(shell):
 def test_only_console_blocks_show_commands():
     """Blocks of other languages are not run, so a command must not stand in one."""
     quick_start = _quick_start()
-    for page in (README, TUTORIAL):
+    for page in FOLLOWED:
         for block in blocks_of(page):
             if block not in quick_start:
                 assert block.language in {"console", "yaml", "python", "text"}
