@@ -20,8 +20,8 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.startup import collect_no_garbage, leave
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
-VERBS = ("run", "validate", "info", "list", "bench", "schema")
-VERBS_LATER = ("compare", "plot")
+VERBS = ("run", "validate", "info", "plot", "list", "bench", "schema")
+VERBS_LATER = ("compare",)
 INTERRUPTED = 130
 
 

@@ -7,13 +7,13 @@ of the result file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import groupby, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.output.channels import CHANNELS, Channel
+from multibody_cli.output.patterns import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +57,11 @@ class Series:
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes after time."""
         return tuple(len(dimension.labels) for dimension in self.dimensions)
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """Labels of the places along each axis after time."""
+        return tuple(dimension.labels for dimension in self.dimensions)
 
     def read(self, block: Block) -> Array:
         """Return the numbers of this channel, (K, *shape)."""
@@ -173,16 +178,12 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series
         return every
     paths = [series.path for series in every]
     known = GROUPS.union(paths)
-    unknown = [pattern for pattern in patterns if not any(_fits(path, pattern) for path in known)]
+    unknown = [pattern for pattern in patterns if not any(fits(path, pattern) for path in known)]
     if unknown:
         raise ArgumentError(
             "\n".join(f"output.channels: no channel or group `{p}`: {nearest(p, known)}" for p in unknown)
         )
-    return [series for series in every if any(_fits(series.path, p) for p in ("time", *patterns))]
-
-
-def _fits(path: str, pattern: str) -> bool:
-    return path == pattern or path.startswith(pattern + "/") or fnmatchcase(path, pattern)
+    return [series for series in every if any(fits(series.path, p) for p in ("time", *patterns))]
 
 
 def _units(pattern: str, units: tuple[str, ...]) -> str:
