@@ -20,8 +20,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.startup import collect_no_garbage, leave
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
-VERBS = ("run", "validate", "info", "list", "compare", "regress", "bench", "schema")
-VERBS_LATER = ("plot",)
+VERBS = ("run", "validate", "info", "plot", "list", "compare", "regress", "bench", "schema")
 INTERRUPTED = 130
 
 
@@ -44,8 +43,6 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb that the words ask for."""
         word = args[0]
-        if word in VERBS_LATER:
-            ctx.fail(f"the verb `{word}` is not yet supported")
         if word not in VERBS and not word.startswith("-"):
             ctx.fail(f"there is no verb `{word}`: {nearest(word, VERBS)}")
         return super().resolve_command(ctx, args)

@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.render import show_json, show_table
-from multibody_cli.cli.source import is_result, prepare_and_warn
+from multibody_cli.cli.source import means_result, prepare_and_warn
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Write it as JSON.")
 def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     """Show what a scene or a result file holds."""
-    # the name decides where the file is missing or damaged, so that the message fits what was meant
-    if is_result(path) or path.suffix in {".h5", ".hdf5", ".part"}:
+    if means_result(path):
         if overrides:
             raise ArgumentError(f"{path} is a result, in which --set has nothing to replace: leave it out")
         data = _describe_result(path)

@@ -28,6 +28,13 @@ def is_result(path: Path) -> bool:
         return False
 
 
+def means_result(path: Path) -> bool:
+    """Whether a path means a result file; if it is missing or damaged, its name tells what was meant."""
+    from multibody_cli.output.trajectory import ENDINGS
+
+    return is_result(path) or path.suffix in ENDINGS
+
+
 def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     """Make a scene ready to run, and tell the user what the scene means but for now does not do.
 

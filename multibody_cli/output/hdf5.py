@@ -19,9 +19,10 @@ import h5py
 import numpy as np
 from h5py import h5d
 
-from multibody_cli.errors import ArgumentError, OutputError
+from multibody_cli.errors import OutputError
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
+from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Outcome
 
@@ -92,8 +93,7 @@ class Hdf5Sink:
         compact: bool = False,
     ) -> None:
         self.path = Path(path)
-        if self.path.is_dir():
-            raise ArgumentError(f"{self.path} is a folder: give the name of a file with -o")
+        require_replaceable(self.path, force)
         if self.path.is_symlink():
             self.path = self.path.resolve()  # the file that the link leads to is replaced, not the link
         self.part = self.path.with_name(self.path.name + ".part")
@@ -104,10 +104,6 @@ class Hdf5Sink:
         self._file: Any = None
         self._failure: OutputError | None = None
         self._rows = 0
-        if self.path.exists() and not self.path.is_file():
-            raise ArgumentError(f"{self.path} is not a file that can be replaced: give the name of one with -o")
-        if self.path.exists() and not force:
-            raise ArgumentError(f"{self.path} exists: give --force to replace it, or another name with -o")
 
     def open(self, header: Header) -> None:
         """Create the file with everything but numbers in it."""

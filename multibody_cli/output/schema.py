@@ -125,7 +125,7 @@ def render_markdown() -> str:
             "",
             "## Channels of one body",
             "",
-            "Not stored, but understood by `expect` and `read_trajectory` wherever a channel is named.",
+            "Not stored, but understood by `expect`, `plot` and `read_trajectory` wherever a channel is named.",
             "",
             *_table(
                 ("path", "frame", "meaning"),

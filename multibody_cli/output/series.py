@@ -60,6 +60,11 @@ class Series:
         """Lengths of the axes after time."""
         return tuple(len(dimension.labels) for dimension in self.dimensions)
 
+    @property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """Labels of the places along each axis after time."""
+        return tuple(dimension.labels for dimension in self.dimensions)
+
     def read(self, block: Block) -> Array:
         """Return the numbers of this channel, (K, *shape)."""
         return self.channel.select(block, self.item)

@@ -188,7 +188,7 @@ class MemorySink:
             load=self._load,
         )
 
-    def _load(self, path: str) -> Record:
+    def _load(self, path: str, rows: slice) -> Record:
         series, blocks = self._series[path], self._blocks[path]
         values = np.concatenate(blocks) if blocks else np.zeros((0, *series.shape))
-        return Record(path=path, values=values, **series.attributes())
+        return Record(path=path, values=values[rows], labels=series.labels, **series.attributes())

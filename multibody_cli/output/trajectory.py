@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,21 +15,30 @@ from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import body_paths, find_body_channel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from multibody_cli.model import Floats
     from multibody_cli.output.channels import Array
 
 FORMAT = "mbsim-trajectory"
 FORMAT_VERSION = 1
+ENDINGS = (".h5", ".hdf5", ".part")
+"""What the name of a result file ends in, unless its user chose otherwise."""
+
+ALL_ROWS = slice(None)
 
 
 @dataclass(frozen=True)
 class Record:
-    """The numbers of one channel, (T, ...), with what the result file says about them."""
+    """The numbers of one channel, (T, ...), with what the result file says about them.
+
+    `labels` names the places along each axis after time; `units` are those of all numbers, or one for each
+    place along the last axis, with commas between them.
+    """
 
     path: str
     values: Array
+    labels: tuple[tuple[str, ...], ...]
     units: str
     description: str
     frame: str
@@ -55,7 +66,7 @@ class Trajectory:
     paths
         Paths of the stored channels.
     load
-        Reads one stored channel.
+        Reads some rows of one stored channel.
     """
 
     def __init__(
@@ -66,7 +77,7 @@ class Trajectory:
         bodies: tuple[str, ...],
         com: Floats,
         paths: tuple[str, ...],
-        load: Callable[[str], Record],
+        load: Callable[[str, slice], Record],
     ) -> None:
         self.source = source
         self.attributes = attributes
@@ -79,10 +90,17 @@ class Trajectory:
     @cached_property
     def time(self) -> Floats:
         """(T,) output instants, s."""
-        return self._load("time").values
+        return self._load("time", ALL_ROWS).values
 
-    def channel(self, path: str) -> Record:
+    def channel(self, path: str, rows: slice = ALL_ROWS) -> Record:
         """Read a channel: one that is stored, or one of a single body such as `bodies/crate/com`.
+
+        Parameters
+        ----------
+        path
+            Path of the channel.
+        rows
+            Which output instants; a long run of a large model can be read in parts.
 
         Raises
         ------
@@ -90,20 +108,27 @@ class Trajectory:
             There is no such channel, or a stored channel that it is computed from was not recorded.
         """
         if path in self.paths:
-            return self._load(path)
+            return self._load(path, rows)
         found = find_body_channel(path, self.bodies)
         if found is None:
             known = [*self.paths, *body_paths(self.bodies)]
             raise ResultError(f"{self.source} holds no channel `{path}`: {nearest(path, known)}")
-        channel, row = found
-        records = [self._stored(need, path) for need in channel.paths]
-        values = channel.compute(*(record.values[:, row] for record in records), self.com[row])
-        return replace(records[0], path=path, values=values, description=channel.description, frame=channel.frame)
+        channel, body = found
+        records = [self._stored(need, path, rows) for need in channel.paths]
+        first = records[0]
+        return replace(
+            first,
+            path=path,
+            values=channel.compute(*(record.values[:, body] for record in records), self.com[body]),
+            labels=first.labels[1:],
+            description=channel.description,
+            frame=channel.frame,
+        )
 
-    def _stored(self, path: str, wanted: str) -> Record:
+    def _stored(self, path: str, wanted: str, rows: slice) -> Record:
         if path not in self.paths:
             raise ResultError(f"{self.source}: {wanted} needs {path}, which `output.channels` leaves out")
-        return self._load(path)
+        return self._load(path, rows)
 
     def at(self, time: float) -> int:
         """Return the row of an output instant.
@@ -143,9 +168,18 @@ def read_trajectory(path: Path | str) -> Trajectory:
         raise ResultError(_why_missing(path))
     if not h5py.is_hdf5(path):
         raise ResultError(f"{path} is not a result file: it is no HDF5 file at all")
+    with _opened(path) as file:
+        return _open(path, file)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a result file for reading, and say in words of this program what is wrong with it."""
+    import h5py
+
     try:
         with h5py.File(path, "r") as file:
-            return _open(path, file)
+            yield file
     except BlockingIOError as error:
         raise ResultError(f"{path} is being written by a run that still goes on: wait for its end") from error
     except (OSError, RuntimeError, KeyError) as error:
@@ -161,7 +195,17 @@ def _why_missing(path: Path) -> str:
             f"{path} does not exist, but {part} does: its run still goes on, or was killed; "
             f"give {part.name} to read what it recorded"
         )
-    return f"{path} does not exist"
+    near = similar_result(path)
+    return f"{path} does not exist" + (f": did you mean `{near}`?" if near else "")
+
+
+def similar_result(path: Path) -> Path | None:
+    """Find the file beside a path that has the most similar name of a result; None if no name is similar."""
+    try:
+        names = sorted(other.name for other in path.parent.iterdir() if other.suffix in ENDINGS)
+    except OSError:
+        return None
+    return next((path.with_name(name) for name in get_close_matches(path.name, names, n=1)), None)
 
 
 def _open(path: Path, file: Any) -> Trajectory:
@@ -186,12 +230,13 @@ def _open(path: Path, file: Any) -> Trajectory:
     if "time" not in lengths:
         raise KeyError("there is no `time`")
 
-    def load(channel: str) -> Record:
-        with h5py.File(path, "r") as file:
+    def load(channel: str, wanted: slice) -> Record:
+        with _opened(path) as file:
             dataset = file[channel]
             about = {name: _plain(dataset.attrs[name]) for name in ("units", "description", "rtol", "atol")}
             about |= {name: _plain(dataset.attrs.get(name, "")) for name in ("frame", "role", "same")}
-            return Record(path=channel, values=dataset[:rows], **about)
+            values = dataset[slice(*wanted.indices(rows))]
+            return Record(path=channel, values=values, labels=_labels(dataset), **about)
 
     return Trajectory(
         source=str(path),
@@ -202,6 +247,12 @@ def _open(path: Path, file: Any) -> Trajectory:
         paths=tuple(lengths),
         load=load,
     )
+
+
+def _labels(dataset: Any) -> tuple[tuple[str, ...], ...]:
+    """Read the labels of each axis after time from its dimension scale."""
+    axes = range(1, dataset.ndim)
+    return tuple(tuple(dataset.dims[axis][0].asstr()[:]) for axis in axes)
 
 
 def _plain(value: Any) -> Any:

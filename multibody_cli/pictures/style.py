@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +38,17 @@ def require_format(path: Path) -> None:
     Raises
     ------
     ArgumentError
-        The ending of the name is no format of `FORMATS`, or matplotlib is not installed.
+        The ending of the name is no format of `FORMATS`, or matplotlib is not installed or not set up well.
     """
     if path.suffix.lower() not in FORMATS:
         raise ArgumentError(f"{path}: a picture is named *{' or *'.join(FORMATS)}")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # how it finds its fonts is of no concern
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ArgumentError("pictures need matplotlib: pip install 'multibody-cli[plot]'") from None
+    except ValueError as error:  # of a variable of the environment
+        raise ArgumentError(f"matplotlib cannot be used as it is set up here: {error}") from None
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
@@ -52,8 +58,9 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    settings: Any = {**_SETTINGS, "axes.prop_cycle": cycler(color=COLORS)}
-    matplotlib.rcParams.update(settings)
+    matplotlib.rcdefaults()  # whatever its user has set elsewhere, the picture is the same
+    settings: Any = matplotlib.rcParams  # typed by the names of all settings
+    settings.update(_SETTINGS | {"axes.prop_cycle": cycler(color=COLORS)})
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -67,13 +74,19 @@ def save(figure: Figure, path: Path) -> None:
     OutputError
         The file cannot be written.
     """
+    if path.is_symlink():
+        path = path.resolve()  # the file that the link leads to is replaced, not the link
     part = path.with_name(path.name + ".part")
     ending = path.suffix.lower().removeprefix(".")
     # neither the date nor the version of the program that drew it
     nothing = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(part, format=ending, metadata=nothing)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as that a font lacks a letter, which is drawn as a box
+            figure.savefig(part, format=ending, metadata=nothing)
         os.replace(part, path)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error

@@ -196,9 +196,9 @@ def _blank_trajectory(names: Names, channels: Sequence[str] | None, time: Array)
     """Make a trajectory with the channels and instants of a run to come, all numbers unknown."""
     series = {one.path: one for one in select_channels(channels, names)}
 
-    def load(path: str) -> Record:
+    def load(path: str, rows: slice) -> Record:
         values = time if path == "time" else np.broadcast_to(np.nan, (len(time), *series[path].shape))
-        return Record(path=path, values=values, **series[path].attributes())
+        return Record(path=path, values=values[rows], labels=series[path].labels, **series[path].attributes())
 
     return Trajectory("the run", {}, "", names.bodies, np.zeros((len(names.bodies), 3)), tuple(series), load)
 

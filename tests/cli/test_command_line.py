@@ -17,7 +17,7 @@ from multibody_cli.cli import app
 from multibody_cli.cli import list as list_module
 
 Start = Callable[..., subprocess.Popen[str]]
-HEAVY = ("numba", "numpy", "h5py", "pydantic", "scipy", "pint", "tqdm", "yaml")
+HEAVY = ("numba", "numpy", "h5py", "pydantic", "scipy", "pint", "tqdm", "yaml", "matplotlib")
 
 
 def assert_told(ending: Ending, code: int, *texts: str) -> None:
@@ -35,7 +35,9 @@ def test_help_goes_to_stdout(mbsim: Command, words: list[str]) -> None:
     assert ending.stdout.startswith("Usage: mbsim")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["runn"], ["run", "--stp", "1"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["run", "--help"], ["plot", "--help"], ["runn"], ["run", "--stp", "1"]]
+)
 def test_help_and_wrong_words_need_no_heavy_import(words: list[str]) -> None:
     program = (
         "import sys\nfrom multibody_cli.cli.app import main\n"
@@ -66,7 +68,7 @@ def test_without_words_it_explains_itself(mbsim: Command) -> None:
     ("words", "told"),
     [
         (["rum", "pendulum.yaml"], "did you mean `run`?"),
-        (["nothing-like-it"], "valid: bench, info, list, run, schema, validate"),
+        (["nothing-like-it"], "valid: bench, compare, info, list, plot, regress, run, schema, validate"),
         (["run"], "Missing argument 'SCENE'"),
         (["run", "pendulum.yaml", "--metod", "aba"], "--method"),
         (["run", "pendulum.yaml", "--method", "abba"], "did you mean `aba`?"),
@@ -78,6 +80,7 @@ def test_without_words_it_explains_itself(mbsim: Command) -> None:
         (["run", "missing.yaml"], "missing.yaml"),
         (["run", "."], "directory"),
         (["info", "missing.h5"], "missing.h5"),
+        (["plot", "missing.h5"], "missing.h5"),
         (["validate"], "Missing argument 'SCENE...'"),
         (["list", "jonts"], "'joints'"),
         (["bench", "pendulum.yaml", "--size", "vars.n=2,x"], "KEY=2,4,8"),

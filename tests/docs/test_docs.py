@@ -82,9 +82,16 @@ def test_the_tutorial_ends_with_a_plot(shell):
     files = {block.title: block.text for block in blocks_of(TUTORIAL) if block.title}
     for name, text in files.items():
         (shell.folder / name).write_text(text, encoding="utf-8")
-    code, found = shell("mbsim run pendulum.yaml && python plot.py")
+    [words] = [
+        command.words
+        for block in blocks_of(TUTORIAL)
+        if block.language == "console"
+        for command in commands_of(block)
+        if re.fullmatch(r"mbsim plot \S+", command.words)
+    ]
+    code, found = shell(f"mbsim run pendulum.yaml && {words}")
     assert code == 0, found
-    image = shell.folder / "pendulum.png"
+    image = shell.folder / found[-1]
     assert image.read_bytes().startswith(b"\x89PNG")
     assert image.stat().st_size > 10_000
 

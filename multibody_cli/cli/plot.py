@@ -1,0 +1,117 @@
+"""`mbsim plot`: pictures of what result files hold."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.run import OUTPUTS
+from multibody_cli.cli.source import is_result, means_result
+from multibody_cli.errors import ArgumentError, ResultError
+
+if TYPE_CHECKING:
+    from multibody_cli.output.selection import Scalar
+    from multibody_cli.output.trajectory import Trajectory
+
+PICTURES = OUTPUTS / "plots"
+_LONGEST_NAME = 60
+"""Letters of a name that is made up here: with four bytes each, file systems still take it."""
+
+
+@click.command("plot", cls=Verb, short_help="Draw what result files hold.")
+@click.argument("words", metavar="FILE... [CHANNEL]...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PNG|SVG",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Default: outputs/plots/<files>-<channels>.png",
+)
+@click.option("--force", is_flag=True, help="Replace an existing picture.")
+def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
+    """Draw channels of each FILE against time; without a CHANNEL, the energies.
+
+    A word is a FILE if it ends in .h5, .hdf5 or .part, or if a file of that name is there; every other word is
+    a CHANNEL, for all files.  A CHANNEL is a path (joints/hinge/q), a group (energy, joints/hinge), a channel
+    of one body (bodies/rod/com), or any of these with `*` for any text; behind it may stand a component, as in
+    'joints/hinge/force[fz]' or 'bodies/position[z]'.  Quote `*` and brackets, which mean something to shells.
+
+    What has the same units shares a panel; errors of the computation have one of their own.  Several files are
+    drawn on top of each other.
+    """
+    from multibody_cli.output.place import require_replaceable
+    from multibody_cli.pictures.style import require_format
+
+    files = list(dict.fromkeys(word for word in words if _means_file(word)))
+    channels = [word for word in words if word not in files]
+    if not files:
+        raise ArgumentError(_why_no_file(words))
+    picture = output or PICTURES / f"{_joined([*map(_stem, files), *channels])}.png"
+    require_format(picture)
+    require_replaceable(picture, force)
+    if is_result(picture):
+        raise ArgumentError(f"{picture} is a result file, not a picture: give another name with -o")
+    _draw(files, channels, picture)
+    click.echo(picture)
+    return 0
+
+
+def _draw(files: Sequence[str], channels: Sequence[str], picture: Path) -> None:
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.pictures.channels import MOST_RUNS, Run, draw
+    from multibody_cli.pictures.style import save
+
+    if len(files) > MOST_RUNS:
+        raise ArgumentError(f"{len(files)} files are too many for one picture: give at most {MOST_RUNS}")
+    trajectories = [read_trajectory(file) for file in files]
+    stems = [_stem(file) for file in files]
+    labels = stems if len(set(stems)) == len(files) else files
+    runs = [Run(label, one, _chosen(one, channels)) for label, one in zip(labels, trajectories, strict=True)]
+    figure, remarks = draw(runs)
+    for remark in remarks:
+        messages.warning(remark)
+    save(figure, picture)
+
+
+def _chosen(trajectory: Trajectory, channels: Sequence[str]) -> list[Scalar]:
+    from multibody_cli.output.selection import select, select_energies
+    from multibody_cli.output.trajectory import similar_result
+
+    try:
+        return select(trajectory, channels) if channels else select_energies(trajectory)
+    except ResultError as error:
+        # a file whose ending is misspelled was taken for a channel
+        files = [(word, near) for word in channels if (near := similar_result(Path(word)))]
+        hints = [f"there is no file `{word}` either: did you mean `{near}`?" for word, near in files]
+        raise ResultError("\n".join([str(error), *hints])) from error
+
+
+def _means_file(word: str) -> bool:
+    return os.path.isfile(word) or means_result(Path(word))
+
+
+def _why_no_file(words: Sequence[str]) -> str:
+    from multibody_cli.output.trajectory import similar_result
+
+    word = words[0]
+    if os.path.isdir(word):
+        return f"{word} is a folder, not a result file"
+    near = similar_result(Path(word)) or similar_result(OUTPUTS / word)
+    hint = f"did you mean `{near}`?" if near else "name a file that `mbsim run` wrote, as in outputs/swing.h5"
+    return f"there is no result file `{word}`: {hint}"
+
+
+def _stem(file: str) -> str:
+    return re.sub(r"(\.(h5|hdf5|part))+$", "", Path(file).name)
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Make the name of a picture from what it shows."""
+    return re.sub(r"[^\w.]+", "-", "-".join(words)).strip("-.")[:_LONGEST_NAME] or "picture"

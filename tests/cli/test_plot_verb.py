@@ -1,0 +1,183 @@
+"""`mbsim plot`: which words are files, where pictures go, and what is said of words that fit nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ending import Command, Ending
+
+from multibody_cli.pictures import channels
+
+Drawn = list[list[str]]
+
+
+@pytest.fixture
+def runs(mbsim: Command, folder: Path) -> Path:
+    """A folder with two results of the pendulum."""
+    assert mbsim("run", "pendulum.yaml", "-q").code == 0
+    assert mbsim("run", "pendulum.yaml", "-q", "--integrator", "rk4", "-o", "outputs/rk4.h5").code == 0
+    return folder
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """What was asked to be drawn: of each run its label and its numbers."""
+    asked: Drawn = []
+    draw = channels.draw
+
+    def note(several: list[channels.Run]) -> object:
+        asked.extend([run.label, *map(str, run.scalars)] for run in several)
+        return draw(several)
+
+    monkeypatch.setattr(channels, "draw", note)
+    return asked
+
+
+def assert_refused(ending: Ending, *lines: str) -> None:
+    assert (ending.code, ending.stdout) == (2, "")
+    assert ending.stderr.splitlines() == [f"error: {lines[0]}", *lines[1:]]
+
+
+def test_energies_by_default(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+    ending = mbsim("plot", "outputs/pendulum.h5")
+    assert (ending.code, ending.stdout, ending.stderr) == (0, "outputs/plots/pendulum.png\n", "")
+    names = ("kinetic", "potential", "elastic", "total", "ledger_residual")
+    assert drawn == [["pendulum", *(f"energy/{name}" for name in names)]]
+    assert (runs / "outputs/plots/pendulum.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_words_are_files_and_channels_in_any_order(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+    ending = mbsim("plot", "joints/hinge/force[f*]", "outputs/rk4.h5", "bodies/rod/com[z]", "outputs/pendulum.h5")
+    assert ending.stdout == "outputs/plots/rk4-pendulum-joints-hinge-force-f-bodies-rod-com-z.png\n"
+    numbers = [*(f"joints/hinge/force[{one}]" for one in ("fx", "fy", "fz")), "bodies/rod/com[z]"]
+    assert drawn == [["rk4", *numbers], ["pendulum", *numbers]]
+
+
+def test_a_result_may_have_any_name_and_a_folder_that_of_a_channel(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+    shutil.copy(runs / "outputs/rk4.h5", runs / "momentum")
+    (runs / "energy").mkdir()
+    assert mbsim("plot", "momentum", "energy/total", "-o", "a.svg").code == 0
+    assert mbsim("plot", "momentum", "energy", "-o", "b.png").code == 0
+    assert [one[0] for one in drawn] == ["momentum", "momentum"]
+    assert (runs / "a.svg").read_text().startswith("<?xml")
+
+
+def test_files_of_the_same_name_are_told_by_their_paths(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+    shutil.copy(runs / "outputs/rk4.h5", runs / "pendulum.h5")
+    assert mbsim("plot", "pendulum.h5", "outputs/pendulum.h5", "pendulum.h5").code == 0
+    assert [one[0] for one in drawn] == ["pendulum.h5", "outputs/pendulum.h5"]
+
+
+def test_an_existing_picture_is_kept_unless_forced(mbsim: Command, runs: Path) -> None:
+    (runs / "old.png").write_text("precious")
+    words = ("plot", "outputs/rk4.h5", "-o", "old.png")
+    assert_refused(mbsim(*words), "old.png exists: give --force to replace it, or another name with -o")
+    assert (runs / "old.png").read_text() == "precious"
+    assert mbsim(*words, "--force").code == 0
+    assert (runs / "old.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_result_is_never_overwritten(mbsim: Command, runs: Path) -> None:
+    shutil.copy(runs / "outputs/rk4.h5", runs / "run.png")
+    ending = mbsim("plot", "run.png", "-o", "run.png", "--force")
+    assert_refused(ending, "run.png is a result file, not a picture: give another name with -o")
+
+
+def test_a_run_that_diverged_is_drawn_to_its_end(mbsim: Command, runs: Path) -> None:
+    assert mbsim("run", "stiff.yaml", "-q").code == 1
+    ending = mbsim("plot", "outputs/stiff.h5", "-o", "stiff.svg")
+    assert (ending.code, ending.stderr) == (0, "")
+
+
+def test_lines_without_room_are_told_on_stderr(mbsim: Command, runs: Path) -> None:
+    ending = mbsim("plot", "-q", "outputs/rk4.h5", "outputs/pendulum.h5", "bodies/rod/position", "bodies/rod/com")
+    assert (ending.code, ending.stderr) == (0, "")
+    body = "{mass: 1, inertia: {principal: [1, 1, 1]}}"
+    bodies = f"bodies={{a: {body}, b: {body}, c: {body}}}"
+    assert mbsim("run", "pendulum.yaml", "-q", "--set", bodies, "--set", "joints={}", "-o", "many.h5").code == 0
+    ending = mbsim("plot", "-q", "many.h5", "outputs/rk4.h5", "bodies/position")
+    assert ending.code == 0
+    # three coordinates of four bodies, of which there are seven colors
+    assert ending.stderr.startswith("warning: bodies/*/position: 5 of 12 lines are left out")
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["outputs/rk5.h5"], ["outputs/rk5.h5 does not exist: did you mean `outputs/rk4.h5`?"]),
+        (["rk4"], ["there is no result file `rk4`: did you mean `outputs/rk4.h5`?"]),
+        (
+            ["nothing/like/it"],
+            ["there is no result file `nothing/like/it`: name a file that `mbsim run` wrote, as in outputs/swing.h5"],
+        ),
+        (["outputs"], ["outputs is a folder, not a result file"]),
+        (["pendulum.yaml"], ["pendulum.yaml is not a result file: it is no HDF5 file at all"]),
+        (
+            ["outputs/rk4.h5", "joints/hing/q", "energy/totl"],
+            [
+                "outputs/rk4.h5 holds no channel or group `joints/hing/q`: did you mean `joints/hinge/q`?",
+                "outputs/rk4.h5 holds no channel or group `energy/totl`: did you mean `energy/total`?",
+            ],
+        ),
+        (
+            ["outputs/rk4.h5", "joints/hinge/force[fq]"],
+            ["outputs/rk4.h5: joints/hinge/force has no component `fq`: valid: fx, fy, fz, mx, my, mz"],
+        ),
+        (["outputs/rk4.h5", "-o", "a.jpg"], ["a.jpg: a picture is named *.png or *.svg"]),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_what_cannot_be_drawn_is_told(mbsim: Command, runs: Path, words: list[str], lines: list[str]) -> None:
+    assert_refused(mbsim("plot", *words), *lines)
+    assert not (runs / "outputs/plots").exists()
+
+
+def test_a_misspelled_file_is_not_only_taken_for_a_channel(mbsim: Command, runs: Path) -> None:
+    ending = mbsim("plot", "outputs/rk4.h5", "outputs/pendulum.h")
+    assert ending.code == 2
+    assert ending.stderr.splitlines()[-1] == (
+        "there is no file `outputs/pendulum.h` either: did you mean `outputs/pendulum.h5`?"
+    )
+
+
+def test_too_many_files_are_refused(mbsim: Command, runs: Path) -> None:
+    names = [f"{k}.h5" for k in range(channels.MOST_RUNS + 1)]
+    for name in names:
+        shutil.copy(runs / "outputs/rk4.h5", runs / name)
+    assert_refused(mbsim("plot", *names), "7 files are too many for one picture: give at most 6")
+
+
+def test_a_folder_that_is_a_file_is_told(mbsim: Command, runs: Path) -> None:
+    ending = mbsim("plot", "outputs/rk4.h5", "-o", "pendulum.yaml/a.png")
+    assert (ending.code, ending.stdout) == (1, "")
+    assert ending.stderr.startswith("error: cannot write pendulum.yaml/a.png: ")
+    assert "choose another place" in ending.stderr
+
+
+def test_a_folder_as_a_picture_is_refused(mbsim: Command, runs: Path) -> None:
+    ending = mbsim("plot", "outputs/rk4.h5", "-o", "outputs")
+    assert ending.code == 2
+    assert "directory" in ending.stderr
+
+
+def test_without_matplotlib_it_says_what_to_install(
+    mbsim: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ending = mbsim("plot", "outputs/rk4.h5")
+    assert_refused(ending, "pictures need matplotlib: pip install 'multibody-cli[plot]'")
+
+
+def test_a_backend_that_is_none_is_told(
+    start: Callable[..., subprocess.Popen[str]], runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLBACKEND", "paper")
+    process = start("plot", "outputs/rk4.h5")
+    _, told = process.communicate(timeout=60)
+    assert told.startswith("error: matplotlib cannot be used as it is set up here: ")
+    assert "Traceback" not in told

@@ -1,0 +1,228 @@
+"""Pictures of channels: which lines stand in which panel, what they are called, and what is told of the rest."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from runs import energies, forces, positions, record, run_of
+
+from multibody_cli.errors import ArgumentError, OutputError, ResultError
+from multibody_cli.output.selection import select, select_energies
+from multibody_cli.pictures.channels import MOST_LINES, Pens, Run, draw
+from multibody_cli.pictures.panels import arrange
+from multibody_cli.pictures.style import COLORS, new_figure, require_format, save
+
+TIME = np.linspace(0.0, 2.0, 41)
+
+
+def shown(run, *words, label="run"):
+    return Run(label, run, select(run, words) if words else select_energies(run))
+
+
+def panels_of(figure):
+    """Title, units and legend of each panel, from the top."""
+    return [
+        (axes.get_title(loc="left"), axes.get_ylabel(), [text.get_text() for text in axes.get_legend().get_texts()])
+        if axes.get_legend()
+        else (axes.get_title(loc="left"), axes.get_ylabel(), [])
+        for axes in figure.axes
+    ]
+
+
+def test_energies_and_what_the_ledger_misses():
+    lost = "energy/dissipation/joints/elbow/damping"
+    run = run_of(*energies(TIME, **{lost: 0.1 * TIME}), time=TIME)
+    figure, remarks = draw([shown(run)])
+    assert remarks == []
+    assert panels_of(figure) == [
+        ("energy", "J", ["kinetic", "potential", "elastic", "total", "dissipation/joints/elbow/damping"]),
+        ("energy/ledger_residual", "J", []),
+    ]
+    above, below = figure.axes
+    np.testing.assert_array_equal(above.lines[0].get_xydata(), np.stack([TIME, np.sin(TIME) ** 2], axis=1))
+    np.testing.assert_array_equal(above.lines[4].get_ydata(), 0.1 * TIME)
+    np.testing.assert_array_equal(below.lines[0].get_ydata(), 1e-12 * TIME)
+    assert [to_hex(line.get_color()) for line in above.lines] == list(COLORS[:5])
+    assert (above.get_xlabel(), below.get_xlabel()) == ("", "time, s")
+    assert figure.get_suptitle() == "swing: aba, rk4, step 0.001 s"
+
+
+def test_a_wrench_has_a_panel_for_moments_and_one_for_forces():
+    run = run_of(forces(TIME), time=TIME)
+    figure, _ = draw([shown(run, "joints")])
+    assert panels_of(figure) == [
+        ("joints/hinge/force", "N m", ["mx", "my", "mz"]),
+        ("joints/hinge/force", "N", ["fx", "fy", "fz"]),
+    ]
+    assert figure.axes[1].lines[2].get_ydata()[-1] == 10.0  # fz is the sixth number: 5 t
+
+
+def test_a_legend_says_what_a_title_does_not():
+    run = run_of(positions(TIME), forces(TIME), forces(TIME, "elbow"), record("joints/a/q", TIME, "m"), time=TIME)
+
+    def titles(*words):
+        return [(panel.title, list(panel.labels.values())) for panel in arrange(select(run, words), MOST_LINES)]
+
+    assert titles("bodies/position[x]") == [("bodies/*/position[x]", ["arm", "hand"])]
+    assert titles("bodies/hand/position") == [("bodies/hand/position", ["x", "y", "z"])]
+    assert titles("joints/*/force[fz]") == [("joints/*/force[fz]", ["hinge", "elbow"])]
+    assert titles("joints/hinge/force[fz]") == [("joints/hinge/force[fz]", [""])]
+    assert titles("bodies/hand/position[z]", "joints/a/q") == [("", ["bodies/hand/position z", "joints/a/q"])]
+
+
+@pytest.mark.parametrize(
+    ("status", "ending"),
+    [
+        ("complete", ""),
+        ("diverged", ", diverged at 2 s"),
+        ("interrupted", ", interrupted at 2 s"),
+        ("running", ", cut off at 2 s"),
+    ],
+)
+def test_a_title_says_how_a_run_ended(status, ending):
+    run = run_of(*energies(TIME), time=TIME, status=status, integrator="")
+    figure, _ = draw([shown(run)])
+    assert figure.get_suptitle() == f"swing: aba, step 0.001 s{ending}"
+
+
+def test_runs_are_told_apart_by_strokes_where_numbers_have_colors():
+    runs = [run_of(forces((k + 1) * TIME), time=TIME, method=method) for k, method in enumerate(("aba", "redmax"))]
+    figure, _ = draw([shown(run, "joints", label=name) for run, name in zip(runs, ("one", "_two"), strict=True)])
+    for axes in figure.axes:
+        first, second = axes.lines[:3], axes.lines[3:]
+        assert [line.get_color() for line in first] == [line.get_color() for line in second] == list(COLORS[:3])
+        assert {line.get_linestyle() for line in first} == {"-"}
+        assert {line.get_linestyle() for line in second} == {"--"}
+        np.testing.assert_array_equal(second[2].get_ydata(), 2 * first[2].get_ydata())
+    [legend] = figure.legends
+    assert legend.get_title().get_text() == "swing"
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "one: aba, rk4, step 0.001 s",
+        "_two: redmax, rk4, step 0.001 s",
+    ]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["mx", "my", "mz"]
+
+
+def test_runs_are_told_apart_by_colors_where_each_panel_has_one_number():
+    runs = [run_of(forces(TIME), time=TIME) for _ in range(3)]
+    figure, _ = draw([shown(run, "joints/hinge/force[fz]") for run in runs])
+    [axes] = figure.axes
+    assert [line.get_color() for line in axes.lines] == list(COLORS[:3])
+    assert axes.get_legend() is None
+
+
+def test_runs_may_have_different_lengths_and_channels():
+    one = run_of(forces(TIME), record("joints/slide/q", TIME, "m"), time=TIME)
+    other = run_of(forces(TIME[:7]), record("joints/slide/q", TIME[:7], "rad"), time=TIME[:7])
+    figure, _ = draw([shown(one, "joints/*/q"), shown(other, "joints/*/q")])
+    assert [(units, len(axes.lines)) for (_, units, _), axes in zip(panels_of(figure), figure.axes, strict=True)] == [
+        ("m", 1),
+        ("rad", 1),
+    ]
+    assert [len(axes.lines[0].get_xdata()) for axes in figure.axes] == [41, 7]
+
+
+def test_lines_without_room_are_told():
+    bodies = tuple(f"b{k}" for k in range(30))
+    run = run_of(positions(TIME, bodies), time=TIME, bodies=bodies)
+    figure, remarks = draw([shown(run, "bodies/position")])
+    assert len(figure.axes[0].lines) == MOST_LINES
+    pens = {str(Pens(several=False, alone=False).of_line(0, place)) for place in range(MOST_LINES)}
+    assert len(pens) == MOST_LINES  # no two lines look the same
+    [remark] = remarks
+    assert remark.startswith(f"bodies/*/position: {90 - MOST_LINES} of 90 lines are left out")
+    assert draw([shown(run, "bodies/position[x]")])[1][0].startswith("bodies/*/position[x]: 9 of 30 lines")
+    two, remarks = draw([shown(run, "bodies/position"), shown(run, "bodies/position")])
+    assert len(two.axes[0].lines) == 2 * len(COLORS)
+    assert remarks[0].startswith("bodies/*/position: 83 of 90 lines")
+
+
+def test_what_is_not_finite_is_told_and_drawn_as_a_gap(tmp_path):
+    values = TIME.copy()
+    values[3:6] = [np.nan, np.inf, -1e300]
+    run = run_of(record("joints/slide/q", values, "m"), record("joints/lost/q", 0 * TIME + np.nan, "m"), time=TIME)
+    figure, remarks = draw([shown(run, "joints")])
+    assert remarks == [
+        "run.h5: joints/slide/q at 3 of 41 instants is not finite or beyond 1e+100, and not drawn there",
+        "run.h5: joints/lost/q at 41 of 41 instants is not finite or beyond 1e+100, and not drawn there",
+    ]
+    assert figure.axes[0].get_ylim()[1] < 3.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save(figure, tmp_path / "gap.png")
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".SVG"])
+def test_the_same_run_gives_the_same_bytes(tmp_path, ending):
+    paths = [tmp_path / f"{name}{ending}" for name in "ab"]
+    for path in paths:
+        run = run_of(*energies(TIME), forces(TIME), time=TIME)
+        save(draw([shown(run, "energy", "joints"), shown(run, "energy")])[0], path)
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second
+    assert first.startswith(b"\x89PNG" if ending == ".png" else b"<?xml")
+    # neither a date nor who drew it
+    assert not re.search(rb"20\d\d-\d\d-\d\d|[Mm]atplotlib v|Software", first)
+
+
+@pytest.mark.parametrize("name", ["_$x$", "a\\b{", "漢字", "n" * 300])
+def test_any_name_is_text_as_it_is(tmp_path, name):
+    run = run_of(positions(TIME, (name, "b")), time=TIME, bodies=(name, "b"), name=name, source=name)
+    figure, _ = draw([shown(run, "bodies/position", label=name), shown(run, "bodies/position[x]", label="b")])
+    save(figure, tmp_path / "any.png")
+    label = panels_of(figure)[0][2][0]
+    assert label == f"{name} x" or (len(label) <= 36 and "…" in label)
+
+
+def test_a_single_instant_is_a_point(tmp_path):
+    run = run_of(*energies(TIME[:1]), time=TIME[:1])
+    figure, _ = draw([shown(run)])
+    assert {line.get_marker() for axes in figure.axes for line in axes.lines} == {"."}
+    save(figure, tmp_path / "point.png")
+
+
+def test_a_run_without_an_instant_is_refused():
+    run = run_of(*energies(TIME[:0]), time=TIME[:0])
+    with pytest.raises(ResultError, match=r"run\.h5 holds no output instant"):
+        draw([shown(run, "energy")])
+
+
+def test_a_picture_that_cannot_be_written_leaves_nothing(tmp_path):
+    (tmp_path / "taken.png").mkdir()
+    with pytest.raises(OutputError, match=r"cannot write .*taken\.png: Is a directory"):
+        save(new_figure(), tmp_path / "taken.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "link.png").symlink_to("target.png")
+    save(new_figure(), tmp_path / "link.png")
+    assert (tmp_path / "link.png").is_symlink()
+    assert (tmp_path / "target.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_do_not_depend_on_settings_elsewhere(tmp_path):
+    import matplotlib
+
+    run = run_of(*energies(TIME), time=TIME)
+    save(draw([shown(run)])[0], tmp_path / "a.png")
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 40}):
+        save(draw([shown(run)])[0], tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", "png", "a.png.part"])
+def test_other_endings_are_refused(tmp_path, name):
+    with pytest.raises(ArgumentError, match=r"a picture is named \*\.png or \*\.svg"):
+        require_format(tmp_path / name)
+
+
+def test_matplotlib_may_be_missing(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ArgumentError, match=r"pip install 'multibody-cli\[plot\]'"):
+        require_format(tmp_path / "a.png")
