@@ -1,0 +1,78 @@
+"""What all pictures share: size, colors, and a file that is the same for the same numbers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.errors import ArgumentError, OutputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg")
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Told apart by any eye (Okabe and Ito)."""
+
+_SETTINGS: dict[str, Any] = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.dpi": 120,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "lines.linewidth": 1.3,
+    "svg.hashsalt": "mbsim",  # else names in the file are drawn by chance
+}
+
+
+def require_format(path: Path) -> None:
+    """Refuse a picture that could not be written, before anything is computed for it.
+
+    Raises
+    ------
+    ArgumentError
+        The ending of the name is no format of `FORMATS`, or matplotlib is not installed.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ArgumentError(f"{path}: a picture is named *{' or *'.join(FORMATS)}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ArgumentError("pictures need matplotlib: pip install 'multibody-cli[plot]'") from None
+
+
+def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
+    """Make an empty figure of a width and a height in inches, which draws without a screen."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    matplotlib.rcParams.update(_SETTINGS)
+    matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=COLORS)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure to a file, whole or not at all, with nothing in it but the picture.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    ending = path.suffix.lower().removeprefix(".")
+    # neither the date nor the version of the program that drew it
+    nothing = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(part, format=ending, metadata=nothing)
+        os.replace(part, path)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
