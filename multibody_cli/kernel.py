@@ -26,7 +26,19 @@ import numba
 import numpy as np
 
 WITHOUT_KERNELS = frozenset(
-    {"cli", "pictures", "studies", "comparison", "timeline.py", "output", "scene", "spec", "expressions", "errors.py"}
+    {
+        "cli",
+        "pictures",
+        "studies",
+        "peers",
+        "comparison",
+        "timeline.py",
+        "output",
+        "scene",
+        "spec",
+        "expressions",
+        "errors.py",
+    }
 )
 """Rooms in which no kernel may stand (a test sees to it): changing them leaves compiled code as it is."""
 

@@ -1,10 +1,9 @@
-"""`mbsim bench`: how fast methods are on scenes of growing size."""
+"""`mbsim bench`: how fast methods are, how their cost grows, and what accuracy it buys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import product
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,12 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show_table, to_json
 from multibody_cli.cli.source import announce_compilation, prepare_and_warn
 from multibody_cli.errors import ArgumentError, MbsimError
 
 if TYPE_CHECKING:
-    from multibody_cli.studies.bench import Growth, Measurement, Timing
+    from multibody_cli.studies.bench.campaign import Findings
+    from multibody_cli.studies.bench.words import BenchSpec
 
 SCENES = Path("scenes/bench")
 """Where scenes are taken from when none is named."""
@@ -25,176 +24,151 @@ SCENES = Path("scenes/bench")
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True)
-class Size:
-    """`--size KEY=2,4,8`: a value of the scene, and what it becomes one after the other."""
-
-    key: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One line of the table that is to be: a scene, the values to replace in it, and its size."""
-
-    scene: Path
-    overrides: tuple[str, ...]
-    size: float | None
-
-
-def _read_size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Size | None:
-    if text is None:
-        return None
-    key, _, values = text.partition("=")
-    try:
-        size = Size(key, tuple(float(value) for value in values.split(",")))
-    except ValueError:
-        size = Size("", ())
-    if not size.key or not all(0 < value < float("inf") for value in size.values):
-        raise click.BadParameter(f"expected KEY=2,4,8 with numbers above 0, found `{text}`")
-    return size
-
-
-@click.command("bench", cls=Verb, short_help="Measure how fast methods are.")
+@click.command("bench", cls=Verb, short_help="Measure how fast and how accurate methods are.")
 @click.argument("scenes", metavar="[SCENE]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--method", "methods", metavar="M[,M...]", help="Methods to measure, instead of the scene's.")
-@click.option("--integrator", metavar="NAME", help="Instead of the scene's.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
-@click.option("--size", metavar="KEY=2,4,8", callback=_read_size, help="Measure each scene with these values.")
-@click.option("--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="Blocks of each timing.")
-@click.option("--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without the table.")
-def verb(
-    scenes: tuple[Path, ...],
-    methods: str | None,
-    integrator: str | None,
-    overrides: tuple[str, ...],
-    size: Size | None,
-    repeat: int,
-    json_file: str | None,
-) -> int:
+@click.option("--method", metavar="M[,M...]", help="Methods to measure, or `all`, instead of the scene's.")
+@click.option("--integrator", metavar="I[,I...]", help="Integrators, or `all`, instead of the scene's.")
+@click.option("--step", metavar="H[,H...]", help="Time steps of integrators of fixed step, as in 1ms,2ms.")
+@click.option("--tolerance", metavar="E[,E...]", help="Relative tolerances of adaptive integrators.")
+@click.option("--set", "set", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
+@click.option("--size", metavar="KEY=2,4,8", help="Measure each scene with these values.")
+@click.option("--repeat", metavar="N", help="Blocks of each timing, 1 to 1000; 7 without it.")
+@click.option("--accuracy", metavar="LENGTH", help="Measure errors as well; which run reaches this, as in 1mm.")
+@click.option("--duration", metavar="TIME", help="Time to simulate for the errors, instead of the scene's.")
+@click.option("--against", metavar="PEER[,PEER]", help="Time the scene in mujoco or pinocchio as well.")
+@click.option("--suite", metavar="NAME", help="Take the words from scenes/bench/suites/NAME.yaml, or from a file.")
+@click.option("--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without tables.")
+@click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
+@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Draw growth and accuracy: PNG or SVG.")
+def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
     """Measure the time per step and per evaluation of each SCENE; without one, of those in scenes/bench.
 
-    Nothing is written while the clock runs.  An evaluation is one computation of all accelerations.  Each
-    time is the median of `--repeat` blocks of 20 ms or more, with the fastest and the slowest; the first
-    call, in which kernels are compiled or loaded, stands apart.  When it is interrupted, what was measured
-    is reported.
+    Every scene is run with every method, integrator, step or tolerance, and size that is named; what a method
+    or an integrator refuses is listed with its reason.  Nothing is written while the clock runs.  An evaluation
+    is one computation of all accelerations.  Each time is the median of `--repeat` blocks of 20 ms or more,
+    with the fastest and the slowest; the first call, in which kernels are compiled or loaded, stands apart.
+
+    With --accuracy, whole runs are timed and compared with a fine reference run, and the cheapest that reaches
+    the accuracy is recommended.  With --against, accelerations are compared first.  When it is interrupted, what
+    was measured is reported and written.
     """
-    if json_file not in (None, "-"):
-        Path(json_file).touch()  # better refused now than after the last measurement
-    settings = [f"simulation.integrator={integrator}"] if integrator else []
-    cases = list(_cases(scenes or _scenes_of_the_project(), methods, (*overrides, *settings), size))
-    found: list[Measurement] = []
-    status, trouble = "complete", None
-    announce_compilation()
+    given = {key: value for key, value in words.items() if value not in (None, ())}
+    specs = _specs(suite, given)
+    _require_files(json_file, markdown, plot, specs)
+    return _bench(specs, json_file, markdown, plot)
+
+
+def _specs(suite: str | None, given: dict[str, Any]) -> list[BenchSpec]:
+    """Read what is asked for; what stands on the command line goes before what the suite says."""
+    from multibody_cli.studies.bench.suite import read_suite
+
+    asked = _read(given)
+    if suite is not None:
+        changes = {key: getattr(asked, key) for key in given}
+        specs = [spec.model_copy(update=changes) for spec in read_suite(suite)]
+    else:
+        specs = [asked]
+    scenes = _scenes_of_the_project() if not all(spec.scenes for spec in specs) else ()
+    return [spec if spec.scenes else spec.model_copy(update={"scenes": scenes}) for spec in specs]
+
+
+def _read(given: dict[str, Any]) -> BenchSpec:
+    """Read the words of the command line, and refuse those that mean nothing, all of them at once."""
+    from pydantic import ValidationError
+
+    from multibody_cli.scene.explain import explain
+    from multibody_cli.studies.bench.words import BenchSpec
+
     try:
-        for case in cases:
-            found.append(_measure(case, repeat))
-    except KeyboardInterrupt:
-        status = "interrupted"
-    except MbsimError as error:
-        status, trouble = "failed", error
-    _report(found, status, json_file)
-    if trouble is not None:
-        raise trouble
-    return INTERRUPTED if status == "interrupted" else 0
+        return BenchSpec.model_validate(given)
+    except ValidationError as error:
+        problems = dict.fromkeys(f"--{path[0]}: {message}" for path, message in explain(error, BenchSpec))
+        raise ArgumentError("\n".join(problems)) from None
 
 
-def _scenes_of_the_project() -> Sequence[Path]:
-    scenes = sorted(SCENES.glob("*.yaml"))
+def _scenes_of_the_project() -> tuple[Path, ...]:
+    scenes = tuple(sorted(SCENES.glob("*.yaml")))
     if not scenes:
         raise ArgumentError(f"there is no scene in {SCENES} here: name one, as in `mbsim bench SCENE`")
     return scenes
 
 
-def _cases(
-    scenes: Sequence[Path], methods: str | None, overrides: tuple[str, ...], size: Size | None
-) -> Iterator[Case]:
-    words = [(f"simulation.method={method}",) for method in methods.split(",")] if methods else [()]
-    for scene, word, value in product(scenes, words, size.values if size else (None,)):
-        sized = (f"{size.key}={value:.12g}",) if size else ()
-        yield Case(scene, (*overrides, *word, *sized), value)
+def _require_files(json_file: str | None, markdown: Path | None, plot: Path | None, specs: Sequence[BenchSpec]) -> None:
+    """Refuse what could not be written or measured now rather than after the last measurement."""
+    from multibody_cli.studies.bench.against import require_packages
+
+    if plot is not None:
+        from multibody_cli.pictures.style import require_format
+
+        require_format(plot)
+        if not any(spec.size or spec.accuracy for spec in specs):
+            raise ArgumentError("--plot draws growth with size or cost against accuracy: add --size or --accuracy")
+    for path in (Path(json_file) if json_file not in (None, "-") else None, markdown, plot):
+        if path is not None:
+            _require_writable(path)
+    require_packages(list(dict.fromkeys(name for spec in specs for name in spec.against)))
 
 
-def _measure(case: Case, repeat: int) -> Measurement:
-    from multibody_cli.studies.bench import measure
-
-    messages.note(f"{case.scene} {' '.join(case.overrides)}".rstrip())
-    return measure(prepare_and_warn(case.scene, case.overrides), repeat, case.size)
-
-
-def _report(found: Sequence[Measurement], status: str, json_file: str | None) -> None:
-    if json_file != "-":
-        show_table([_row(one) for one in found])
-        for series, growths in _growths(found).items():
-            for quantity, growth in growths.items():
-                click.echo(f"{series}: {quantity} grows as size^{_exponent(growth)}")
-    if json_file is not None:
-        text = to_json(_as_data(found, status))
-        if json_file == "-":
-            click.echo(text)
-        else:
-            Path(json_file).write_text(text + "\n", encoding="utf-8")
+def _require_writable(path: Path) -> None:
+    """Refuse a file that cannot be written; one that is not there yet is not left behind."""
+    new = not path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise ArgumentError(f"cannot write {path}: {error.strerror or error}") from None
+    if new:
+        os.remove(path)
 
 
-def _row(one: Measurement) -> dict[str, Any]:
-    return {
-        "scene": one.scene,
-        "method": one.method,
-        "integrator": one.integrator,
-        "size": one.size,
-        "bodies": one.bodies,
-        "freedoms": one.freedoms,
-        "first call s": one.first_call,
-        "step us": one.step.median * 1e6,
-        "(min - max)": _spread(one.step),
-        "evaluation us": one.evaluation.median * 1e6,
-        "(min - max) ": _spread(one.evaluation),
-        "steps/s": one.steps_per_second,
-        "x real time": one.real_time_factor,
-        "memory KiB": one.memory / 1024,
-    }
+def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | None, plot: Path | None) -> int:
+    from multibody_cli.studies.bench.campaign import Findings, run_benches
+
+    found = Findings()
+    status, trouble = "complete", None
+    announce_compilation()
+    try:
+        run_benches(specs, prepare_and_warn, messages.note, found)
+    except KeyboardInterrupt:
+        status = "interrupted"
+    except (MbsimError, MemoryError) as error:
+        status, trouble = "failed", error
+    if trouble is None or not found.is_empty:  # a bench that is refused leaves older files alone
+        _report(found, status, json_file, markdown, plot)
+    if trouble is not None:
+        raise trouble
+    if status == "interrupted":
+        messages.error("interrupted: what was measured until then is reported")
+        return INTERRUPTED
+    return _peers_that_differ(found)
 
 
-def _spread(timing: Timing) -> str:
-    return f"({timing.fastest * 1e6:.4g} - {timing.slowest * 1e6:.4g})"
+def _report(found: Findings, status: str, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
+    """Tell and write what was found."""
+    from multibody_cli.cli import bench_report
+
+    if json_file not in (None, "-"):
+        Path(str(json_file)).write_text(bench_report.as_json(found, status) + "\n", encoding="utf-8")
+    if markdown is not None:
+        markdown.write_text(bench_report.as_markdown(found, status), encoding="utf-8")
+    if plot is not None:
+        from multibody_cli.pictures.benchmarks import draw_findings
+
+        if not draw_findings(found, plot):
+            messages.warning(f"{plot}: nothing was measured that could be drawn")
+    # last: whoever reads stdout may leave before the end
+    if json_file == "-":
+        click.echo(bench_report.as_json(found, status))
+    else:
+        for line in bench_report.as_text(found):
+            click.echo(line)
 
 
-def _growths(found: Sequence[Measurement]) -> dict[str, dict[str, Growth]]:
-    """Fit the growth of each scene and method that was measured at several sizes."""
-    from multibody_cli.studies.bench import growth
-
-    series: dict[str, list[Measurement]] = {}
-    for one in found:
-        if one.size is not None:
-            series.setdefault(f"{one.scene} {one.method} {one.integrator}", []).append(one)
-    fits = {
-        name: {
-            quantity: growth([one.size or 0.0 for one in several], [getattr(one, quantity).median for one in several])
-            for quantity in ("step", "evaluation")
-        }
-        for name, several in series.items()
-    }
-    return {name: {q: fit for q, fit in pair.items() if fit} for name, pair in fits.items()}
-
-
-def _exponent(growth: Growth) -> str:
-    error = "" if growth.standard_error is None else f" +- {growth.standard_error:.3f}"
-    return f"{growth.exponent:.3f}{error}"
-
-
-def _as_data(found: Sequence[Measurement], status: str) -> dict[str, Any]:
-    from multibody_cli import __version__
-    from multibody_cli.studies.bench import describe_machine
-
-    return {
-        "format": "mbsim-bench",
-        "format_version": 1,
-        "mbsim_version": __version__,
-        "status": status,
-        "machine": describe_machine(),
-        "units": {"time": "s", "memory": "bytes"},
-        "measurements": [asdict(one) for one in found],
-        "growth": {
-            name: {quantity: asdict(fit) for quantity, fit in pair.items()} for name, pair in _growths(found).items()
-        },
-    }
+def _peers_that_differ(found: Findings) -> int:
+    """Tell of peers that disagree about the accelerations; 1 if there are any, else 0."""
+    differing = [one for one in found.comparisons if one.status == "differs"]
+    for one in differing:
+        what = " ".join([one.scene, *one.settings, *([] if one.size is None else [f"{one.size_key}={one.size:g}"])])
+        messages.error(f"{one.peer} {one.peer_version}: {what}: {one.reason}")
+    return int(bool(differing))

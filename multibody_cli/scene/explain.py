@@ -18,18 +18,18 @@ from multibody_cli.spec.signal import SignalSpec, Table
 Finding = Mapping[str, Any]
 
 
-def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
-    """Give the path of each element that is wrong, and what was expected there."""
+def explain(error: ValidationError, root: type[Spec] = Scene) -> Iterator[tuple[Path, str]]:
+    """Give the path of each element of a `root` that is wrong, and what was expected there."""
     for finding in error.errors(include_url=False):
-        path, holder = _follow(finding["loc"])
+        path, holder = _follow(finding["loc"], root)
         say = _MESSAGES.get(finding["type"])
         yield path, say(finding, holder) if say else finding["msg"]
 
 
-def _follow(location: tuple[int | str, ...]) -> tuple[Path, type[Spec]]:
+def _follow(location: tuple[int | str, ...], root: type[Spec]) -> tuple[Path, type[Spec]]:
     """Take names of catalogue entries out of a location; find what kind of mapping holds its last key."""
-    annotation: Any = Scene
-    holder: type[Spec] = Scene
+    annotation: Any = root
+    holder = root
     path: list[int | str] = []
     for step in location:
         annotation, catalogue = _unwrapped(annotation)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from ending import Command
 
-from multibody_cli.cli import bench as bench_verb
-from multibody_cli.studies import bench
-from multibody_cli.studies.bench import Block, bytes_of, count_long_enough, growth, time_blocks
+from multibody_cli.peers import PEERS
+from multibody_cli.peers.contract import PeerKind
+from multibody_cli.studies.bench import campaign, suite, timing
+from multibody_cli.studies.bench.growth import growth
+from multibody_cli.studies.bench.measurement import Measurement, bytes_of
+from multibody_cli.studies.bench.timing import Block, count_long_enough, time_blocks
 
 CHAIN = """\
 mbsim: 1
@@ -30,7 +34,7 @@ simulation: {duration: 1, step: 1 ms}
 
 @pytest.fixture
 def chain(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(bench, "SHORTEST_BLOCK", 0.001)
+    monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
     (folder / "chain.yaml").write_text(CHAIN)
     return "chain.yaml"
 
@@ -87,8 +91,8 @@ def test_json_alone_on_stdout(mbsim: Command, chain: str) -> None:
     assert data["status"] == "complete"
     assert [one["bodies"] for one in data["measurements"]] == [2, 4, 8]
     for one in data["measurements"]:
-        for timing in (one["step"], one["evaluation"]):
-            assert 0 < timing["fastest"] <= timing["median"] <= timing["slowest"]
+        for found in (one["step"], one["evaluation"]):
+            assert 0 < found["fastest"] <= found["median"] <= found["slowest"]
         np.testing.assert_allclose(one["real_time_factor"], 1e-3 * one["steps_per_second"], rtol=1e-9)
         assert one["first_call"] > 0
     small, _, large = (one["memory"] for one in data["measurements"])
@@ -107,22 +111,41 @@ def test_table_and_json_file(mbsim: Command, chain: str, folder: Path) -> None:
     assert len(json.loads((folder / "bench.json").read_text())["measurements"]) == 2
 
 
-def test_what_was_measured_before_an_interruption_is_kept(
-    mbsim: Command, chain: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measure = bench_verb._measure
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Press Ctrl-C before the second case."""
+    measured: list[Measurement] = []
+    measure = campaign.measure
 
-    def interrupt(case: bench_verb.Case, repeat: int) -> bench.Measurement:
-        if case.size == 4:
+    def interrupt(*words: Any) -> Measurement:
+        if measured:
             raise KeyboardInterrupt
-        return measure(case, repeat)
+        measured.append(measure(*words))
+        return measured[-1]
 
-    monkeypatch.setattr(bench_verb, "_measure", interrupt)
+    monkeypatch.setattr(campaign, "measure", interrupt)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_what_was_measured_before_an_interruption_is_kept(mbsim: Command, chain: str) -> None:
     ending = mbsim("bench", chain, "--size", "vars.n=2,4", "--repeat", "1", "--json", "-")
     assert ending.code == 130
     data = json.loads(ending.stdout)
     assert data["status"] == "interrupted"
-    assert len(data["measurements"]) == 1
+    assert [one["size"] for one in data["measurements"]] == [2]
+    assert ending.stderr.endswith("error: interrupted: what was measured until then is reported\n")
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_an_interrupted_bench_writes_its_files(mbsim: Command, chain: str, folder: Path) -> None:
+    words = ["--step", "1ms,2ms", "--accuracy", "1mm", "--duration", "0.1", "--repeat", "1"]
+    files = ["--json", "b.json", "--markdown", "b.md", "--plot", "b.png"]
+    ending = mbsim("bench", chain, *words, *files)
+    assert ending.code == 130
+    data = json.loads((folder / "b.json").read_text())
+    assert (data["status"], len(data["measurements"]), len(data["accuracy"][0]["runs"])) == ("interrupted", 1, 1)
+    assert "The benchmark was interrupted: this is what was measured until then." in (folder / "b.md").read_text()
+    assert (folder / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_scene_that_is_refused_ends_with_2_and_keeps_the_rest(mbsim: Command, chain: str) -> None:
@@ -130,3 +153,221 @@ def test_a_scene_that_is_refused_ends_with_2_and_keeps_the_rest(mbsim: Command, 
     assert ending.code == 2
     assert "missing.yaml" in ending.stderr
     assert len(json.loads(ending.stdout)["measurements"]) == 1
+
+
+# --- what is asked for ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--method", "aba,abba"], "--method: there is no method `abba`: did you mean `aba`?"),
+        (["--method", "symbolic"], "--method: the method `symbolic` is not yet supported; valid: aba, baraff, redmax"),
+        (["--integrator", "rk5"], "--integrator: there is no integrator `rk5`: did you mean `rk4`?"),
+        (["--step", "1kg"], "--step: expected a time (s), but `1kg` is a mass"),
+        (["--step", "0"], "--step: expected a time (s) above 0, found `0`"),
+        (["--tolerance", "tight"], "--tolerance: expected a plain number, found `tight`"),
+        (["--size", "vars.n"], "--size: expected KEY=2,4,8 with numbers above 0, found `vars.n`"),
+        (["--size", "vars.n=0,1"], "--size: expected KEY=2,4,8 with numbers above 0, found `vars.n=0,1`"),
+        (["--repeat", "0"], "--repeat: expected a whole number from 1 to 1000, found `0`"),
+        (["--accuracy", "1s"], "--accuracy: expected a length (m), but `1s` is a time"),
+        (["--against", "bullet"], "--against: there is no peer `bullet`: valid: all, mujoco, pinocchio"),
+        (["--plot", "b.gif", "--accuracy", "1"], "b.gif: a picture is named *.png or *.svg"),
+        (["--plot", "b.png"], "--plot draws growth with size or cost against accuracy: add --size or --accuracy"),
+        (["--json", "."], "cannot write .: Is a directory"),
+        (["--markdown", "chain.yaml/b.md"], "cannot write chain.yaml/b.md: "),
+    ],
+)
+def test_words_that_mean_nothing_are_refused_before_anything_is_measured(
+    mbsim: Command, chain: str, words: list[str], told: str
+) -> None:
+    ending = mbsim("bench", chain, *words)
+    assert (ending.code, ending.stdout) == (2, "")
+    assert ending.stderr.startswith(f"error: {told}")
+
+
+def test_all_wrong_words_are_told_at_once(mbsim: Command, chain: str) -> None:
+    ending = mbsim("bench", chain, "--method", "x", "--step", "1m")
+    assert ending.stderr.count("\n") == 2
+    assert "--method: " in ending.stderr
+    assert "--step: " in ending.stderr
+
+
+@pytest.mark.parametrize("words", [["missing.yaml"], ["pendulum.yaml", "--method", "x"]], ids=["scene", "word"])
+def test_a_refused_bench_leaves_files_alone(mbsim: Command, folder: Path, words: list[str]) -> None:
+    (folder / "old.json").write_text("old")
+    assert mbsim("bench", *words, "--json", "old.json", "--markdown", "new.md").code == 2
+    assert (folder / "old.json").read_text() == "old"
+    assert not (folder / "new.md").exists()
+
+
+def test_combinations_that_are_refused_are_listed(mbsim: Command, chain: str) -> None:
+    """With limits, `dop853` is refused; the others are measured."""
+    limited = ("--set", "joints.joint0.limits=[-1, 1]")
+    ending = mbsim("bench", chain, *limited, "--integrator", "rk4,dop853", "--repeat", "1", "--json", "-")
+    assert ending.code == 0
+    data = json.loads(ending.stdout)
+    assert [one["integrator"] for one in data["measurements"]] == ["rk4"]
+    [refused] = data["not_measured"]
+    assert (refused["integrator"], refused["status"]) == ("dop853", "refused")
+    assert "integrator `dop853` takes steps of its own length" in refused["reason"]
+    # alone it is an error
+    ending = mbsim("bench", chain, *limited, "--integrator", "dop853", "--repeat", "1")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert "integrator `dop853` takes steps of its own length" in ending.stderr
+
+
+def test_where_every_combination_is_refused_the_bench_is(mbsim: Command, chain: str) -> None:
+    ending = mbsim("bench", chain, "--step", "0.3,0.7")
+    assert ending.code == 2
+    assert ending.stderr.endswith("error: none of the 2 cases could be measured\n")
+    assert "expected a whole number of `step`s of 0.3 s" in ending.stdout
+
+
+def test_a_case_that_bursts_at_once_is_listed(mbsim: Command, folder: Path) -> None:
+    sizes = ("--size", "joints.slide.stiffness=1,1e300")
+    data = json.loads(mbsim("bench", "stiff.yaml", *sizes, "--repeat", "1", "--json", "-").stdout)
+    assert [one["size"] for one in data["measurements"]] == [1]
+    [burst] = data["not_measured"]
+    assert (burst["size"], burst["status"]) == (1e300, "diverged")
+    assert burst["reason"] == "stiff: the very first step diverges, so there is nothing to measure"
+
+
+def test_an_adaptive_integrator_is_measured_once_for_all_steps(mbsim: Command, chain: str) -> None:
+    own = ("--set", "simulation.integrator=dop853")
+    ending = mbsim(
+        "bench", chain, *own, "--step", "1ms,2ms", "--tolerance", "1e-6,1e-9", "--repeat", "1", "--json", "-"
+    )
+    data = json.loads(ending.stdout)
+    assert [one["tolerance"] for one in data["measurements"]] == [1e-6, 1e-9]
+
+
+# --- accuracy -------------------------------------------------------------------------------------------------------
+def test_accuracy_recommends_a_row_of_its_table(mbsim: Command, chain: str, folder: Path) -> None:
+    words = ["--integrator", "rk4,semi_implicit_euler", "--step", "1ms,5ms,20ms", "--accuracy", "0.1 mm"]
+    ending = mbsim("bench", chain, *words, "--repeat", "1", "--json", "b.json", "--markdown", "b.md", "--plot", "b.svg")
+    assert ending.code == 0
+    [study] = json.loads((folder / "b.json").read_text())["accuracy"]
+    assert study["reference"]["error"] < 1e-9
+    runs = study["runs"]
+    assert len(runs) == 6
+    chosen = runs[study["recommended"]]
+    reaching = [run for run in runs if run["error"] <= 1e-4]
+    assert chosen["cost"]["median"] == min(run["cost"]["median"] for run in reaching)
+    assert chosen["on_front"]
+    assert study["recommendation"].startswith(
+        f"for 0.0001 m take `{chosen['method']}` with `{chosen['integrator']}` at {chosen['time_step']:g} s"
+    )
+    [row] = [line for line in ending.stdout.splitlines() if line.endswith("front, recommended")]
+    assert row.split()[:3] == [chosen["method"], chosen["integrator"], f"{chosen['time_step']:g}"]
+    markdown = (folder / "b.md").read_text()
+    assert "## Cost against accuracy: chain" in markdown
+    assert f"Chain: {study['recommendation']}." in markdown
+    assert (folder / "b.svg").read_text().startswith("<?xml")
+
+
+def test_runs_that_diverge_are_rows(mbsim: Command, folder: Path) -> None:
+    words = ["--step", "10ms,0.1ms", "--set", "joints.slide.stiffness=1e6", "--accuracy", "1mm", "--duration", "0.5"]
+    ending = mbsim("bench", "stiff.yaml", *words, "--repeat", "1", "--json", "-")
+    [study] = json.loads(ending.stdout)["accuracy"]
+    status = {run["time_step"]: (run["status"], run["error"] is None, run["on_front"]) for run in study["runs"]}
+    assert status[0.01] == ("diverged", True, False)
+    assert status[1e-4][:2] == ("complete", False)
+
+
+# --- suites ---------------------------------------------------------------------------------------------------------
+SUITE = """\
+description: Two benches.
+benches:
+  - {scenes: ../chain.yaml, size: "vars.n=2,4", repeat: 1}
+  - {scenes: [../chain.yaml], method: [aba, redmax], set: vars.n=3, repeat: 1}
+"""
+
+
+@pytest.fixture
+def suites(chain: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(suite, "SUITES", Path("suites"))
+    (folder / "suites").mkdir()
+    (folder / "suites/two.yaml").write_text(SUITE)
+    return folder / "suites"
+
+
+def test_a_suite_is_several_benches(mbsim: Command, suites: Path) -> None:
+    data = json.loads(mbsim("bench", "--suite", "two", "--json", "-").stdout)
+    found = [(one["method"], one["bodies"], one["step"]["blocks"]) for one in data["measurements"]]
+    assert found == [("aba", 2, 1), ("aba", 4, 1), ("aba", 3, 1), ("redmax", 3, 1)]
+    assert [one["settings"] for one in data["measurements"]] == [[], [], ["vars.n=3"], ["vars.n=3"]]
+
+
+def test_the_command_line_goes_before_the_suite(mbsim: Command, suites: Path) -> None:
+    ending = mbsim("bench", "--suite", "suites/two.yaml", "--method", "aba", "--repeat", "2", "--json", "-")
+    data = json.loads(ending.stdout)
+    assert [(one["method"], one["step"]["blocks"]) for one in data["measurements"]] == [("aba", 2)] * 3
+
+
+def test_a_suite_that_is_not_there_names_those_that_are(mbsim: Command, suites: Path) -> None:
+    ending = mbsim("bench", "--suite", "tow")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert ending.stderr == "error: there is no suite `tow` in suites here: did you mean `two`?; there are: two\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("benches: [{metod: aba}]\n", ":1:19: benches[0].metod: unknown key `metod`; did you mean `method`?"),
+        ("benches:\n- step: [1 ms, 2 kg]\n", ":2:16: benches[0].step[1]: expected a time (s), but `2 kg` is a mass"),
+        ("benches: [{size: n}]\n", ":1:18: benches[0].size: expected KEY=2,4,8 with numbers above 0, found `n`"),
+        ("benches: []\n", ":1:1: benches: expected at least 1 entry"),
+        ("bench: []\n", ":1:1: bench: unknown key `bench`; did you mean `benches`?"),
+        ("benches: [\n", ": not YAML"),
+    ],
+)  # fmt: skip
+def test_problems_of_a_suite_are_told_with_their_places(mbsim: Command, suites: Path, text: str, told: str) -> None:
+    (suites / "wrong.yaml").write_text(text)
+    ending = mbsim("bench", "--suite", "wrong")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert told in ending.stderr
+
+
+@pytest.mark.parametrize("name", ["growth", "accuracy", "peers"])
+def test_suites_of_the_project_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    benches = suite.read_suite(name)
+    assert benches
+    assert all(scene.is_file() for bench in benches for scene in bench.scenes)
+
+
+# --- peers ------------------------------------------------------------------------------------------------------------
+def test_a_peer_whose_package_is_missing_is_refused_at_once(
+    mbsim: Command, chain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("multibody_cli.studies.bench.against.find_spec", lambda _: None)
+    ending = mbsim("bench", chain, "--against", "mujoco")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert ending.stderr == "error: `mujoco` cannot be imported here: pip install 'multibody-cli[peers]'\n"
+
+
+def test_a_peer_that_computes_something_else_ends_with_1(
+    mbsim: Command, chain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Still:
+        def accelerations(self) -> np.ndarray:
+            return np.zeros(2)
+
+    kind = PeerKind("still", "numpy", "numpy", lambda _: Still(), {}, "nothing")  # type: ignore[arg-type,return-value]
+    monkeypatch.setitem(PEERS, "still", kind)
+    ending = mbsim("bench", chain, "--against", "still", "--repeat", "1")
+    assert ending.code == 1
+    assert "differs" in ending.stdout
+    assert ending.stderr.endswith(
+        f"error: still {np.__version__}: chain: its accelerations differ by 1.0e+00 of the largest, more than 1e-06: "
+        "not timed\n"
+    )
+
+
+def test_what_no_peer_can_take_is_refused(mbsim: Command, chain: str) -> None:
+    pytest.importorskip("mujoco")
+    ending = mbsim("bench", chain, "--against", "mujoco", "--set", "joints.joint0.damping=1", "--repeat", "1")
+    assert ending.code == 2
+    assert ending.stderr.endswith(
+        "error: no peer could take the scene: peers are given trees of joints under gravity alone, and this scene has "
+        "springs or dampers of joints\n"
+    )

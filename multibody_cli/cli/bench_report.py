@@ -1,0 +1,209 @@
+"""What a benchmark found: tables and sentences for stdout and for Markdown, and everything as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from multibody_cli import __version__
+from multibody_cli.cli.markdown import markdown_table
+from multibody_cli.cli.render import table_lines, to_json
+from multibody_cli.studies.bench.accuracy import Accuracy, Study
+from multibody_cli.studies.bench.against import Comparison, Pair
+from multibody_cli.studies.bench.campaign import Findings, NotMeasured
+from multibody_cli.studies.bench.growth import Series, series_of
+from multibody_cli.studies.bench.machine import describe_machine
+from multibody_cli.studies.bench.measurement import Measurement
+from multibody_cli.studies.bench.pareto import visible
+from multibody_cli.studies.bench.setup import Setup
+from multibody_cli.studies.bench.timing import Timing
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: a title, a table, and sentences below it."""
+
+    title: str
+    rows: Sequence[Row]
+    sentences: Sequence[str] = ()
+
+
+def as_text(found: Findings) -> Iterator[str]:
+    """Give the lines for stdout."""
+    for number, section in enumerate(_sections(found)):
+        if number > 0:
+            yield from ("", section.title)
+        yield from table_lines(section.rows)
+        yield from section.sentences
+
+
+def as_markdown(found: Findings, status: str) -> str:
+    """Give a page with all tables, and the machine they were made on."""
+    machine = ", ".join(f"{key} {value}" for key, value in describe_machine().items() if value)
+    lines = ["# Benchmark", "", f"mbsim {__version__}; {machine}."]
+    if status != "complete":
+        lines += ["", f"The benchmark was {status}: this is what was measured until then."]
+    for section in _sections(found):
+        rows = [{key: _cell(value) for key, value in row.items()} for row in section.rows]
+        lines += ["", f"## {section.title}", "", *markdown_table(rows)]
+        for sentence in section.sentences:
+            lines += ["", f"{sentence[0].upper()}{sentence[1:]}."]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(found: Findings, status: str) -> str:
+    """Give everything, with the times in s, the memory in bytes and the errors in m."""
+    return to_json(
+        {
+            "format": "mbsim-bench",
+            "format_version": 1,
+            "mbsim_version": __version__,
+            "status": status,
+            "machine": describe_machine(),
+            "units": {"time": "s", "memory": "bytes", "error": "m"},
+            "measurements": [asdict(one) for one in found.measurements],
+            "growth": {
+                series.name: {quantity: asdict(fit) for quantity, fit in series.growth.items()}
+                for series in series_of(found.measurements)
+            },
+            "not_measured": [asdict(one) for one in found.not_measured],
+            "accuracy": [_study_as_data(study) for study in found.studies],
+            "peers": [asdict(one) for one in found.comparisons],
+        }
+    )
+
+
+def _study_as_data(study: Study) -> dict[str, Any]:
+    advice = study.recommendation
+    runs = [asdict(run) | {"on_front": flag} for run, flag in zip(study.runs, study.front, strict=True)]
+    return asdict(study) | {"runs": runs, "recommended": advice.index, "recommendation": advice.sentence}
+
+
+def _sections(found: Findings) -> Iterator[Section]:
+    if found.measurements:
+        growth = [sentence for series in series_of(found.measurements) for sentence in _growth_of(series)]
+        yield Section("Cost", _trimmed([_cost_row(one) for one in found.measurements]), growth)
+    if found.not_measured:
+        yield Section("Not measured", _trimmed([_refusal_row(one) for one in found.not_measured]))
+    for study in found.studies:
+        if study.runs:
+            yield _accuracy_section(study)
+    if found.comparisons:
+        reasons = [f"{one.peer}: {one.reason}" for one in found.comparisons if one.reason]
+        rows = _trimmed([_peer_row(one) for one in found.comparisons])
+        yield Section("Against peers", rows, list(dict.fromkeys(reasons)))
+
+
+def _cost_row(one: Measurement) -> Row:
+    return {
+        **_setup(one),
+        "bodies": one.bodies,
+        "freedoms": one.freedoms,
+        "first call s": one.first_call,
+        "step us": one.step.median * 1e6,
+        "(min - max)": _spread(one.step),
+        "evaluation us": one.evaluation.median * 1e6,
+        "(min - max) ": _spread(one.evaluation),
+        "steps/s": one.steps_per_second,
+        "x real time": one.real_time_factor,
+        "memory KiB": one.memory / 1024,
+    }
+
+
+def _setup(one: Setup) -> Row:
+    return {
+        "scene": one.scene,
+        "set": " ".join(one.settings),
+        "method": one.method,
+        "integrator": one.integrator,
+        "step or tolerance": one.stepping,
+        "size": one.size,
+    }
+
+
+def _growth_of(series: Series) -> Iterator[str]:
+    for quantity, growth in series.growth.items():
+        yield f"{series.name}: {quantity} grows as size^{growth}"
+
+
+def _refusal_row(one: NotMeasured) -> Row:
+    return {
+        "scene": one.scene,
+        "set": " ".join(one.settings),
+        "method": one.method,
+        "integrator": one.integrator,
+        "step s": one.time_step,
+        "tolerance": one.tolerance,
+        "size": one.size,
+        "why": f"{one.status}: {one.reason}",
+    }
+
+
+def _accuracy_section(study: Study) -> Section:
+    size = "" if study.size is None else f" of size {study.size:g}"
+    changed = f" with {' '.join(study.settings)}" if study.settings else ""
+    advice, reference = study.recommendation, study.reference
+    order = sorted(range(len(study.runs)), key=lambda k: (study.runs[k].error is None, study.runs[k].error or 0.0))
+    rows = [_accuracy_row(study, k, k == advice.index) for k in order]
+    about = (
+        f"errors are the largest displacement of a body at {study.instants} instants of {study.duration:g} s; the "
+        f"reference, {reference.method} with {reference.integrator} ({', '.join(reference.settings)}), is known to "
+        f"{reference.error:.1e} m"
+    )
+    return Section(
+        f"Cost against accuracy: {study.scene}{size}{changed}", rows, [about, f"{study.scene}{size}: {advice.sentence}"]
+    )
+
+
+def _accuracy_row(study: Study, k: int, recommended: bool) -> Row:
+    run: Accuracy = study.runs[k]
+    mark = "front, recommended" if recommended else "front" if study.front[k] else ""
+    return {
+        "method": run.method,
+        "integrator": run.integrator,
+        "step or tolerance": run.stepping,
+        "error m": _error(run, study.reference.error),
+        "cost s/s": None if run.cost is None else run.cost.median,
+        "(min - max)": "" if run.cost is None else f"({run.cost.fastest:.3g} - {run.cost.slowest:.3g})",
+        "x real time": None if run.cost is None else 1.0 / run.cost.median,
+        "": mark,
+    }
+
+
+def _error(run: Accuracy, reference_error: float) -> str:
+    if run.error is None:
+        return run.status
+    return f"{'' if run.resolved else '< '}{visible(run.error, reference_error):.3g}"
+
+
+def _peer_row(one: Comparison) -> Row:
+    return {
+        **_setup(one),
+        "peer": f"{one.peer} {one.peer_version}",
+        "difference": None if one.difference is None else f"{one.difference:.0e}",
+        **_pair("evaluation", one.evaluation),
+        **_pair("step", one.step),
+        "": "" if one.status == "timed" else one.status,
+    }
+
+
+def _pair(what: str, pair: Pair | None) -> Row:
+    ours, peer, ratio = (pair.ours.median * 1e6, pair.peer.median * 1e6, pair.ratio) if pair else (None, None, None)
+    return {f"{what} us": ours, f"peer's {what} us": peer, f"{what} ratio": ratio}
+
+
+def _spread(timing: Timing) -> str:
+    return f"({timing.fastest * 1e6:.4g} - {timing.slowest * 1e6:.4g})"
+
+
+def _trimmed(rows: Sequence[Row]) -> Sequence[Row]:
+    """Leave out the columns in which no row says anything, but for that of the size."""
+    said = [key for key in rows[0] if key == "size" or any(row[key] not in (None, "") for row in rows)]
+    return [{key: row[key] for key in said} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    return f"{value:.4g}" if isinstance(value, float) else value

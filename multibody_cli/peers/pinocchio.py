@@ -1,0 +1,117 @@
+"""Pinocchio: the mechanism as a `Model`, one joint a piece; massless pieces come before the one that has the body.
+
+An evaluation is `aba` in the convention WORLD, called from Python; the cost of as many calls on an empty model is taken
+off.  Pinocchio has no stepping of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.model import Floats
+from multibody_cli.peers.contract import Kind, Mechanism, Peer, PeerKind, Piece
+from multibody_cli.peers.mechanism import rotation_of
+
+_ALONG = {(1.0, 0.0, 0.0): "X", (0.0, 1.0, 0.0): "Y", (0.0, 0.0, 1.0): "Z"}
+
+
+def build(mechanism: Mechanism) -> Peer:
+    """Build a mechanism."""
+    import pinocchio
+
+    return _PinocchioPeer(pinocchio, mechanism)
+
+
+def _joint(pin: Any, piece: Piece) -> Any:
+    """Make the joint of a piece: the special one where it turns or slides along an axis of the frame."""
+    if piece.kind is Kind.BALL:
+        return pin.JointModelSpherical()
+    if piece.kind is Kind.FREE:
+        return pin.JointModelFreeFlyer()
+    short, long = ("R", "Revolute") if piece.kind is Kind.HINGE else ("P", "Prismatic")
+    axis = tuple(float(number) for number in piece.axis)
+    if axis in _ALONG:
+        return getattr(pin, f"JointModel{short}{_ALONG[axis]}")()
+    return getattr(pin, f"JointModel{long}Unaligned")(piece.axis)
+
+
+class _PinocchioPeer:
+    def __init__(self, pin: Any, mechanism: Mechanism) -> None:
+        self._pin, self._mechanism = pin, mechanism
+        model = pin.Model()
+        model.gravity.linear = mechanism.gravity
+        self._pieces: list[tuple[Piece, int]] = []
+        # where the joint frame of each link is: a joint of the model, and a frame that is fixed in it
+        frames = [(0, pin.SE3.Identity())]
+        for number, link in enumerate(mechanism.links, start=1):
+            joint, within = frames[link.parent]
+            at = within * pin.SE3(link.rotation, link.position)
+            for k, piece in enumerate(link.pieces):
+                joint = model.addJoint(joint, _joint(pin, piece), at, f"{number}.{k}")
+                at = pin.SE3.Identity()
+                self._pieces.append((piece, joint))
+            frames.append((joint, at))
+            body = pin.Inertia(link.mass.mass, link.mass.com, link.mass.inertia)
+            model.appendBodyToJoint(joint, body, at)
+        self._model, self._data = model, model.createData()
+        self._empty = pin.Model()
+        self._empty_data = self._empty.createData()
+        self._q, self._v = pin.neutral(model), np.zeros(model.nv)
+        for piece, joint in self._pieces:
+            self._hand_over(piece, model.idx_qs[joint], model.idx_vs[joint])
+        self._tau = np.zeros(model.nv)
+
+    def accelerations(self) -> Floats:
+        """dv/dt at the start, in our coordinates."""
+        pin = self._pin
+        found = pin.aba(self._model, self._data, self._q, self._v, self._tau, pin.Convention.WORLD)
+        a = np.zeros(len(self._mechanism.v))
+        for piece, joint in self._pieces:
+            iv = self._model.idx_vs[joint]
+            if piece.kind is Kind.FREE:  # both parts in axes of the body here, which turns
+                R = rotation_of(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
+                linear = found[iv : iv + 3] + np.cross(self._v[iv + 3 : iv + 6], self._v[iv : iv + 3])
+                a[piece.iv : piece.iv + 3], a[piece.iv + 3 : piece.iv + 6] = R @ linear, R @ found[iv + 3 : iv + 6]
+            else:
+                size = 3 if piece.kind is Kind.BALL else 1
+                a[piece.iv : piece.iv + size] = found[iv : iv + size]
+        return a
+
+    def evaluate(self, count: int) -> float:
+        """Time `aba`."""
+        aba, world = self._pin.aba, self._pin.Convention.WORLD
+
+        def repeated(model: Any, data: Any, q: Floats, v: Floats, tau: Floats) -> float:
+            began = time.perf_counter()
+            for _ in range(count):
+                aba(model, data, q, v, tau, world)
+            return time.perf_counter() - began
+
+        nothing = np.zeros(0)
+        full = repeated(self._model, self._data, self._q, self._v, self._tau)
+        return full - repeated(self._empty, self._empty_data, nothing, nothing, nothing)
+
+    def advance(self, count: int) -> float:
+        """It has no steps."""
+        return float("nan")
+
+    def _hand_over(self, piece: Piece, iq: int, iv: int) -> None:
+        """Hand over the start of a piece; quaternions are (x, y, z, w) here."""
+        q, v = self._mechanism.q, self._mechanism.v
+        if piece.kind is Kind.BALL:
+            self._q[iq : iq + 4] = np.roll(q[piece.iq : piece.iq + 4], -1)
+            self._v[iv : iv + 3] = v[piece.iv : piece.iv + 3]
+        elif piece.kind is Kind.FREE:
+            turn = q[piece.iq + 3 : piece.iq + 7]
+            R = rotation_of(turn)
+            self._q[iq : iq + 3], self._q[iq + 3 : iq + 7] = q[piece.iq : piece.iq + 3], np.roll(turn, -1)
+            self._v[iv : iv + 3] = R.T @ v[piece.iv : piece.iv + 3]
+            self._v[iv + 3 : iv + 6] = R.T @ v[piece.iv + 3 : piece.iv + 6]
+        else:
+            self._q[iq], self._v[iv] = q[piece.iq], v[piece.iv]
+
+
+PINOCCHIO = PeerKind("pinocchio", "pin", "pinocchio", build, {}, "aba, convention WORLD")

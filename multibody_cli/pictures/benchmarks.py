@@ -1,0 +1,147 @@
+"""Pictures of a benchmark: cost over size, and cost against accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.pictures.style import COLORS, new_figure, save
+from multibody_cli.studies.bench.accuracy import Accuracy, Study
+from multibody_cli.studies.bench.campaign import Findings
+from multibody_cli.studies.bench.growth import Series, series_of
+from multibody_cli.studies.bench.pareto import RESOLVED, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+WIDTH, HEIGHT = 8.0, 4.6
+"""Of one panel with its legend, inches."""
+
+TINIEST = 1e-16
+"""Smallest error that is drawn, m: a logarithm has no place for zero."""
+
+
+def draw_findings(found: Findings, path: Path) -> bool:
+    """Draw every series of growth and every study of accuracy, one panel below the other.
+
+    Parameters
+    ----------
+    found
+        What was measured.
+    path
+        The file, `*.png` or `*.svg`.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to draw; no file is written otherwise.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    panels = list(_panels(found))
+    if not panels:
+        return False
+    figure = new_figure(WIDTH, HEIGHT * len(panels))
+    for axes, draw in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+        draw(axes)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize="small", borderaxespad=0.0)
+    save(figure, path)
+    return True
+
+
+def _panels(found: Findings) -> Iterator[Callable[[Any], None]]:
+    """List what is to be drawn: growth scene by scene, then one study after the other."""
+    fitted = [series for series in series_of(found.measurements) if series.growth]
+    for scene in dict.fromkeys(series.measurements[0].scene for series in fitted):
+        of_scene = [series for series in fitted if series.measurements[0].scene == scene]
+        yield partial(_draw_growth, scene, of_scene)
+    for study in found.studies:
+        if any(run.error is not None for run in study.runs):
+            yield partial(_draw_study, study)
+
+
+def _draw_growth(scene: str, several: Sequence[Series], axes: Axes) -> None:
+    for k, series in enumerate(several):
+        runs = sorted(series.measurements, key=lambda one: one.size or 0.0)
+        sizes = [one.size or 0.0 for one in runs]
+        costs = [one.step.median * 1e6 for one in runs]
+        below = [(one.step.median - one.step.fastest) * 1e6 for one in runs]
+        above = [(one.step.slowest - one.step.median) * 1e6 for one in runs]
+        name = series.name.removeprefix(f"{scene} ").replace(" ", ", ")
+        axes.errorbar(
+            sizes,
+            costs,
+            yerr=[below, above],
+            color=COLORS[k % len(COLORS)],
+            marker=MARKERS[k % len(MARKERS)],
+            markersize=5,
+            capsize=2,
+            label=f"{name}\nsize^({series.growth['step']})".replace("+-", "±"),
+        )
+    axes.set(
+        title=f"Cost of a step: {scene}",
+        xlabel=several[0].measurements[0].size_key,
+        ylabel="time for a step, µs",
+        xscale="log",
+        yscale="log",
+    )
+
+
+def _draw_study(study: Study, axes: Axes) -> None:
+    points = [(run, flag) for run, flag in zip(study.runs, study.front, strict=True) if run.error is not None]
+    floor = study.reference.error
+    ways = list(dict.fromkeys((run.method, run.integrator) for run, _ in points))
+    methods = list(dict.fromkeys(method for method, _ in ways))
+    integrators = list(dict.fromkeys(integrator for _, integrator in ways))
+    steps = sorted(_place(run, floor) for run, flag in points if flag)
+    axes.plot(*zip(*steps, strict=True), color="0.7", linewidth=3, zorder=1, drawstyle="steps-post", label="front")
+    for method, integrator in ways:
+        of_way = sorted(_place(run, floor) for run, _ in points if (run.method, run.integrator) == (method, integrator))
+        axes.plot(
+            *zip(*of_way, strict=True),
+            color=COLORS[methods.index(method) % len(COLORS)],
+            marker=MARKERS[integrators.index(integrator) % len(MARKERS)],
+            markersize=5,
+            linewidth=0.4,
+            zorder=2,
+            label=f"{method}, {integrator}",
+        )
+    for run, flag in points:
+        if flag:  # below and left of the front nothing else can lie
+            axes.annotate(
+                run.stepping,
+                _place(run, floor),
+                (-4, -4),
+                textcoords="offset points",
+                ha="right",
+                va="top",
+                fontsize="x-small",
+                color="0.3",
+            )
+    chosen = study.recommendation.index
+    if chosen is not None:
+        x, y = _place(study.runs[chosen], floor)
+        axes.scatter([x], [y], s=150, facecolors="none", edgecolors="black", zorder=3, label="recommended")
+    axes.axvline(study.wanted, color="black", linestyle="--", linewidth=1, label=f"asked: {study.wanted:.3g} m")
+    if floor > 0.0:
+        axes.axvspan(axes.get_xlim()[0], RESOLVED * floor, color="0.93", zorder=0, label="below the reference")
+    size = "" if study.size is None else f" of size {study.size:g}"
+    axes.set(
+        title=f"Cost against accuracy: {study.scene}{size}, {study.duration:g} s",
+        xlabel="error: largest displacement of a body, m",
+        ylabel="time for a simulated second, s",
+        xscale="log",
+        yscale="log",
+    )
+
+
+def _place(run: Accuracy, floor: float) -> tuple[float, float]:
+    """Where a run is drawn; an error that the reference cannot tell from none is drawn where it could."""
+    return max(visible(run.error or 0.0, floor), TINIEST), run.seconds or math.nan

@@ -1,0 +1,192 @@
+"""A benchmark from its first case to its last; what was found so far can be read at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
+from multibody_cli.studies.bench.accuracy import Study, Yardstick
+from multibody_cli.studies.bench.against import Comparison, compare
+from multibody_cli.studies.bench.measurement import Measurement, measure
+from multibody_cli.studies.bench.plan import Case, Group, groups_of
+from multibody_cli.studies.bench.setup import Setup, setup_of
+from multibody_cli.studies.bench.words import BenchSpec
+from multibody_cli.studies.simulation import Simulation
+
+Prepare = Callable[[Path, Sequence[str]], Simulation]
+"""Makes a scene ready to run with values replaced."""
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """A case that was asked for and could not be measured; what is None is as in the scene.
+
+    Parameters
+    ----------
+    scene
+        The file, as it was given.
+    method, integrator, time_step, tolerance, settings, size
+        As in `Setup`.
+    status
+        `refused`, or `diverged` if its very first step did.
+    reason
+        Why, for the user.
+    """
+
+    scene: str
+    method: str | None
+    integrator: str | None
+    time_step: float | None
+    tolerance: float | None
+    settings: tuple[str, ...]
+    size: float | None
+    status: str
+    reason: str
+
+
+@dataclass
+class Findings:
+    """All that was found."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    not_measured: list[NotMeasured] = field(default_factory=list)
+    studies: list[Study] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not (self.measurements or self.not_measured or self.studies or self.comparisons)
+
+
+def run_benches(specs: Iterable[BenchSpec], prepare: Prepare, tell: Callable[[str], None], found: Findings) -> None:
+    """Measure all that is asked for, one case after the other.
+
+    Parameters
+    ----------
+    specs
+        What is asked for.
+    prepare
+        Makes a scene ready to run.
+    tell
+        Takes a line for each case, before it is measured.
+    found
+        Takes what is found, as soon as it is.
+
+    Raises
+    ------
+    SceneError
+        A scene cannot be run by its own settings, or none but one case is asked for and is refused.
+    RunFailed
+        That case diverges at its first step, or a scene has no reference to measure errors against.
+    ArgumentError
+        Every case was refused.
+    """
+    benches = [(spec, list(groups_of(spec))) for spec in specs]
+    alone = sum(len(group.cases) for _, groups in benches for group in groups) == 1
+    for spec, groups in benches:
+        for group in groups:
+            _Bench(spec, group, alone, prepare, tell, found).run()
+    if not found.measurements and found.not_measured:
+        raise ArgumentError(f"none of the {len(found.not_measured)} cases could be measured")
+    if found.comparisons and all(one.status == "refused" for one in found.comparisons):
+        raise ArgumentError(f"no peer could take the scene: {found.comparisons[0].reason}")
+
+
+@dataclass
+class _Bench:
+    """The cases of one scene at one size."""
+
+    spec: BenchSpec
+    group: Group
+    alone: bool
+    prepare: Prepare
+    tell: Callable[[str], None]
+    found: Findings
+
+    def run(self) -> None:
+        ready = list(self._ready())
+        yardstick = self._yardstick([simulation for _, simulation in ready])
+        for case, simulation in ready:
+            setup = self._setup(simulation)
+            what = (str(self.group.scene), *self.group.settings, *self.group.sizing, Setup(**setup).words)
+            self.tell(" ".join(what).replace("`", ""))
+            sound = self._measure(case, simulation, setup)
+            if yardstick is not None:
+                self.found.studies[-1].runs.append(yardstick.judge(simulation, self.spec.repeat, setup))
+            if sound:
+                self.found.comparisons.extend(compare(simulation, self.spec.against, self.spec.repeat, setup))
+
+    def _setup(self, simulation: Simulation) -> dict[str, Any]:
+        return setup_of(simulation, self.group.settings, self.group.size, self.group.size_key)
+
+    def _measure(self, case: Case, simulation: Simulation, setup: Mapping[str, Any]) -> bool:
+        """Measure a case; whether its first step is sound, so that there is something to measure."""
+        try:
+            self.found.measurements.append(measure(simulation, self.spec.repeat, setup))
+        except RunFailed as failure:
+            self._leave_out(case, "diverged", failure)
+            return False
+        return True
+
+    def _ready(self) -> Iterator[tuple[Case, Simulation]]:
+        """Prepare every case that can be run, and each of them once: an integrator heeds either step or tolerance."""
+        seen: set[Setup] = set()
+        for case in self.group.cases:
+            try:
+                simulation = self.prepare(self.group.scene, (*self.group.overrides, *case.settings))
+            except SceneError as refusal:
+                if not self.alone:
+                    self._require_own_settings()
+                self._leave_out(case, "refused", refusal)
+                continue
+            setup = Setup(**self._setup(simulation))
+            if setup.tolerance is not None:
+                setup = replace(setup, time_step=0.0)
+            if setup not in seen:
+                seen.add(setup)
+                yield case, simulation
+
+    def _require_own_settings(self) -> None:
+        """Raise where the scene cannot be run by its own method, integrator and step either."""
+        self.prepare(self.group.scene, replace(self.group, duration=None).overrides)
+
+    def _yardstick(self, simulations: Sequence[Simulation]) -> Yardstick | None:
+        if self.spec.accuracy is None or not simulations:
+            return None
+        self.tell(f"{self.group.scene}: reference run")
+        yardstick = Yardstick(
+            simulations, lambda settings: self.prepare(self.group.scene, (*self.group.overrides, *settings))
+        )
+        self.found.studies.append(
+            Study(
+                scene=simulations[0].scene.name,
+                settings=self.group.settings,
+                size=self.group.size,
+                wanted=self.spec.accuracy,
+                duration=yardstick.duration,
+                instants=yardstick.instants,
+                reference=yardstick.reference,
+            )
+        )
+        return yardstick
+
+    def _leave_out(self, case: Case, status: str, error: MbsimError) -> None:
+        if self.alone:
+            raise error
+        self.found.not_measured.append(
+            NotMeasured(
+                scene=str(self.group.scene),
+                method=case.method,
+                integrator=case.integrator,
+                time_step=case.step,
+                tolerance=case.tolerance,
+                settings=self.group.settings,
+                size=self.group.size,
+                status=status,
+                reason=" ".join(str(error).splitlines()),
+            )
+        )

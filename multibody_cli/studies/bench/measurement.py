@@ -1,0 +1,134 @@
+"""What a step, an evaluation and the first call of a method take, in time and in memory.
+
+Every block starts from the same state, so that all of them do the same work.  Nothing is written meanwhile.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from multibody_cli.errors import RunFailed
+from multibody_cli.methods.contract import Status
+from multibody_cli.studies.bench.setup import Setup
+from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough, time_blocks
+from multibody_cli.studies.simulation import Simulation
+
+FEWEST_STEPS = 10
+"""Steps of a block: a call evaluates once more at its start, which a step must not be charged with."""
+
+
+@dataclass(frozen=True)
+class Measurement(Setup):
+    """One scene, run by one method, at one size.
+
+    Parameters
+    ----------
+    bodies, freedoms
+        Of the scene.
+    first_call
+        Seconds of the first start, step and evaluation: kernels are compiled, or loaded from an earlier run.
+    step, evaluation
+        Timings, output off.
+    steps_per_second, real_time_factor
+        The latter is simulated time over time.
+    memory
+        Bytes of the model, its state and the work arrays.
+    peak_memory
+        Largest memory of the process so far, bytes.
+    """
+
+    bodies: int
+    freedoms: int
+    first_call: float
+    step: Timing
+    evaluation: Timing
+    steps_per_second: float
+    real_time_factor: float
+    memory: int
+    peak_memory: int
+
+
+def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Measurement:
+    """Measure one scene with its method.
+
+    Parameters
+    ----------
+    simulation
+        The scene.
+    repeat
+        Number of blocks of which the median is taken.
+    setup
+        The fields of its `Setup`.
+
+    Raises
+    ------
+    RunFailed
+        If the very first step diverges.
+    """
+    settings, model = simulation.scene.simulation, simulation.compiled.model
+    first_call = _first_call(simulation)
+    step_block, evaluation_block = partial(take_steps, simulation), partial(evaluate, simulation)
+    count = count_long_enough(step_block, FEWEST_STEPS)
+    step = time_blocks(step_block, count, repeat)
+    evaluation = time_blocks(evaluation_block, count_long_enough(evaluation_block), repeat)
+    simulated_per_step = count * settings.step / step.count  # an adaptive step is what it was on average
+    state = simulation.fresh_state()
+    return Measurement(
+        **setup,
+        bodies=len(model.names.bodies),
+        freedoms=simulation.compiled.freedoms,
+        first_call=first_call,
+        step=step,
+        evaluation=evaluation,
+        steps_per_second=1.0 / step.median,
+        real_time_factor=simulated_per_step / step.median,
+        memory=bytes_of((model.system, state, simulation.method_for(state).work)),
+        peak_memory=_peak_memory(),
+    )
+
+
+def take_steps(simulation: Simulation, count: int) -> Block:
+    """Take `count` steps from the start; an adaptive integrator takes as many as it needs for that time."""
+    state = simulation.fresh_state()
+    method = simulation.method_for(state)
+    before = method.start(state)
+    until = count * simulation.scene.simulation.step
+    began = time.perf_counter()
+    after = method.advance(state, until)
+    return Block(time.perf_counter() - began, after.steps - before.steps, after.status is Status.OK)
+
+
+def evaluate(simulation: Simulation, count: int) -> Block:
+    """Work out all accelerations at the start, `count` times over."""
+    state = simulation.fresh_state()
+    method = simulation.method_for(state)
+    began = time.perf_counter()
+    method.evaluate_repeatedly(state, count)
+    return Block(time.perf_counter() - began, count)
+
+
+def bytes_of(arrays: Any) -> int:
+    """Bytes of all arrays in nested tuples."""
+    if isinstance(arrays, tuple):
+        return sum(bytes_of(one) for one in arrays)
+    return int(getattr(arrays, "nbytes", 0))
+
+
+def _first_call(simulation: Simulation) -> float:
+    began = time.perf_counter()
+    if not take_steps(simulation, 1).sound:
+        raise RunFailed(f"{simulation.scene.name}: the very first step diverges, so there is nothing to measure")
+    evaluate(simulation, 1)
+    return time.perf_counter() - began
+
+
+def _peak_memory() -> int:
+    """Largest memory of this process so far, bytes; the system counts in KiB, but for macOS."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,69 @@
+"""Which scene was run how: what all findings of a benchmark say of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.studies.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A scene with the settings that it is run by.
+
+    Parameters
+    ----------
+    scene, method, integrator
+        Names.
+    time_step
+        Time step, s; of an adaptive integrator the first.
+    tolerance
+        Relative tolerance of an adaptive integrator, None of one of fixed step.
+    settings
+        Values that were replaced in the scene, each `KEY=VALUE`.
+    size, size_key
+        The number that `--size` gave, and for which value of the scene; None without it.
+    """
+
+    scene: str
+    method: str
+    integrator: str
+    time_step: float
+    tolerance: float | None
+    settings: tuple[str, ...]
+    size: float | None
+    size_key: str | None
+
+    @property
+    def stepping(self) -> str:
+        """What decides how accurate the integrator is, in words."""
+        return f"{self.time_step:.6g} s" if self.tolerance is None else f"rtol {self.tolerance:.6g}"
+
+    @property
+    def words(self) -> str:
+        """The method, the integrator and its stepping, in a sentence."""
+        return f"`{self.method}` with `{self.integrator}` at {self.stepping}"
+
+
+def setup_of(
+    simulation: Simulation,
+    settings: tuple[str, ...] = (),
+    size: float | None = None,
+    size_key: str | None = None,
+) -> dict[str, Any]:
+    """Give the fields of the `Setup` of a scene that is ready to run."""
+    scene = simulation.scene
+    ways = scene.simulation
+    adaptive = INTEGRATORS[ways.integrator].adaptive
+    return {
+        "scene": scene.name,
+        "method": ways.method,
+        "integrator": ways.integrator,
+        "time_step": ways.step,
+        "tolerance": ways.tolerance.rtol if adaptive else None,
+        "settings": settings,
+        "size": size,
+        "size_key": size_key,
+    }

@@ -1,0 +1,82 @@
+"""Suites: named sets of benchmarks, each a YAML file that lists the words of the command line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.scene.document import read_document
+from multibody_cli.scene.explain import explain
+from multibody_cli.scene.nodes import Node, plain
+from multibody_cli.scene.problems import Problems
+from multibody_cli.spec import Spec
+from multibody_cli.studies.bench.words import BenchSpec
+
+SUITES = Path("scenes/bench/suites")
+"""Where suites lie that are asked for by name."""
+
+
+class SuiteSpec(Spec):
+    """A named set of benchmarks."""
+
+    description: str = Field("", description="What the suite is for.")
+    benches: list[BenchSpec] = Field(min_length=1, description="The benchmarks, one after the other.")
+
+
+def read_suite(name: str) -> list[BenchSpec]:
+    """Read a suite.
+
+    Parameters
+    ----------
+    name
+        The name of a file in `SUITES`, or the path of one that lies elsewhere.  Scenes in it are relative to it.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such suite; the message names those there are.
+    SceneError
+        With every problem of the file, each with its line.
+    """
+    path = _path_of(name)
+    problems = Problems()
+    tree = read_document(path, str(path), problems)
+    suite = _validated(tree, problems)
+    problems.raise_any()
+    assert suite is not None
+    return [
+        bench.model_copy(update={"scenes": tuple(_beside(path, scene) for scene in bench.scenes)})
+        for bench in suite.benches
+    ]
+
+
+def _beside(suite: Path, scene: Path) -> Path:
+    return Path(os.path.normpath(suite.parent / scene))
+
+
+def _path_of(name: str) -> Path:
+    path = Path(name)
+    if path.suffix == ".yaml" or len(path.parts) > 1:
+        return path
+    path = SUITES / f"{name}.yaml"
+    if not path.is_file():
+        there = sorted(suite.stem for suite in SUITES.glob("*.yaml"))
+        hint = nearest(name, there) if there else "give the path of its file"
+        known = f"; there are: {', '.join(there)}" if there else ""
+        raise ArgumentError(f"there is no suite `{name}` in {SUITES} here: {hint}{known}")
+    return path
+
+
+def _validated(tree: Node, problems: Problems) -> SuiteSpec | None:
+    data: Any = plain(tree)
+    try:
+        return SuiteSpec.model_validate(data)
+    except ValidationError as error:
+        for where, message in explain(error, SuiteSpec):
+            # a key that is not known is shown where it stands itself
+            problems.add_at(tree, where, message)
+        return None

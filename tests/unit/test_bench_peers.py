@@ -1,0 +1,197 @@
+"""Other programs that a scene is timed in: what they are given, what they must agree on, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from multibody_cli.errors import ArgumentError
+from multibody_cli.peers import PEERS
+from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
+from multibody_cli.peers.mechanism import mechanism_of
+from multibody_cli.studies.bench import against, timing
+from multibody_cli.studies.bench.against import compare, relative_difference, require_packages
+from multibody_cli.studies.bench.setup import setup_of
+from multibody_cli.studies.simulation import Simulation, prepare
+
+TREE = """\
+mbsim: 1
+gravity: [1, -2, -9]
+bodies:
+  hub: {mass: 3, com: [0.1, 0.2, 0.3], inertia: {matrix: [[2, 0.1, 0.2], [0.1, 3, 0.3], [0.2, 0.3, 4]]}}
+  arm: {mass: 1, com: [0, 0.3, 0], inertia: {principal: [1, 2, 2.5]}}
+  hand: {mass: 0.5, com: [0.1, 0, 0], inertia: {principal: [0.1, 0.2, 0.25]}}
+  tip: {mass: 0.2, com: [0, 0, 0.1], inertia: {principal: [0.01, 0.02, 0.025]}}
+  cart: {mass: 2, inertia: {principal: [1, 1, 1]}}
+  ball: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [0.1, 0.1, 0.02]}}
+joints:
+  float: {type: free, child: hub, origin: {position: [1, 2, 3], rotation: {axis: [1, 2, 3], angle: 0.7}},
+          child_origin: {position: [0.1, 0, 0.2]},
+          q: {position: [0.1, 0.2, 0.3], rotation: {rotvec: [0.3, -0.5, 0.2]}},
+          v: {linear: [1, -2, 0.5], angular: [0.7, -0.9, 1.1]}}
+  elbow: {type: universal, parent: hub, child: arm, origin: {position: [0, 1, 0], rotation: {rotvec: [0.2, 0.1, 0.4]}},
+          q: [0.3, -0.4], v: [1, 2]}
+  weld: {type: fixed, parent: arm, child: hand, origin: {position: [0, 0.6, 0], rotation: {rotvec: [0, 0.5, 0.1]}},
+         child_origin: {position: [-0.1, 0, 0]}}
+  wrist: {type: revolute, parent: hand, child: tip, axis: [1, 1, 0.5], origin: {position: [0.2, 0, 0]}, q: 0.6, v: -3}
+  slide: {type: cylindrical, parent: hub, child: cart, axis: [0, 0, 1], q: [0.2, 0.5], v: [1, 0.3]}
+  socket: {type: spherical, parent: cart, child: ball, q: {rotvec: [0.4, 0.2, -0.3]}, v: [1, 2, -1]}
+simulation: {duration: 1, step: 1 ms}
+"""
+
+Write = Callable[..., Simulation]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
+    monkeypatch.setattr(against, "SHORTEST_BLOCK", 0.001)
+    path = tmp_path / "tree.yaml"
+    path.write_text(TREE)
+    return lambda *settings: prepare(path, settings)
+
+
+def mechanism(simulation: Simulation) -> Mechanism:
+    compiled = simulation.compiled
+    return mechanism_of(compiled.model, compiled.state, 1e-3, "semi_implicit_euler")
+
+
+def accelerations(simulation: Simulation) -> np.ndarray:
+    state = simulation.fresh_state()
+    simulation.method_for(state).start(state)
+    return state.a
+
+
+@pytest.mark.parametrize("name", ["mujoco", "pinocchio"])
+def test_a_peer_has_the_same_accelerations(tree: Write, name: str) -> None:
+    """Free, universal, fixed, revolute, cylindrical and spherical joints with tilted frames; only with the extra."""
+    pytest.importorskip(PEERS[name].module)
+    simulation = tree()
+    found = PEERS[name].build(mechanism(simulation)).accelerations()
+    np.testing.assert_allclose(found, accelerations(simulation), rtol=1e-9, atol=1e-9)
+
+
+def test_pieces_are_in_the_frames_of_the_joints(tree: Write) -> None:
+    links = mechanism(tree()).links
+    kinds = sorted([piece.kind.name for piece in link.pieces] for link in links)
+    assert kinds == [[], ["BALL"], ["FREE"], ["HINGE"], ["HINGE", "HINGE"], ["HINGE", "SLIDE"]]
+    for number, link in enumerate(links, start=1):
+        assert link.parent < number
+        np.testing.assert_allclose(link.rotation @ link.rotation.T, np.eye(3), atol=1e-14)
+    [free] = [link for link in links if any(piece.kind is Kind.FREE for piece in link.pieces)]
+    np.testing.assert_allclose(free.position, [1, 2, 3])
+    np.testing.assert_allclose(free.mass.com, [0.0, 0.2, 0.1])  # seen from the joint, not from the body frame
+
+
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ("joints.wrist.stiffness=3", "springs or dampers of joints"),
+        ("joints.wrist.force=2", "forces of joints"),
+        ("joints.wrist.motion={acceleration: 1}", "prescribed motions"),
+        ("joints.wrist.limits=[-1, 1]", "couplings, constraints or limits"),
+        ("joints.wrist={type: screw, parent: hand, child: tip, pitch: 0.1}", "screws"),
+        ("joints.socket.parametrization=exponential", "rotations in exponential coordinates"),
+        ("forces={push: {body: tip, force: [1, 0, 0]}}", "forces on bodies"),
+    ],
+)
+def test_what_peers_lack_is_refused_by_name(tree: Write, setting: str, named: str) -> None:
+    with pytest.raises(PeerRefusal) as refusal:
+        mechanism(tree(setting))
+    assert str(refusal.value) == (f"peers are given trees of joints under gravity alone, and this scene has {named}")
+
+
+# --- comparing, with a peer of our own --------------------------------------------------------------------------------
+class Fake:
+    """Gives our accelerations, off by a factor, and says that everything takes twice as long as it likes."""
+
+    def __init__(self, given: np.ndarray, factor: float, seconds: float) -> None:
+        self._given, self._factor, self._seconds = given, factor, seconds
+
+    def accelerations(self) -> np.ndarray:
+        return self._given * self._factor
+
+    def evaluate(self, count: int) -> float:
+        return count * self._seconds
+
+    def advance(self, count: int) -> float:
+        return count * self._seconds
+
+
+def with_fake(
+    monkeypatch: pytest.MonkeyPatch, simulation: Simulation, factor: float = 1.0, seconds: float = 1e-3
+) -> None:
+    kind = PeerKind(
+        "fake", "numpy", "numpy", lambda _: Fake(accelerations(simulation), factor, seconds),
+        MappingProxyType({"semi_implicit_euler": "Euler"}), "nothing",
+    )  # fmt: skip
+    monkeypatch.setitem(PEERS, "fake", kind)
+
+
+def test_a_peer_that_agrees_is_timed(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = tree()
+    with_fake(monkeypatch, simulation)
+    [found] = compare(simulation, ["fake"], 3, setup_of(simulation))
+    assert (found.status, found.difference, found.reason, found.peer_version) == ("timed", 0.0, "", np.__version__)
+    for pair in (found.evaluation, found.step):
+        assert pair is not None
+        np.testing.assert_allclose(pair.peer.median, 1e-3)
+        np.testing.assert_allclose(pair.ratio, pair.ours.median / 1e-3)
+        assert pair.ours.blocks == pair.peer.blocks == 3
+
+
+def test_a_peer_is_not_asked_for_steps_that_it_does_not_know(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = tree("simulation.integrator=rk4")
+    with_fake(monkeypatch, simulation)
+    [found] = compare(simulation, ["fake"], 1, setup_of(simulation))
+    assert found.evaluation is not None
+    assert (found.step, found.reason) == (None, "")
+
+
+def test_a_peer_that_differs_is_not_timed(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = tree()
+    with_fake(monkeypatch, simulation, factor=1.0 + 1e-5)
+    [found] = compare(simulation, ["fake"], 1, setup_of(simulation))
+    assert found.status == "differs"
+    assert found.reason == "its accelerations differ by 1.0e-05 of the largest, more than 1e-06: not timed"
+    assert found.difference == pytest.approx(1e-5)
+    assert (found.evaluation, found.step) == (None, None)
+
+
+def test_what_cannot_be_timed_is_told(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = tree()
+    with_fake(monkeypatch, simulation, seconds=float("nan"))
+    [found] = compare(simulation, ["fake"], 1, setup_of(simulation))
+    assert (found.evaluation, found.step) == (None, None)
+    assert found.reason == (
+        "an evaluation there is too short to be told from a call; its run does not stay sound for as many steps as ours"
+    )
+
+
+def test_a_method_in_the_coordinates_of_the_bodies_is_refused(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = tree()
+    with_fake(monkeypatch, simulation)
+    maximal = tree("simulation.method=baraff")
+    [found] = compare(maximal, ["fake"], 1, setup_of(maximal))
+    assert found.status == "refused"
+    assert found.reason.startswith("method `baraff` works in the coordinates of the bodies")
+
+
+def test_differences_are_relative_to_the_largest_acceleration() -> None:
+    assert relative_difference(np.array([10.0, 1.0]), np.array([10.0, 2.0])) == pytest.approx(0.1)
+    assert relative_difference(np.zeros(2), np.zeros(2)) == 0.0
+    assert relative_difference(np.zeros(2), np.ones(2)) == np.inf
+    assert relative_difference(np.ones(2), np.array([np.nan, 1.0])) == np.inf
+
+
+def test_a_missing_package_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(against, "find_spec", lambda _: None)
+    with pytest.raises(ArgumentError) as refusal:
+        require_packages(["mujoco", "pinocchio"])
+    assert str(refusal.value) == (
+        "`mujoco` and `pinocchio` cannot be imported here: pip install 'multibody-cli[peers]'"
+    )
