@@ -52,6 +52,7 @@ class Feature(StrEnum):
     COUPLINGS = "couplings"
     REDUCTION = "couplings with `reduce: true`"
     CONSTRAINTS = "constraints"
+    CONTACT = "contacts"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT_SPRINGS = "`linearly_implicit_euler` with springs or dampers of joints"
 

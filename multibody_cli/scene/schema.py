@@ -13,6 +13,7 @@ from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
 from multibody_cli.joints import JOINTS, JOINTS_LATER
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
 from multibody_cli.scene.resolve import WORKED_OUT
 from multibody_cli.scene.shapes import Shape
@@ -51,13 +52,13 @@ ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 class WorldSpec(Spec):
     """What does not move."""
 
-    shapes: list[Shape] = Field(default_factory=list, description="Scenery: no body touches it yet.")
+    shapes: list[Shape] = Field(default_factory=list, description="Scenery, which bodies touch in a scene with `contacts`.")
 
 
 class Scene(Spec):
     """A scene of bodies, joints, constraints and forces, how it is run, and what is expected of the run."""
 
-    LATER = frozenset({"springs", "muscles", "strands", "contacts"})
+    LATER = frozenset({"springs", "muscles", "strands"})
     BEFORE = WORKED_OUT
 
     mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
@@ -80,6 +81,7 @@ class Scene(Spec):
         default_factory=dict, description="Constraints on the motion of bodies, by name."
     )
     forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
+    contacts: ContactsSpec | None = Field(None, description="What touches what; without it, nothing does.")
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
     expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")

@@ -10,6 +10,8 @@ from multibody_cli.spec import (
     Catalogue,
     Density,
     Direction,
+    Fraction,
+    NonNegative,
     Position,
     PositiveLength,
     Quantity,
@@ -23,24 +25,21 @@ from multibody_cli.spec.rotations import IDENTITY
 
 
 class ShapeSpec(Spec):
-    """What all shapes take: where they lie in the body frame, and how they look."""
-
-    LATER = frozenset({"friction", "restitution"})
+    """What all shapes take: where they lie in the body frame, what they are like to touch, and how they look."""
 
     type: str
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the shape in the body frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the shape in the body frame.")
-    contact: Literal[False] = Field(False, description="Whether the shape touches others; contacts come later.")
+    friction: NonNegative | None = Field(
+        None, description="Coefficient of dry friction; two shapes that both name one have the geometric mean."
+    )
+    restitution: Fraction | None = Field(
+        None, description="Speed after an impact over that before; two shapes that both name one have the larger."
+    )
+    contact: bool = Field(True, description="Whether the shape touches others, in a scene with `contacts`.")
     color: str | list[float] | None = Field(None, description="A name, #rrggbb, or [r, g, b] between 0 and 1.")
 
     HAS_VOLUME: ClassVar[bool] = True
-
-    @field_validator("contact", mode="before")
-    @classmethod
-    def _refuse_contact(cls, value: Any) -> Any:
-        if value is True:
-            raise ValueError("`contact: true` is not yet supported")
-        return value
 
 
 class SolidSpec(ShapeSpec):

@@ -106,11 +106,14 @@ class Quantity:
         Smallest value that is accepted.
     above
         Value that it must exceed.
+    most
+        Largest value that is accepted.
     """
 
     kind: units.Kind
     least: float | None = None
     above: float | None = None
+    most: float | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Read the number in one call."""
@@ -129,11 +132,14 @@ class Quantity:
             raise QuantityError(f"expected {described(self.kind)} above {self.above:g}, found {shown(value)}")
         if self.least is not None and not number >= self.least:
             raise QuantityError(f"expected {described(self.kind)} of at least {self.least:g}, found {shown(value)}")
+        if self.most is not None and not number <= self.most:
+            raise QuantityError(f"expected {described(self.kind)} of at most {self.most:g}, found {shown(value)}")
         return number
 
 
 Number = Annotated[float, Quantity(units.NUMBER)]
 NonNegative = Annotated[float, Quantity(units.NUMBER, least=0.0)]
+Fraction = Annotated[float, Quantity(units.NUMBER, least=0.0, most=1.0)]
 Angle = Annotated[float, Quantity(units.ANGLE)]
 Length = Annotated[float, Quantity(units.LENGTH)]
 PositiveLength = Annotated[float, Quantity(units.LENGTH, above=0.0)]

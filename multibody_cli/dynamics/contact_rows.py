@@ -1,0 +1,57 @@
+"""The rows of contacts: at each point one along the normal and two along tangents.
+
+With n the normal from body A to body B, r the arm of the point from the origin of a body's joint frame, and t, b two
+tangents, the rows are the velocities of B's point against A's along n, t and b:
+
+    u_n = n . (v_B + w_B x r_B - v_A - w_A x r_A)        and so on.
+
+Their multipliers are the impulses along the same directions, on B; A takes the opposite ones.  A body's terms come in
+the order A, B; the ground takes none.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraints.points import write_pull
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spatial.values import Vec3
+
+PER_CONTACT = 3
+"""Rows of a contact."""
+
+TERMS = 2
+"""Terms that a row has at most."""
+
+
+@formula
+def tangent_of(n):
+    """A unit vector across a unit normal: the axis least along it, made perpendicular."""
+    x, y, z = abs(n.x), abs(n.y), abs(n.z)
+    axis = Vec3(1.0, 0.0, 0.0) if x <= y and x <= z else (Vec3(0.0, 1.0, 0.0) if y <= z else Vec3(0.0, 0.0, 1.0))
+    across = cross(n, axis)
+    return across * (1.0 / dot(across, across) ** 0.5)
+
+
+@kernel
+def write_contacts(contacts, count, bodies, rows, terms):
+    """Write the rows of the first `count` contacts, three for each."""
+    for c in range(count):
+        contact = contacts[c]
+        n = load(contact.normal)
+        t = tangent_of(n)
+        write_direction(contact, n, PER_CONTACT * c, bodies, rows, terms)
+        write_direction(contact, t, PER_CONTACT * c + 1, bodies, rows, terms)
+        write_direction(contact, cross(n, t), PER_CONTACT * c + 2, bodies, rows, terms)
+
+
+@kernel
+def write_direction(contact, d, r, bodies, rows, terms):
+    """Write the row of a contact along one direction."""
+    point, first = load(contact.point), TERMS * r
+    k = write_pull(terms, first, contact.body_a, point - load(bodies[contact.body_a].x), -d)
+    k = write_pull(terms, k, contact.body_b, point - load(bodies[contact.body_b].x), d)
+    rows[r].first_term = first
+    rows[r].last_term = k
+    rows[r].rate = 0.0
+    rows[r].bias = 0.0

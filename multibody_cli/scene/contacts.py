@@ -1,0 +1,38 @@
+"""Contacts of a scene: which bodies touch, what that is like, and how the impulses are found."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from multibody_cli.spec import Fraction, NonNegative, Quantity, Spec, units
+from multibody_cli.spec.quantities import list_schema
+
+WORLD = "world"
+
+Pairs = Literal["auto"] | list[tuple[str, str]]
+
+
+class ContactsSpec(Spec):
+    """Bodies touch: with this section, each shape that does not say `contact: false` touches the others."""
+
+    friction: NonNegative = Field(0.5, description="Coefficient of dry friction, where neither shape names one.")
+    restitution: Fraction = Field(0.0, description="Restitution, 0 to 1, where neither shape names one.")
+    pairs: Annotated[Pairs, Field(json_schema_extra=None)] = Field(
+        "auto",
+        description="`auto`: each body with each other and with the world, but for bodies that a joint connects; or a "
+        "list of pairs `[body, body]`, where `world` may stand for one.",
+    )
+    method: Literal["staggered_projections", "single_qp"] = Field(
+        "staggered_projections",
+        description="How impulses are found: `single_qp` is faster and lets sliding bodies lift off a little.",
+    )
+    sides: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="Sides of the polygon that limits friction instead of a circle; its error is 1 - cos(pi / sides).",
+    )
+    tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
+        1e-10, description="Change of the impulses, in the norm of the masses and relative to them, that ends a solution."
+    )
+    max_iterations: Annotated[int, Field(ge=1)] = Field(200, description="Rounds of a solution, at most.")
