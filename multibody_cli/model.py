@@ -8,13 +8,14 @@ of the scene.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraints.elements import Constraints
 from multibody_cli.constraints.reduction import Reductions
+from multibody_cli.contacts.contract import Geometry
 from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.motion import Motions
@@ -121,6 +122,17 @@ class Tree(NamedTuple):
     gravity: Floats  # (3,)
 
 
+class Contacts(NamedTuple):
+    """What touches what: the shapes, the accounts of what contacts dissipate, and how impulses are found."""
+
+    geometry: Geometry
+    margin: float  # m, within which bodies are near
+    friction_account: int
+    impact_account: int
+    options: Any  # of `dynamics.friction`
+    room: int  # for so many contacts at once
+
+
 class System(NamedTuple):
     """All that kernels read: the tree, what moves it, what pushes it and what restrains it."""
 
@@ -131,6 +143,7 @@ class System(NamedTuple):
     reductions: Reductions
     rows: Records  # (m,) what does not change about the rows: work arrays start as copies of it
     terms: Records
+    contacts: Any = ()  # `Contacts`, where anything touches
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,22 @@ from multibody_cli.contacts.detect import detect
 from multibody_cli.dynamics.closures import follow_closures, impel_closures
 from multibody_cli.dynamics.configuration import displace, normalize
 from multibody_cli.dynamics.contact_rows import PER_CONTACT, write_contacts
-from multibody_cli.dynamics.friction.staggered_projections import solve_friction
+from multibody_cli.dynamics.friction.islands import solve_contacts
 from multibody_cli.dynamics.idle_rows import idle_bound
 from multibody_cli.dynamics.markers import follow_markers, hand_on
-from multibody_cli.dynamics.multipliers import solve_multipliers
-from multibody_cli.dynamics.restraint import VELOCITY, accelerate, aim_nowhere, answer, clear_impulses, is_called, place
-from multibody_cli.dynamics.restraint import respond
+from multibody_cli.dynamics.multipliers import SOLVED, solve_multipliers
+from multibody_cli.dynamics.restraint import (
+    VELOCITY,
+    accelerate,
+    aim_nowhere,
+    answer,
+    clear_impulses,
+    is_called,
+    place,
+    respond,
+)
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot
 
 IMPACT = 1e-6
@@ -46,16 +54,23 @@ IMPACT = 1e-6
 PENETRATION = 1e-15
 """A penetration, m, that is left alone."""
 
+SLIPPING = 1e-9
+"""A contact whose friction is this near to its limit, relative to it, slips."""
+
+OPEN, STICK, SLIP = range(3)
+
 
 # --- what touches -------------------------------------------------------------------------------------------------
 @kernel
 def reach_of(system, work, h):
     """How near two bodies must be for a contact to count: what the fastest of them covers in two steps."""
-    geoms, fastest = system.contacts.geoms, 0.0
+    geoms, fastest = system.contacts.geometry.geoms, 0.0
     for g in range(len(geoms)):
         body = work.bodies[geoms[g].body]
         w, v = load(body.w), load(body.v)
-        fastest = max(fastest, math.sqrt(dot(v, v)) + math.sqrt(dot(w, w)) * geoms[g].reach)
+        if geoms[g].body > 0:
+            arm = math.sqrt(dot(load(geoms[g].x), load(geoms[g].x))) + geoms[g].reach
+            fastest = max(fastest, math.sqrt(dot(v, v)) + math.sqrt(dot(w, w)) * arm)
     g = load(work.bodies[0].a)
     return system.contacts.margin + 2.0 * h * (fastest + h * math.sqrt(dot(g, g)))
 
@@ -63,14 +78,15 @@ def reach_of(system, work, h):
 @kernel
 def find_contacts(system, work, h):
     """Find the contacts of the placed bodies, and their rows with the velocities before the step; how many."""
-    touch, margin = work.touch, reach_of(system, work, h)
-    count, overflow = detect(system.contacts, work.bodies, margin, touch)
-    touch.count[0] = count
+    touch = work.touch
+    count, overflow = detect(system.contacts.geometry, work.bodies, reach_of(system, work, h), touch.found)
     if overflow:
         touch.overflows[0] += 1
-    write_contacts(touch.contacts, count, work.bodies, touch.rows, touch.terms)
+    count = min(count, len(touch.mu))
+    write_contacts(touch.found.contacts, count, work.bodies, touch.rows, touch.terms)
     for k in range(PER_CONTACT * count):
-        touch.before[k] = velocity_of_row(touch.rows[k], touch.terms, work.bodies, touch.before)
+        touch.before[k] = velocity_of_row(touch.rows[k], touch.terms, work.bodies, work.response)
+    touch.count[0] = count
     return count
 
 
@@ -92,20 +108,30 @@ def call_static(work):
 
 
 @kernel
-def row_and_terms(work, static, k):
-    """Row k of the problem, with its terms."""
+def impel(work, static, k, x):
+    """Add the impulses of row k of the problem with the multiplier x."""
+    touch = work.touch
     if k < static:
-        return work.rows[work.touch.called[k]], work.terms
-    return work.touch.rows[k - static], work.touch.terms
+        impel_row(work.rows[touch.called[k]], work.terms, x, work.wrenches, work.impulse)
+    else:
+        impel_row(touch.rows[k - static], touch.terms, x, work.wrenches, work.impulse)
+
+
+@kernel
+def change(work, static, k):
+    """What the response makes of row k of the problem."""
+    touch = work.touch
+    if k < static:
+        return change_of_row(work.rows[touch.called[k]], work.terms, work.bodies, work.response)
+    return change_of_row(touch.rows[k - static], touch.terms, work.bodies, work.response)
 
 
 def build(system, work, static, size):
     """W of all rows that take part; a row without effect where the system is becomes 0."""
     tree, W = system.tree, work.touch.W
     for k in range(size):
-        row, terms = row_and_terms(work, static, k)
         clear_impulses(work)
-        impel_row(row, terms, 1.0, work.wrenches, work.impulse)
+        impel(work, static, k, 1.0)
         impel_closures(tree, work.impulse, work)
         hand_on(tree, work.wrenches)
         least = idle_bound(tree.links, work, 0.0)
@@ -113,8 +139,7 @@ def build(system, work, static, size):
         follow_markers(tree, work.bodies)
         follow_closures(tree, work.response, work)
         for i in range(k, size):
-            other, others = row_and_terms(work, static, i)
-            W[i, k] = change_of_row(other, others, work.bodies, work.response)
+            W[i, k] = change(work, static, i)
         if W[k, k] <= least:
             for i in range(size):
                 W[max(i, k), min(i, k)] = 0.0
@@ -129,7 +154,7 @@ def lay_out(work, h, v, static, count):
     for k in range(static):
         touch.r[k] = velocity_of_row(work.rows[touch.called[k]], work.terms, work.bodies, v)
     for c in range(count):
-        contact, first = touch.contacts[c], PER_CONTACT * c
+        contact, first = touch.found.contacts[c], PER_CONTACT * c
         touch.mu[c] = contact.friction
         for j in range(first, first + PER_CONTACT):
             touch.r[static + j] = velocity_of_row(touch.rows[j], touch.terms, work.bodies, v)
@@ -141,12 +166,33 @@ def lay_out(work, h, v, static, count):
             touch.r[static + first] += room
 
 
+@kernel
+def solve(system, work, equalities, limits, size, count):
+    """Impulses of all rows."""
+    touch = work.touch
+    for k in range(size):
+        touch.x[k] = math.nan  # no guess, so that impulses have no history
+    report = solve_contacts(
+        touch.W[:size, :size],
+        touch.r[:size],
+        touch.mu[:count],
+        equalities,
+        limits,
+        system.contacts.options,
+        touch.x[:size],
+        touch.friction,
+    )
+    if report.status != SOLVED:
+        touch.unsolved[0] += 1
+    touch.sweeps[0] = max(touch.sweeps[0], report.sweeps)
+    touch.residual[0] = max(touch.residual[0], report.residual)
+
+
 def apply_impulses(system, work, static, size):
     """The response of all coordinates to the impulses of all rows, into `work.response`."""
     clear_impulses(work)
     for k in range(size):
-        row, terms = row_and_terms(work, static, k)
-        impel_row(row, terms, work.touch.x[k], work.wrenches, work.impulse)
+        impel(work, static, k, work.touch.x[k])
     aim_nowhere(work)
     answer(system, work)
 
@@ -156,16 +202,26 @@ def book(system, work, static, count, ledger):
     """Book what contacts dissipate, and keep impulses and velocities with each contact."""
     touch, settings = work.touch, system.contacts
     for c in range(count):
-        contact, first = touch.contacts[c], PER_CONTACT * c
+        contact, first = touch.found.contacts[c], PER_CONTACT * c
         for j in range(PER_CONTACT):
             k = first + j
-            row, x = touch.rows[k], touch.x[static + k]
-            after = velocity_of_row(row, touch.terms, work.bodies, touch.before)
-            after += change_of_row(row, touch.terms, work.bodies, work.response)
+            x, after = touch.x[static + k], velocity_of_row(touch.rows[k], touch.terms, work.bodies, work.response)
+            after += change_of_row(touch.rows[k], touch.terms, work.bodies, work.response)
             contact.impulse[j] = x
-            contact.slip[j] = after
+            touch.after[k] = after
             account = settings.friction_account if j > 0 else settings.impact_account
             ledger[account] -= 0.5 * x * (touch.before[k] + after)
+        contact.mode = mode_of(contact)
+
+
+@kernel
+def mode_of(contact):
+    """Whether a contact is open, sticks, or slips: its impulse is at the limit of friction."""
+    n, t, b = contact.impulse
+    if n <= 0.0:
+        return OPEN
+    limit = contact.friction * n
+    return STICK if math.sqrt(t * t + b * b) < (1.0 - SLIPPING) * limit else SLIP
 
 
 # --- penetration ----------------------------------------------------------------------------------------------------
@@ -180,7 +236,7 @@ def lay_out_depths(work, h, static, size, count):
         touch.x[k] = math.nan
     for c in range(count):
         k = static + PER_CONTACT * c
-        touch.r[k] = touch.contacts[c].gap + h * touch.contacts[c].slip[0]
+        touch.r[k] = touch.found.contacts[c].gap + h * touch.after[PER_CONTACT * c]
         touch.upper[k] = math.inf
         deepest = max(deepest, -touch.r[k])
     return deepest
@@ -201,20 +257,20 @@ def part(system, work, h, q, static, size, count):
 
 
 # --- a step -----------------------------------------------------------------------------------------------------------
-def collide(system, work, t, h, q, v, a, ledger):
+def collide(system, work, t, h, q, v, ledger):
     """Take the velocities v* that a step of h would have without contacts to those that it has, in place."""
     touch = work.touch
     count = find_contacts(system, work, h)
     if count == 0:
         return
-    place(system, t, q, v, a, work)
+    place(system, t, q, v, touch.free, work)
     accelerate(system, work, work.response)
     equalities, limits = call_static(work)
     static = equalities + limits
     size = static + PER_CONTACT * count
     lay_out(work, h, v, static, count)
     build(system, work, static, size)
-    solve_friction(touch, equalities, limits, count, system.contacts)
+    solve(system, work, equalities, limits, size, count)
     apply_impulses(system, work, static, size)
     book(system, work, static, count, ledger)
     for j in range(len(v)):
@@ -235,3 +291,19 @@ def bind(method: str, accelerate: Any, respond: Any) -> Any:
         apply_impulses=apply_,
         part=bound_kernel(part, method, apply_impulses=apply_),
     )
+
+
+# --- for output -------------------------------------------------------------------------------------------------------
+@kernel
+def push_contacts(work):
+    """Push the bodies with the impulses of the last step over its length."""
+    touch, weight = work.touch, work.touch.weight[0]
+    if weight == 0.0:
+        return
+    clear_impulses(work)
+    for c in range(touch.count[0]):
+        for j in range(PER_CONTACT):
+            row = touch.rows[PER_CONTACT * c + j]
+            impel_row(row, touch.terms, weight * touch.found.contacts[c].impulse[j], work.wrenches, work.impulse)
+    for i in range(1, len(work.wrenches)):
+        store_force(work.bodies[i], load_force(work.bodies[i]) - load_force(work.wrenches[i]))

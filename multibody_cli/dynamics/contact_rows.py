@@ -11,6 +11,8 @@ the order A, B; the ground takes none.
 
 from __future__ import annotations
 
+import math
+
 from multibody_cli.constraints.points import write_pull
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
@@ -30,7 +32,7 @@ def tangent_of(n):
     x, y, z = abs(n.x), abs(n.y), abs(n.z)
     axis = Vec3(1.0, 0.0, 0.0) if x <= y and x <= z else (Vec3(0.0, 1.0, 0.0) if y <= z else Vec3(0.0, 0.0, 1.0))
     across = cross(n, axis)
-    return across * (1.0 / dot(across, across) ** 0.5)
+    return (1.0 / math.sqrt(dot(across, across))) * across
 
 
 @kernel

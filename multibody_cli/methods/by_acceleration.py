@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics import restraint
+from multibody_cli.dynamics import collide, restraint
 from multibody_cli.dynamics.closures import push_closures
+from multibody_cli.dynamics.collide import push_contacts
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.markers import hand_on
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
@@ -56,6 +57,7 @@ def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
     if work.horizon[0] > 0.0:
         foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
     push_closures(tree, work.tau, work)
+    push_contacts(work)
     hand_on(tree, work.bodies)
     accelerate(system, work, a)
     restrain(system, work, v, a)
@@ -75,19 +77,75 @@ def restore_nothing(system, work, t, q, v, a, ledger):
     """Leave q and v as they are: nothing restrains them."""
 
 
+@kernel
+def collide_nothing(system, work, t, h, q, v, ledger):
+    """Nothing touches."""
+
+
+@kernel
+def conclude_nothing(system, work, t, h, q, v, a, powers):
+    """Nothing touches: accelerations are what they are."""
+
+
+@kernel
+def resume_nothing(work, a):
+    """Nothing touches: accelerations are what they are."""
+
+
+@kernel
+def push_nothing(work):
+    """Nothing touches."""
+
+
+def conclude_contacts(system: Any, work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Keep the accelerations without contacts, and show those with the impulses of the last step as forces."""
+    for j in range(len(a)):
+        work.touch.free[j] = a[j]
+    work.touch.weight[0] = 1.0 / h
+    evaluate(system, work, t, q, v, a, powers)
+    work.touch.weight[0] = 0.0
+
+
+@kernel
+def resume_contacts(work, a):
+    """Give back the accelerations without contacts."""
+    for j in range(len(a)):
+        a[j] = work.touch.free[j]
+
+
+NO_CONTACTS = {"collide": collide_nothing, "conclude": conclude_nothing, "resume": resume_nothing}
+
+
 @cache
 def free_dynamics(method: str, accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without rows and markers."""
     evaluate = bound_kernel(evaluate_free, method, accelerate=accelerate)
-    return Dynamics(method, evaluate, restore_nothing)
+    return Dynamics(method, evaluate, restore_nothing, **NO_CONTACTS)
 
 
 @cache
 def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
     """Bind a method's kernels for systems with rows."""
     bound = restraint.bind(method, accelerate, respond)
-    evaluate = bound_kernel(evaluate_held, method, accelerate=accelerate, restrain=bound.restrain)
-    return Dynamics(f"{method}_held", evaluate, bound.restore)
+    kernels = {"accelerate": accelerate, "restrain": bound.restrain, "push_contacts": push_nothing}
+    evaluate = bound_kernel(evaluate_held, method, **kernels)
+    return Dynamics(f"{method}_held", evaluate, bound.restore, **NO_CONTACTS)
+
+
+@cache
+def touching_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
+    """Bind a method's kernels for systems in which bodies touch."""
+    name = f"{method}_touching"
+    bound = restraint.bind(method, accelerate, respond)
+    evaluate = bound_kernel(evaluate_held, name, accelerate=accelerate, restrain=bound.restrain)
+    return Dynamics(
+        name,
+        evaluate,
+        bound.restore,
+        collide=collide.bind(method, accelerate, respond),
+        conclude=bound_kernel(conclude_contacts, name, evaluate=evaluate),
+        resume=resume_contacts,
+    )
 
 
 @cache
@@ -134,6 +192,8 @@ class AccelerationKind:
     def dynamics(self, system: System) -> Dynamics:
         """Give the kernels for a system."""
         tree = system.tree
+        if system.contacts:
+            return touching_dynamics(self.name, self.accelerate, self.respond)
         if len(system.rows) + len(tree.closures) + len(tree.markers) > 0:
             return held_dynamics(self.name, self.accelerate, self.respond)
         return free_dynamics(self.name, self.accelerate)

@@ -25,11 +25,22 @@ Kernel = Callable[..., Any]
 
 
 class Dynamics(NamedTuple):
-    """What integrators know of a method: the kernels `evaluate` and `restore`, under a name of their own."""
+    """What integrators know of a method: the kernels that `evaluate` and the like stand for, under a name of its own.
+
+    The last three are of steps with contacts, and do nothing where nothing touches.
+    """
 
     name: str
     evaluate: Kernel
     restore: Kernel
+    collide: Kernel
+    conclude: Kernel
+    resume: Kernel
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """Give the kernels by the names that stand for them."""
+        return {name: kernel for name, kernel in self._asdict().items() if name != "name"}
 
 
 def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
@@ -42,6 +53,18 @@ def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: A
 
 def restore(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
     """Stand for the kernel that brings q and v back onto all constraints, in place, after a step."""
+
+
+def collide(system: Any, work: Any, t: float, h: float, q: Any, v: Any, ledger: Any) -> None:
+    """Stand for the kernel that takes the velocities v of a step without contacts to those with them, in place."""
+
+
+def conclude(system: Any, work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Stand for the kernel that makes accelerations and reactions those with contacts, for output, after some steps."""
+
+
+def resume(work: Any, a: Any) -> None:
+    """Stand for the kernel that gives the accelerations back which steps go on from."""
 
 
 class Feature(StrEnum):

@@ -23,6 +23,7 @@ from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
+from multibody_cli.scene.pack_contacts import pack_contacts
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
 from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker, name_of_lock
@@ -132,6 +133,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
     add_constraints(scene, Ground(layout.rows, packed.frames, places, packer, layout.markers), rows, tables, reductions)
+    contacts = pack_contacts(scene, layout.rows, packed.frames, packer.account)
     forces, motions = packer.pack()
     accounts = tuple(packer.accounts)
     tree = packed.tree._replace(markers=layout.markers.pack())
@@ -142,7 +144,9 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
         rows.hold(holders)
     row_table, term_table = rows.pack()
     model = Model(
-        system=System(tree, motions, forces, tables.pack(forces.signals), reductions.pack(), row_table, term_table),
+        system=System(
+            tree, motions, forces, tables.pack(forces.signals), reductions.pack(), row_table, term_table, contacts
+        ),
         names=Names(
             bodies=tuple(scene.bodies),
             body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),

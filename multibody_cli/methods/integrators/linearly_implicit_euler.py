@@ -20,7 +20,17 @@ import numpy as np
 from multibody_cli.dynamics.configuration import displace, normalize, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
+from multibody_cli.methods.contract import (
+    Dynamics,
+    Integrator,
+    Kernel,
+    StepControl,
+    Stepper,
+    collide,
+    conclude,
+    evaluate,
+    restore,
+)
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
 from multibody_cli.model import State, System
@@ -38,6 +48,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
     sound = is_finite(a)
     while sound and done < count:
         add_scaled(v, h, a)
+        collide(system, work, time[0], h, q, v, ledger)
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
@@ -53,6 +64,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
     look_ahead(work, 0.0)
     if sound:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
+        conclude(system, work, time[0], h, q, v, a, after)
     return done if first + done > 0 or sound else -1
 
 
@@ -67,9 +79,7 @@ def look_ahead(work, h):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(  # type: ignore[no-any-return]
-        take_implicit_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore
-    )
+    return bound_kernel(take_implicit_steps, dynamics.name, **dynamics.kernels)  # type: ignore[no-any-return]
 
 
 def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:

@@ -12,7 +12,18 @@ import numpy as np
 from multibody_cli.dynamics.configuration import displace, normalize, recentre
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
+from multibody_cli.methods.contract import (
+    Dynamics,
+    Integrator,
+    Kernel,
+    StepControl,
+    Stepper,
+    collide,
+    conclude,
+    evaluate,
+    restore,
+    resume,
+)
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
 from multibody_cli.model import State, System
@@ -27,8 +38,11 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
         evaluate(system, work, time[0], q, v, a, before)
         if not is_finite(a):
             return -1
+    else:
+        resume(work, a)
     for step in range(first + 1, first + count + 1):
         add_scaled(v, h, a)
+        collide(system, work, time[0], h, q, v, ledger)
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
@@ -40,13 +54,14 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
         for i in range(len(ledger)):
             ledger[i] += 0.5 * h * (before[i] + after[i])
             before[i] = after[i]
+    conclude(system, work, time[0], h, q, v, a, after)
     return count
 
 
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_euler_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
+    return bound_kernel(take_euler_steps, dynamics.name, **dynamics.kernels)  # type: ignore[no-any-return]
 
 
 def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:

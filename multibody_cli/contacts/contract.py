@@ -1,0 +1,89 @@
+"""What contact is made of: collision shapes (*geoms*) on bodies, and the contacts found between them.
+
+A geom is fixed in the joint frame of its body; row 0 of the bodies is the ground.  A contact has
+
+    a normal   unit vector from geom A to geom B: a positive normal impulse pushes B along it, and A against it,
+    a gap      distance of the two surfaces along the normal, below 0 where they penetrate,
+    a point    in the middle between the two surface points.
+
+A is always the geom with the lower number.  A pair may touch at several points, its *patch*; `feature` tells them
+apart, and is the same for the same point from one instant to the next.
+
+The numbers in `lengths` are those that the kernels use:
+
+    plane      none; the solid half space below the x-y plane of the geom
+    sphere     radius
+    capsule    radius, and half the length of the segment along z that it surrounds
+    box        half the edges
+    cylinder   radius, and half its length along z
+    ellipsoid  semi-axes
+    hull       none; the convex hull of the rows [first_vertex, last_vertex) of the table of vertices
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Records = NDArray[np.void]
+
+
+class GeomKind(IntEnum):
+    """The number by which kernels know the kind of a geom."""
+
+    PLANE = 0
+    SPHERE = 1
+    CAPSULE = 2
+    BOX = 3
+    CYLINDER = 4
+    ELLIPSOID = 5
+    HULL = 6
+
+
+GEOM = np.dtype(
+    [
+        ("body", "i8"),
+        ("kind", "i8"),
+        ("static", "i8"),  # whether its body never moves: two such geoms are no pair
+        ("group", "i8"),  # bits of the groups it is in, and of those it touches
+        ("mask", "i8"),
+        ("first_vertex", "i8"),
+        ("last_vertex", "i8"),
+        ("lengths", "f8", 3),
+        ("x", "f8", 3),  # its frame in the joint frame of the body
+        ("R", "f8", 9),
+        ("reach", "f8"),  # radius of the ball about its origin that holds it
+        ("friction", "f8"),
+        ("restitution", "f8"),
+    ]
+)
+
+CONTACT = np.dtype(
+    [
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("geom_a", "i8"),
+        ("geom_b", "i8"),
+        ("feature", "i8"),
+        ("mode", "i8"),  # for those who solve for the impulses; both are 0 when a contact is found
+        ("impulse", "f8", 3),
+        ("point", "f8", 3),  # in the world
+        ("normal", "f8", 3),
+        ("gap", "f8"),
+        ("friction", "f8"),
+        ("restitution", "f8"),
+    ]
+)
+
+
+class Geometry(NamedTuple):
+    """The collision shapes of a model: never changes."""
+
+    geoms: Records
+    vertices: Floats  # (nv, 3) of all hulls, each in the frame of its geom, m
+    excluded: Integers  # pairs of bodies that never touch, each as one number (`filtering.key_of`), ascending

@@ -1,0 +1,133 @@
+"""Collision shapes as Python gives them: the form of a shape, its place on a body, and all of them as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from multibody_cli.contacts.contract import GEOM, Floats, Geometry, GeomKind
+from multibody_cli.contacts.filtering import EVERY_GROUP, key_of
+from multibody_cli.kernel import records
+
+NO_VERTICES = np.zeros((0, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What a shape is in its own frame; see `contract` for what `size` means.
+
+    Parameters
+    ----------
+    kind
+        Kind of the shape.
+    size
+        Up to three lengths, m.
+    reach
+        Radius of a ball about the origin that holds the shape, m.
+    vertices
+        (n, 3) of a hull, m.
+    """
+
+    kind: GeomKind
+    size: tuple[float, ...]
+    reach: float
+    vertices: Floats = field(default_factory=lambda: NO_VERTICES)
+
+
+def plane() -> Form:
+    """Solid below the x-y plane, with the normal +z."""
+    return Form(GeomKind.PLANE, (), np.inf)
+
+
+def sphere(radius: float) -> Form:
+    """Ball of a radius, m."""
+    return Form(GeomKind.SPHERE, (radius,), radius)
+
+
+def capsule(radius: float, length: float) -> Form:
+    """Cylinder along z with a half ball on each end; `length` is that of the cylinder alone, m."""
+    return Form(GeomKind.CAPSULE, (radius, 0.5 * length), radius + 0.5 * length)
+
+
+def box(edges: Sequence[float]) -> Form:
+    """Box with these full edges along x, y and z, m."""
+    x, y, z = (0.5 * edge for edge in edges)
+    return Form(GeomKind.BOX, (x, y, z), float(np.linalg.norm([x, y, z])))
+
+
+def cylinder(radius: float, length: float) -> Form:
+    """Cylinder along z, m."""
+    return Form(GeomKind.CYLINDER, (radius, 0.5 * length), float(np.hypot(radius, 0.5 * length)))
+
+
+def ellipsoid(radii: Sequence[float]) -> Form:
+    """Ellipsoid with these semi-axes, m."""
+    a, b, c = radii
+    return Form(GeomKind.ELLIPSOID, (a, b, c), max(radii))
+
+
+def hull(vertices: ArrayLike) -> Form:
+    """Convex hull of points (n, 3), m."""
+    points = np.array(vertices, dtype=float)
+    return Form(GeomKind.HULL, (), float(np.linalg.norm(points, axis=1).max()), points)
+
+
+@dataclass(frozen=True, eq=False)
+class Collider:
+    """A shape on a body.
+
+    Parameters
+    ----------
+    form
+        What it is.
+    body
+        Row of its body; 0 for the ground.
+    position, rotation
+        Its frame in the joint frame of the body: (3,) m, and a rotation matrix (3, 3).
+    friction, restitution
+        Coefficients of its surface.
+    group, mask
+        Bits of the groups that it is in, and of those that it touches.
+    static
+        Whether its body never moves, also if it is not the ground itself.
+    """
+
+    form: Form
+    body: int = 0
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    rotation: ArrayLike = field(default_factory=lambda: np.eye(3))
+    friction: float = 0.0
+    restitution: float = 0.0
+    group: int = 1
+    mask: int = EVERY_GROUP
+    static: bool = False
+
+
+def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int]] = ()) -> Geometry:
+    """Give the arrays of all collision shapes of a model.
+
+    Parameters
+    ----------
+    colliders
+        The shapes; their order is that of the numbers in contacts.
+    excluded
+        Pairs of rows of bodies that never touch, in any order.
+    """
+    geoms = np.zeros(len(colliders), GEOM)
+    first = 0
+    for geom, collider in zip(geoms, colliders, strict=True):
+        form = collider.form
+        geom["body"], geom["kind"], geom["static"] = collider.body, form.kind, collider.static or collider.body == 0
+        geom["group"], geom["mask"] = collider.group, collider.mask
+        geom["first_vertex"], geom["last_vertex"] = first, first + len(form.vertices)
+        geom["lengths"][: len(form.size)] = form.size
+        geom["x"] = collider.position
+        geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
+        geom["reach"], geom["friction"], geom["restitution"] = form.reach, collider.friction, collider.restitution
+        first = geom["last_vertex"]
+    vertices = [collider.form.vertices for collider in colliders]
+    keys = {key_of(min(pair), max(pair)) for pair in excluded}
+    return Geometry(records(geoms), np.concatenate([NO_VERTICES, *vertices]), np.array(sorted(keys), dtype=np.int64))

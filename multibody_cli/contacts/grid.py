@@ -1,0 +1,142 @@
+"""Pairs of geoms that may be near each other: the broad phase.
+
+Every geom lies in the cell of its center in a grid whose cells are as wide as the geom: a power of two above its
+diameter, margin included.  Grids of different widths are *levels*; all of them are held in one hash table.  A geom
+looks for partners in the 27 cells about its center, on its own level and on every coarser one that is in use, so that
+each pair is found from its smaller geom.  The work grows with the number of geoms and of pairs, whatever their sizes,
+as long as geoms of a level do not crowd in one cell.  Planes have no bounds: they are held against all.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.contacts.filtering import may_touch
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import dot
+
+PLANE = int(GeomKind.PLANE)
+LEVELS = 16
+"""Levels at most: what is smaller than the finest of them lies in its cells too."""
+
+FARTHEST = 2.0**31
+"""Cells beyond are one, so that their numbers can be multiplied."""
+
+
+@kernel
+def find_pairs(geometry, margin, work):
+    """Write the pairs (a, b), a < b, of geoms whose bounds are nearer than the margin, in no particular order.
+
+    `work.counted` takes their number, which may be above that of the rows in `work.pairs`, and that of the distances
+    that were compared.
+    """
+    work.counted[0] = work.counted[1] = 0
+    _pair_with_planes(geometry, margin, work)
+    coarsest = _coarsest_exponent(geometry.geoms, margin)
+    levels = _fill(geometry.geoms, margin, coarsest, work)
+    for i in range(len(geometry.geoms)):
+        if geometry.geoms[i].kind != PLANE:
+            for level in range(work.cells[i].level + 1):
+                if (levels >> level) & 1:
+                    _search_level(geometry, i, level, margin, coarsest, work)
+
+
+@kernel
+def _pair_with_planes(geometry, margin, work):
+    geoms, placed = geometry.geoms, work.placed
+    for p in range(len(geoms)):
+        if geoms[p].kind == PLANE:
+            normal, origin = load(placed[p].R).z, load(placed[p].x)
+            for i in range(len(geoms)):
+                if geoms[i].kind != PLANE:
+                    work.counted[1] += 1
+                    if dot(normal, load(placed[i].x) - origin) < geoms[i].reach + margin:
+                        _keep(geometry, p, i, work)
+
+
+@kernel
+def _keep(geometry, i, j, work):
+    """Keep a pair that may touch, if there is room."""
+    if may_touch(geometry.geoms[i], geometry.geoms[j], geometry.excluded):
+        k = work.counted[0]
+        if k < len(work.pairs):
+            work.pairs[k, 0] = min(i, j)
+            work.pairs[k, 1] = max(i, j)
+        work.counted[0] = k + 1
+
+
+@formula
+def _exponent(geom, margin):
+    """Exponent e of the narrowest cells 2^e that are as wide as the geom with half the margin around it."""
+    return math.frexp(2.0 * geom.reach + margin)[1]
+
+
+@kernel
+def _coarsest_exponent(geoms, margin):
+    coarsest = -1000
+    for i in range(len(geoms)):
+        if geoms[i].kind != PLANE:
+            coarsest = max(coarsest, _exponent(geoms[i], margin))
+    return coarsest
+
+
+@formula
+def _cell_along(x, width):
+    """Number of the cell along one axis."""
+    return int(min(max(math.floor(x / width), -FARTHEST), FARTHEST))
+
+
+@formula
+def _bucket(x, y, z, level, buckets):
+    """Where the chain of a cell begins."""
+    return (x * 73856093 ^ y * 19349663 ^ z * 83492791 ^ level * 49979687) & (len(buckets) - 1)
+
+
+@kernel
+def _fill(geoms, margin, coarsest, work):
+    """Lay every geom into its cell; give the levels in use, as bits."""
+    cells, buckets = work.cells, work.buckets
+    for k in range(len(buckets)):
+        buckets[k] = -1
+    levels = 0
+    for i in range(len(geoms) - 1, -1, -1):  # so that chains ascend
+        if geoms[i].kind != PLANE:
+            cell, center = cells[i], load(work.placed[i].x)
+            cell.level = min(coarsest - _exponent(geoms[i], margin), LEVELS - 1)
+            width = math.ldexp(1.0, int(coarsest - cell.level))
+            cell.x, cell.y, cell.z = (
+                _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
+            )  # fmt: skip
+            k = _bucket(cell.x, cell.y, cell.z, cell.level, buckets)
+            cell.next = buckets[k]
+            buckets[k] = i
+            levels |= 1 << cell.level
+    return levels
+
+
+@kernel
+def _search_level(geometry, i, level, margin, coarsest, work):
+    """Hold a geom against those of one level, its own or a coarser one, in the cells about its center."""
+    center, width = load(work.placed[i].x), math.ldexp(1.0, int(coarsest - level))
+    x, y, z = _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
+    for cx in range(x - 1, x + 2):
+        for cy in range(y - 1, y + 2):
+            for cz in range(z - 1, z + 2):
+                _search_cell(geometry, i, level, cx, cy, cz, margin, work)
+
+
+@kernel
+def _search_cell(geometry, i, level, x, y, z, margin, work):
+    geoms, own = geometry.geoms, work.cells[i].level == level
+    j = work.buckets[_bucket(x, y, z, level, work.buckets)]
+    while j >= 0:
+        cell = work.cells[j]
+        if (j > i or not own) and cell.level == level and cell.x == x and cell.y == y and cell.z == z:
+            work.counted[1] += 1
+            apart = load(work.placed[j].x) - load(work.placed[i].x)
+            near = geoms[i].reach + geoms[j].reach + margin
+            if dot(apart, apart) < near * near:
+                _keep(geometry, i, j, work)
+        j = cell.next

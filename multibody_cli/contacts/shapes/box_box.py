@@ -1,0 +1,84 @@
+"""Boxes against boxes: a patch over a face, one point between edges, or the nearest points of boxes that are apart.
+
+The best separating axis (`separation`) says how they meet.  Over a face the patch is what of the other box lies over it
+(`clipping`).  The smallest gap of a pair is exact: the distance where boxes are apart, and minus the shortest way out
+where they are not.  The points of a patch do not always show it: boxes past each other's corners are nearest elsewhere
+(`box_features`), and the deepest corner may lie beside the face.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.contacts.shapes.box import side
+from multibody_cli.contacts.shapes.box_features import nearest_points
+from multibody_cli.contacts.shapes.clipping import put_face
+from multibody_cli.contacts.shapes.patch import direction, put
+from multibody_cli.contacts.shapes.segments import nearest_parameters
+from multibody_cli.contacts.shapes.separation import ROUND_OFF, best_axis, size_of
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.products import dot
+
+BEYOND = 64 * 15
+"""Feature of the point that a patch does not show."""
+
+
+@kernel
+def box_box(a, b, margin, polygon, contacts, n):
+    """Over a face, between edges, or at the nearest points."""
+    axis = best_axis(a, b, margin)
+    if not axis.separation < margin:
+        return n
+    if axis.code >= 6:
+        n, smallest = _between_edges(a, b, axis, margin, contacts, n)
+    elif axis.code >= 3:
+        k = axis.code - 3
+        out = -side(dot(axis.normal, b.R[k]))
+        n, smallest = put_face(b, a, k, out, axis.code, False, margin, polygon, contacts, n)
+    else:
+        out = side(dot(axis.normal, a.R[axis.code]))
+        n, smallest = put_face(a, b, axis.code, out, axis.code, True, margin, polygon, contacts, n)
+    if smallest > axis.separation + ROUND_OFF * size_of(a, b):
+        n = _beyond(a, b, axis, margin, contacts, n)
+    return n
+
+
+@formula
+def support(box, m):
+    """The corner of a box that is furthest along m."""
+    x, y, z = side(dot(m, box.R.x)) * box.size.x, side(dot(m, box.R.y)) * box.size.y, side(dot(m, box.R.z)) * box.size.z
+    return box.x + x * box.R.x + y * box.R.y + z * box.R.z
+
+
+@formula
+def _middle_of_edge(box, k, m):
+    """The middle of the edge along axis k that is furthest along m."""
+    u = box.R[k]
+    return support(box, m) - (side(dot(m, u)) * box.size[k]) * u
+
+
+@kernel
+def _between_edges(a, b, axis, margin, contacts, n):
+    """Where the edges that look at each other are nearest; gives the next row and the gap."""
+    i, j = (axis.code - 6) // 3, (axis.code - 6) % 3
+    p, q = _middle_of_edge(a, i, axis.normal), _middle_of_edge(b, j, -axis.normal)
+    u, v = a.R[i], b.R[j]
+    s, t = nearest_parameters(q - p, u, a.size[i], v, b.size[j])
+    p, q, gap = p + s * u, q + t * v, axis.separation
+    if gap > 0.0 and dot(q - p, q - p) > (gap + ROUND_OFF * size_of(a, b)) ** 2:
+        return n, direction(q - p, axis.normal)[1]  # they do not face each other
+    middle = 0.5 * (p + q)
+    return put(contacts, n, margin, middle - (0.5 * gap) * axis.normal, axis.normal, gap, 64 * axis.code), gap
+
+
+@kernel
+def _beyond(a, b, axis, margin, contacts, n):
+    """At the nearest points of boxes that are apart, or at the deepest corner over the face."""
+    if axis.separation > 0.0:
+        p, q = nearest_points(a, b)
+        normal, gap = direction(q - p, axis.normal)
+        if gap <= ROUND_OFF * size_of(a, b):
+            normal = axis.normal
+        return put(contacts, n, margin, p, normal, gap, BEYOND)
+    gap = axis.separation
+    if axis.code < 3:
+        return put(contacts, n, margin, support(b, -axis.normal) - gap * axis.normal, axis.normal, gap, BEYOND)
+    return put(contacts, n, margin, support(a, axis.normal), axis.normal, gap, BEYOND)

@@ -1,0 +1,153 @@
+"""Capsules against boxes: the segment of the capsule, p(t) = p + t d in the frame of the box, against the box.
+
+Outside, the square of the distance from the box is convex in t, and its derivative is linear between the places where
+the segment crosses the planes of the faces; so the nearest point is exact.  Where the segment touches the box, the
+shortest way out is that of a point out of the box swept along the segment, whose faces are those of the box and those
+that an edge of the box and the segment span.  A capsule that lies along a face or an edge touches at both ends of what
+lies there.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contacts.shapes.box import ball_at_box, distance_from_box, in_frame, side, within
+from multibody_cli.contacts.shapes.patch import direction, put
+from multibody_cli.contacts.shapes.segments import nearest_parameters
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.products import UNIT, cross, dot, scaled, transposed_times
+from multibody_cli.spatial.values import Vec3
+
+ALONG = 0.1
+"""Sine of the angle to a face or an edge below which a capsule lies along it."""
+
+FACES_FIRST = 1e-3
+"""Share of its depth by which a way out across an edge must be shorter than one through a face to be taken."""
+
+ROUND_OFF = 1e-9
+"""Share of the size of the shapes that counts as nothing."""
+
+
+@kernel
+def capsule_box(a, b, margin, contacts, n):
+    """At the nearest point, or at both ends of what lies along a face or an edge."""
+    p, d = in_frame(b, a.x), transposed_times(b.R, a.R.z)
+    t = _nearest(p, d, a.size.y, b.size)
+    outward, distance = direction(p + t * d - within(p + t * d, b.size), UNIT.z)
+    if distance > 0.0:
+        return _outside(p, d, t, outward, a.size, b, margin, contacts, n)
+    return _inside(p, d, a.size, b, margin, contacts, n)
+
+
+@formula
+def _slope(p, d, h):
+    """Half the derivative along d of the squared distance of p from the box."""
+    return dot(d, p - within(p, h))
+
+
+@kernel
+def _nearest(p, d, S, h):
+    """Parameter of the point of the segment that is nearest to the box: where the slope is 0, or an end."""
+    low, high = -S, S
+    at_low, at_high = _slope(p - S * d, d, h), _slope(p + S * d, d, h)
+    if at_low >= 0.0:
+        return low
+    if at_high <= 0.0:
+        return high
+    for i in range(3):
+        for k in range(2):
+            t = ((h[i] if k else -h[i]) - p[i]) / d[i] if d[i] != 0.0 else S
+            if low < t < high:
+                slope = _slope(p + t * d, d, h)
+                if slope > 0.0:
+                    high, at_high = t, slope
+                else:
+                    low, at_low = t, slope
+    return low + (high - low) * at_low / (at_low - at_high)
+
+
+@formula
+def _clip(x, dx, h, low, high):
+    """The part of [low, high] where |x + t dx| <= h; one end of it where there is none."""
+    if dx == 0.0:
+        return low, high
+    first, last = (-h - x) / dx, (h - x) / dx
+    first, last = min(first, last), max(first, last)
+    return min(max(low, first), high), max(min(high, last), low)
+
+
+@kernel
+def _outside(p, d, t, outward, size, box, margin, contacts, n):
+    """The segment does not touch the box; `outward` leads from the box to its nearest point, at t."""
+    h, radius, low, high = box.size, size.x, t, t
+    if abs(dot(outward, d)) < ALONG:
+        low, high, lies = -size.y, size.y, False
+        for i in range(3):
+            if abs(p[i] + t * d[i]) <= h[i]:
+                low, high = _clip(p[i], d[i], h[i], low, high)
+                lies = True
+        if not lies:
+            low, high = t, t
+    nearest = distance_from_box(p + t * d, h)[0]
+    ends = min(distance_from_box(p + low * d, h)[0], distance_from_box(p + high * d, h)[0])
+    if low == high or ends > nearest + ROUND_OFF * size.x:
+        n = ball_at_box(p + t * d, radius, box, margin, contacts, n, 0)
+    if low != high:
+        n = ball_at_box(p + low * d, radius, box, margin, contacts, n, 1)
+        n = ball_at_box(p + high * d, radius, box, margin, contacts, n, 2)
+    return n
+
+
+@kernel
+def _inside(p, d, size, box, margin, contacts, n):
+    """The segment touches the box: through the nearest face, or across an edge if that is clearly shorter."""
+    h, S, best, axis, edge = box.size, size.y, -math.inf, 0, False
+    for i in range(3):
+        depth = abs(p[i]) - S * abs(d[i]) - h[i]
+        if depth > best:
+            best, axis = depth, i
+    out = side(p[axis]) * UNIT[axis]
+    bias = FACES_FIRST * abs(best) + ROUND_OFF * (h.x + h.y + h.z)
+    for i in range(3):
+        m, sine = direction(cross(UNIT[i], d), UNIT.z)
+        if sine > ROUND_OFF:
+            depth = abs(dot(m, p)) - abs(m.x) * h.x - abs(m.y) * h.y - abs(m.z) * h.z
+            if depth > best + bias:
+                best, axis, edge, bias, out = depth, i, True, 0.0, side(dot(m, p)) * m
+    if edge:
+        return _across_edge(p, d, axis, out, best, size, box, margin, contacts, n)
+    return _through_face(p, d, axis, out, best, size, box, margin, contacts, n)
+
+
+@formula
+def _put_ball(at, out, depth, radius, box, margin, contacts, n, feature):
+    """The contact of a ball about a point of the segment that must be pushed along `out` by -depth."""
+    normal = -(box.R @ out)
+    return put(contacts, n, margin, box.x + box.R @ at + radius * normal, normal, depth - radius, feature)
+
+
+@kernel
+def _through_face(p, d, axis, out, best, size, box, margin, contacts, n):
+    """At both ends of what lies over the face, and at the deepest end where that is not one of them."""
+    h, radius, rise = box.size, size.x, dot(out, d)
+    low, high = -size.y, size.y
+    for i in range(3):
+        if i != axis:
+            low, high = _clip(p[i], d[i], h[i], low, high)
+    base = dot(out, p) - h[axis]
+    if base + min(low * rise, high * rise) > best + ROUND_OFF * radius:
+        t = -size.y * side(rise)
+        n = _put_ball(p + t * d, out, best, radius, box, margin, contacts, n, 0)
+    n = _put_ball(p + low * d, out, base + low * rise, radius, box, margin, contacts, n, 1)
+    if low != high:
+        n = _put_ball(p + high * d, out, base + high * rise, radius, box, margin, contacts, n, 2)
+    return n
+
+
+@kernel
+def _across_edge(p, d, axis, out, best, size, box, margin, contacts, n):
+    """At the point of the segment that is nearest to the edge."""
+    h, u = box.size, UNIT[axis]
+    foot = scaled(Vec3(1.0 - u.x, 1.0 - u.y, 1.0 - u.z), Vec3(side(out.x) * h.x, side(out.y) * h.y, side(out.z) * h.z))
+    t = nearest_parameters(foot - p, d, size.y, u, h[axis])[0]
+    return _put_ball(p + t * d, out, best, size.x, box, margin, contacts, n, 3 + axis)

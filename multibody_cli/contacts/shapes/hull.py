@@ -1,0 +1,75 @@
+"""Convex hulls of vertices against planes.
+
+Hulls may have very many vertices near a plane.  Of those within the margin, the lowest is taken and the outermost in
+eight directions along the plane: every corner of their outline whose angle is below 135 degrees is one of them, for its
+normals span more than 45 degrees.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contacts.shapes.patch import put
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.products import dot, transposed_times
+from multibody_cli.spatial.values import Vec3
+
+HALF_ROOT = math.sqrt(0.5)
+DIRECTIONS = ((1.0, 0.0), (HALF_ROOT, HALF_ROOT), (0.0, 1.0), (-HALF_ROOT, HALF_ROOT),
+              (-1.0, 0.0), (-HALF_ROOT, -HALF_ROOT), (0.0, -1.0), (HALF_ROOT, -HALF_ROOT))  # fmt: skip
+
+
+@formula
+def _vertex(vertices, k):
+    return Vec3(vertices[k, 0], vertices[k, 1], vertices[k, 2])
+
+
+@kernel
+def plane_hull(a, b, first, last, vertices, margin, contacts, n):
+    """At the lowest vertex, and at the outermost of those within the margin; `feature` is the number of the vertex."""
+    up = transposed_times(b.R, a.R.z)
+    base = dot(a.R.z, b.x - a.x)
+    lowest, low = first, math.inf
+    near = 0
+    for k in range(first, last):
+        height = base + dot(up, _vertex(vertices, k))
+        near += height < margin
+        if height < low:
+            lowest, low = k, height
+    begin = n
+    n = _put_vertex(a, b, lowest, first, vertices, margin, contacts, n)
+    if near > 1:
+        for k in range(len(DIRECTIONS)):
+            x, y = DIRECTIONS[k]
+            along = transposed_times(b.R, x * a.R.x + y * a.R.y)
+            outermost = _outermost(along, up, margin - base, first, last, vertices)
+            if not _is_taken(outermost - first, contacts, begin, n):
+                n = _put_vertex(a, b, outermost, first, vertices, margin, contacts, n)
+    return n
+
+
+@kernel
+def _outermost(along, up, below, first, last, vertices):
+    """Number of the vertex that is furthest along a direction, of those that are low enough."""
+    found, far = first, -math.inf
+    for k in range(first, last):
+        p = _vertex(vertices, k)
+        if dot(up, p) < below and dot(along, p) > far:
+            found, far = k, dot(along, p)
+    return found
+
+
+@kernel
+def _is_taken(feature, contacts, begin, n):
+    """Whether one of the contacts of the pair has this feature already."""
+    taken = False
+    for k in range(begin, min(n, len(contacts))):
+        taken = taken or contacts[k].feature == feature
+    return taken
+
+
+@formula
+def _put_vertex(plane, hull, k, first, vertices, margin, contacts, n):
+    normal, p = plane.R.z, hull.x + hull.R @ _vertex(vertices, k)
+    height = dot(normal, p - plane.x)
+    return put(contacts, n, margin, p - height * normal, normal, height, k - first)

@@ -1,0 +1,150 @@
+"""What touches what, into the arrays of `Contacts`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import singledispatch
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.contacts import forms
+from multibody_cli.contacts.forms import Collider, Form, geometry_of
+from multibody_cli.dynamics.friction.problem import Options
+from multibody_cli.model import Contacts
+from multibody_cli.scene.contacts import WORLD, ContactsSpec
+from multibody_cli.scene.pack_tree import IN_PLACE, Placement
+from multibody_cli.scene.rotation_matrix import rotation_matrix
+from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.shapes import (
+    BoxSpec,
+    CapsuleSpec,
+    CylinderSpec,
+    EllipsoidSpec,
+    PlaneSpec,
+    ShapeSpec,
+    SphereSpec,
+)
+
+ROOM_OF_A_SHAPE = 8
+"""Contacts that there is room for, for each shape."""
+
+LEAST_ROOM = 32
+
+NEAR = 1e-3
+"""Bodies are near within this part of the size of the smallest shape."""
+
+
+@singledispatch
+def form_of(shape: ShapeSpec) -> Form:
+    """Give the form of a shape for contacts."""
+    raise TypeError(f"no contacts of a {shape.type}")
+
+
+@form_of.register
+def _(shape: PlaneSpec) -> Form:
+    return forms.plane()
+
+
+@form_of.register
+def _(shape: SphereSpec) -> Form:
+    return forms.sphere(shape.radius)
+
+
+@form_of.register
+def _(shape: BoxSpec) -> Form:
+    return forms.box(shape.size)
+
+
+@form_of.register
+def _(shape: CapsuleSpec) -> Form:
+    return forms.capsule(shape.radius, shape.length)
+
+
+@form_of.register
+def _(shape: CylinderSpec) -> Form:
+    return forms.cylinder(shape.radius, shape.length)
+
+
+@form_of.register
+def _(shape: EllipsoidSpec) -> Form:
+    return forms.ellipsoid(shape.radii)
+
+
+def pack_contacts(
+    scene: Scene, rows: Mapping[str, int], frames: Mapping[int, Placement] | Any, account: Callable[[Any, str], int]
+) -> Contacts | tuple[()]:
+    """Give the arrays of what touches; an empty tuple where nothing does.
+
+    Parameters
+    ----------
+    scene
+        The scene.
+    rows, frames
+        Row of each body, and its body frame in the joint frame, by row.
+    account
+        Opens an account of the ledger.
+    """
+    settings = scene.contacts
+    if settings is None:
+        return ()
+    colliders = [collider for _, _, collider in _colliders(scene, settings, rows, frames)]
+    excluded = [(rows[a], rows[b]) for a, b in apart(scene, settings)]
+    sizes = [collider.form.reach for collider in colliders if np.isfinite(collider.form.reach)]
+    return Contacts(
+        geometry=geometry_of(colliders, excluded),
+        margin=NEAR * min(sizes, default=1.0),
+        friction_account=account("dissipation", "contacts/friction"),
+        impact_account=account("dissipation", "contacts/impact"),
+        options=Options(
+            tolerance=settings.tolerance,
+            sweeps=settings.max_iterations,
+            sides=settings.sides or 0,
+            single_qp=settings.method == "single_qp",
+        ),
+        room=max(LEAST_ROOM, ROOM_OF_A_SHAPE * len(colliders)),
+    )
+
+
+def _colliders(
+    scene: Scene, settings: ContactsSpec, rows: Mapping[str, int], frames: Any
+) -> Iterator[tuple[str, int, Collider]]:
+    """Give every shape that touches, the world's first."""
+    owners = [(WORLD, 0, scene.world.shapes, IN_PLACE)]
+    owners += [(name, rows[name], body.shapes, frames[rows[name]]) for name, body in scene.bodies.items()]
+    for name, row, shapes, frame in owners:
+        for k, shape in enumerate(shapes):
+            if shape.contact:
+                yield name, k, Collider(
+                    form_of(shape),
+                    row,
+                    frame.position + frame.rotation @ np.array(shape.position),
+                    frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),
+                    settings.friction if shape.friction is None else shape.friction,
+                    settings.restitution if shape.restitution is None else shape.restitution,
+                )
+
+
+def _upright(shape: ShapeSpec) -> Any:
+    """Turn z into the normal of a plane."""
+    if not isinstance(shape, PlaneSpec):
+        return np.eye(3)
+    z = np.array(shape.normal)
+    x = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = x - z * (x @ z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def apart(scene: Scene, settings: ContactsSpec) -> Iterator[tuple[str, str]]:
+    """List the pairs of bodies that never touch."""
+    if settings.pairs == "auto":
+        for joint in scene.joints.values():
+            if joint.parent != WORLD:
+                yield joint.parent, joint.child
+        return
+    asked = {frozenset(pair) for pair in settings.pairs}
+    for pair in combinations([WORLD, *scene.bodies], 2):
+        if frozenset(pair) not in asked:
+            yield pair
