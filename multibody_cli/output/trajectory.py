@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FORMAT = "mbsim-trajectory"
 FORMAT_VERSION = 1
 
+CONTACTS = "contacts"
+"""Group of the datasets that have rows for each contact instead of each instant."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -177,7 +180,8 @@ def _open(path: Path, file: Any) -> Trajectory:
     lengths: dict[str, int] = {}
 
     def note(name: str, node: Any) -> None:
-        if isinstance(node, h5py.Dataset) and "rtol" in node.attrs:
+        is_channel = isinstance(node, h5py.Dataset) and not name.startswith(f"{CONTACTS}/")
+        if is_channel and "rtol" in node.attrs:
             lengths[name] = node.shape[0]
 
     file.visititems(note)

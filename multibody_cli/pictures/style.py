@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,11 @@ def require_format(path: Path) -> None:
         raise ArgumentError("pictures need matplotlib: pip install 'multibody-cli[plot]'") from None
 
 
+def as_written(text: str) -> str:
+    """Make a text, such as a name in a scene, that is drawn as it is and not as a formula."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text).replace("$", r"\$")
+
+
 def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
     """Make an empty figure of a width and a height in inches, which draws without a screen."""
     import matplotlib
@@ -73,7 +79,9 @@ def save(figure: Figure, path: Path) -> None:
     nothing = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(part, format=ending, metadata=nothing)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for a letter that no font has
+            figure.savefig(part, format=ending, metadata=nothing)
         os.replace(part, path)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
