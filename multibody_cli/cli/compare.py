@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,9 @@ def verb(
 def _policy(rtol: float | None, atol: float | None, tolerances: Path | None) -> Policy:
     from multibody_cli.comparison.tolerance import Policy, read_rules
 
+    for name, value in (("--rtol", rtol), ("--atol", atol)):
+        if value is not None and not math.isfinite(value):
+            raise click.UsageError(f"{name} {value}: expected a finite number of at least 0")
     return Policy(rtol, atol, read_rules(tolerances) if tolerances is not None else ())
 
 
@@ -97,8 +101,8 @@ def _explain(comparison: Comparison) -> tuple[str, ...]:
     from multibody_cli.cli.source import prepare_and_warn
     from multibody_cli.studies.sensitivity import COPIES, explain
 
-    if comparison.same:
-        return ("sensitivity: there is no difference to explain",)
+    if comparison.parting is None:
+        return ("sensitivity: there is nothing to explain, since no number differs by more than is allowed",)
     simulation = prepare_and_warn(comparison.reference)
     with Bar("runs", COPIES + 1) as bar:
         return (str(explain(comparison, simulation, lambda done: bar.show(done, COPIES + 1))),)

@@ -13,6 +13,7 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
 from multibody_cli.cli.render import counted
 from multibody_cli.cli.source import announce_compilation
+from multibody_cli.errors import ArgumentError
 
 INTERRUPTED = 130
 
@@ -64,6 +65,8 @@ def verb(
     from multibody_cli.comparison.tolerance import Policy, read_rules
     from multibody_cli.studies.regression import attempt, plan
 
+    if output is not None and output.resolve() == baselines.resolve():
+        raise ArgumentError(f"{output} holds the baselines: give another folder with -o, and --accept to renew them")
     policy = Policy(rules=read_rules(tolerances) if tolerances is not None else ())
     trials = plan(scenes, baselines, methods.split(",") if methods else ())
     announce_compilation()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -58,7 +59,8 @@ def write(
 def _save(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        # names of files may hold bytes that are no text
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -68,10 +70,10 @@ def _lines(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
     if len(cases) == 1 and cases[0].comparison is not None:
         yield from _one(cases[0], cases[0].comparison, remarks)
         return
-    width = max(len(case.name) for case in cases)
+    width = max((len(case.name) for case in cases), default=0)
     for case in cases:
         gap = " " * (max(map(len, WORDS.values())) - len(WORDS[case.verdict]))
-        yield f"{_word(case)}{gap}  {case.name.ljust(width)}  {brief(case)}".rstrip()
+        yield f"{_word(case)}{gap}  {case.name.ljust(width)}  {' '.join(brief(case).split())}".rstrip()
     yield _counts(cases)
     yield from remarks
 
@@ -85,7 +87,7 @@ def _one(case: Case, comparison: Comparison, remarks: Sequence[str]) -> Iterator
     yield from _titled("note", comparison.notes)
     both, one, other = comparison.instants
     yield f"instants   {both} compared, of {one} and {other}"
-    yield f"verdict    {_word(case)}: {_sum(comparison)}"
+    yield f"verdict    {_word(case)}: {'; '.join(filter(None, (case.trouble, _sum(comparison))))}"
     yield from (f"           {text}" for text in comparison.mismatches)
     if comparison.parting is not None:
         yield f"parting    {_told(comparison.parting)}"
@@ -144,8 +146,8 @@ def _told(parting: Parting) -> str:
     place = first.parted.place
     where = "" if str(first.parted) == "-" else f" {first.parted}"
     return (
-        f"at t = {parting.time:.9g} s in a {first.role or 'dataset'}: {first.path}{where} is "
-        f"{_instead(place)} {_unit(first)} ({place.excess:.3g} x the tolerance)"
+        f"at t = {parting.time:.9g} s, {first.role or 'dataset'} {first.path}{where} is "
+        f"{_instead(place)} {_unit(first, place)} ({place.excess:.3g} x the tolerance)"
     )
 
 
@@ -158,13 +160,10 @@ def _instead(place: Place) -> str:
     return f"{result} instead of {reference}"
 
 
-def _unit(finding: Finding) -> str:
+def _unit(finding: Finding, place: Place) -> str:
     """The units, or those of the component alone where each has its own."""
     units = finding.units.split(", ")
-    place = finding.parted or finding.worst or finding.largest
-    if len(units) == 1 or place is None or not place.place.index:
-        return finding.units
-    return units[place.place.index[-1] % len(units)]
+    return units[place.index[-1] % len(units)] if place.index else finding.units
 
 
 def _others(parting: Parting) -> Iterator[str]:
@@ -302,22 +301,25 @@ def _data_at(location: Location | None) -> dict[str, Any] | None:
 
 
 # --- JUnit --------------------------------------------------------------------------------------------------
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
 def _junit(cases: Sequence[Case]) -> str:
     """Make a suite of each case, with a test for each dataset and one for all that is no number."""
     root = ElementTree.Element("testsuites", name="mbsim compare")
     for case in cases:
         findings = case.comparison.findings if case.comparison else ()
         mismatches = case.comparison.mismatches if case.comparison else ()
-        failures = sum(finding.differs for finding in findings)
-        whole = [case.trouble] if case.verdict is not Verdict.SAME and case.trouble else []
-        told = [*whole, *mismatches]
+        fails = case.verdict is not Verdict.SAME  # what was accepted does not
+        failing = [finding.path for finding in findings if fails and finding.differs]
+        told = [text for text in (case.trouble, *mismatches) if fails and text]
         in_trouble = case.verdict is Verdict.TROUBLE
         suite = ElementTree.SubElement(
             root,
             "testsuite",
             name=case.name,
             tests=str(len(findings) + 1),
-            failures=str(failures + (bool(told) and not in_trouble)),
+            failures=str(len(failing) + (bool(told) and not in_trouble)),
             errors=str(int(in_trouble)),
         )
         run = ElementTree.SubElement(suite, "testcase", classname=case.name, name="run")
@@ -325,9 +327,11 @@ def _junit(cases: Sequence[Case]) -> str:
             ElementTree.SubElement(run, "error" if in_trouble else "failure", message="; ".join(told))
         for finding in findings:
             test = ElementTree.SubElement(suite, "testcase", classname=case.name, name=finding.path)
-            if finding.differs and finding.worst is not None:
+            if finding.path in failing and finding.worst is not None:
                 ElementTree.SubElement(test, "failure", message=_failure(finding))
     ElementTree.indent(root)
+    for element in root.iter():
+        element.attrib.update({name: _NOT_XML.sub("\ufffd", value) for name, value in element.attrib.items()})
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
@@ -337,7 +341,7 @@ def _failure(finding: Finding) -> str:
     instant = "" if finding.worst.time is None else f" at t = {finding.worst.time:.9g} s"
     return (
         f"{finding.exceeding} of {finding.compared} numbers beyond tolerance; worst{instant}"
-        f"{'' if where == '-' else ', ' + where}: {_instead(place)} {_unit(finding)}, "
+        f"{'' if where == '-' else ', ' + where}: {_instead(place)} {_unit(finding, place)}, "
         f"{place.excess:.3g} x the tolerance (rtol {finding.tolerance.rtol:g}, atol {finding.tolerance.atol:g} from "
         f"{finding.tolerance.source})"
     )

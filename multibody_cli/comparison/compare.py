@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,15 +15,12 @@ from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import common_instants
 from multibody_cli.comparison.recording import Dataset, Recording
 from multibody_cli.comparison.settings import Setting, differing_settings
-from multibody_cli.comparison.tolerance import Policy, Tolerance
+from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
 from multibody_cli.output.channels import ROLES
 
-if TYPE_CHECKING:
-    pass
-
-SAME_TO_ROUNDOFF = 1e-12
-"""Tolerance, relative and absolute, of what does not change in time."""
+CENTERS = Dataset("bodies/com_offset", (), "m", "input", "", None, None, np.dtype(np.float64))
+"""The one array of numbers that does not change in time: the centers of mass of the bodies."""
 
 
 class Parting(NamedTuple):
@@ -116,10 +113,10 @@ class _Comparer:
         self._on_numbers = on_numbers
         self._mismatches: list[str] = []
         self._notes: list[str] = []
-        self._stretches = common_instants(reference, result)
-        if not self._stretches:
+        self._common = common_instants(reference, result)
+        self._pairs = self._common.count
+        if not self._pairs:
             raise ResultError(_nothing_in_common(reference, result))
-        self._pairs = sum(stretch.count for stretch in self._stretches)
         self._bodies = [name for name in reference.bodies if name in result.bodies]
 
     def compare(self) -> Comparison:
@@ -130,15 +127,17 @@ class _Comparer:
         extra = [path for path in (*result.datasets, *result.contacts) if not self._is_of_reference(path)]
         if extra:
             self._notes.append(f"only in the result: {_listed(extra)}")
-        unused = self._policy.without_use([*reference.datasets, *reference.contacts])
+        unused = self._policy.without_use([*reference.datasets, *reference.contacts, CENTERS.path])
         self._notes += [f"{rule.where}: the rule `{rule.pattern}` fits no dataset of the reference" for rule in unused]
         total = sum(self._pairs * int(np.prod(dataset.shape[1:], dtype=np.int64)) for dataset in datasets)
         findings, done = [], 0
         for dataset in datasets:
             findings.append(self._compare(dataset, done, total))
             done += findings[-1].compared
-        findings += compare_contacts(reference, result, self._stretches, self._policy, self._mismatches, self._time)
-        findings.append(self._compare_centers())
+        contacts = [path for path in reference.contacts if self._is_comparable(path)]
+        findings += compare_contacts(reference, result, self._common, self._policy, contacts, self._time)
+        if not self._is_ignored(CENTERS.path):
+            findings.append(self._compare_centers(CENTERS))
         return Comparison(
             reference=reference.path,
             result=result.path,
@@ -153,15 +152,13 @@ class _Comparer:
     # --- what is no number ----------------------------------------------------------------------------------
     def _look_at_ends(self) -> None:
         reference, result = self._reference, self._result
-        ends = [
-            (one.attributes.get("status"), float(one.read("time", slice(-1, None))[0])) for one in (reference, result)
-        ]
-        if ends[0][0] != ends[1][0]:
+        before, after = (run.attributes.get("status") for run in (reference, result))
+        if before != after:
             said = " ".join(str(result.attributes.get("message", "")).split())
-            self._mismatches.append(f"status: {ends[0][0]} -> {ends[1][0]}" + (f" ({said})" if said else ""))
-        final = self._stretches[-1].rows(self._stretches[-1].count - 1, 1)
-        if final[0].start != reference.instants - 1 or final[1].start != result.instants - 1:
-            self._mismatches.append(f"the last instant: {ends[0][1]:.9g} s -> {ends[1][1]:.9g} s")
+            self._mismatches.append(f"status: {before} -> {after}" + (f" ({said})" if said else ""))
+        if self._common.pair(-1) != (reference.instants - 1, result.instants - 1):
+            ends = (run.time_at(run.instants - 1) for run in (reference, result))
+            self._mismatches.append("the last instant: " + " -> ".join(f"{end:.12g} s" for end in ends))
         lost = reference.instants - self._pairs
         if reference.instants == result.instants and lost:
             self._mismatches.append(f"time: {lost} of {reference.instants} instants are not those of the reference")
@@ -183,20 +180,26 @@ class _Comparer:
     def _is_of_reference(self, path: str) -> bool:
         return path in self._reference.datasets or path in self._reference.contacts
 
+    def _is_ignored(self, path: str) -> bool:
+        """Tell of a dataset that the policy leaves out."""
+        where = self._policy.ignores(path)
+        if where:
+            self._notes.append(f"{path} is ignored ({where})")
+        return bool(where)
+
     def _is_comparable(self, path: str) -> bool:
         """Tell of a dataset that cannot be compared, and say False."""
-        if where := self._policy.ignores(path):
-            self._notes.append(f"{path} is ignored ({where})")
+        if self._is_ignored(path):
             return False
-        if path not in self._result.datasets:
+        one, other = (run.datasets.get(path) or run.contacts.get(path) for run in (self._reference, self._result))
+        if one is None or other is None:
             self._mismatches.append(f"{path} is missing from the result")
             return False
-        one, other = self._reference.datasets[path], self._result.datasets[path]
         if one.units != other.units:
             self._mismatches.append(f"{path} is in {one.units} in the reference, in {other.units} in the result")
             return False
         shapes = [data.shape[1:] for data in (one, other)]
-        if self._of_bodies(path):
+        if path in self._reference.datasets and self._reference.is_of_bodies(path):
             shapes = [shape[1:] for shape in shapes]
         if shapes[0] != shapes[1]:
             self._mismatches.append(f"{path} has shape {one.shape} in the reference, {other.shape} in the result")
@@ -208,8 +211,8 @@ class _Comparer:
         differences = Differences(self._policy.tolerance_of(dataset), dataset.same)
         columns = self._columns(dataset.path)
         row = 0
-        for rows, others in self._slabs(dataset.rows_of_a_slab):
-            values = [run.read(dataset.path, which) for run, which in ((self._reference, rows), (self._result, others))]
+        for rows, others in self._common.slabs(dataset.rows_of_a_slab):
+            values = [self._reference.take(dataset.path, rows), self._result.take(dataset.path, others)]
             if columns is not None:
                 values = [array[:, order] for array, order in zip(values, columns, strict=True)]
             differences.add(values[0], values[1], row)
@@ -217,55 +220,41 @@ class _Comparer:
             self._on_numbers(done + differences.compared, total)
         return self._finding(dataset, differences)
 
-    def _compare_centers(self) -> Finding:
-        """Compare the centers of mass of the bodies: the one array of numbers that does not change in time."""
+    def _compare_centers(self, described: Dataset) -> Finding:
         runs = self._reference, self._result
         centers = [run.com[[run.bodies.index(name) for name in self._bodies]].reshape(-1, 3) for run in runs]
-        tolerance = Tolerance(SAME_TO_ROUNDOFF, SAME_TO_ROUNDOFF, "default", "default")
-        differences = Differences(tolerance)
+        differences = Differences(self._policy.tolerance_of(described))
         differences.add(centers[0][None], centers[1][None], 0)
 
         def locate(place: Place) -> Location:
             return Location(None, self._bodies[place.index[0]], "xyz"[place.index[1]], place)
 
-        return Finding.of("bodies/com_offset", "m", "input", differences, locate)
+        return Finding.of(described.path, described.units, described.role, differences, locate)
 
     def _finding(self, dataset: Dataset, differences: Differences) -> Finding:
+        of_bodies = self._reference.is_of_bodies(dataset.path)
+        labels: list[Sequence[str]] = []
+        if differences.worst is not None:
+            labels = [self._reference.labels(dataset.path, axis) for axis in range(1, len(dataset.shape))]
+
         def locate(place: Place) -> Location:
-            labels = [self._reference.labels(dataset.path, axis + 1) for axis in range(len(place.index))]
-            if labels and self._of_bodies(dataset.path):
-                labels[0] = tuple(self._bodies)
-            words = [labels[axis][step] for axis, step in enumerate(place.index)]
-            body = words.pop(0) if self._of_bodies(dataset.path) else ""
-            component = " ".join(words) if any(len(row) > 1 for row in labels[-1:]) else ""
+            body = self._bodies[place.index[0]] if of_bodies else ""
+            rest = list(zip(labels, place.index, strict=True))[int(of_bodies) :]
+            component = " ".join(words[step] for words, step in rest if len(words) > 1)
             return Location(self._time(place.row), body, component, place)
 
         return Finding.of(dataset.path, dataset.units, dataset.role, differences, locate)
 
     def _columns(self, path: str) -> tuple[list[int], list[int]] | None:
         """Say which columns belong to the same bodies; None where all of them do as they are."""
-        if self._reference.bodies == self._result.bodies or not self._of_bodies(path):
+        if self._reference.bodies == self._result.bodies or not self._reference.is_of_bodies(path):
             return None
         orders = [[run.bodies.index(name) for name in self._bodies] for run in (self._reference, self._result)]
         return orders[0], orders[1]
 
-    def _of_bodies(self, path: str) -> bool:
-        return self._reference.is_of_bodies(path)
-
-    def _slabs(self, count: int) -> Iterator[tuple[slice, slice]]:
-        for stretch in self._stretches:
-            # rows that a stride leaves out are read as well
-            some = max(1, count // max(stretch.reference_stride, stretch.result_stride))
-            for first in range(0, stretch.count, some):
-                yield stretch.rows(first, min(some, stretch.count - first))
-
-    def _time(self, pair: int) -> float:
-        """Return the time (s) of a pair of rows."""
-        for stretch in self._stretches:
-            if pair < stretch.count:
-                return float(self._reference.read("time", stretch.rows(pair, 1)[0])[0])
-            pair -= stretch.count
-        raise IndexError(pair)
+    def _time(self, instant: int) -> float:
+        """Return the time (s) of one of the common instants."""
+        return self._reference.time_at(self._common.pair(instant)[0])
 
 
 def _parting(findings: Sequence[Finding]) -> Parting | None:
@@ -286,7 +275,7 @@ def _nothing_in_common(reference: Recording, result: Recording) -> str:
     def span(run: Recording) -> str:
         if not run.instants:
             return "none"
-        first, last = (float(run.read("time", slice(at, at + 1))[0]) for at in (0, run.instants - 1))
+        first, last = (run.time_at(row) for row in (0, run.instants - 1))
         return f"{run.instants} from {first:g} s to {last:g} s"
 
     return (

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from multibody_cli.comparison.differences import Differences, Place
 from multibody_cli.comparison.finding import Finding, Location
-from multibody_cli.comparison.instants import Stretch
-from multibody_cli.comparison.recording import CONTACTS, Recording
+from multibody_cli.comparison.instants import Instants, Rows, Stretch
+from multibody_cli.comparison.recording import OFFSET, Recording
 from multibody_cli.comparison.tolerance import Policy
+from multibody_cli.errors import ResultError
+from multibody_cli.output.trajectory import CONTACTS
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
@@ -22,6 +23,9 @@ INSTANTS_AT_ONCE = 1000
 
 WHO = (f"{CONTACTS}/body_a", f"{CONTACTS}/body_b")
 POINT = f"{CONTACTS}/point"
+WORLD = -1
+FAR = 1e300
+"""How far from each other points count that are no numbers, m."""
 
 
 class Contacts(NamedTuple):
@@ -38,9 +42,9 @@ class Contacts(NamedTuple):
 def compare_contacts(
     reference: Recording,
     result: Recording,
-    stretches: Sequence[Stretch],
+    common: Instants,
     policy: Policy,
-    mismatches: list[str],
+    paths: Sequence[str],
     time_of: Callable[[int], float],
 ) -> list[Finding]:
     """Compare every dataset of contacts; a contact that only one run has is a difference of all of them.
@@ -49,27 +53,33 @@ def compare_contacts(
     ----------
     reference, result
         The runs.
-    stretches
+    common
         The instants that they have in common.
     policy
         The tolerances.
-    mismatches
-        Takes datasets that the result lacks.
+    paths
+        The datasets to compare, which both have.
     time_of
         Time (s) of the n-th common instant.
+
+    Raises
+    ------
+    ResultError
+        A file has contacts, but does not say of which bodies, where or when.
     """
-    missing = [path for path in reference.contacts if path not in result.contacts]
-    mismatches += [f"{path} is missing from the result" for path in missing]
-    paths = [path for path in reference.contacts if path not in missing and not policy.ignores(path)]
-    if not set(paths).issuperset({*WHO, POINT}):
+    if not paths:
         return []
+    for run in (reference, result):
+        if lacking := run.lacks([OFFSET, POINT, *WHO]):
+            raise ResultError(f"{run.path} has contacts without {lacking[0]}; run the scene again")
+    bodies = list(dict.fromkeys([*reference.bodies, *result.bodies]))
     gathered = {
         path: Differences(policy.tolerance_of(reference.contacts[path]), reference.contacts[path].same)
         for path in paths
     }
-    for instant, (one, other) in enumerate(_instants(reference, result, stretches, paths)):
+    for instant, (one, other) in enumerate(_instants(reference, result, common, paths)):
         left, right = _paired(one, other)
-        for path in paths:
+        for path in gathered:
             pairs = _taken(one.columns[path], left), _taken(other.columns[path], right)
             gathered[path].add(pairs[0][None], pairs[1][None], instant)
 
@@ -78,10 +88,11 @@ def compare_contacts(
             contact, *index = place.index
             labels = [reference.labels(path, axis + 1) for axis in range(len(index))]
             component = " ".join(row[step] for row, step in zip(labels, index, strict=True) if len(row) > 1)
-            one, other = next(_instants(reference, result, [_single(stretches, place.row)], paths))
+            alone = Instants((Stretch(*common.pair(place.row), 1, 1, 1),))
+            one, other = next(_instants(reference, result, alone, paths))
             left, right = _paired(one, other)
             pair = one.pairs()[left[contact]] if left[contact] >= 0 else other.pairs()[right[contact]]
-            who = " and ".join(reference.bodies[body] if body >= 0 else "world" for body in pair)
+            who = " and ".join(bodies[body] if body != WORLD else "world" for body in pair)
             return Location(time_of(place.row), f"contact of {who}", component, place)
 
         described = reference.contacts[path]
@@ -91,38 +102,31 @@ def compare_contacts(
 
 
 def _instants(
-    reference: Recording, result: Recording, stretches: Sequence[Stretch], paths: Sequence[str]
+    reference: Recording, result: Recording, common: Instants, paths: Sequence[str]
 ) -> Iterator[tuple[Contacts, Contacts]]:
     """Give the contacts of both runs at each common instant; many instants are read at once."""
-    for stretch in stretches:
-        for first in range(0, stretch.count, INSTANTS_AT_ONCE):
-            rows = stretch.rows(first, min(INSTANTS_AT_ONCE, stretch.count - first))
-            runs = (_contacts(run, which, paths) for run, which in zip((reference, result), rows, strict=True))
-            yield from zip(*runs, strict=True)
+    names = list(dict.fromkeys([*reference.bodies, *result.bodies]))
+    for rows, others in common.slabs(INSTANTS_AT_ONCE):
+        yield from zip(_contacts(reference, rows, paths, names), _contacts(result, others, paths, names), strict=True)
 
 
-def _single(stretches: Sequence[Stretch], instant: int) -> Stretch:
-    """Cut one pair of rows out of the stretches."""
-    for stretch in stretches:
-        if instant < stretch.count:
-            rows, others = stretch.rows(instant, 1)
-            return Stretch(rows.start, others.start, 1, 1, 1)
-        instant -= stretch.count
-    raise IndexError(instant)
-
-
-def _contacts(run: Recording, rows: slice, paths: Sequence[str]) -> list[Contacts]:
-    offset = run.read(f"{CONTACTS}/offset", slice(rows.start, rows.stop + 1))
+def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[str]) -> list[Contacts]:
+    """Read contacts, with their bodies as places in `names`."""
+    offset = run.read(OFFSET, rows.start, rows.stop + 1)
     begin = int(offset[0])
-    columns = {path: run.read(path, slice(begin, int(offset[-1]))) for path in paths}
+    columns = {path: run.read(path, begin, int(offset[-1])) for path in {POINT, *WHO, *paths}}
+    places = np.array([*(names.index(name) for name in run.bodies), WORLD])  # the world, -1, stands last
+    columns |= {path: places[columns[path]] for path in WHO}
     return [
         Contacts({path: values[offset[at] - begin : offset[at + 1] - begin] for path, values in columns.items()})
-        for at in range(0, len(offset) - 1, rows.step)
+        for at in rows.which
     ]
 
 
 def _paired(one: Contacts, other: Contacts) -> tuple[Integers, Integers]:
     """Pair contacts of the same two bodies by the distance of their points; -1 stands for one that is missing."""
+    from scipy.optimize import linear_sum_assignment
+
     pairs, others = one.pairs(), other.pairs()
     if np.array_equal(pairs, others) and np.array_equal(one.columns[POINT], other.columns[POINT]):
         everyone = np.arange(len(pairs))
@@ -131,8 +135,9 @@ def _paired(one: Contacts, other: Contacts) -> tuple[Integers, Integers]:
     right: list[int] = []
     for who in np.unique(np.concatenate([pairs, others]), axis=0):
         mine, theirs = (np.flatnonzero((rows == who).all(axis=1)) for rows in (pairs, others))
-        apart = np.linalg.norm(one.columns[POINT][mine][:, None] - other.columns[POINT][theirs], axis=2)
-        matched = linear_sum_assignment(apart)
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.linalg.norm(one.columns[POINT][mine][:, None] - other.columns[POINT][theirs], axis=2)
+        matched = linear_sum_assignment(np.nan_to_num(apart, nan=FAR, posinf=FAR))
         left += [*mine[matched[0]], *np.delete(mine, matched[0]), *[-1] * (len(theirs) - len(matched[1]))]
         right += [*theirs[matched[1]], *[-1] * (len(mine) - len(matched[0])), *np.delete(theirs, matched[1])]
     return np.array(left, dtype=np.int64), np.array(right, dtype=np.int64)

@@ -84,8 +84,8 @@ class Differences:
             difference = np.where(alike, 0.0, np.where(np.isnan(difference), np.inf, difference))
             allowed = self.tolerance.atol + self.tolerance.rtol * np.abs(reference)
             allowed = np.where(np.isfinite(reference), allowed, 0.0)  # nothing is near to an infinite number
-            excess = np.where(alike, 0.0, difference / allowed)
-        beyond = difference > allowed
+            excess = np.where(alike, 0.0, np.nan_to_num(difference / allowed, nan=np.inf, posinf=np.inf))
+        beyond = ~(alike | (difference <= allowed))
         self.exceeding += int(np.count_nonzero(beyond))
 
         def place(at: int) -> Place:

@@ -59,11 +59,14 @@ def _turn(result: Floats, reference: Floats) -> Floats:
 
 def _rotation(result: Floats, reference: Floats) -> Floats:
     """Of the rotation vectors r (1 + 2 pi k / |r|) of one rotation, take the one nearest to the reference."""
-    angle = np.linalg.norm(result, axis=-1, keepdims=True)
-    axis = result / np.where(angle > 0.0, angle, 1.0)
-    turns = np.round((np.einsum("...i,...i->...", axis, reference)[..., None] - angle) / math.tau)
-    nearer: Floats = np.where((turns == 0.0) | (angle == 0.0), result, result + math.tau * turns * axis)
-    return nearer
+    vectors, references = (numbers.reshape(*numbers.shape[:-1], -1, 3) for numbers in (result, reference))
+    angle, size = (np.linalg.norm(numbers, axis=-1, keepdims=True) for numbers in (vectors, references))
+    # no rotation at all is whole turns about any axis
+    direction = np.where(angle > 0.0, vectors, references)
+    axis = direction / np.where(angle > 0.0, angle, np.where(size > 0.0, size, 1.0))
+    turns = np.round((np.einsum("...i,...i->...", axis, references)[..., None] - angle) / math.tau)
+    nearer: Floats = np.where(turns == 0.0, vectors, vectors + math.tau * turns * axis)
+    return nearer.reshape(result.shape)
 
 
 EQUIVALENCES: dict[str, Callable[[Floats, Floats], Floats]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +12,19 @@ import h5py
 import numpy as np
 
 from multibody_cli.errors import ResultError
-from multibody_cli.output.trajectory import read_trajectory
+from multibody_cli.output.trajectory import CONTACTS, read_trajectory
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from multibody_cli.comparison.instants import Rows
     from multibody_cli.output.channels import Array
 
 SLAB_BYTES = 2**22
-"""Bytes that are read of a dataset at once."""
+"""Bytes that are read of a dataset at once, unless a chunk has more."""
 
-CONTACTS = "contacts"
-"""Group of the datasets that have rows for each contact instead of each instant."""
+OFFSET = f"{CONTACTS}/offset"
+"""Dataset that says at which row the contacts of each instant begin; one number more than instants."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,14 @@ class Dataset:
     rtol: float | None
     atol: float | None
     number_type: np.dtype[Any]
+    rows_of_a_chunk: int = 1
 
     @property
     def rows_of_a_slab(self) -> int:
-        """How many rows to read at once."""
-        return max(1, SLAB_BYTES // max(1, self.number_type.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))))
+        """How many rows to read at once: whole chunks, so that none is unpacked twice."""
+        row = self.number_type.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+        chunks = SLAB_BYTES // max(1, row * self.rows_of_a_chunk)
+        return max(1, chunks) * self.rows_of_a_chunk
 
 
 class Recording(AbstractContextManager["Recording"]):
@@ -69,8 +74,9 @@ class Recording(AbstractContextManager["Recording"]):
         self.bodies = trajectory.bodies
         self.com = trajectory.com
         self._file = h5py.File(path, "r")
-        self.datasets = {name: self._describe(name) for name in trajectory.paths if not name.startswith(f"{CONTACTS}/")}
-        self.contacts = {f"{CONTACTS}/{name}": self._describe(f"{CONTACTS}/{name}") for name in self._contact_names()}
+        with self._explaining("its datasets"):
+            self.datasets = {name: self._describe(name) for name in trajectory.paths}
+            self.contacts = {name: self._describe(name) for name in self._contact_paths()}
         # a killed run may have got one channel further than another
         self.instants = min(dataset.shape[0] for dataset in self.datasets.values())
 
@@ -79,28 +85,52 @@ class Recording(AbstractContextManager["Recording"]):
     ) -> None:
         self._file.close()
 
-    def read(self, path: str, rows: slice) -> Array:
-        """Read rows of a dataset."""
-        try:
-            values: Array = self._file[path][rows]
-        except (OSError, RuntimeError) as error:
-            raise ResultError(f"{self.path} is damaged at {path} ({error}); run the scene again") from error
+    def read(self, path: str, start: int, stop: int) -> Array:
+        """Read the rows of a dataset from `start` up to `stop`."""
+        with self._explaining(path):
+            values: Array = self._file[path][start:stop]
         return values
+
+    def take(self, path: str, rows: Rows) -> Array:
+        """Read some rows of a dataset; HDF5 would be slow to leave out the others by itself."""
+        every: Array = self.read(path, rows.start, rows.stop)
+        return every if len(rows.which) == len(every) else every[rows.which]
+
+    def time_at(self, row: int) -> float:
+        """Read the time of an instant, s."""
+        return float(self.read("time", row, row + 1)[0])
+
+    def lacks(self, paths: Sequence[str]) -> list[str]:
+        """List those of some datasets that the file does not have."""
+        return [path for path in paths if path not in self._file]
 
     def labels(self, path: str, axis: int) -> tuple[str, ...]:
         """Return the labels of an axis after time; numbers where the file has none."""
         length = self._file[path].shape[axis]
-        scales = self._file[path].dims[axis]
-        found = tuple(scales[0].asstr()[:]) if len(scales) else ()
+        with self._explaining(path):
+            scales = self._file[path].dims[axis]
+            found = tuple(scales[0].asstr()[:]) if len(scales) else ()
         return found if len(found) == length else tuple(str(place) for place in range(length))
 
     def is_of_bodies(self, path: str) -> bool:
-        """Whether a dataset has an axis of bodies."""
-        dataset = self._file[path]
-        return dataset.ndim > 1 and self.labels(path, 1) == self.bodies and len(dataset.dims[1]) > 0
+        """Whether the first axis of a dataset after time is that of the bodies."""
+        if self.datasets[path].shape[1:2] != (len(self.bodies),):
+            return False
+        with self._explaining(path):
+            scales = self._file[path].dims[1]
+            return len(scales) > 0 and bool(scales[0] == self._file["bodies/name"])
 
-    def _contact_names(self) -> list[str]:
-        return [name for name in self._file.get(CONTACTS, {}) if name != "offset"]
+    @contextmanager
+    def _explaining(self, where: str) -> Iterator[None]:
+        """Turn what HDF5 says of a damaged file into a message with a remedy."""
+        try:
+            yield
+        except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
+            raise ResultError(f"{self.path} is damaged at {where} ({error}); run the scene again") from error
+
+    def _contact_paths(self) -> list[str]:
+        paths = [f"{CONTACTS}/{name}" for name in self._file.get(CONTACTS, {})]
+        return [path for path in paths if path != OFFSET]
 
     def _describe(self, path: str) -> Dataset:
         dataset = self._file[path]
@@ -114,4 +144,5 @@ class Recording(AbstractContextManager["Recording"]):
             rtol=float(about["rtol"]) if "rtol" in about else None,
             atol=float(about["atol"]) if "atol" in about else None,
             number_type=dataset.dtype,
+            rows_of_a_chunk=dataset.chunks[0] if dataset.chunks else 1,
         )

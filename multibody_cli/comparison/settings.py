@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import yaml
 
 from multibody_cli.comparison.recording import Recording
+from multibody_cli.errors import ResultError
 from multibody_cli.scene.nodes import written
 
 ABSENT = "(absent)"
 
 COMPARED = ("mbsim_version", "format_version", "name", "method", "integrator", "options", "step", "duration")
 """Attributes of the file that are told where they differ."""
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TOLD_ALREADY = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {("name",)}
 
@@ -34,13 +37,20 @@ def differing_settings(reference: Recording, result: Recording) -> list[Setting]
     pairs = ((name, reference.attributes.get(name), result.attributes.get(name)) for name in COMPARED)
     settings = [Setting(name, _told(one), _told(other)) for name, one, other in pairs if one != other]
     if reference.attributes.get("scene_sha256") != result.attributes.get("scene_sha256"):
-        scenes = yaml.safe_load(reference.scene_yaml), yaml.safe_load(result.scene_yaml)
+        scenes = _read(reference), _read(result)
         settings += [
             Setting(f"scene {written(path)}", _told(one), _told(other))
             for path, one, other in _leaves(*scenes, ())
             if path[:2] not in _TOLD_ALREADY
         ]
     return settings
+
+
+def _read(run: Recording) -> Any:
+    try:
+        return yaml.load(run.scene_yaml, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise ResultError(f"{run.path} is damaged at scene/yaml ({error}); run the scene again") from error
 
 
 def _leaves(one: Any, other: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:

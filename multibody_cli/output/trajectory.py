@@ -27,6 +27,9 @@ ENDINGS = (".h5", ".hdf5", ".part")
 
 ALL_ROWS = slice(None)
 
+CONTACTS = "contacts"
+"""Group of the datasets that have rows for each contact instead of each instant."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -221,7 +224,8 @@ def _open(path: Path, file: Any) -> Trajectory:
     lengths: dict[str, int] = {}
 
     def note(name: str, node: Any) -> None:
-        if isinstance(node, h5py.Dataset) and "rtol" in node.attrs:
+        is_channel = isinstance(node, h5py.Dataset) and not name.startswith(f"{CONTACTS}/")
+        if is_channel and "rtol" in node.attrs:
             lengths[name] = node.shape[0]
 
     file.visititems(note)

@@ -8,28 +8,38 @@ import numpy as np
 
 from multibody_cli.comparison.compare import Comparison
 from multibody_cli.comparison.equivalence import nearest_equivalent
-from multibody_cli.comparison.finding import Finding
-from multibody_cli.output.trajectory import Record, read_trajectory
-from multibody_cli.pictures.style import new_figure
+from multibody_cli.comparison.finding import Finding, Location
+from multibody_cli.comparison.instants import common_instants
+from multibody_cli.comparison.recording import Recording
+from multibody_cli.pictures.style import as_written, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from multibody_cli.model import Floats
+    from multibody_cli.output.channels import Array
 
 CHANNELS = 3
+
+POINTS = 4000
+"""About how many instants are drawn."""
 
 
 def draw_worst(comparison: Comparison) -> Figure:
     """Draw the channels with the largest difference by their tolerance, one beside the other."""
+    with Recording(comparison.reference) as reference, Recording(comparison.result) as result:
+        return _draw_worst(comparison, reference, result)
+
+
+def _draw_worst(comparison: Comparison, reference: Recording, result: Recording) -> Figure:
     worst = sorted(
-        (finding for finding in comparison.findings if finding.worst and finding.worst.time is not None),
+        (finding for finding in comparison.findings if finding.worst and finding.path in reference.datasets),
         key=lambda finding: -(finding.worst.place.excess if finding.worst else 0.0),
     )[:CHANNELS]
     figure = new_figure(width=4.2 * max(1, len(worst)) + 0.6, height=4.8)
     word = "the runs are the same" if comparison.same else "the runs differ"
-    figure.suptitle(f"{comparison.result} against {comparison.reference}: {word}")
+    figure.suptitle(as_written(f"{comparison.result} against {comparison.reference}: {word}"), wrap=True)
     if not worst:
         axes = figure.subplots()
         axes.set_axis_off()
@@ -37,26 +47,19 @@ def draw_worst(comparison: Comparison) -> Figure:
         return figure
     grid = figure.subplots(2, len(worst), sharex="col", squeeze=False, height_ratios=(2, 1))
     for column, finding in enumerate(worst):
-        _draw(finding, comparison, grid[0, column], grid[1, column])
+        _draw(finding, reference, result, grid[0, column], grid[1, column])
     lines = [*grid[0, 0].get_lines(), *grid[1, 0].get_lines()]
     figure.legend(handles=lines, loc="outside lower center", ncols=len(lines))
     return figure
 
 
-def _draw(finding: Finding, comparison: Comparison, above: Axes, below: Axes) -> None:
+def _draw(finding: Finding, reference: Recording, result: Recording, above: Axes, below: Axes) -> None:
     assert finding.worst is not None
-    reference, result = (read_trajectory(path) for path in (comparison.reference, comparison.result))
-    # instants are sums of steps, and differ in their last digits
-    time, rows, others = np.intersect1d(np.round(reference.time, 9), np.round(result.time, 9), return_indices=True)
-    record = reference.channel(finding.path)
-    one = _vectors(record, finding, reference.bodies)[rows]
-    other = _vectors(result.channel(finding.path), finding, result.bodies)[others]
-    component = finding.worst.place.index[-1] if finding.worst.place.index else 0
-    one, other = one[:, component], nearest_equivalent(other, one, record.same)[:, component]
-
+    time, one, other = _curves(finding, reference, result)
+    component = _component(finding.worst)
     units = finding.units.split(", ")
     unit = units[component % len(units)]
-    above.set_title(" ".join(filter(None, (finding.path, str(finding.worst).strip("-")))))
+    above.set_title(as_written(" ".join(filter(None, (finding.path, finding.worst.body, finding.worst.component)))))
     above.plot(time, one, label="reference", linewidth=2.4, alpha=0.6)
     above.plot(time, other, label="result", linestyle="--")
     above.set_ylabel(unit)
@@ -71,11 +74,32 @@ def _draw(finding: Finding, comparison: Comparison, above: Axes, below: Axes) ->
     below.set_ylabel(f"difference, {unit}")
 
 
-def _vectors(record: Record, finding: Finding, bodies: tuple[str, ...]) -> Floats:
-    """Take the (T, n) numbers of the channel, of one body where it holds several."""
+def _curves(finding: Finding, reference: Recording, result: Recording) -> tuple[Floats, Floats, Floats]:
+    """Read the worst component of a channel: time and both runs, thinned to what a picture can show."""
     assert finding.worst is not None
-    values = record.values
-    if finding.worst.body:
-        values = values[:, bodies.index(finding.worst.body)]
-    vectors: Floats = values.reshape(len(values), -1)
+    common, dataset = common_instants(reference, result), reference.datasets[finding.path]
+    every = max(1, common.count // POINTS)
+    curves = []
+    for rows, others in common.slabs(dataset.rows_of_a_slab):
+        one = _vectors(reference.take(finding.path, rows), finding.worst.body, reference)
+        other = _vectors(result.take(finding.path, others), finding.worst.body, result)
+        component = _component(finding.worst)
+        other = nearest_equivalent(other, one, dataset.same)[:, component]
+        one = one[:, component]
+        # of several instants the one with the largest difference
+        apart = np.nan_to_num(np.abs(other - one), nan=np.inf)
+        kept = [start + int(np.argmax(apart[start : start + every])) for start in range(0, len(apart), every)]
+        curves.append(np.stack([reference.take("time", rows), one, other])[:, kept])
+    time, one, other = np.concatenate(curves, axis=1)
+    return time, one, other
+
+
+def _component(location: Location) -> int:
+    return location.place.index[-1] if location.place.index else 0
+
+
+def _vectors(values: Array, body: str, run: Recording) -> Floats:
+    """Take the (T, n) numbers of the channel, of one body where it holds several."""
+    values = values[:, run.bodies.index(body)] if body else values
+    vectors: Floats = values.reshape(len(values), -1).astype(np.float64)
     return vectors

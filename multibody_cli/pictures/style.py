@@ -51,6 +51,11 @@ def require_format(path: Path) -> None:
         raise ArgumentError(f"matplotlib cannot be used as it is set up here: {error}") from None
 
 
+def as_written(text: str) -> str:
+    """Make a text, such as a name in a scene, that is drawn as it is and not as a formula."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text).replace("$", r"\$")
+
+
 def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
     """Make an empty figure of a width and a height in inches, which draws without a screen."""
     import matplotlib

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ArgumentError, OutputError, Refused
 from multibody_cli.methods import METHODS
 from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
+from multibody_cli.output.sink import Outcome
 from multibody_cli.output.thinning import ThinningSink
 from multibody_cli.studies.simulation import Simulation, prepare
 
@@ -110,13 +112,21 @@ def attempt(trial: Trial, baselines: Path, results: Path, policy: Policy, why: s
         return None if trial.optional else Case(trial.name, None, str(error), Verdict.TROUBLE)
     name = f"{trial.scene.stem}/{simulation.scene.simulation.method}"
     result, baseline = (folder / f"{name}.h5" for folder in (results, baselines))
-    _run(simulation, result)
+    outcome = _run(simulation, result)
     if baseline.exists():
         case = compare_case(name, baseline, result, policy)
     else:
-        case = Case(name, None, "has no baseline yet: look at the result, then give --accept --why", Verdict.DIFFERENT)
+        case = Case(
+            name,
+            None,
+            "has no baseline yet: look at the result (-o keeps it), then give --accept --why",
+            Verdict.DIFFERENT,
+        )
     if why is None or case.verdict is Verdict.SAME:
         return case
+    if outcome.status != "complete":
+        told = f"not accepted, since the run {outcome.status}: {outcome.message}"
+        return Case(name, case.comparison, told, Verdict.DIFFERENT)
     _accept(result, baseline, why)
     return Case(name, case.comparison, "accepted", Verdict.SAME)
 
@@ -131,10 +141,10 @@ def reasons(baseline: Path) -> list[str]:
     return found
 
 
-def _run(simulation: Simulation, result: Path) -> None:
+def _run(simulation: Simulation, result: Path) -> Outcome:
     outputs = simulation.compiled.timing.outputs
     sink = Hdf5Sink(result, simulation.scene.output.channels, force=True, compact=True)
-    simulation.run(ThinningSink(sink, max(1, round(outputs / INTERVALS)), outputs))
+    return simulation.run(ThinningSink(sink, max(1, round(outputs / INTERVALS)), outputs)).outcome
 
 
 def _accept(result: Path, baseline: Path, why: str) -> None:
@@ -149,3 +159,6 @@ def _accept(result: Path, baseline: Path, why: str) -> None:
         part.replace(baseline)
     except OSError as error:
         raise OutputError(f"cannot write {baseline}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):  # it has become the baseline
+            part.unlink()

@@ -36,7 +36,7 @@ FACTOR = 1000.0
 """How many times the growth of the perturbations counts as explained: steps add up what data have once."""
 
 COORDINATES = ("bodies/position", "bodies/quaternion", "bodies/linear_velocity", "bodies/angular_velocity")
-"""What is looked at: all else follows from it."""
+"""What is looked at: all else follows from it, unless it parts before."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ def explain(
     """
     runs = [read_trajectory(path) for path in (comparison.reference, comparison.result)]
     paths = [path for path in COORDINATES if all(path in run.paths for run in runs)]
+    paths += [path for path in _parted_before(comparison, paths) if all(path in run.paths for run in runs)]
     if not paths or runs[0].bodies != runs[1].bodies:
         raise ResultError("--sensitivity needs the motion of the same bodies in both files: record `bodies`")
     generator = np.random.default_rng(0)
@@ -103,6 +104,13 @@ def explain(
     rows = _common_rows([*runs, base, *copies])
     worst = max((_ratio(path, rows, runs, base, copies) for path in paths), key=lambda one: one.difference / one.grown)
     return replace(worst, explained=worst.difference <= FACTOR * worst.grown)
+
+
+def _parted_before(comparison: Comparison, motion: list[str]) -> list[str]:
+    """List the datasets that exceed their tolerance while the motion does not: the motion cannot explain them."""
+    times = {finding.path: finding.parted.time for finding in comparison.findings if finding.parted}
+    first = min((time for path in motion if (time := times.get(path)) is not None), default=np.inf)
+    return [path for path, time in times.items() if path not in motion and time is not None and time < first]
 
 
 def perturbed(simulation: Simulation, generator: np.random.Generator) -> Simulation:
@@ -160,7 +168,8 @@ def _ratio(
     difference = _distance(result, reference, same)
     spread = np.max([_distance(copy, unperturbed, same) for copy in shaken], axis=0)
     # once apart, two runs may come near again by chance; and a run knows its numbers to round-off at the best
-    floor = SIZE * float(np.max(np.abs(unperturbed), initial=0.0))
+    # what is no motion may be the small difference of numbers of ordinary size
+    floor = SIZE * float(np.max(np.abs(unperturbed), initial=0.0 if path in COORDINATES else 1.0))
     grown = np.maximum(np.maximum.accumulate(spread), floor or SIZE)
     row = int(np.argmax(difference / grown))
     return Explanation(False, path, float(runs[0].time[rows[0][row]]), float(difference[row]), float(grown[row]))

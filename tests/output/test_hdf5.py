@@ -257,8 +257,8 @@ from multibody_cli.output.sink import Outcome
 path = sys.argv[1]
 samples = samples_of(RICH, np.linspace(0.0, 2.0, 25))
 """
-    here = Path(__file__).parent
-    search = os.pathsep.join([str(here), str(here.parents[1])])
+    tests = Path(__file__).parents[1]
+    search = os.pathsep.join([str(tests), str(tests.parent)])
     return subprocess.run(
         [sys.executable, "-c", preamble + script, str(path)],
         env={**os.environ, "PYTHONPATH": search},
