@@ -86,7 +86,7 @@ def find_contacts(system, work, h):
     write_contacts(touch.found.contacts, count, work.bodies, touch.rows, touch.terms)
     for k in range(PER_CONTACT * count):
         touch.before[k] = velocity_of_row(touch.rows[k], touch.terms, work.bodies, work.response)
-    touch.count[0] = count
+    touch.number[0] = count
     return count
 
 
@@ -301,7 +301,7 @@ def push_contacts(work):
     if weight == 0.0:
         return
     clear_impulses(work)
-    for c in range(touch.count[0]):
+    for c in range(touch.number[0]):
         for j in range(PER_CONTACT):
             row = touch.rows[PER_CONTACT * c + j]
             impel_row(row, touch.terms, weight * touch.found.contacts[c].impulse[j], work.wrenches, work.impulse)

@@ -19,7 +19,7 @@ class Touch(NamedTuple):
     """Work arrays for c contacts and e other rows; m = e + 3 c."""
 
     found: ContactWork
-    count: Integers  # (1,) contacts of this step
+    number: Integers  # (1,) contacts of this step
     overflows: Integers  # (1,) steps in which there were more than fit
     unsolved: Integers  # (1,) steps whose impulses did not converge
     sweeps: Integers  # (1,) most sweeps of any step since this was last asked for
@@ -47,7 +47,7 @@ def touch_for(contacts: Contacts, others: int, n: int) -> Touch:
     m = others + PER_CONTACT * room
     return Touch(
         found=contact_work_for(contacts.geometry, max(16, 2 * room), room),
-        count=np.zeros(1, np.int64),
+        number=np.zeros(1, np.int64),
         overflows=np.zeros(1, np.int64),
         unsolved=np.zeros(1, np.int64),
         sweeps=np.zeros(1, np.int64),

@@ -129,6 +129,8 @@ class Integrator:
     bind
         Makes a stepper from the kernels of a method, the arrays that these read, the work arrays, a state to take
         the sizes from, and the step control.
+    collides
+        Whether its steps know of contacts.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Integrator:
     order: int
     adaptive: bool
     bind: Callable[[Dynamics, System, Work, State, StepControl], Stepper]
+    collides: bool = False
 
 
 class Method(Protocol):

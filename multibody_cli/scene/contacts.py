@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from multibody_cli.spec import Fraction, NonNegative, Quantity, Spec, units
-from multibody_cli.spec.quantities import list_schema
-
-WORLD = "world"
 
 Pairs = Literal["auto"] | list[tuple[str, str]]
 
@@ -19,7 +16,7 @@ class ContactsSpec(Spec):
 
     friction: NonNegative = Field(0.5, description="Coefficient of dry friction, where neither shape names one.")
     restitution: Fraction = Field(0.0, description="Restitution, 0 to 1, where neither shape names one.")
-    pairs: Annotated[Pairs, Field(json_schema_extra=None)] = Field(
+    pairs: Pairs = Field(
         "auto",
         description="`auto`: each body with each other and with the world, but for bodies that a joint connects; or a "
         "list of pairs `[body, body]`, where `world` may stand for one.",
@@ -33,6 +30,7 @@ class ContactsSpec(Spec):
         description="Sides of the polygon that limits friction instead of a circle; its error is 1 - cos(pi / sides).",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
-        1e-10, description="Change of the impulses, in the norm of the masses and relative to them, that ends a solution."
+        1e-10,
+        description="What may be left of the conditions of contact, relative to the impulses.",
     )
     max_iterations: Annotated[int, Field(ge=1)] = Field(200, description="Rounds of a solution, at most.")

@@ -12,8 +12,9 @@ import numpy as np
 from multibody_cli.contacts import forms
 from multibody_cli.contacts.forms import Collider, Form, geometry_of
 from multibody_cli.dynamics.friction.problem import Options
+from multibody_cli.joints.spec import WORLD
 from multibody_cli.model import Contacts
-from multibody_cli.scene.contacts import WORLD, ContactsSpec
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.pack_tree import IN_PLACE, Placement
 from multibody_cli.scene.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
@@ -116,13 +117,17 @@ def _colliders(
     for name, row, shapes, frame in owners:
         for k, shape in enumerate(shapes):
             if shape.contact:
-                yield name, k, Collider(
-                    form_of(shape),
-                    row,
-                    frame.position + frame.rotation @ np.array(shape.position),
-                    frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),
-                    settings.friction if shape.friction is None else shape.friction,
-                    settings.restitution if shape.restitution is None else shape.restitution,
+                yield (
+                    name,
+                    k,
+                    Collider(
+                        form_of(shape),
+                        row,
+                        frame.position + frame.rotation @ np.array(shape.position),
+                        frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),
+                        settings.friction if shape.friction is None else shape.friction,
+                        settings.restitution if shape.restitution is None else shape.restitution,
+                    ),
                 )
 
 

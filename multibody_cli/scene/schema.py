@@ -52,7 +52,9 @@ ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 class WorldSpec(Spec):
     """What does not move."""
 
-    shapes: list[Shape] = Field(default_factory=list, description="Scenery, which bodies touch in a scene with `contacts`.")
+    shapes: list[Shape] = Field(
+        default_factory=list, description="Scenery, which bodies touch in a scene with `contacts`."
+    )
 
 
 class Scene(Spec):

@@ -130,4 +130,7 @@ SHAPES: dict[str, type[ShapeSpec]] = {
 }
 """Every shape by the word of the scene file."""
 
+TOUCHING = frozenset({"plane", "sphere", "box", "capsule"})
+"""Shapes that can touch each other."""
+
 Shape = Annotated[ShapeSpec, Catalogue("a shape", SHAPES)]

@@ -1,1 +1,1 @@
-"""Coulomb friction on a Delassus matrix: staggered projections, finished by Newton's method; knows no bodies, no method."""
+"""Coulomb friction on a Delassus matrix: staggered projections, finished by Newton's method."""

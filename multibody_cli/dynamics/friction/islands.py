@@ -6,8 +6,6 @@ contact always are.  Islands are numbered by their first rows, solved in that or
 
 from __future__ import annotations
 
-import math
-
 from multibody_cli.dynamics.friction.problem import Problem, Report
 from multibody_cli.dynamics.friction.staggered_projections import solve_problem
 from multibody_cli.dynamics.multipliers import SOLVED

@@ -26,12 +26,12 @@ import math
 from multibody_cli.dynamics.friction.conditions import find_velocities, normal_residual, size_of, tangent_residual
 from multibody_cli.dynamics.friction.friction_pass import project_friction
 from multibody_cli.dynamics.friction.gauss_seidel import sweep
-from multibody_cli.dynamics.friction.newton import clean, finish
+from multibody_cli.dynamics.friction.newton import finish
 from multibody_cli.dynamics.friction.normal_pass import project_normals
-from multibody_cli.dynamics.friction.problem import Report, normal_row
+from multibody_cli.dynamics.friction.problem import Report
 from multibody_cli.dynamics.friction.retreat import retreat
 from multibody_cli.dynamics.friction.single_qp import solve_single
-from multibody_cli.dynamics.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, UNFINISHED, is_finite
+from multibody_cli.dynamics.multipliers import NOT_FINITE, SOLVED, UNFINISHED, is_finite
 from multibody_cli.kernel import formula, kernel
 
 ALTERNATING, STAGGERING = 10, 50

@@ -89,5 +89,10 @@ def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: 
 
 
 INTEGRATOR = Integrator(
-    "linearly_implicit_euler", "first order, stiff springs and dampers of joints implicit, fixed step", 1, False, bind
+    "linearly_implicit_euler",
+    "first order, stiff springs and dampers of joints implicit, fixed step",
+    1,
+    False,
+    bind,
+    collides=True,
 )

@@ -70,4 +70,6 @@ def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: 
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
-INTEGRATOR = Integrator("semi_implicit_euler", "first order, symplectic, fixed step (the default)", 1, False, bind)
+INTEGRATOR = Integrator(
+    "semi_implicit_euler", "first order, symplectic, fixed step (the default)", 1, False, bind, collides=True
+)

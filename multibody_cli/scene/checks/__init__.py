@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from multibody_cli.scene.checks import (
     constraints,
+    contacts,
     effects,
     expectations,
     features,
@@ -21,6 +22,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     topology.check_topology,
     limits.check_limits,
     constraints.check_constraints,
+    contacts.check_contacts,
     kinds.check_kinds,
     effects.check_effects,
     methods.check_methods,

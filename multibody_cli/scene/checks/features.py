@@ -27,7 +27,8 @@ def check_features(draft: Draft) -> None:
     for feature, path in _asked(draft.scene):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
-            draft.tell(path, f"method `{settings.method}` cannot take {feature.value}: use {able}")
+            remedy = f"use {able}" if able else "no method can yet"
+            draft.tell(path, f"method `{settings.method}` cannot take {feature.value}: {remedy}")
     closing = set(draft.scene.joints) - set(holders(draft.scene.bodies, draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
         if not isinstance(joint, MovingJointSpec):
@@ -54,6 +55,8 @@ def check_features(draft: Draft) -> None:
 
 def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
     """List what the scene asks for, and where."""
+    if scene.contacts is not None:
+        yield Feature.CONTACT, ("contacts",)
     for name, body in scene.bodies.items():
         if body.kind == "affine":
             yield Feature.AFFINE, ("bodies", name, "kind")

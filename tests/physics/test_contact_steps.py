@@ -1,0 +1,133 @@
+"""Steps with contacts against closed forms, for every method.
+
+What touches is not open to users yet: no method lists contacts among what it supports.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from multibody_cli.methods import METHODS
+
+ROOT = Path(__file__).parents[2]
+SLOPE = math.radians(20.0)
+G = 9.81
+
+HEAD = "mbsim: 1\nsimulation: {duration: %s, step: 1 ms}\noutput: {every: 1 ms}\n"
+FLOOR = "world: {shapes: [{type: plane}]}\n"
+
+
+def box_on_slope(mu: float) -> str:
+    turn = "rotation: {axis: [0, 1, 0], angle: 20 deg}"
+    place = f"[{0.05 * math.sin(SLOPE)!r}, 0, {0.05 * math.cos(SLOPE)!r}]"
+    return (
+        HEAD % "20 ms"
+        + f"world: {{shapes: [{{type: plane, {turn}}}]}}\ncontacts: {{friction: {mu}}}\n"
+        + f"bodies: {{box: {{mass: 1, shapes: [{{type: box, size: [0.2, 0.2, 0.1]}}], {turn}, position: {place}}}}}\n"
+    )
+
+
+def falling_rod(restitution: float) -> str:
+    """A rod at 30 degrees that comes down without turning, with no gravity, and meets the floor in the first step."""
+    height = 0.5 * math.sin(math.pi / 6) + 0.01
+    moment = 1.0 / 12.0
+    return (
+        HEAD % "1 ms"
+        + FLOOR
+        + f"gravity: [0, 0, 0]\ncontacts: {{friction: 0, restitution: {restitution}}}\n"
+        + f"bodies: {{rod: {{mass: 1, inertia: {{principal: [{moment!r}, {moment!r}, 1e-3]}}, com: [0, 0, 0], "
+        + "shapes: [{type: capsule, radius: 0.01, length: 1}], rotation: {axis: [0, 1, 0], angle: 60 deg}, "
+        + f"position: [0, 0, {height!r}], velocity: {{linear: [0, 0, -2]}}}}}}\n"
+    )
+
+
+SCENES = {
+    "stick": box_on_slope(0.4),
+    "slide": box_on_slope(0.2),
+    "rod_0": falling_rod(0.0),
+    "rod_half": falling_rod(0.5),
+    "rod_1": falling_rod(1.0),
+    "stack": HEAD % "10 ms"
+    + FLOOR
+    + "contacts: {friction: 0.5}\n"
+    + "bodies:\n"
+    + "".join(
+        f"  b{k}: {{mass: 0.5, shapes: [{{type: box, size: [0.1, 0.1, 0.1]}}], position: [0, 0, {0.05 + 0.1 * k}]}}\n"
+        for k in range(3)
+    ),
+    "pendulum": HEAD % "10 ms"
+    + "world: {shapes: [{type: plane, position: [0, 0, -1]}]}\ncontacts: {friction: 0.3}\n"
+    + "bodies: {rod: {mass: 1, shapes: [{type: sphere, radius: 0.1, position: [0, 0, -0.45]}]}}\n"
+    + "joints: {hinge: {type: prismatic, axis: [0, 0, 1], child: rod, q: -0.45}}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict]:
+    """The last instants of all scenes by all methods."""
+    folder = tmp_path_factory.mktemp("contacts")
+    for name, text in SCENES.items():
+        (folder / f"{name}.yaml").write_text(text)
+    words = [sys.executable, str(ROOT / "tests/interpreted.py"), *(f"{name}.yaml" for name in SCENES)]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    runs = json.loads(ended.stdout)
+    return {tuple(key.replace(".yaml", "").split()): run for key, run in runs.items()}
+
+
+METHOD = pytest.mark.parametrize("method", sorted(METHODS))
+
+
+@METHOD
+def test_a_box_below_the_threshold_of_friction_does_not_creep(found, method):
+    run = found["stick", method]
+    assert math.hypot(*run["bodies/linear_velocity"][0]) < 1e-15
+    assert abs(run["energy/total"] - run["energy/first"]) < 1e-14
+
+
+@METHOD
+def test_a_box_above_it_slides_as_coulomb_says(found, method):
+    run = found["slide", method]
+    speed = (math.sin(SLOPE) - 0.2 * math.cos(SLOPE)) * G * 0.02
+    x, y, z = run["bodies/linear_velocity"][0]
+    assert x == pytest.approx(speed * math.cos(SLOPE), rel=1e-12)
+    assert z == pytest.approx(-speed * math.sin(SLOPE), rel=1e-12)
+    assert abs(y) < 1e-15
+    assert math.hypot(*run["bodies/angular_velocity"][0]) < 1e-12
+    friction = 0.2 * G * math.cos(SLOPE) * 0.5 * speed * 0.02
+    assert run["energy/dissipation/contacts/friction"] == pytest.approx(friction, rel=1e-9)
+    assert abs(run["energy/dissipation/contacts/impact"]) < 1e-14
+
+
+@METHOD
+@pytest.mark.parametrize(("scene", "e"), [("rod_0", 0.0), ("rod_half", 0.5), ("rod_1", 1.0)])
+def test_an_impact_gives_back_the_share_of_restitution(found, method, scene, e):
+    """J = (1 + e) v / (1/m + l^2 cos^2 / I) at the lower end of the rod."""
+    run = found[scene, method]
+    arm = 0.5 * math.cos(math.pi / 6)
+    J = (1.0 + e) * 2.0 / (1.0 + arm**2 * 12.0)
+    assert run["bodies/linear_velocity"][0][2] == pytest.approx(J - 2.0, rel=1e-9)
+    assert abs(run["bodies/angular_velocity"][0][1]) == pytest.approx(12.0 * J * arm, rel=1e-9)
+    lost = 2.0 - 0.5 * ((J - 2.0) ** 2 + 12.0 * (J * arm) ** 2)
+    assert run["energy/dissipation/contacts/impact"] == pytest.approx(lost, abs=1e-9)
+
+
+@METHOD
+def test_a_stack_rests(found, method):
+    run = found["stack", method]
+    assert max(math.hypot(*v) for v in run["bodies/linear_velocity"]) < 1e-14
+    assert run["energy/rise"] < 1e-14
+
+
+@METHOD
+def test_a_body_on_a_joint_rests_on_the_floor(found, method):
+    run = found["pendulum", method]
+    assert math.hypot(*run["bodies/linear_velocity"][0]) < 1e-14
