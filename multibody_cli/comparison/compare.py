@@ -17,7 +17,7 @@ from multibody_cli.comparison.recording import Dataset, Recording
 from multibody_cli.comparison.settings import Setting, differing_settings
 from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
-from multibody_cli.output.channels import ROLES
+from multibody_cli.output.channel import ROLES
 
 if TYPE_CHECKING:
     pass
@@ -137,7 +137,9 @@ class _Comparer:
         for dataset in datasets:
             findings.append(self._compare(dataset, done, total))
             done += findings[-1].compared
-        findings += compare_contacts(reference, result, self._stretches, self._policy, self._mismatches, self._time)
+        findings += compare_contacts(
+            reference, result, self._stretches, self._policy, self._mismatches, self._notes, self._time
+        )
         findings.append(self._compare_centers())
         return Comparison(
             reference=reference.path,

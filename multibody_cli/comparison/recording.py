@@ -11,25 +11,25 @@ import h5py
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.output.channel import CONTACT, INSTANT
 from multibody_cli.output.trajectory import read_trajectory
+from multibody_cli.output.wholeness import whole_rows
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 SLAB_BYTES = 2**22
 """Bytes that are read of a dataset at once."""
-
-CONTACTS = "contacts"
-"""Group of the datasets that have rows for each contact instead of each instant."""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """What the file says of a dataset with a row for each instant (or contact).
 
-    `role`, `same`, `rtol` and `atol` as in `output.channels.Channel`; the tolerances are None where the file has none.
+    `role`, `same`, `per`, `rtol` and `atol` as in `output.channel.Channel`; the tolerances are None where the file has
+    none.
     """
 
     path: str
@@ -37,6 +37,7 @@ class Dataset:
     units: str
     role: str
     same: str
+    per: str
     rtol: float | None
     atol: float | None
     number_type: np.dtype[Any]
@@ -69,10 +70,11 @@ class Recording(AbstractContextManager["Recording"]):
         self.bodies = trajectory.bodies
         self.com = trajectory.com
         self._file = h5py.File(path, "r")
-        self.datasets = {name: self._describe(name) for name in trajectory.paths if not name.startswith(f"{CONTACTS}/")}
-        self.contacts = {f"{CONTACTS}/{name}": self._describe(f"{CONTACTS}/{name}") for name in self._contact_names()}
-        # a killed run may have got one channel further than another
-        self.instants = min(dataset.shape[0] for dataset in self.datasets.values())
+        described = [self._describe(name) for name in trajectory.paths]
+        self.datasets = {dataset.path: dataset for dataset in described if dataset.per == INSTANT}
+        # but for what only says whose contacts they are
+        self.contacts = {one.path: one for one in described if one.per == CONTACT and one.role != "instant"}
+        self.instants = whole_rows(self._file)["time"]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -99,9 +101,6 @@ class Recording(AbstractContextManager["Recording"]):
         dataset = self._file[path]
         return dataset.ndim > 1 and self.labels(path, 1) == self.bodies and len(dataset.dims[1]) > 0
 
-    def _contact_names(self) -> list[str]:
-        return [name for name in self._file.get(CONTACTS, {}) if name != "offset"]
-
     def _describe(self, path: str) -> Dataset:
         dataset = self._file[path]
         about = dataset.attrs
@@ -111,6 +110,7 @@ class Recording(AbstractContextManager["Recording"]):
             units=str(about.get("units", "")),
             role=str(about.get("role", "")),
             same=str(about.get("same", "")),
+            per=str(about.get("per", INSTANT)),
             rtol=float(about["rtol"]) if "rtol" in about else None,
             atol=float(about["atol"]) if "atol" in about else None,
             number_type=dataset.dtype,

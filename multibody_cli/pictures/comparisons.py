@@ -9,7 +9,8 @@ import numpy as np
 from multibody_cli.comparison.compare import Comparison
 from multibody_cli.comparison.equivalence import nearest_equivalent
 from multibody_cli.comparison.finding import Finding
-from multibody_cli.output.trajectory import Record, read_trajectory
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.trajectory import Record, Trajectory, read_trajectory
 from multibody_cli.pictures.style import new_figure
 
 if TYPE_CHECKING:
@@ -22,9 +23,14 @@ CHANNELS = 3
 
 
 def draw_worst(comparison: Comparison) -> Figure:
-    """Draw the channels with the largest difference by their tolerance, one beside the other."""
+    """Draw the channels, of those that change in time, with the largest difference by their tolerance."""
+    reference = read_trajectory(comparison.reference)
     worst = sorted(
-        (finding for finding in comparison.findings if finding.worst and finding.worst.time is not None),
+        (
+            finding
+            for finding in comparison.findings
+            if finding.worst and finding.worst.time is not None and _is_of_instants(finding, reference)
+        ),
         key=lambda finding: -(finding.worst.place.excess if finding.worst else 0.0),
     )[:CHANNELS]
     figure = new_figure(width=4.2 * max(1, len(worst)) + 0.6, height=4.8)
@@ -41,6 +47,10 @@ def draw_worst(comparison: Comparison) -> Figure:
     lines = [*grid[0, 0].get_lines(), *grid[1, 0].get_lines()]
     figure.legend(handles=lines, loc="outside lower center", ncols=len(lines))
     return figure
+
+
+def _is_of_instants(finding: Finding, reference: Trajectory) -> bool:
+    return reference.channel(finding.path, slice(0)).per == INSTANT
 
 
 def _draw(finding: Finding, comparison: Comparison, above: Axes, below: Axes) -> None:
