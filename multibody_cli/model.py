@@ -219,6 +219,7 @@ class Names:
     rows: tuple[RowName, ...]  # (m,)
     restraints: tuple[RestraintEntry, ...]
     affine: tuple[str, ...] = ()  # bodies whose deformation is recorded
+    contacts: int = 0  # room for so many contacts at once; 0 where the scene has none
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,9 @@ class Samples(NamedTuple):
     """K output instants, as columns of the result file; filled row by row by `dynamics.observe`.
 
     Bodies: world frame, of the body frame's origin.  Joints: coordinates as reported (rotations as rotation
-    vectors); reactions are [moment; force] of the parent on the child in the joint frame M.
+    vectors); reactions are [moment; force] of the parent on the child in the joint frame M.  Contacts: world frame,
+    from body A to body B and acting on B; of the C places at an instant the first `contact_count` are filled, and
+    what stands in the others means nothing.
     """
 
     time: Floats  # (K,)
@@ -286,12 +289,20 @@ class Samples(NamedTuple):
     angular_momentum: Floats  # (K, 3)
     iterations: Integers  # (K,)
     residual: Floats  # (K,)
+    contact_count: Integers  # (K,)
+    contact_bodies: Integers  # (K, C, 2) A and B: places in `Names.bodies`, -1 for the world
+    contact_point: Floats  # (K, C, 3) m
+    contact_normal: Floats  # (K, C, 3) from A to B
+    contact_gap: Floats  # (K, C) m
+    contact_impulse: Floats  # (K, C, 4) along the normal, and the tangential vector, N s, of the step that ended here
+    contact_mode: Integers  # (K, C) 0 open, 1 stick, 2 slip
+    creep: Floats  # (K,) largest tangential speed of a sticking contact, m/s
 
 
 def samples_for(model: Model, count: int) -> Samples:
     """Allocate room for `count` output instants."""
     bodies, joints, accounts = len(model.names.bodies), len(model.names.joints), len(model.names.accounts)
-    rows = len(model.system.rows) - len(model.system.tree.locks)
+    rows, contacts = len(model.system.rows) - len(model.system.tree.locks), model.names.contacts
     return Samples(
         time=np.zeros(count),
         coordinates=np.zeros((count, model.nv)),
@@ -314,4 +325,12 @@ def samples_for(model: Model, count: int) -> Samples:
         angular_momentum=np.zeros((count, 3)),
         iterations=np.zeros(count, dtype=np.int64),
         residual=np.zeros(count),
+        contact_count=np.zeros(count, dtype=np.int64),
+        contact_bodies=np.zeros((count, contacts, 2), dtype=np.int64),
+        contact_point=np.zeros((count, contacts, 3)),
+        contact_normal=np.zeros((count, contacts, 3)),
+        contact_gap=np.zeros((count, contacts)),
+        contact_impulse=np.zeros((count, contacts, 4)),
+        contact_mode=np.zeros((count, contacts), dtype=np.int64),
+        creep=np.zeros(count),
     )

@@ -11,7 +11,7 @@ from multibody_cli.output.sink import Header, block_rows
 ANGLE, LENGTH = Coordinate.ANGLE, Coordinate.LENGTH
 
 
-def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=()):
+def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=(), contacts=0):
     entries, column = [], 0
     for row, (name, coordinates) in enumerate(joints):
         columns = slice(column, column + len(coordinates))
@@ -27,6 +27,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=())
         coordinates=words,
         rows=(),
         restraints=(),
+        contacts=contacts,
     )
 
 
@@ -38,10 +39,16 @@ RICH = names_of(
         Account("dissipation", "joints/hinge/damping"),
     ),
 )
+TOUCHING = names_of(contacts=7)
+CROWD = names_of(contacts=200)
+"""Several chunks of contacts within a block."""
 
 
 def samples_of(names, time, seed=0):
-    """Random samples with unit quaternions of random sign, and integers among the iterations."""
+    """Random samples with unit quaternions of random sign, and integers among the iterations.
+
+    All places of contacts are full of numbers, though at most instants not all of them are contacts.
+    """
     generator = np.random.default_rng(seed)
     rows, bodies, joints = len(time), len(names.bodies), len(names.joints)
     freedoms = sum(len(joint.coordinates) for joint in names.joints)
@@ -59,7 +66,23 @@ def samples_of(names, time, seed=0):
     }
     arrays = {name: generator.standard_normal((rows, *shape)) for name, shape in shapes.items()}
     arrays["quaternion"] /= np.linalg.norm(arrays["quaternion"], axis=2, keepdims=True)
-    return Samples(time=np.asarray(time, float), iterations=generator.integers(0, 9, rows), **arrays)
+    arrays["iterations"] = generator.integers(0, 9, rows)
+    return Samples(time=np.asarray(time, float), **arrays, **contacts_of(names, rows, generator))
+
+
+def contacts_of(names, rows, generator):
+    room = names.contacts
+    normal = generator.standard_normal((rows, room, 3))
+    return {
+        "contact_count": generator.integers(0, room + 1, rows),
+        "contact_bodies": generator.integers(-1, len(names.bodies), (rows, room, 2)),
+        "contact_point": generator.standard_normal((rows, room, 3)),
+        "contact_normal": normal / np.linalg.norm(normal, axis=2, keepdims=True),
+        "contact_gap": generator.standard_normal((rows, room)),
+        "contact_impulse": generator.standard_normal((rows, room, 4)),
+        "contact_mode": generator.integers(0, 3, (rows, room)),
+        "creep": generator.standard_normal(rows) ** 2,
+    }
 
 
 def header_of(names, rows=11, **changes):

@@ -17,7 +17,7 @@ from multibody_cli.comparison.recording import Dataset, Recording
 from multibody_cli.comparison.settings import Setting, differing_settings
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
-from multibody_cli.output.channels import ROLES
+from multibody_cli.output.channel import ROLES
 
 CENTERS = Dataset("bodies/com_offset", (), "m", "input", "", None, None, np.dtype(np.float64))
 """The one array of numbers that does not change in time: the centers of mass of the bodies."""
@@ -135,7 +135,7 @@ class _Comparer:
             findings.append(self._compare(dataset, done, total))
             done += findings[-1].compared
         contacts = [path for path in reference.contacts if self._is_comparable(path)]
-        findings += compare_contacts(reference, result, self._common, self._policy, contacts, self._time)
+        findings += compare_contacts(reference, result, self._common, self._policy, contacts, self._notes, self._time)
         if not self._is_ignored(CENTERS.path):
             findings.append(self._compare_centers(CENTERS))
         return Comparison(

@@ -10,19 +10,21 @@ import numpy as np
 from multibody_cli.comparison.differences import Differences, Place
 from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import Instants, Rows, Stretch
-from multibody_cli.comparison.recording import OFFSET, Recording
+from multibody_cli.comparison.recording import Recording
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
-from multibody_cli.output.trajectory import CONTACTS
+from multibody_cli.output.contact_channels import GROUP, OFFSET
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 INSTANTS_AT_ONCE = 1000
 
-WHO = (f"{CONTACTS}/body_a", f"{CONTACTS}/body_b")
-POINT = f"{CONTACTS}/point"
+WHO = (f"{GROUP}/body_a", f"{GROUP}/body_b")
+POINT = f"{GROUP}/point"
+TURNED = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse")
+"""What changes its sign where A and B change places."""
 WORLD = -1
 FAR = 1e300
 """How far from each other points count that are no numbers, m."""
@@ -45,6 +47,7 @@ def compare_contacts(
     common: Instants,
     policy: Policy,
     paths: Sequence[str],
+    notes: list[str],
     time_of: Callable[[int], float],
 ) -> list[Finding]:
     """Compare every dataset of contacts; a contact that only one run has is a difference of all of them.
@@ -59,19 +62,27 @@ def compare_contacts(
         The tolerances.
     paths
         The datasets to compare, which both have.
+    notes
+        Takes why nothing is compared, where neither run recorded what tells contacts apart.
     time_of
         Time (s) of the n-th common instant.
 
     Raises
     ------
     ResultError
-        A file has contacts, but does not say of which bodies, where or when.
+        One of the files has contacts, but does not say of which bodies or where.
     """
     if not paths:
         return []
-    for run in (reference, result):
-        if lacking := run.lacks([OFFSET, POINT, *WHO]):
-            raise ResultError(f"{run.path} has contacts without {lacking[0]}; run the scene again")
+    lacking = [run.lacks([*WHO, POINT]) for run in (reference, result)]
+    if lacking[0] and lacking[0] == lacking[1]:
+        notes.append(f"contacts are not compared: to pair them takes {', '.join(lacking[0])} in both files")
+        return []
+    for run, names in zip((reference, result), lacking, strict=True):
+        if names:
+            raise ResultError(
+                f"{run.path} has contacts without {names[0]}; run the scene again with all of `{GROUP}` recorded"
+            )
     bodies = list(dict.fromkeys([*reference.bodies, *result.bodies]))
     gathered = {
         path: Differences(policy.tolerance_of(reference.contacts[path]), reference.contacts[path].same)
@@ -115,12 +126,19 @@ def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[
     offset = run.read(OFFSET, rows.start, rows.stop + 1)
     begin = int(offset[0])
     columns = {path: run.read(path, begin, int(offset[-1])) for path in {POINT, *WHO, *paths}}
-    places = np.array([*(names.index(name) for name in run.bodies), WORLD])  # the world, -1, stands last
-    columns |= {path: places[columns[path]] for path in WHO}
+    columns |= _renumbered(columns, np.array([*(names.index(name) for name in run.bodies), WORLD]))
     return [
         Contacts({path: values[offset[at] - begin : offset[at + 1] - begin] for path, values in columns.items()})
         for at in rows.which
     ]
+
+
+def _renumbered(columns: dict[str, Array], places: Integers) -> dict[str, Array]:
+    """Give bodies new numbers, that of the world last; A is the smaller one, whatever body the run began with."""
+    a, b = (places[columns[path]] for path in WHO)
+    signs = np.where(a > b, -1.0, 1.0)[:, None]
+    turned = {path: signs * columns[path] for path in TURNED if path in columns}
+    return dict(zip(WHO, np.sort([a, b], axis=0), strict=True)) | turned
 
 
 def _paired(one: Contacts, other: Contacts) -> tuple[Integers, Integers]:

@@ -12,26 +12,27 @@ import h5py
 import numpy as np
 
 from multibody_cli.errors import ResultError
-from multibody_cli.output.trajectory import CONTACTS, read_trajectory
+from multibody_cli.output.channel import CONTACT, INSTANT
+from multibody_cli.output.contact_channels import OWNER
+from multibody_cli.output.trajectory import read_trajectory
+from multibody_cli.output.wholeness import kind_of_rows, whole_rows
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from multibody_cli.comparison.instants import Rows
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 SLAB_BYTES = 2**22
 """Bytes that are read of a dataset at once, unless a chunk has more."""
-
-OFFSET = f"{CONTACTS}/offset"
-"""Dataset that says at which row the contacts of each instant begin; one number more than instants."""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """What the file says of a dataset with a row for each instant (or contact).
 
-    `role`, `same`, `rtol` and `atol` as in `output.channels.Channel`; the tolerances are None where the file has none.
+    `role`, `same`, `per`, `rtol` and `atol` as in `output.channel.Channel`; the tolerances are None where the file has
+    none.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Dataset:
     atol: float | None
     number_type: np.dtype[Any]
     rows_of_a_chunk: int = 1
+    per: str = INSTANT
 
     @property
     def rows_of_a_slab(self) -> int:
@@ -75,10 +77,11 @@ class Recording(AbstractContextManager["Recording"]):
         self.com = trajectory.com
         self._file = h5py.File(path, "r")
         with self._explaining("its datasets"):
-            self.datasets = {name: self._describe(name) for name in trajectory.paths}
-            self.contacts = {name: self._describe(name) for name in self._contact_paths()}
-        # a killed run may have got one channel further than another
-        self.instants = min(dataset.shape[0] for dataset in self.datasets.values())
+            described = [self._describe(name) for name in trajectory.paths]
+            self.instants = whole_rows(self._file)["time"]
+        self.datasets = {one.path: one for one in described if one.per == INSTANT}
+        # whose contacts they are is no number of the run
+        self.contacts = {one.path: one for one in described if one.per == CONTACT and one.path != OWNER}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -128,10 +131,6 @@ class Recording(AbstractContextManager["Recording"]):
         except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
             raise ResultError(f"{self.path} is damaged at {where} ({error}); run the scene again") from error
 
-    def _contact_paths(self) -> list[str]:
-        paths = [f"{CONTACTS}/{name}" for name in self._file.get(CONTACTS, {})]
-        return [path for path in paths if path != OFFSET]
-
     def _describe(self, path: str) -> Dataset:
         dataset = self._file[path]
         about = dataset.attrs
@@ -145,4 +144,5 @@ class Recording(AbstractContextManager["Recording"]):
             atol=float(about["atol"]) if "atol" in about else None,
             number_type=dataset.dtype,
             rows_of_a_chunk=dataset.chunks[0] if dataset.chunks else 1,
+            per=kind_of_rows(self._file, path),
         )

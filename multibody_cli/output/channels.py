@@ -1,76 +1,15 @@
 """The channels: everything that a run can record, one entry each.
 
-To add a channel, add one entry to `CHANNELS`: the writer, the reader, the list of datasets in `schemas/` and
-the reference page find it there.  A path may hold a word in braces, such as `{joint}`: the channel is then
-written once for each element of that kind.  The words, and the names of the axes, stand in `series.py`.
+To add a channel, add one entry to `CHANNELS` (those of contacts stand in `contact_channels.py`): the writer, the
+reader, the list of datasets in `schemas/` and the reference page find it there.  A path may hold a word in braces,
+such as `{joint}`: the channel is then written once for each element of that kind.  The words, and the names of the
+axes, stand in `series.py`.
 """
 
 from __future__ import annotations
 
-import string
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from multibody_cli.output.history import Block
-    from multibody_cli.output.series import Item
-
-    Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One quantity that is recorded at every output instant.
-
-    Parameters
-    ----------
-    path
-        Path in the result file; a word in braces is one of `EXPANSIONS`.
-    units
-        Of each number; `{q}` stands for the units of the joint's coordinates.
-    description
-        One sentence for users.
-    select
-        Gives the numbers, with leading axis time, of one item of a block of output instants.
-    frame
-        The frame in which vectors are expressed, where one applies.
-    dimensions
-        Names in `DIMENSIONS` of the axes after time.
-    rtol, atol
-        Difference between two runs of the same scene that `compare` accepts: atol + rtol * |reference|.
-    role
-        What it tells of a run, one of `ROLES`.
-    same
-        Which other numbers mean the same, a word of `comparison.equivalence`; `{q}` stands for those of the joint's
-        coordinates.
-    dtype
-        Type of the numbers.
-    """
-
-    path: str
-    units: str
-    description: str
-    select: Callable[[Block, Item], Array]
-    frame: str = ""
-    dimensions: tuple[str, ...] = ()
-    rtol: float = 1e-6
-    atol: float = 1e-9
-    role: str = "coordinate"
-    same: str = ""
-    dtype: str = "<f8"
-
-    @property
-    def expansion(self) -> str:
-        """The word in braces of the path, or nothing."""
-        return next((word for _, word, _, _ in string.Formatter().parse(self.path) if word), "")
-
-
-ROLES = ("instant", "input", "contact mode", "constraint", "coordinate", "reaction", "energy", "momentum", "solver")
-"""What a channel tells of a run; where two runs part at one instant, what stands first here is the likelier cause."""
+from multibody_cli.output.channel import Channel
+from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 
 MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
 
@@ -200,6 +139,7 @@ CHANNELS: tuple[Channel, ...] = (
             ),
         )
     ),
+    *CONTACT_CHANNELS,
     Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic, role="energy"),
     Channel(
         "energy/potential",

@@ -1,8 +1,8 @@
 """The result file: an HDF5 file with the same bytes for the same run.
 
-A run writes to `FILE.part`, flushed after every block and renamed to `FILE` at the end.  Every channel is
-stored in chunks of one block, and a whole block goes to the file as the chunk that it is.  The format is held
-to that of HDF5 1.8: later ones mark a file that is open for writing, and then nobody can read what a killed
+A run writes to `FILE.part`, flushed after every block and renamed to `FILE` at the end.  A channel with a row for
+each instant is stored in chunks of one block, and a whole block goes to the file as the chunk that it is.  The format
+is held to that of HDF5 1.8: later ones mark a file that is open for writing, and then nobody can read what a killed
 run left.
 """
 
@@ -13,13 +13,12 @@ import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import h5py
-import numpy as np
-from h5py import h5d
 
 from multibody_cli.errors import OutputError
+from multibody_cli.output.hdf5_columns import Column, append_block, append_lead
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
 from multibody_cli.output.place import require_replaceable
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from multibody_cli.model import Samples
-    from multibody_cli.output.channels import Array
-    from multibody_cli.output.series import Series
     from multibody_cli.output.sink import Header
 
 LIBRARY_FORMAT = ("v108", "v108")
@@ -51,13 +48,6 @@ REMEDIES = {
     errno.EEXIST: f"a part of the path is a file, not a folder: {ELSEWHERE}",
     errno.EAGAIN: f"another run is writing it: wait for it, or {ELSEWHERE}",
 }
-
-
-class Column(NamedTuple):
-    """A dataset that is being written and where its numbers come from."""
-
-    series: Series
-    dataset: h5d.DatasetID
 
 
 class Hdf5Sink:
@@ -99,25 +89,25 @@ class Hdf5Sink:
         self.part = self.path.with_name(self.path.name + ".part")
         self._channels = channels
         self._compression = compression
+        self._columns: list[Column] = []
         self._format = COMPACT_FORMAT if compact else LIBRARY_FORMAT
         self.takes_any_rows = compression == "none"  # gzip packs a chunk anew at each write
         self._file: Any = None
         self._failure: OutputError | None = None
-        self._rows = 0
 
     def open(self, header: Header) -> None:
         """Create the file with everything but numbers in it."""
         series = select_channels(self._channels, header.names)
         self._history = History(header.names)
-        self._chunk = header.block_rows
         with self._explaining():
             self.part.parent.mkdir(parents=True, exist_ok=True)
             _refuse_while_written(self.part)
             self._file = h5py.File(self.part, "w", libver=self._format)
             self._file.attrs.update(header.attributes() | Outcome("running").attributes())
             layout = Layout(self._file, header, self._compression)
-            self._columns = [Column(one, layout.add(one)) for one in series]
+            self._columns = [Column(one, layout.add(one), layout.chunk_of(one)) for one in series]
             layout.finish()
+            append_lead(self._columns, self._is_direct)
             self._file.flush()
 
     def write(self, samples: Samples, count: int) -> None:
@@ -126,10 +116,8 @@ class Hdf5Sink:
             raise self._failure
         block = self._history.block(samples, count)
         with self._explaining():
-            for series, dataset in self._columns:
-                self._append(dataset, np.ascontiguousarray(series.read(block), dtype=series.channel.dtype))
+            append_block(self._columns, block, self._is_direct)
             self._file.flush()
-        self._rows += count
 
     def close(self, outcome: Outcome) -> None:
         """Write how the run ended, and give the file its name."""
@@ -144,18 +132,10 @@ class Hdf5Sink:
             os.replace(self.part, self.path)
             _synchronize(self.path.parent)
 
-    def _append(self, dataset: h5d.DatasetID, values: Array) -> None:
-        """Append any number of rows; chunks are begun whole, so that bytes do not depend on blocks."""
-        start = 0
-        while start < len(values):
-            row = self._rows + start
-            within = row % self._chunk
-            piece = values[start : start + self._chunk - within]
-            if within == 0 and self._compression == "none":
-                _append_chunk(dataset, row, piece, self._chunk)
-            else:
-                _append_rows(dataset, row, piece)
-            start += len(piece)
+    @property
+    def _is_direct(self) -> bool:
+        """Whether chunks are stored as they lie in memory."""
+        return self._compression == "none"
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -185,23 +165,6 @@ def _refuse_while_written(part: Path) -> None:
         raise
     except OSError:
         pass  # not there, or spoiled by a run that was killed
-
-
-def _append_chunk(dataset: h5d.DatasetID, row: int, values: Array, size: int) -> None:
-    """Write rows from `row` on as a chunk of `size` rows, the rest zero, past HDF5's caches."""
-    if len(values) < size:
-        chunk = np.zeros((size, *values.shape[1:]), values.dtype)
-        chunk[: len(values)] = values
-    else:
-        chunk = values
-    dataset.set_extent((row + len(values), *values.shape[1:]))
-    dataset.write_direct_chunk((row, *(0 for _ in values.shape[1:])), chunk)
-
-
-def _append_rows(dataset: h5d.DatasetID, row: int, values: Array) -> None:
-    """Write rows from `row` on in the ordinary way."""
-    dataset.set_extent((row + len(values), *values.shape[1:]))
-    h5py.Dataset(dataset)[row:] = values
 
 
 def _synchronize(path: Path) -> None:

@@ -13,7 +13,8 @@ import h5py
 import numpy as np
 from h5py import h5d, h5g, h5o, h5p, h5r
 
-from multibody_cli.output.series import Dimension
+from multibody_cli.output.channel import CONTACT
+from multibody_cli.output.series import SCALES, Dimension
 
 if TYPE_CHECKING:
     from multibody_cli.output.series import Series
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SCALE_ENTRY = np.dtype([("dataset", h5py.ref_dtype), ("dimension", "i4")])
 """How the standard of dimension scales writes that a scale belongs to an axis of a dataset."""
+
+CONTACT_ROWS = 512
+"""Rows of a chunk of contacts: a vector takes 12 KiB, little beside a file of few contacts, and enough at once."""
 
 FILTERS = {"none": {}, "gzip": {"compression": "gzip", "shuffle": True}}
 """Ways to store a chunk: the word of the scene, `output.compression`, and what HDF5 makes of it."""
@@ -41,7 +45,8 @@ class Layout:
 
     def __init__(self, file: h5py.File, header: Header, compression: str) -> None:
         self._file = file
-        self._rows = header.block_rows
+        self._chunks = dict.fromkeys(SCALES, header.block_rows)
+        self._chunks[CONTACT] = max(1, min(CONTACT_ROWS, header.block_rows * header.names.contacts))
         self._filters = FILTERS[compression]
         self._templates: dict[tuple[object, ...], h5d.DatasetID] = {}
         self._groups: dict[str, h5g.GroupID] = {"": h5g.open(file.id, b"/")}
@@ -68,11 +73,16 @@ class Layout:
         else:
             self._templates[kind] = self._create(series).id
         dataset = h5d.open(place, link.encode(), self._access)
-        if series.path != "time":
-            self._note("time", dataset, 0)
+        scale = SCALES[series.channel.per]
+        if series.path != scale:
+            self._note(scale, dataset, 0)
         for axis, dimension in enumerate(series.dimensions, start=1):
             self._note(dimension.path, dataset, axis)
         return dataset
+
+    def chunk_of(self, series: Series) -> int:
+        """Say how many rows a chunk of a series has."""
+        return self._chunks[series.channel.per]
 
     def finish(self) -> None:
         """Write into each scale which datasets it belongs to."""
@@ -84,16 +94,17 @@ class Layout:
             series.path,
             shape=(0, *series.shape),
             maxshape=(None, *series.shape),
-            chunks=(self._rows, *series.shape),
+            chunks=(self.chunk_of(series), *series.shape),
             dtype=series.channel.dtype,
             fill_time="never",
             **self._filters,
         )
         dataset.attrs.update({name: value for name, value in series.attributes().items() if value != ""})
-        if series.path == "time":
-            dataset.make_scale("time")
+        scale = SCALES[series.channel.per]
+        if series.path == scale:
+            dataset.make_scale(scale.rpartition("/")[2])
         else:
-            dataset.dims[0].attach_scale(self._file["time"])
+            dataset.dims[0].attach_scale(self._file[scale])
         for axis, dimension in enumerate(series.dimensions, start=1):
             dataset.dims[axis].attach_scale(self._scale(dimension))
         return dataset

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
+from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.patterns import fits
+from multibody_cli.output.trajectory import why_no_instants
 
 if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Record, Trajectory
@@ -77,7 +79,8 @@ def select(trajectory: Trajectory, words: Sequence[str]) -> list[Scalar]:
         The run.
     words
         Paths of channels, of groups, of channels of one body, or any of them with `*` for any text; each may
-        end in a component in brackets.  A word that fits arrays of all bodies chooses from these alone.
+        end in a component in brackets.  A word that fits arrays of all bodies chooses from these alone; one that fits
+        channels with rows for instants leaves out others, as those of contacts.
 
     Raises
     ------
@@ -123,11 +126,14 @@ def known_words(trajectory: Trajectory) -> set[str]:
 def _chosen_by(word: str, trajectory: Trajectory) -> list[Scalar]:
     parts = _WORD.fullmatch(word)
     pattern, component = (parts["pattern"], parts["component"]) if parts else (word, None)
-    paths = _paths(pattern, trajectory)
-    if not paths:
+    records = [trajectory.channel(path, _NO_ROWS) for path in _paths(pattern, trajectory)]
+    if not records:
         remedy = nearest(pattern, known_words(trajectory))
         raise ResultError(f"{trajectory.source} holds no channel or group `{pattern}`: {remedy}")
-    labelled = [one for path in paths for one in _scalars(trajectory.channel(path, _NO_ROWS))]
+    of_instants = [record for record in records if record.per == INSTANT]
+    if not of_instants:
+        raise ResultError(f"{trajectory.source}: {why_no_instants(records[0])}")
+    labelled = [one for record in of_instants for one in _scalars(record)]
     chosen = [scalar for label, scalar in labelled if component is None or fnmatchcase(label, component)]
     if not chosen:
         labels = {label for label, _ in labelled}

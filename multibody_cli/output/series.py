@@ -11,15 +11,19 @@ from itertools import groupby, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.output.channels import CHANNELS, Channel
+from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel
+from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.contact_channels import GROUP, OFFSET, OWNER
 from multibody_cli.output.patterns import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from multibody_cli.model import Names
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
     from multibody_cli.output.history import Block
 
 
@@ -38,7 +42,7 @@ class Item(NamedTuple):
 
 
 class Dimension(NamedTuple):
-    """A dimension other than time: the path of its scale in the result file and a label for each place."""
+    """A dimension other than the first: the path of its scale in the result file and a label for each place."""
 
     path: str
     labels: tuple[str, ...]
@@ -46,7 +50,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """A channel of one model: one dataset of its result file, of shape (T, *shape)."""
+    """A channel of one model: one dataset of its result file, of shape (rows, *shape), as a rule one row an instant."""
 
     channel: Channel
     item: Item
@@ -57,16 +61,21 @@ class Series:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes after time."""
+        """Lengths of the axes after the first."""
         return tuple(len(dimension.labels) for dimension in self.dimensions)
 
     @property
     def labels(self) -> tuple[tuple[str, ...], ...]:
-        """Labels of the places along each axis after time."""
+        """Labels of the places along each axis after the first."""
         return tuple(dimension.labels for dimension in self.dimensions)
 
+    @property
+    def lead(self) -> Array:
+        """Rows that stand before the first instant: a zero of bounds, else none; (0 or 1, *shape)."""
+        return np.zeros((int(self.channel.per == BOUND), *self.shape), self.channel.dtype)
+
     def read(self, block: Block) -> Array:
-        """Return the numbers of this channel, (K, *shape)."""
+        """Return the rows of this channel that belong to a block, (K, *shape) or, of contacts, (N, *shape)."""
         return self.channel.select(block, self.item)
 
     def attributes(self) -> dict[str, Any]:
@@ -80,6 +89,7 @@ class Series:
             "atol": channel.atol,
             "role": channel.role,
             "same": self.same,
+            "per": channel.per,
         }
 
 
@@ -113,8 +123,9 @@ EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "constraint": _restraint_items("constraints"),
     "work": _account_items("work"),
     "dissipation": _account_items("dissipation"),
+    GROUP: lambda names: [Item()] if names.contacts else [],
 }
-"""What a word in braces of a channel's path stands for, given the names of a model."""
+"""What a word in braces of a channel's path, or its `element`, stands for, given the names of a model."""
 
 DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
     "body": lambda names, _: Dimension("bodies/name", names.bodies),
@@ -129,7 +140,11 @@ DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
         f"coordinates_{len(joint.units)}", tuple(str(place) for place in range(len(joint.units)))
     ),
 }
-"""The axes after time."""
+"""The axes after the first."""
+
+SCALES = {INSTANT: "time", CONTACT: OWNER, BOUND: OFFSET}
+"""The channel that gives the places along the first axis of channels with these rows: readers cannot do without it."""
+
 
 GROUPS = {
     channel.path[:place]
@@ -163,7 +178,7 @@ def channel_names(names: Names) -> list[str]:
 
 
 def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series]:
-    """Choose the channels that a scene asks for; `time` is always among them.
+    """Choose the channels that a scene asks for; `time` is always among them, and with contacts whose they are.
 
     Parameters
     ----------
@@ -188,7 +203,10 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series
         raise ArgumentError(
             "\n".join(f"output.channels: no channel or group `{p}`: {nearest(p, known)}" for p in unknown)
         )
-    return [series for series in every if any(fits(series.path, p) for p in ("time", *patterns))]
+    chosen = {series.path for series in every if any(fits(series.path, p) for p in ("time", *patterns))}
+    if any(series.channel.per == CONTACT for series in every if series.path in chosen):
+        chosen |= {SCALES[CONTACT], SCALES[BOUND]}
+    return [series for series in every if series.path in chosen]
 
 
 def _of_each(pattern: str, words: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from multibody_cli.model import Floats, Names, Samples
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 Status = Literal["running", "complete", "diverged", "interrupted"]
 
@@ -108,6 +108,7 @@ def block_rows(rows: int, names: Names) -> int:
         The names of the model.
     """
     numbers = 16 * len(names.bodies) + sum(8 + 3 * len(joint.coordinates) for joint in names.joints)
+    numbers += 14 * names.contacts
     most = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * (numbers + 16))))
     blocks = max(1, round(rows / most))
     return -(-rows // blocks)
@@ -164,7 +165,7 @@ class MemorySink:
         self._header = header
         self._history = History(header.names)
         self._series = {series.path: series for series in select_channels(self._channels, header.names)}
-        self._blocks = {path: [] for path in self._series}
+        self._blocks = {path: [series.lead] for path, series in self._series.items()}
 
     def write(self, samples: Samples, count: int) -> None:
         """Keep a copy of a block."""
@@ -189,6 +190,5 @@ class MemorySink:
         )
 
     def _load(self, path: str, rows: slice) -> Record:
-        series, blocks = self._series[path], self._blocks[path]
-        values = np.concatenate(blocks) if blocks else np.zeros((0, *series.shape))
+        series, values = self._series[path], np.concatenate(self._blocks[path])
         return Record(path=path, values=values[rows], labels=series.labels, **series.attributes())

@@ -13,12 +13,15 @@ import numpy as np
 
 from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import body_paths, find_body_channel
+from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
+from multibody_cli.output.contact_channels import COUNT, CREEP, GROUP, OFFSET
+from multibody_cli.output.wholeness import kind_of_rows, whole_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from multibody_cli.model import Floats
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 FORMAT = "mbsim-trajectory"
 FORMAT_VERSION = 1
@@ -27,16 +30,14 @@ ENDINGS = (".h5", ".hdf5", ".part")
 
 ALL_ROWS = slice(None)
 
-CONTACTS = "contacts"
-"""Group of the datasets that have rows for each contact instead of each instant."""
-
 
 @dataclass(frozen=True)
 class Record:
     """The numbers of one channel, (T, ...), with what the result file says about them.
 
-    `labels` names the places along each axis after time; `units` are those of all numbers, or one for each
-    place along the last axis, with commas between them.
+    `labels` names the places along each axis after the first; `units` are those of all numbers, or one for each
+    place along the last axis, with commas between them.  Where `per` says so, rows belong to contacts or to bounds
+    between instants, see `output.channel.ROWS`, and not to instants.
     """
 
     path: str
@@ -49,6 +50,15 @@ class Record:
     atol: float
     role: str = ""
     same: str = ""
+    per: str = INSTANT
+
+
+def why_no_instants(record: Record) -> str:
+    """Say why a channel is no course in time, and what to take instead."""
+    return (
+        f"{record.path} has a row for {ROWS[record.per]}, so it is no number that changes in time: "
+        f"name {COUNT} or {CREEP}, or read it in Python with `Trajectory.contacts`"
+    )
 
 
 class Trajectory:
@@ -103,7 +113,7 @@ class Trajectory:
         path
             Path of the channel.
         rows
-            Which output instants; a long run of a large model can be read in parts.
+            Which rows, as a rule output instants; a long run of a large model can be read in parts.
 
         Raises
         ------
@@ -127,6 +137,35 @@ class Trajectory:
             description=channel.description,
             frame=channel.frame,
         )
+
+    def contacts(self, row: int) -> dict[str, Array]:
+        """Read the contacts of one output instant.
+
+        Parameters
+        ----------
+        row
+            Which output instant; -1 is the last.
+
+        Returns
+        -------
+        dict
+            By the last word of its path (`body_a`, `point`, `mode`, ...) each channel of contacts that was recorded,
+            (n, ...), with a row for each of the n contacts.
+
+        Raises
+        ------
+        ResultError
+            There is no such instant, or no contact was recorded.
+        """
+        if OFFSET not in self.paths:
+            raise ResultError(
+                f"{self.source} holds no contacts: its scene has none, or `output.channels` leaves them out"
+            )
+        if not -self.time.size <= row < self.time.size:
+            raise ResultError(f"{self.source} has no row {row}: it holds {self.time.size} output instants")
+        begin, end = self._load(OFFSET, slice(row % self.time.size, row % self.time.size + 2)).values
+        records = (self._load(path, slice(begin, end)) for path in self.paths if path.startswith(f"{GROUP}/"))
+        return {one.path.rpartition("/")[2]: one.values for one in records if one.per == CONTACT}
 
     def _stored(self, path: str, wanted: str, rows: slice) -> Record:
         if path not in self.paths:
@@ -185,7 +224,7 @@ def _opened(path: Path) -> Iterator[Any]:
             yield file
     except BlockingIOError as error:
         raise ResultError(f"{path} is being written by a run that still goes on: wait for its end") from error
-    except (OSError, RuntimeError, KeyError) as error:
+    except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
         raise ResultError(f"{path} is damaged or cut off ({error}); run the scene again") from error
 
 
@@ -212,8 +251,6 @@ def similar_result(path: Path) -> Path | None:
 
 
 def _open(path: Path, file: Any) -> Trajectory:
-    import h5py
-
     attributes = {name: _plain(value) for name, value in file.attrs.items()}
     if attributes.get("format") != FORMAT:
         raise ResultError(f"{path} is an HDF5 file, but not one that mbsim wrote")
@@ -221,25 +258,15 @@ def _open(path: Path, file: Any) -> Trajectory:
         raise ResultError(
             f"{path} has format version {attributes.get('format_version')}; this mbsim reads {FORMAT_VERSION}"
         )
-    lengths: dict[str, int] = {}
-
-    def note(name: str, node: Any) -> None:
-        is_channel = isinstance(node, h5py.Dataset) and not name.startswith(f"{CONTACTS}/")
-        if is_channel and "rtol" in node.attrs:
-            lengths[name] = node.shape[0]
-
-    file.visititems(note)
-    # a killed run may have got one channel further than another
-    rows = min(lengths.values(), default=0)
-    if "time" not in lengths:
-        raise KeyError("there is no `time`")
+    rows = whole_rows(file)
 
     def load(channel: str, wanted: slice) -> Record:
         with _opened(path) as file:
             dataset = file[channel]
             about = {name: _plain(dataset.attrs[name]) for name in ("units", "description", "rtol", "atol")}
             about |= {name: _plain(dataset.attrs.get(name, "")) for name in ("frame", "role", "same")}
-            values = dataset[slice(*wanted.indices(rows))]
+            about["per"] = kind_of_rows(file, channel)
+            values = dataset[slice(*wanted.indices(rows[channel]))]
             return Record(path=channel, values=values, labels=_labels(dataset), **about)
 
     return Trajectory(
@@ -248,13 +275,13 @@ def _open(path: Path, file: Any) -> Trajectory:
         scene_yaml=file["scene/yaml"][()].decode(),
         bodies=tuple(file["bodies/name"].asstr()[:]),
         com=file["bodies/com_offset"][:],
-        paths=tuple(lengths),
+        paths=tuple(rows),
         load=load,
     )
 
 
 def _labels(dataset: Any) -> tuple[tuple[str, ...], ...]:
-    """Read the labels of each axis after time from its dimension scale."""
+    """Read the labels of each axis after the first from its dimension scale."""
     axes = range(1, dataset.ndim)
     return tuple(tuple(dataset.dims[axis][0].asstr()[:]) for axis in axes)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from multibody_cli.model import Floats
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 CHANNELS = 3
 
@@ -27,7 +27,7 @@ POINTS = 4000
 
 
 def draw_worst(comparison: Comparison) -> Figure:
-    """Draw the channels with the largest difference by their tolerance, one beside the other."""
+    """Draw the channels, of those that change in time, with the largest difference by their tolerance."""
     with Recording(comparison.reference) as reference, Recording(comparison.result) as result:
         return _draw_worst(comparison, reference, result)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
     from multibody_cli.output.selection import Scalar
     from multibody_cli.output.trajectory import Trajectory
 

@@ -50,6 +50,28 @@ _GLOBAL = {
     "solver/iterations": (units.NUMBER,),
     "solver/residual": (units.NUMBER,),
 }
+_CONTACTS = {
+    "contacts/count": (units.NUMBER,),
+    "contacts/creep": (units.SPEED,),
+}
+"""In scenes with contacts."""
+
+OF_EACH_CONTACT = tuple(
+    f"contacts/{name}"
+    for name in (
+        "offset",
+        "instant",
+        "body_a",
+        "body_b",
+        "mode",
+        "point",
+        "normal",
+        "gap",
+        "normal_impulse",
+        "tangential_impulse",
+    )
+)
+"""Channels without a number for each instant: an assertion cannot speak of them."""
 
 
 def channels(scene: Scene) -> dict[str, Channel]:
@@ -72,6 +94,8 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
                 continue  # a change of coordinates has no multiplier
             yield f"{section}/{name}/multiplier", (units.ANY,) * entry.row_count
             yield f"{section}/{name}/error", (units.ANY,) * entry.row_count
+    if scene.contacts is not None:
+        yield from _CONTACTS.items()
     for name, force in scene.forces.items():
         yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
 

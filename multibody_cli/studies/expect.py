@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import Record, Trajectory
+from multibody_cli.output.trajectory import Record, Trajectory, why_no_instants
 from multibody_cli.studies.period import period_of
 from multibody_cli.studies.verdict import Verdict, as_numbers
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from multibody_cli.model import Names
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
     Entry = Any  # the entries of `expect:` share no more than the words that they hold
     Check = Callable[[Entry, Trajectory], Verdict]
@@ -177,6 +178,8 @@ def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
 def _read(entry: Entry, trajectory: Trajectory) -> Record:
     """Read the numbers of a channel that an entry means, (T, n)."""
     record = trajectory.channel(entry.channel)
+    if record.per != INSTANT:
+        raise ResultError(why_no_instants(record))
     if not len(record.values):
         raise ResultError(f"{trajectory.source} holds no output instant")
     if record.values.ndim > 2:

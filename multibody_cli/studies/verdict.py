@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from multibody_cli.output.channels import Array
+    from multibody_cli.output.channel import Array
 
 Numbers = float | tuple[float, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.errors import QuantityError, nearest
-from multibody_cli.scene.channels import Channel, channels
+from multibody_cli.scene.channels import OF_EACH_CONTACT, Channel, channels
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.expect import ChannelExpectation, ValueExpectation
 from multibody_cli.scene.nodes import Path
@@ -47,7 +47,7 @@ def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, kn
     if channel is None:
         # an element that is wrong has no channels yet; its own problem was told
         if not _belongs_to_broken(draft, name):
-            draft.tell((*path, "channel"), f"there is no channel `{name}`; {nearest(name, known)}")
+            draft.tell((*path, "channel"), _why_unknown(draft, name, known))
         return
     chosen = _component(expectation, channel)
     if chosen is None:
@@ -64,8 +64,18 @@ def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, kn
     _check_values(draft, path, expectation, channel, chosen)
 
 
+def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
+    if draft.scene.contacts is None and name.startswith("contacts/"):
+        return f"there is no channel `{name}` in a scene in which nothing touches: for that, write `contacts: {{}}`"
+    if name in OF_EACH_CONTACT:
+        return f"`{name}` has no number for each instant: expect something of `contacts/count` or `contacts/creep`"
+    return f"there is no channel `{name}`; {nearest(name, known)}"
+
+
 def _belongs_to_broken(draft: Draft, name: str) -> bool:
     section, _, rest = name.partition("/")
+    if section == "contacts":
+        return "contacts" in draft.broken
     element = rest.rpartition("/")[0]
     if section == "energy":
         return bool(draft.broken & _BOOKED)

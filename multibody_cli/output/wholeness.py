@@ -1,0 +1,68 @@
+"""How many rows of each dataset of a result file belong to instants that are there as a whole.
+
+A run that was killed may have got one dataset further than another, and the bounds of contacts further than the
+contacts, or less far.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
+from multibody_cli.output.contact_channels import GROUP, OFFSET
+
+if TYPE_CHECKING:
+    import h5py
+
+
+def kind_of_rows(file: h5py.File, path: str) -> str:
+    """Say what a channel of an open result file has rows for, a word of `output.channel.ROWS`.
+
+    A file that was made by hand may not say so: of `contacts`, what has no time as its first axis is flat.
+    """
+    dataset = file[path]
+    if "per" in dataset.attrs:
+        return str(dataset.attrs["per"])
+    if path == OFFSET:
+        return BOUND
+    scales = dataset.dims[0]
+    is_flat = path.startswith(f"{GROUP}/") and not (len(scales) and scales[0] == file["time"])
+    return CONTACT if is_flat else INSTANT
+
+
+def whole_rows(file: h5py.File) -> dict[str, int]:
+    """Count the rows that can be read of each channel of an open result file, by its path.
+
+    Raises
+    ------
+    KeyError
+        The file lacks `time`, or holds contacts without their bounds.
+    """
+    import h5py
+
+    lengths: dict[str, int] = {}
+    kinds: dict[str, str] = {}
+
+    def note(name: str, node: Any) -> None:
+        if isinstance(node, h5py.Dataset) and "rtol" in node.attrs:
+            lengths[name] = node.shape[0]
+            kinds[name] = kind_of_rows(file, name)
+
+    file.visititems(note)
+    if "time" not in lengths:
+        raise KeyError("there is no `time`")
+    shortest = {per: min(lengths[name] for name in kinds if kinds[name] == per) for per in set(kinds.values())}
+    instants, contacts, bounds = shortest[INSTANT], 0, 0
+    if CONTACT in shortest and OFFSET not in file:
+        raise KeyError(f"there is no `{OFFSET}`")
+    if OFFSET in file:
+        offset = file[OFFSET]
+        bounds = offset.shape[0]
+        instants = max(0, min(instants, bounds - 1))
+        if CONTACT in shortest and bounds:
+            # of the instants whose end is known, those whose contacts are there
+            instants = max(0, bisect_right(offset, shortest[CONTACT], 0, instants + 1) - 1)
+            contacts = int(offset[instants])
+    rows = {INSTANT: instants, CONTACT: contacts, BOUND: min(instants + 1, bounds)}
+    return {name: rows[per] for name, per in kinds.items()}

@@ -1,0 +1,272 @@
+"""Contacts, whose number changes from instant to instant: each of them reaches the user, at its own instant."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import xarray
+from fakes import CROWD, RICH, TOUCHING, header_of, names_of, part_of, record, samples_of
+
+from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, ROWS
+from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.contact_channels import CONTACT_CHANNELS
+from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.output.hdf5_layout import CONTACT_ROWS
+from multibody_cli.output.selection import select
+from multibody_cli.output.series import SCALES, channel_names, select_channels
+from multibody_cli.output.sink import MemorySink, Outcome, block_rows
+from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.output.trajectory import read_trajectory
+
+TIME = np.linspace(0.0, 2.0, 25)
+SAMPLES = samples_of(TOUCHING, TIME, seed=8)
+DONE = Outcome("complete", "", 24)
+
+FIELDS = {
+    "body_a": lambda samples: samples.contact_bodies[:, :, 0],
+    "body_b": lambda samples: samples.contact_bodies[:, :, 1],
+    "point": lambda samples: samples.contact_point,
+    "normal": lambda samples: samples.contact_normal,
+    "gap": lambda samples: samples.contact_gap,
+    "normal_impulse": lambda samples: samples.contact_impulse[:, :, 0],
+    "tangential_impulse": lambda samples: samples.contact_impulse[:, :, 1:],
+    "mode": lambda samples: samples.contact_mode,
+}
+"""Where the numbers of a flat channel come from: (K, C, ...)."""
+
+
+def require_contacts(run, samples):
+    """Hold each contact of each instant against the samples, one by one."""
+    assert len(run.time) == len(samples.time)
+    np.testing.assert_array_equal(run.channel("contacts/count").values, samples.contact_count)
+    np.testing.assert_array_equal(run.channel("contacts/creep").values, samples.creep)
+    offset = run.channel("contacts/offset").values
+    assert offset.tolist() == [0, *itertools.accumulate(samples.contact_count.tolist())]
+    whole = {name: run.channel(f"contacts/{name}").values for name in FIELDS}
+    for k, count in enumerate(samples.contact_count):
+        found = run.contacts(k)
+        assert set(found) == {*FIELDS, "instant"}
+        assert found["instant"].tolist() == [k] * count
+        for name, field in FIELDS.items():
+            np.testing.assert_array_equal(found[name], field(samples)[k, :count], err_msg=f"{name} at {k}")
+            np.testing.assert_array_equal(whole[name][offset[k] : offset[k + 1]], found[name])
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run.h5"
+    record(Hdf5Sink(path), TOUCHING, SAMPLES, DONE)
+    return path
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+@pytest.mark.parametrize("size", [25, 7, 1])
+@pytest.mark.parametrize("names", [TOUCHING, CROWD], ids=["few", "crowd"])
+def test_what_goes_in_comes_out_of_file_and_memory_alike(tmp_path, names, size, compression):
+    samples, memory = samples_of(names, TIME, seed=3), MemorySink()
+    assert 0 < samples.contact_count.min() + 1 < samples.contact_count.max()
+    record(Hdf5Sink(tmp_path / "run.h5", compression=compression), names, samples, DONE, blocks=size, block_rows=10)
+    record(memory, names, samples, DONE, blocks=size)
+    from_file, from_memory = read_trajectory(tmp_path / "run.h5"), memory.trajectory()
+    require_contacts(from_file, samples)
+    require_contacts(from_memory, samples)
+    assert set(from_file.paths) == set(from_memory.paths)
+    for path in from_file.paths:
+        mine, other = from_file.channel(path), from_memory.channel(path)
+        np.testing.assert_array_equal(mine.values, other.values)
+        assert mine.values.dtype == other.values.dtype
+        assert (mine.per, mine.labels, mine.units, mine.role) == (other.per, other.labels, other.units, other.role)
+
+
+def test_bytes_do_not_depend_on_when_blocks_are_handed_over(tmp_path):
+    time = np.linspace(0.0, 1.0, 101)
+    samples = samples_of(CROWD, time)
+    assert samples.contact_count.sum() > 10 * CONTACT_ROWS
+    for size in (1, 4, 7, 10):
+        record(Hdf5Sink(tmp_path / f"{size}.h5"), CROWD, samples, DONE, blocks=size, block_rows=10)
+        assert (tmp_path / f"{size}.h5").read_bytes() == (tmp_path / "1.h5").read_bytes(), size
+
+
+def test_a_scene_without_contacts_has_no_channel_of_them(tmp_path):
+    assert not any(path.startswith("contacts") for path in channel_names(RICH))
+    record(Hdf5Sink(tmp_path / "run.h5"), RICH, samples_of(RICH, TIME), DONE)
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert "contacts" not in file
+    with pytest.raises(
+        ResultError, match=r"holds no contacts: its scene has none, or `output\.channels` leaves them out"
+    ):
+        read_trajectory(tmp_path / "run.h5").contacts(0)
+    with pytest.raises(ArgumentError, match="no channel or group `contacts/count`"):
+        select_channels(["contacts/count"], RICH)
+
+
+def test_every_kind_of_row_is_known_and_has_its_scale():
+    assert {channel.per for channel in CHANNELS} == set(ROWS) == set(SCALES)
+    kinds = {channel.path: channel.per for channel in CHANNELS}
+    assert all(kinds[path] == per for per, path in SCALES.items())
+    assert {f"contacts/{name}" for name in FIELDS} < {path for path, per in kinds.items() if per == CONTACT}
+    assert kinds["contacts/offset"] == BOUND
+    assert kinds["contacts/count"] == kinds["contacts/creep"] == INSTANT
+    assert {channel.element for channel in CONTACT_CHANNELS} == {"contacts"}
+
+
+def test_a_flat_dataset_says_so_and_has_the_scale_of_its_contacts(written):
+    with h5py.File(written) as file:
+        group = file["contacts"]
+        for name in (*FIELDS, "instant"):
+            assert group[name].attrs["per"] == "contact"
+            assert group[name].shape[0] == SAMPLES.contact_count.sum()
+            assert group[name].chunks[0] == min(CONTACT_ROWS, 25 * 7)
+            if name != "instant":
+                assert not h5py.h5ds.is_attached(group[name].id, file["time"].id, 0)
+                assert h5py.h5ds.is_attached(group[name].id, group["instant"].id, 0)
+        for name in ("count", "creep"):
+            assert "per" not in group[name].attrs
+            assert h5py.h5ds.is_attached(group[name].id, file["time"].id, 0)
+        assert group["offset"].shape == (26,)
+    with xarray.open_datatree(written, engine="h5netcdf") as tree:
+        contacts = tree["contacts"].to_dataset()
+        k = int(np.argmax(SAMPLES.contact_count > 1))
+        np.testing.assert_array_equal(
+            contacts.point.sel(instant=k), SAMPLES.contact_point[k, : SAMPLES.contact_count[k]]
+        )
+        assert contacts["count"].dims == ("time",)
+
+
+def test_offset_and_instant_come_with_any_channel_of_contacts(tmp_path):
+    def chosen(*patterns):
+        return [one.path for one in select_channels(patterns, TOUCHING)]
+
+    assert chosen("contacts/gap") == ["time", "contacts/offset", "contacts/instant", "contacts/gap"]
+    assert chosen("contacts/count") == ["time", "contacts/count"]
+    assert len(chosen("contacts")) == 1 + len(CONTACT_CHANNELS)
+    record(Hdf5Sink(tmp_path / "run.h5", ["contacts/gap"]), TOUCHING, SAMPLES, DONE)
+    found = read_trajectory(tmp_path / "run.h5").contacts(-1)
+    assert set(found) == {"gap", "instant"}
+    np.testing.assert_array_equal(found["gap"], SAMPLES.contact_gap[-1, : SAMPLES.contact_count[-1]])
+
+
+@pytest.mark.parametrize("row", [25, -26])
+def test_an_instant_that_is_not_there_is_told(written, row):
+    with pytest.raises(ResultError, match=f"has no row {row}: it holds 25 output instants"):
+        read_trajectory(written).contacts(row)
+
+
+def test_a_run_without_an_instant_has_one_bound(tmp_path):
+    memory = MemorySink()
+    for sink in (Hdf5Sink(tmp_path / "run.h5"), memory):
+        sink.open(header_of(TOUCHING))
+        sink.close(Outcome("diverged", "at once"))
+    for run in (read_trajectory(tmp_path / "run.h5"), memory.trajectory()):
+        assert run.time.shape == (0,)
+        assert run.channel("contacts/offset").values.tolist() == [0]
+        assert run.channel("contacts/point").values.shape == (0, 3)
+        with pytest.raises(ResultError, match="has no row 0: it holds 0 output instants"):
+            run.contacts(0)
+
+
+def test_a_run_in_which_nothing_ever_touches(tmp_path):
+    samples = SAMPLES._replace(contact_count=np.zeros(25, dtype=np.int64))
+    record(Hdf5Sink(tmp_path / "run.h5"), TOUCHING, samples, DONE, blocks=7, block_rows=10)
+    require_contacts(read_trajectory(tmp_path / "run.h5"), samples)
+
+
+def test_thinning_keeps_the_contacts_of_the_instants_it_keeps(tmp_path):
+    samples, memory = samples_of(CROWD, TIME), MemorySink()
+    kept = [0, 7, 14, 21, 24]
+    expected = samples._replace(**{name: column[kept] for name, column in samples._asdict().items()})
+    for sink in (Hdf5Sink(tmp_path / "run.h5"), memory):
+        record(ThinningSink(sink, 7, 24), CROWD, samples, DONE, blocks=4)
+    require_contacts(read_trajectory(tmp_path / "run.h5"), expected)
+    require_contacts(memory.trajectory(), expected)
+
+
+def test_a_killed_run_can_be_read_up_to_its_last_block(tmp_path):
+    script = """
+import os, sys
+from fakes import *
+from multibody_cli.output.hdf5 import Hdf5Sink
+samples = samples_of(TOUCHING, np.linspace(0.0, 2.0, 25), seed=8)
+sink = Hdf5Sink(sys.argv[1])
+sink.open(header_of(TOUCHING, block_rows=10))
+sink.write(part_of(samples, 0, 10), 10)
+sink.write(part_of(samples, 10, 17), 7)
+os._exit(9)
+"""
+    tests = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
+    path = tmp_path / "run.h5"
+    ended = subprocess.run([sys.executable, "-c", script, str(path)], env=environment, check=False)
+    assert ended.returncode == 9
+    require_contacts(read_trajectory(tmp_path / "run.h5.part"), part_of(SAMPLES, 0, 17))
+
+
+@pytest.mark.parametrize(
+    ("lost", "left", "instants"),
+    [
+        ("contacts/offset", lambda offset: 11, 10),  # the bounds of 10 instants
+        ("contacts/offset", lambda offset: 1, 0),
+        ("contacts/offset", lambda offset: 0, 0),
+        ("contacts/point", lambda offset: offset[10], 10),
+        ("contacts/point", lambda offset: offset[10] + 1, 10),
+        ("contacts/mode", lambda offset: offset[11] - 1, 10),
+        ("contacts/gap", lambda offset: 0, 0),
+        ("contacts/count", lambda offset: 10, 10),
+        ("time", lambda offset: 10, 10),
+    ],
+)
+def test_a_dataset_that_got_less_far_than_the_others_ends_the_run_for_all(tmp_path, written, lost, left, instants):
+    assert SAMPLES.contact_count[0] > 0
+    assert SAMPLES.contact_count[10] > 1
+    path = tmp_path / "cut.h5"
+    shutil.copyfile(written, path)
+    with h5py.File(path, "r+") as file:
+        file[lost].resize(int(left(file["contacts/offset"][:])), axis=0)
+    run = read_trajectory(path)
+    if lost == "contacts/offset" and instants == 0:
+        assert run.time.shape == (0,)
+        assert run.channel("contacts/point").values.shape == (0, 3)
+    else:
+        require_contacts(run, part_of(SAMPLES, 0, instants))
+
+
+def test_contacts_without_their_bounds_are_damage(tmp_path, written):
+    path = tmp_path / "cut.h5"
+    shutil.copyfile(written, path)
+    with h5py.File(path, "r+") as file:
+        del file["contacts/offset"]
+    with pytest.raises(ResultError, match=r"damaged or cut off \('there is no `contacts/offset`'\)"):
+        read_trajectory(path)
+
+
+def test_room_for_contacts_makes_blocks_smaller():
+    names = names_of(contacts=20_000)
+    rows = block_rows(100_000, names)
+    one = samples_of(names, [0.0])
+    assert 2**25 <= rows * sum(column.nbytes for column in one) <= 1.6 * 2**26
+
+
+def test_what_has_no_number_for_each_instant_cannot_be_drawn(written):
+    run = read_trajectory(written)
+    assert [str(one) for one in select(run, ["contacts"])] == ["contacts/count", "contacts/creep"]
+    assert not any(one.name.startswith("contacts/p") for one in select(run, ["*"]))
+    with pytest.raises(ResultError) as refused:
+        select(run, ["contacts/point[x]", "contacts/offset", "contacts/*_impulse"])
+    assert str(refused.value).splitlines() == [
+        f"{run.source}: {path} has a row for {rows}, so it is no number that changes in time: "
+        "name contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
+        for path, rows in (
+            ("contacts/point", ROWS[CONTACT]),
+            ("contacts/offset", ROWS[BOUND]),
+            ("contacts/normal_impulse", ROWS[CONTACT]),
+        )
+    ]

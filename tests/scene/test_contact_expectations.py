@@ -1,0 +1,64 @@
+"""What a scene may expect of its contacts: their number and how they creep, at each instant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from writing import BALL, load, problems
+
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.contract import Feature
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.contact_channels import CONTACT_CHANNELS
+from multibody_cli.scene.channels import OF_EACH_CONTACT, channels
+
+START = f"mbsim: 1\nbodies: {{ball: {BALL}}}\nsimulation: {{duration: 1}}\n"
+TOUCHING = START + "contacts: {}\n"
+
+
+@pytest.fixture(autouse=True)
+def every_method_takes_contacts(monkeypatch):
+    """What a method can do is told elsewhere."""
+    for name, kind in METHODS.items():
+        monkeypatch.setitem(METHODS, name, replace(kind, supports=kind.supports | {Feature.CONTACT}))
+
+
+def expecting(channel, words="max: 1"):
+    return f"expect: [{{channel: {channel}, {words}}}]\n"
+
+
+def test_the_lists_of_scene_and_result_file_agree(tmp_path):
+    known = channels(load(tmp_path, TOUCHING).scene)
+    of_instants = {channel.path for channel in CONTACT_CHANNELS if channel.per == INSTANT}
+    assert {name for name in known if name.startswith("contacts/")} == of_instants
+    assert set(OF_EACH_CONTACT) == {channel.path for channel in CONTACT_CHANNELS} - of_instants
+
+
+def test_count_and_creep_can_be_expected(tmp_path):
+    (creep,) = load(tmp_path, TOUCHING + expecting("contacts/creep", "max: 1 mm/s")).scene.expect
+    assert creep.max == 1e-3
+    assert problems(tmp_path, TOUCHING + expecting("contacts/count", "max: 4, min: 0")) == []
+    assert problems(tmp_path, TOUCHING + expecting("contacts/count", "max: 4 m")) == [
+        "scene.yaml:5:41: expect[0].max: expected a plain number, but `4 m` is a length"
+    ]
+
+
+def test_flat_channels_are_refused_in_words(tmp_path):
+    for name in OF_EACH_CONTACT:
+        assert problems(tmp_path, TOUCHING + expecting(name)) == [
+            f"scene.yaml:5:20: expect[0].channel: `{name}` has no number for each instant: "
+            "expect something of `contacts/count` or `contacts/creep`"
+        ]
+
+
+def test_without_contacts_there_is_nothing_to_expect_of_them(tmp_path):
+    assert problems(tmp_path, START + expecting("contacts/creep")) == [
+        "scene.yaml:4:20: expect[0].channel: there is no channel `contacts/creep` in a scene in which nothing touches: "
+        "for that, write `contacts: {}`"
+    ]
+
+
+def test_contacts_that_are_wrong_are_told_alone(tmp_path):
+    (problem,) = problems(tmp_path, START + "contacts: {friction: -1}\n" + expecting("contacts/creep"))
+    assert "contacts.friction" in problem
