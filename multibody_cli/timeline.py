@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multibody_cli.dynamics.observe import observe
+from multibody_cli.dynamics.observe_contacts import observe_contacts
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State, samples_for
 from multibody_cli.output.sink import Header, Outcome, Sink
@@ -131,6 +132,9 @@ class _Recorder:
         self._work = method.work
         self._body_rows = model.names.body_rows
         self._joint_rows = np.array([joint.row for joint in model.names.joints], dtype=np.int64)
+        self._touches = model.names.contacts > 0
+        self._numbers = np.full(len(model.system.tree.links), -1)
+        self._numbers[self._body_rows] = np.arange(len(self._body_rows))
         self._samples = samples_for(model, rows)
         self._rows = rows
         self._filled = 0
@@ -142,6 +146,8 @@ class _Recorder:
         """Take the state as one more instant."""
         k, samples = self._filled, self._samples
         observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
+        if self._touches:
+            observe_contacts(self._work, self._numbers, samples, k)
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
         self.reached = float(state.time[0])

@@ -9,7 +9,7 @@ A geom is fixed in the joint frame of its body; row 0 of the bodies is the groun
 A is always the geom with the lower number.  A pair may touch at several points, its *patch*; `feature` tells them
 apart, and is the same for the same point from one instant to the next.
 
-The numbers in `lengths` are those that the kernels use:
+The lengths in `extent` are those that the kernels use:
 
     plane      none; the solid half space below the x-y plane of the geom
     sphere     radius
@@ -54,7 +54,7 @@ GEOM = np.dtype(
         ("mask", "i8"),
         ("first_vertex", "i8"),
         ("last_vertex", "i8"),
-        ("lengths", "f8", 3),
+        ("extent", "f8", 3),
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
         ("reach", "f8"),  # radius of the ball about its origin that holds it

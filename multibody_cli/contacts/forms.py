@@ -17,7 +17,7 @@ NO_VERTICES = np.zeros((0, 3))
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """What a shape is in its own frame; see `contract` for what `size` means.
+    """What a shape is in its own frame; see `contract` for what the lengths mean.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         geom["body"], geom["kind"], geom["static"] = collider.body, form.kind, collider.static or collider.body == 0
         geom["group"], geom["mask"] = collider.group, collider.mask
         geom["first_vertex"], geom["last_vertex"] = first, first + len(form.vertices)
-        geom["lengths"][: len(form.size)] = form.size
+        geom["extent"][: len(form.size)] = form.size
         geom["x"] = collider.position
         geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
         geom["reach"], geom["friction"], geom["restitution"] = form.reach, collider.friction, collider.restitution

@@ -1,10 +1,11 @@
 """Pairs of geoms that may be near each other: the broad phase.
 
-Every geom lies in the cell of its center in a grid whose cells are as wide as the geom: a power of two above its
-diameter, margin included.  Grids of different widths are *levels*; all of them are held in one hash table.  A geom
-looks for partners in the 27 cells about its center, on its own level and on every coarser one that is in use, so that
-each pair is found from its smaller geom.  The work grows with the number of geoms and of pairs, whatever their sizes,
-as long as geoms of a level do not crowd in one cell.  Planes have no bounds: they are held against all.
+Every geom lies in the cell of its center in a grid whose cells are as wide as the geom, margin included, or up to twice
+as wide.  Grids of different widths are *levels*, each half as wide as the one above; all of them are held in one hash
+table.  A geom looks for partners in the 27 cells about its center, on its own level and on every coarser one that is in
+use, so that each pair is found from its smaller geom.  The work grows with the number of geoms and of pairs,
+whatever their sizes, as long as geoms of a level do not crowd in one cell.  Planes have no bounds: they are held
+against all.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 
 PLANE = int(GeomKind.PLANE)
-LEVELS = 16
+LEVELS = 48
 """Levels at most: what is smaller than the finest of them lies in its cells too."""
+
+NARROWEST = 1e-200
+"""Width of cells where geoms have none, m."""
 
 FARTHEST = 2.0**31
 """Cells beyond are one, so that their numbers can be multiplied."""
@@ -34,13 +38,13 @@ def find_pairs(geometry, margin, work):
     """
     work.counted[0] = work.counted[1] = 0
     _pair_with_planes(geometry, margin, work)
-    coarsest = _coarsest_exponent(geometry.geoms, margin)
-    levels = _fill(geometry.geoms, margin, coarsest, work)
+    widest = _widest_cell(geometry.geoms, margin)
+    levels = _fill(geometry.geoms, margin, widest, work)
     for i in range(len(geometry.geoms)):
         if geometry.geoms[i].kind != PLANE:
             for level in range(work.cells[i].level + 1):
                 if (levels >> level) & 1:
-                    _search_level(geometry, i, level, margin, coarsest, work)
+                    _search_level(geometry, i, level, margin, widest, work)
 
 
 @kernel
@@ -67,19 +71,26 @@ def _keep(geometry, i, j, work):
         work.counted[0] = k + 1
 
 
-@formula
-def _exponent(geom, margin):
-    """Exponent e of the narrowest cells 2^e that are as wide as the geom with half the margin around it."""
-    return math.frexp(2.0 * geom.reach + margin)[1]
-
-
 @kernel
-def _coarsest_exponent(geoms, margin):
-    coarsest = -1000
+def _widest_cell(geoms, margin):
+    """Width of the cells of level 0: the diameter of the largest geom, with half the margin around it."""
+    reach = 0.0
     for i in range(len(geoms)):
         if geoms[i].kind != PLANE:
-            coarsest = max(coarsest, _exponent(geoms[i], margin))
-    return coarsest
+            reach = max(reach, geoms[i].reach)
+    return max(2.0 * reach + margin, NARROWEST)
+
+
+@formula
+def _width(level, widest):
+    """Width of the cells of a level."""
+    return widest * 0.5**level
+
+
+@formula
+def _level(geom, margin, widest):
+    """The finest level whose cells are as wide as the geom with half the margin around it."""
+    return math.frexp(widest / max(2.0 * geom.reach + margin, _width(LEVELS - 1, widest)))[1] - 1
 
 
 @formula
@@ -95,7 +106,7 @@ def _bucket(x, y, z, level, buckets):
 
 
 @kernel
-def _fill(geoms, margin, coarsest, work):
+def _fill(geoms, margin, widest, work):
     """Lay every geom into its cell; give the levels in use, as bits."""
     cells, buckets = work.cells, work.buckets
     for k in range(len(buckets)):
@@ -104,8 +115,8 @@ def _fill(geoms, margin, coarsest, work):
     for i in range(len(geoms) - 1, -1, -1):  # so that chains ascend
         if geoms[i].kind != PLANE:
             cell, center = cells[i], load(work.placed[i].x)
-            cell.level = min(coarsest - _exponent(geoms[i], margin), LEVELS - 1)
-            width = math.ldexp(1.0, int(coarsest - cell.level))
+            cell.level = _level(geoms[i], margin, widest)
+            width = _width(cell.level, widest)
             cell.x, cell.y, cell.z = (
                 _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
             )  # fmt: skip
@@ -117,9 +128,9 @@ def _fill(geoms, margin, coarsest, work):
 
 
 @kernel
-def _search_level(geometry, i, level, margin, coarsest, work):
+def _search_level(geometry, i, level, margin, widest, work):
     """Hold a geom against those of one level, its own or a coarser one, in the cells about its center."""
-    center, width = load(work.placed[i].x), math.ldexp(1.0, int(coarsest - level))
+    center, width = load(work.placed[i].x), _width(level, widest)
     x, y, z = _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
     for cx in range(x - 1, x + 2):
         for cy in range(y - 1, y + 2):

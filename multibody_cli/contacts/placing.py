@@ -30,4 +30,4 @@ def place_geoms(geoms, bodies, placed):
 @formula
 def shape_of(geom, placed):
     """Give a geom that was placed."""
-    return Shape(load(placed.x), load(placed.R), load(geom.lengths))
+    return Shape(load(placed.x), load(placed.R), load(geom.extent))

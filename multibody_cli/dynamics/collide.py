@@ -54,8 +54,11 @@ IMPACT = 1e-6
 PENETRATION = 1e-15
 """A penetration, m, that is left alone."""
 
-SLIPPING = 1e-9
-"""A contact whose friction is this near to its limit, relative to it, slips."""
+NEARLY = 1e-9
+"""Share of the limit of friction by which a contact may be below it and slip."""
+
+STILL = 1e-10
+"""A point that moves by less than this across the normal, m/s, does not slip."""
 
 OPEN, STICK, SLIP = range(3)
 
@@ -211,17 +214,17 @@ def book(system, work, static, count, ledger):
             touch.after[k] = after
             account = settings.friction_account if j > 0 else settings.impact_account
             ledger[account] -= 0.5 * x * (touch.before[k] + after)
-        contact.mode = mode_of(contact)
+        contact.mode = mode_of(contact, touch.after[first + 1], touch.after[first + 2])
 
 
 @kernel
-def mode_of(contact):
-    """Whether a contact is open, sticks, or slips: its impulse is at the limit of friction."""
+def mode_of(contact, along, across):
+    """Whether a contact is open, sticks, or slips: it moves, with all the friction that there may be."""
     n, t, b = contact.impulse
     if n <= 0.0:
         return OPEN
-    limit = contact.friction * n
-    return STICK if math.sqrt(t * t + b * b) < (1.0 - SLIPPING) * limit else SLIP
+    at_limit = math.sqrt(t * t + b * b) >= (1.0 - NEARLY) * contact.friction * n
+    return SLIP if at_limit and math.sqrt(along * along + across * across) > STILL else STICK
 
 
 # --- penetration ----------------------------------------------------------------------------------------------------

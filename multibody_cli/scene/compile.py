@@ -158,6 +158,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
             rows=tuple(rows.names),
             restraints=tuple(rows.entries),
             affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
+            contacts=contacts.room if contacts else 0,
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),

@@ -91,6 +91,12 @@ def test_a_box_below_the_threshold_of_friction_does_not_creep(found, method):
     run = found["stick", method]
     assert math.hypot(*run["bodies/linear_velocity"][0]) < 1e-15
     assert abs(run["energy/total"] - run["energy/first"]) < 1e-14
+    assert run["creep"] < 1e-15
+    assert run["mode"] == [1, 1, 1, 1]
+    weight, step = 9.81, 1e-3
+    assert sum(run["normal_impulse"]) == pytest.approx(weight * math.cos(SLOPE) * step, rel=1e-12)
+    pull = [sum(impulse[k] for impulse in run["tangential_impulse"]) for k in range(3)]
+    assert math.hypot(*pull) == pytest.approx(weight * math.sin(SLOPE) * step, rel=1e-12)
 
 
 @METHOD
@@ -125,6 +131,8 @@ def test_a_stack_rests(found, method):
     run = found["stack", method]
     assert max(math.hypot(*v) for v in run["bodies/linear_velocity"]) < 1e-14
     assert run["energy/rise"] < 1e-14
+    on_floor = sum(x for x, a in zip(run["normal_impulse"], run["body_a"], strict=True) if a == -1)
+    assert on_floor == pytest.approx(3 * 0.5 * G * 1e-3, rel=1e-12)
 
 
 @METHOD

@@ -1,44 +1,57 @@
 """Boxes against boxes: a patch over a face, one point between edges, or the nearest points of boxes that are apart.
 
-The best separating axis (`separation`) says how they meet.  Over a face the patch is what of the other box lies over it
-(`clipping`).  The smallest gap of a pair is exact: the distance where boxes are apart, and minus the shortest way out
-where they are not.  The points of a patch do not always show it: boxes past each other's corners are nearest elsewhere
-(`box_features`), and the deepest corner may lie beside the face.
+The best separating axis (`separation`) says how they meet.  Over a face the patch is what of the other box lies over
+it (`clipping`); where edges meet at a small angle to a face, as those of boxes that stand on each other and rock, that
+patch is kept beside the point between the edges.  The smallest gap of a pair is exact: the distance where boxes are
+apart, and minus the shortest way out where they are not.  The points of a patch do not always show it: boxes past each
+other's corners are nearest elsewhere (`box_features`), and the deepest corner may lie beside the face.
 """
 
 from __future__ import annotations
 
+import math
+
 from multibody_cli.contacts.shapes.box import side
 from multibody_cli.contacts.shapes.box_features import nearest_points
-from multibody_cli.contacts.shapes.clipping import put_face
+from multibody_cli.contacts.shapes.clipping import FEATURES, put_face
 from multibody_cli.contacts.shapes.patch import direction, put
 from multibody_cli.contacts.shapes.segments import nearest_parameters
-from multibody_cli.contacts.shapes.separation import ROUND_OFF, best_axis, size_of
+from multibody_cli.contacts.shapes.separation import ROUND_OFF, best_axes, size_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import dot
 
-BEYOND = 64 * 15
-"""Feature of the point that a patch does not show."""
+ROCKING = 0.99
+"""Cosine of the angle between the normals of edges and of a face above which the patch over the face is kept."""
+
+BETWEEN_EDGES = FEATURES
+BEYOND = FEATURES + 9
+"""Features of the point between two edges, by their axes, and of the point that a patch does not show."""
 
 
 @kernel
 def box_box(a, b, margin, polygon, contacts, n):
     """Over a face, between edges, or at the nearest points."""
-    axis = best_axis(a, b, margin)
+    axis, face = best_axes(a, b, margin)
     if not axis.separation < margin:
         return n
+    smallest = math.inf
     if axis.code >= 6:
         n, smallest = _between_edges(a, b, axis, margin, contacts, n)
-    elif axis.code >= 3:
-        k = axis.code - 3
-        out = -side(dot(axis.normal, b.R[k]))
-        n, smallest = put_face(b, a, k, out, axis.code, False, margin, polygon, contacts, n)
-    else:
-        out = side(dot(axis.normal, a.R[axis.code]))
-        n, smallest = put_face(a, b, axis.code, out, axis.code, True, margin, polygon, contacts, n)
+    if axis.code < 6 or dot(axis.normal, face.normal) > ROCKING:
+        n, lowest = _over_face(a, b, face, axis.separation, margin, polygon, contacts, n)
+        smallest = min(smallest, lowest)
     if smallest > axis.separation + ROUND_OFF * size_of(a, b):
         n = _beyond(a, b, axis, margin, contacts, n)
     return n
+
+
+@kernel
+def _over_face(a, b, face, floor, margin, polygon, contacts, n):
+    """At the corners of what of one box lies over a face of the other; gives the next row and the smallest gap."""
+    k = face.code % 3
+    if face.code < 3:
+        return put_face(a, b, k, side(dot(face.normal, a.R[k])), True, floor, margin, polygon, contacts, n)
+    return put_face(b, a, k, -side(dot(face.normal, b.R[k])), False, floor, margin, polygon, contacts, n)
 
 
 @formula
@@ -66,7 +79,9 @@ def _between_edges(a, b, axis, margin, contacts, n):
     if gap > 0.0 and dot(q - p, q - p) > (gap + ROUND_OFF * size_of(a, b)) ** 2:
         return n, direction(q - p, axis.normal)[1]  # they do not face each other
     middle = 0.5 * (p + q)
-    return put(contacts, n, margin, middle - (0.5 * gap) * axis.normal, axis.normal, gap, 64 * axis.code), gap
+    return put(
+        contacts, n, margin, middle - (0.5 * gap) * axis.normal, axis.normal, gap, BETWEEN_EDGES + axis.code - 6
+    ), gap
 
 
 @kernel

@@ -79,15 +79,16 @@ def _clip(x, dx, h, low, high):
 @kernel
 def _outside(p, d, t, outward, size, box, margin, contacts, n):
     """The segment does not touch the box; `outward` leads from the box to its nearest point, at t."""
-    h, radius, low, high = box.size, size.x, t, t
-    if abs(dot(outward, d)) < ALONG:
-        low, high, lies = -size.y, size.y, False
-        for i in range(3):
-            if abs(p[i] + t * d[i]) <= h[i]:
-                low, high = _clip(p[i], d[i], h[i], low, high)
-                lies = True
-        if not lies:
-            low, high = t, t
+    h, radius, low, high = box.size, size.x, -size.y, size.y
+    lies = False
+    for i in range(3):
+        if abs(outward[i]) < ALONG:
+            low, high = _clip(p[i], d[i], h[i], low, high)
+            lies = True
+    if lies and abs(dot(outward, d)) < ALONG:
+        low, high = min(low, t), max(high, t)
+    else:
+        low, high = t, t
     nearest = distance_from_box(p + t * d, h)[0]
     ends = min(distance_from_box(p + low * d, h)[0], distance_from_box(p + high * d, h)[0])
     if low == high or ends > nearest + ROUND_OFF * size.x:

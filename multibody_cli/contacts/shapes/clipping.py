@@ -1,8 +1,9 @@
 """What of one box lies over a face of another: the face that looks at it most, cut off at the edges of that face.
 
 The polygon is a table of rows (u, v, height, edge): its corners in the axes of the face, how high they are above it,
-and the number of the edge that leads to the next corner.  Edges 0 to 3 are those of the face that is cut, 4 to 7 those
-where it was cut; a corner is known by the two edges that meet there.
+and the name of the edge that leads to the next corner.  An edge is named after the other face of its box that it
+belongs to, and a corner after the two edges that meet there, so that it keeps its name when the boxes change their
+parts.
 
 Source: Sutherland and Hodgman, Reentrant polygon clipping, 1974.
 """
@@ -17,28 +18,44 @@ from multibody_cli.contacts.shapes.separation import ROUND_OFF
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import transposed_product
 
+FACES = 6
+NAMES = 2 * FACES
+"""Faces of both boxes, those of A first."""
+
+FEATURES = FACES * FACES * NAMES * NAMES
+"""One for each two faces and each two edges."""
+
+
+@formula
+def name_of(axis, out):
+    """Number of the face of a box whose normal leads along an axis, to the side `out`."""
+    return 2 * axis + (1 if out > 0.0 else 0)
+
 
 @kernel
-def put_face(face, other, axis, out, code, forward, margin, polygon, contacts, n):
+def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, n):
     """Write the corners of what of `other` lies over the face of the box `face` with the outward normal out UNIT[axis].
 
-    Normals lead from `face` to `other` if `forward`.  Gives the next row, and the height of the lowest corner.
+    `face` is A if `forward`, else B; no gap is said to be below `floor`.  Gives the next row, and the height of the
+    lowest corner.
     """
-    _lay_down(face, other, axis, out, polygon)
+    mine, theirs = (0, FACES) if forward else (FACES, 0)
+    incident = _lay_down(face, other, axis, out, theirs, polygon)
+    faces = FACES * name_of(axis, out) + incident if forward else FACES * incident + name_of(axis, out)
     count, source = 4, 0
     for cut in range(4):
-        across = (axis + 1 + cut // 2) % 3
-        sign, bound = (1.0 if cut % 2 == 0 else -1.0), face.size[across] * (1.0 + ROUND_OFF)
-        count = _cut(polygon[source], count, cut // 2, sign, bound, 4 + cut, polygon[1 - source])
+        across, sign = (axis + 1 + cut // 2) % 3, 1.0 if cut % 2 == 0 else -1.0
+        edge, bound = mine + name_of(across, sign), face.size[across] * (1.0 + ROUND_OFF)
+        count = _cut(polygon[source], count, cut // 2, sign, bound, edge, polygon[1 - source])
         source = 1 - source
     corners, lowest = polygon[source], math.inf
     outward = out * face.R[axis]
     normal = outward if forward else -outward
     for k in range(count):
-        height = corners[k, 2]
+        height = max(corners[k, 2], floor)
         lowest = min(lowest, height)
-        before = corners[k - 1 if k > 0 else count - 1, 3]
-        feature = 64 * code + 8 * int(before) + int(corners[k, 3])
+        edge, before = int(corners[k, 3]), int(corners[k - 1 if k > 0 else count - 1, 3])
+        feature = (NAMES * faces + min(edge, before)) * NAMES + max(edge, before)
         p = face.x + corners[k, 0] * face.R[(axis + 1) % 3] + corners[k, 1] * face.R[(axis + 2) % 3]
         p = p + (face.size[axis] + (0.0 if forward else height)) * outward  # on the surface of A
         n = put(contacts, n, margin, p, normal, height, feature)
@@ -46,21 +63,24 @@ def put_face(face, other, axis, out, code, forward, margin, polygon, contacts, n
 
 
 @kernel
-def _lay_down(face, other, axis, out, polygon):
-    """Write the corners of the incident face of `other` in the axes of the face of `face`."""
+def _lay_down(face, other, axis, out, first_name, polygon):
+    """Write the corners of the incident face of `other` in the axes of the face of `face`; give the name of it."""
     R = transposed_product(face.R, other.R)
     j = 0
     for k in range(1, 3):
         if abs(R[k][axis]) > abs(R[j][axis]):
             j = k
-    middle = in_frame(face, other.x) + (-side(out * R[j][axis]) * other.size[j]) * R[j]
+    toward = -side(out * R[j][axis])
+    middle = in_frame(face, other.x) + (toward * other.size[j]) * R[j]
     e, f = other.size[(j + 1) % 3] * R[(j + 1) % 3], other.size[(j + 2) % 3] * R[(j + 2) % 3]
-    for k in range(4):
+    for k in range(4):  # from (+, +) round to (+, -); the edge to the next corner is on f, -e, -f, e in turn
         p = middle + (1.0 if k in (0, 3) else -1.0) * e + (1.0 if k < 2 else -1.0) * f
+        edge = name_of((j + 2 - k % 2) % 3, 1.0 if k in (0, 3) else -1.0)
         polygon[0, k, 0] = p[(axis + 1) % 3]
         polygon[0, k, 1] = p[(axis + 2) % 3]
         polygon[0, k, 2] = out * p[axis] - face.size[axis]
-        polygon[0, k, 3] = k
+        polygon[0, k, 3] = first_name + edge
+    return name_of(j, toward)
 
 
 @kernel

@@ -11,8 +11,8 @@ from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import UNIT, dot, transposed_times
 from multibody_cli.spatial.values import Vec3
 
-STANDING = 0.7
-"""Cosine of the angle between axis and normal above which points all around the rims can carry."""
+STANDING = 0.1
+"""Sine of the angle between axis and normal below which points all around the rims can carry."""
 
 UPRIGHT = 1e-12
 """Sine of that angle below which no point of a rim is lower than the others."""
@@ -32,7 +32,7 @@ def plane_cylinder(a, b, margin, contacts, n):
         if sine > UPRIGHT:
             lowest = Vec3(-b.size.x * up.x / sine, -b.size.x * up.y / sine, z)
             n = _put_point(a, b, lowest, margin, contacts, n, first)
-        if abs(up.z) > STANDING:
+        if sine < STANDING:
             for k in range(RIM):
                 n = _put_point(a, b, _rim_point(k, b.size.x, z), margin, contacts, n, first + 1 + k)
     return n

@@ -50,13 +50,13 @@ def size_of(a, b):
 
 
 @kernel
-def best_axis(a, b, margin):
-    """Give the axis of the largest separation, or the first one whose separation is not below the margin."""
+def best_axes(a, b, margin):
+    """Give the best axis of all, and the best one of faces; no better one is looked for than the margin."""
     w = b.x - a.x
-    best = _best_face(a, b, w, margin)
-    if best.separation < margin:
-        best = _best_edges(a, b, w, best, margin)
-    return best
+    face = _best_face(a, b, w, margin)
+    if face.separation < margin:
+        return _best_edges(a, b, w, face, margin), face
+    return face, face
 
 
 @formula

@@ -1,1 +1,1 @@
-"""Coulomb friction on a Delassus matrix: staggered projections, finished by Newton's method."""
+"""Coulomb friction on a Delassus matrix, of whatever bodies and method: staggered projections, ended by Newton."""

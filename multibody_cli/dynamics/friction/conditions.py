@@ -83,14 +83,21 @@ def one_sided_residual(w, x, u, floor):
 
 
 @kernel
-def tangent_residual(P, x, u):
-    """The worst of the tangents, for discs."""
+def limit_friction(P, x, radius):
+    """Limits of friction (contacts,) that follow from the normal impulses."""
+    for c in range(len(P.mu)):
+        radius[c] = friction_limit(P.mu[c], x[normal_row(P, c)])
+
+
+@kernel
+def tangent_residual(P, radius, x, u):
+    """The worst of the tangents, for discs of those radii."""
     floor, worst = zero_diagonal(P.W), 0.0
     for c in range(len(P.mu)):
         n = normal_row(P, c)
         w = max(tangent_weight(P, n), floor)
         y1, y2 = x[n + 1] - u[n + 1] / w, x[n + 2] - u[n + 2] / w
-        share = inside(y1, y2, friction_limit(P.mu[c], x[n]))
+        share = inside(y1, y2, radius[c])
         worst = max(worst, math.hypot(x[n + 1] - share * y1, x[n + 2] - share * y2) * math.sqrt(w))
     return worst
 

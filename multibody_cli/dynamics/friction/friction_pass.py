@@ -4,6 +4,9 @@ The program of (2.114) in Sueda's notes, with discs or polygons in place of its 
 bounds.  Discs are a few: each approximates them to second order around the last solution (sequential quadratic
 programming), so that the solution is round-off after some four, and contacts that stick are free rows, solved exactly.
 
+`project_together` lets limits and normals vary as well, so that only the limits of friction are of the sweep before:
+what sticks is then solved at once, however much friction turns the bodies and shifts their weight.
+
 Between the programs one sweep of projected Gauss-Seidel turns the friction of each contact against its sliding; the
 objective falls in both, for a program that would raise it is followed only part of the way.
 """
@@ -17,16 +20,23 @@ from multibody_cli.dynamics.friction.combinations import combined, expand, produ
 from multibody_cli.dynamics.friction.conditions import (
     find_velocities,
     inside,
+    limit_friction,
     size_of,
     tangent_residual,
     tangent_weight,
 )
-from multibody_cli.dynamics.friction.problem import friction_limit, normal_row
-from multibody_cli.dynamics.friction.tangent_frames import place_discs, place_equalities, place_polygons, pull_inside
+from multibody_cli.dynamics.friction.problem import normal_row
+from multibody_cli.dynamics.friction.tangent_frames import (
+    place_discs,
+    place_equalities,
+    place_normals,
+    place_polygons,
+    pull_inside,
+)
 from multibody_cli.dynamics.multipliers import solve_multipliers
 from multibody_cli.kernel import kernel
 
-PROGRAMS = 40
+PROGRAMS = 12
 """Quadratic programs in one pass, at most."""
 
 EXACT = 1e-15
@@ -36,26 +46,44 @@ EXACT = 1e-15
 @kernel
 def project_friction(P, sides, x, S):
     """Replace friction and the impulses of equalities in x, which comes in as a guess."""
-    if sides > 0:
-        place_equalities(P, S)
-        solve_combined(P, place_polygons(P, x, sides, S), x, S)
-        pull_inside(P, x)
-        return
-    pull_inside(P, x)
+    limit_friction(P, x, S.radius)
+    if sides == 0:
+        project_discs(P, False, x, S)
+    else:
+        n = place_polygons(P, sides, place_equalities(P, S), S)
+        guess(S, n, x, False)
+        solve_combined(P, n, x, S)
+        pull_inside(P, S.radius, x)
+
+
+@kernel
+def project_together(P, x, S):
+    """Replace all impulses in x, with the limits of friction as they were; a guess."""
+    limit_friction(P, x, S.radius)
+    project_discs(P, True, x, S)
+
+
+@kernel
+def project_discs(P, together, x, S):
+    """Replace friction in x, and limits and normals together with it or not, within discs of radii `S.radius`."""
+    pull_inside(P, S.radius, x)
     before = math.inf
     for program in range(PROGRAMS):
         find_velocities(P, x, S.u)
         if program > 0:
-            turn_discs(P, x, S.u)
-        place_equalities(P, S)
-        n = place_discs(P, x, S.u, S)
+            turn_discs(P, S.radius, x, S.u)
+        n = place_equalities(P, S)
+        if together:
+            n = place_normals(P, n, S)
+        n = place_discs(P, x, S.u, n, S)
         for i in range(len(x)):
             S.last[i] = x[i]
+        guess(S, n, x, program > 0)
         solve_combined(P, n, x, S)
-        if pull_inside(P, x) > EXACT:
+        if pull_inside(P, S.radius, x) > EXACT:
             go_part_of_the_way(P, x, S)
         find_velocities(P, x, S.u)
-        residual = tangent_residual(P, x, S.u)
+        residual = tangent_residual(P, S.radius, x, S.u)
         if residual <= EXACT * size_of(P, x, S.u) or (residual < 1e-12 * before and residual > 0.5 * before):
             break
         before = residual
@@ -80,6 +108,13 @@ def solve_combined(P, n, x, S):
 
 
 @kernel
+def guess(S, n, x, again):
+    """Begin with what the last program has found; the first has no guess, and redundant contacts share."""
+    for k in range(n):
+        S.y[k] = combined(S.made, k, x) if again else math.nan
+
+
+@kernel
 def go_part_of_the_way(P, x, S):
     """Where the step from S.last to x raises the objective, take the part of it that lowers it most."""
     slope = curvature = 0.0
@@ -97,12 +132,12 @@ def go_part_of_the_way(P, x, S):
 
 
 @kernel
-def turn_discs(P, x, u):
+def turn_discs(P, radius, x, u):
     """One sweep of projected Gauss-Seidel over the friction of all contacts; u follows."""
     floor = zero_diagonal(P.W)
     for c in range(len(P.mu)):
         n = normal_row(P, c)
-        turn_disc(P, n, friction_limit(P.mu[c], x[n]), max(tangent_weight(P, n), floor), 1.0, x, u)
+        turn_disc(P, n, radius[c], max(tangent_weight(P, n), floor), 1.0, x, u)
 
 
 @kernel

@@ -14,15 +14,15 @@ from multibody_cli.dynamics.friction.friction_pass import change, turn_disc
 from multibody_cli.dynamics.friction.problem import friction_limit, normal_row
 from multibody_cli.kernel import kernel
 
-SWEEPS = 20
-"""Sweeps that stand for one pair of passes."""
+SWEEPS, ROWS = 20, 4
+"""Sweeps that stand for one pair of passes: the first number, and one more for as many rows as the second says."""
 
 
 @kernel
 def sweep(P, share, x, u):
     """Improve all impulses in x, taking that share of the steps of friction; u is work."""
     floor = zero_diagonal(P.W)
-    for _ in range(SWEEPS):
+    for _ in range(SWEEPS + len(x) // ROWS):
         find_velocities(P, x, u)
         for i in range(P.equalities + P.limits):
             if P.W[i, i] > floor:

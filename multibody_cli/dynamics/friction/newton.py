@@ -24,6 +24,7 @@ from multibody_cli.dynamics.free_rows import zero_diagonal
 from multibody_cli.dynamics.friction.combinations import combined, expand, product, put
 from multibody_cli.dynamics.friction.conditions import (
     find_velocities,
+    limit_friction,
     normal_residual,
     size_of,
     tangent_residual,
@@ -31,7 +32,7 @@ from multibody_cli.dynamics.friction.conditions import (
 )
 from multibody_cli.dynamics.friction.friction_pass import EXACT
 from multibody_cli.dynamics.friction.least_norm import solve_any
-from multibody_cli.dynamics.friction.problem import normal_row
+from multibody_cli.dynamics.friction.problem import friction_limit, normal_row
 from multibody_cli.dynamics.friction.tangent_frames import pull_inside
 from multibody_cli.kernel import kernel
 
@@ -44,15 +45,15 @@ PATIENCE = 4
 
 @kernel
 def finish(P, tolerance, x, S):
-    """Try to meet all conditions from x: the steps made, and the relative residual; x is changed only if that is met."""
+    """Try to meet all conditions from x: the steps made, and the relative residual; if it is not met x stays."""
     least, failed, steps = math.inf, 0, 0
     for i in range(len(x)):
         S.last[i] = x[i]
     while True:
-        clean(P, S.last)
+        clean(P, S.last, S)
         find_velocities(P, S.last, S.u)
         size = size_of(P, S.last, S.u)
-        residual = max(normal_residual(P, S.last, S.u), tangent_residual(P, S.last, S.u))
+        residual = max(normal_residual(P, S.last, S.u), tangent_residual(P, S.radius, S.last, S.u))
         if residual < least:
             failed = 0 if residual < 0.5 * least else failed + 1
             least = residual
@@ -73,13 +74,14 @@ def finish(P, tolerance, x, S):
 
 
 @kernel
-def clean(P, x):
+def clean(P, x, S):
     """Let x be what it may be: no impulse pulls, no friction is beyond its limit."""
     for i in range(P.equalities, P.equalities + P.limits):
         x[i] = max(x[i], 0.0)
     for c in range(len(P.mu)):
         x[normal_row(P, c)] = max(x[normal_row(P, c)], 0.0)
-    pull_inside(P, x)
+    limit_friction(P, x, S.radius)
+    pull_inside(P, S.radius, x)
 
 
 @kernel
@@ -140,11 +142,13 @@ def write_contact(P, c, k, floor, x, u, S):
         x[n] = x[n + 1] = x[n + 2] = 0.0
         return k
     k = write_row(S, k, n, 1.0, 0.0, 0.0, 1.0 / math.sqrt(w_n))
-    if P.mu[c] == 0.0:
+    radius = friction_limit(P.mu[c], alpha)
+    if radius == 0.0:
+        x[n + 1] = x[n + 2] = 0.0
         return k
     scale = 1.0 / math.sqrt(w)
     y1, y2 = x[n + 1] - u[n + 1] / w, x[n + 2] - u[n + 2] / w
-    length, radius = math.hypot(y1, y2), P.mu[c] * alpha
+    length = math.hypot(y1, y2)
     if length <= radius:
         k = write_row(S, k, n, 0.0, 1.0, 0.0, scale)
         return write_row(S, k, n, 0.0, 0.0, 1.0, scale)

@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from multibody_cli.dynamics import free_rows
 from multibody_cli.kernel import formula
 
+LEAST_SIDES = 4
+"""Sides of a pyramid, at least."""
+
+LEAST_FRICTION = 1e-150
+"""Friction impulse that counts as 0, so that nothing overflows that is divided by it."""
+
 
 class Problem(NamedTuple):
     """One problem: kernels of this room take it whole."""
@@ -32,7 +38,7 @@ class Options(NamedTuple):
     sweeps: int = 100  # pairs of passes, at most
     sides: int = 0  # 0: friction limits are discs; even, 4 or more: regular polygons inside of the discs
     single_qp: bool = False  # Anitescu's one quadratic program over the pyramid of `sides`
-    dense_up_to: int = 400  # rows; above, Gauss-Seidel sweeps take the place of the passes
+    dense_up_to: int = 150  # rows; above, Gauss-Seidel sweeps go before the passes
 
 
 class Report(NamedTuple):
@@ -58,9 +64,11 @@ class Scratch(NamedTuple):
     W: NDArray[np.float64]  # (m, m)
     r: NDArray[np.float64]  # (m,)
     mu: NDArray[np.float64]  # (contacts,)
+    radius: NDArray[np.float64]  # (contacts,) limits of friction
     x: NDArray[np.float64]  # (m,)
     u: NDArray[np.float64]  # (m,)
     best: NDArray[np.float64]  # (m,) impulses worth keeping
+    kept: NDArray[np.float64]  # (m,) the best impulses that meet the tolerance
     before: NDArray[np.float64]  # (m,) impulses before a sweep
     last: NDArray[np.float64]  # (m,) impulses before a step
     change: NDArray[np.float64]  # (m,) W times a change of impulses
@@ -85,17 +93,20 @@ def combinations_for(p: int) -> Combinations:
     return Combinations(np.zeros(p, np.int64), np.zeros((p, 3)))
 
 
-def scratch_for(equalities: int, limits: int, contacts: int, options: Options = Options()) -> Scratch:
-    """Allocate the work arrays for up to so many rows."""
+def scratch_for(equalities: int, limits: int, contacts: int, options: Options) -> Scratch:
+    """Allocate the work arrays for up to so many rows, solved with these options."""
     m = equalities + limits + 3 * contacts
-    p = max(m, equalities + limits + options.sides * contacts)
+    edges = max(options.sides, LEAST_SIDES) if options.single_qp else options.sides
+    p = max(m, equalities + limits + edges * contacts)
     return Scratch(
         W=np.zeros((m, m)),
         r=np.zeros(m),
         mu=np.zeros(contacts),
+        radius=np.zeros(contacts),
         x=np.zeros(m),
         u=np.zeros(m),
         best=np.zeros(m),
+        kept=np.zeros(m),
         before=np.zeros(m),
         last=np.zeros(m),
         change=np.zeros(m),
@@ -125,4 +136,4 @@ def normal_row(P, c):
 @formula
 def friction_limit(mu, alpha):
     """Radius of the disc of friction impulses; no normal impulse, no friction, however large mu is."""
-    return mu * alpha if alpha > 0.0 else 0.0
+    return mu * alpha if alpha > 0.0 and mu * alpha > LEAST_FRICTION else 0.0

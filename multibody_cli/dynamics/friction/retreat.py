@@ -11,7 +11,7 @@ after a normal pass, halving all friction lowers the energy until it has not gro
 
 from __future__ import annotations
 
-from multibody_cli.dynamics.friction.conditions import find_velocities, gain, size_of
+from multibody_cli.dynamics.friction.conditions import find_velocities, gain, limit_friction, size_of
 from multibody_cli.dynamics.friction.friction_pass import EXACT
 from multibody_cli.dynamics.friction.normal_pass import project_normals
 from multibody_cli.dynamics.friction.problem import normal_row
@@ -30,7 +30,8 @@ def retreat(P, tolerance, x, S):
         status = project_normals(P, x, S)
         for i in range(len(x)):
             S.last[i] = x[i]
-        if pull_inside(P, x) > tolerance:
+        limit_friction(P, x, S.radius)
+        if pull_inside(P, S.radius, x) > tolerance:
             shortened += 1
             if shortened > SHORTENED:
                 drop_where_it_changed(P, x, S.last)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.dynamics.friction.combinations import put
-from multibody_cli.dynamics.friction.friction_pass import solve_combined
+from multibody_cli.dynamics.friction.friction_pass import guess, solve_combined
 from multibody_cli.dynamics.friction.problem import normal_row
 from multibody_cli.dynamics.friction.tangent_frames import bound
 from multibody_cli.kernel import kernel
@@ -35,4 +35,5 @@ def solve_single(P, sides, x, S):
             k += 1
     for i in range(len(x)):
         x[i] = 0.0
+    guess(S, k, x, False)
     return solve_combined(P, k, x, S)

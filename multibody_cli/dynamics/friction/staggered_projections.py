@@ -5,7 +5,8 @@
 
 Each pass is solved by active sets, to round-off, so what is left is the fixed point.  Where friction turns bodies, and
 so shifts their weight, plain staggering crawls, and where sliding friction presses harder than it is pressed it does
-not converge at all; after each pair of passes `newton` is tried, which sees both at once.  What comes out is
+not converge at all.  So after the first pair the passes are made together, with the limits of friction alone as they
+were, in turn with sweeps of Gauss-Seidel; and after each sweep `newton` is tried.  What comes out is
 
     SOLVED         all conditions of `conditions` are met within the tolerance; mostly they are met to round-off
     CONTRADICTORY  the rows without friction already contradict each other: no impulses can satisfy them
@@ -23,21 +24,33 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.dynamics.friction.conditions import find_velocities, normal_residual, size_of, tangent_residual
-from multibody_cli.dynamics.friction.friction_pass import project_friction
+from multibody_cli.dynamics.friction.conditions import (
+    find_velocities,
+    limit_friction,
+    normal_residual,
+    size_of,
+    tangent_residual,
+)
+from multibody_cli.dynamics.friction.friction_pass import project_friction, project_together
 from multibody_cli.dynamics.friction.gauss_seidel import sweep
 from multibody_cli.dynamics.friction.newton import finish
 from multibody_cli.dynamics.friction.normal_pass import project_normals
-from multibody_cli.dynamics.friction.problem import Report
+from multibody_cli.dynamics.friction.problem import LEAST_SIDES, Report
 from multibody_cli.dynamics.friction.retreat import retreat
 from multibody_cli.dynamics.friction.single_qp import solve_single
 from multibody_cli.dynamics.multipliers import NOT_FINITE, SOLVED, UNFINISHED, is_finite
 from multibody_cli.kernel import formula, kernel
 
 ALTERNATING, STAGGERING = 10, 50
-"""Up to the first number of sweeps passes and Gauss-Seidel alternate, up to the second there are passes only.
+"""Up to the first number of sweeps passes and Gauss-Seidel alternate; up to the second there are passes, begun anew.
 
 Then it is damped Gauss-Seidel, which cycles less.  Each reaches solutions that the others do not.
+"""
+
+ROUND_OFF, PATIENCE = 3e-15, 4
+"""A solution with this residual is as good as any; one that meets the tolerance only is improved while sweeps help.
+
+So what sticks does not creep, however close to sliding it is; that many sweeps in a row may fail to help.
 """
 
 
@@ -49,7 +62,7 @@ def solve_problem(P, options, x, S):
             x[i] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan, math.nan)
     if options.single_qp:
-        return told(P, solve_single(P, max(options.sides, 4), x, S), 1, 0, False, 0.0, x, S)
+        return told(P, solve_single(P, max(options.sides, LEAST_SIDES), x, S), 1, 0, False, 0.0, x, S)
     begin(P, x)
     if not has_friction(P.mu):
         return told(P, project_normals(P, x, S), 1, 0, False, 0.0, x, S)
@@ -59,34 +72,63 @@ def solve_problem(P, options, x, S):
 @kernel
 def stagger(P, options, x, S):
     """Alternate the passes, from a guess of the friction."""
-    status, steps, change = SOLVED, 0, math.inf
+    status, steps, change, least, mark, failed = SOLVED, 0, math.inf, math.inf, math.inf, 0
     for sweeps in range(1, options.sweeps + 1):
         for i in range(len(x)):
             S.before[i] = x[i]
-        if options.sides == 0 and (len(x) > options.dense_up_to or relaxes(sweeps)):
-            sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u)
-        else:
-            status = project_normals(P, x, S)
-            project_friction(P, options.sides, x, S)
+        status = improve(P, options, sweeps, status, x, S)
         change = change_of(P, x, S)
         if status == SOLVED and options.sides == 0:
             made, residual = finish(P, options.tolerance, x, S)
             steps += made
             if residual <= options.tolerance:
-                return told(P, SOLVED, sweeps, steps, True, change, x, S)
-        if change <= options.tolerance:
+                failed += 1
+                if residual < 0.5 * mark:
+                    mark, failed = residual, 0
+                if residual < least:
+                    least = residual
+                    for i in range(len(x)):
+                        S.kept[i] = x[i]
+            elif least < math.inf:
+                failed += 1
+            if least <= ROUND_OFF or failed == PATIENCE:
+                break
+        if change <= options.tolerance and least == math.inf:
             break
+    if least < math.inf:
+        for i in range(len(x)):
+            x[i] = S.kept[i]
+        return told(P, SOLVED, sweeps, steps, True, change, x, S)
     status = retreat(P, options.tolerance, x, S)
     report = told(P, status, sweeps, steps, options.sides == 0, change, x, S)
-    if status == SOLVED and report.residual > options.tolerance:
+    left = report.residual if options.sides == 0 else change  # a normal pass came last: for polygons this tells nothing
+    if status == SOLVED and left > options.tolerance:
         return Report(UNFINISHED, sweeps, steps, report.residual, change)
     return report
 
 
+@kernel
+def improve(P, options, sweeps, status, x, S):
+    """One sweep; whether the rows contradict each other, as far as is known."""
+    if options.sides == 0 and relaxes(sweeps, len(x) > options.dense_up_to):
+        sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u)
+        return status
+    if options.sides > 0 or sweeps == 1 or status != SOLVED:
+        status = project_normals(P, x, S)
+        project_friction(P, options.sides, x, S)
+        return status
+    if sweeps == ALTERNATING + 1:
+        for i in range(len(x)):
+            x[i] = 0.0
+        status = project_normals(P, x, S)
+    project_together(P, x, S)
+    return status
+
+
 @formula
-def relaxes(sweeps):
-    """Whether a sweep is one of Gauss-Seidel."""
-    return sweeps > STAGGERING or (sweeps <= ALTERNATING and sweeps % 2 == 0)
+def relaxes(sweeps, many):
+    """Whether a sweep is one of Gauss-Seidel; where rows are many, these go first."""
+    return sweeps > STAGGERING or (sweeps <= ALTERNATING and (many or sweeps % 2 == 0))
 
 
 @kernel
@@ -95,7 +137,8 @@ def told(P, status, sweeps, steps, discs, change, x, S):
     find_velocities(P, x, S.u)
     residual, size = normal_residual(P, x, S.u), size_of(P, x, S.u)
     if discs:
-        residual = max(residual, tangent_residual(P, x, S.u))
+        limit_friction(P, x, S.radius)
+        residual = max(residual, tangent_residual(P, S.radius, x, S.u))
     return Report(status, sweeps, steps, residual / size if size > 0.0 else residual, change)
 
 

@@ -14,34 +14,48 @@ import math
 from multibody_cli.dynamics.free_rows import zero_diagonal
 from multibody_cli.dynamics.friction.combinations import put
 from multibody_cli.dynamics.friction.conditions import tangent_weight
-from multibody_cli.dynamics.friction.problem import friction_limit, normal_row
+from multibody_cli.dynamics.friction.problem import normal_row
 from multibody_cli.kernel import kernel
 
 
 @kernel
 def place_equalities(P, S):
-    """Let the equalities vary freely."""
+    """Let the equalities vary freely; how many combined rows there are."""
     for i in range(P.equalities):
         put(S.made, i, i, 1.0, 0.0, 0.0)
         bound(S, i, -math.inf, math.inf)
+    return P.equalities
+
+
+@kernel
+def place_normals(P, k, S):
+    """Let limits and normals push behind the first k combined rows; how many there are then."""
+    for i in range(P.equalities, P.equalities + P.limits):
+        put(S.made, k, i, 1.0, 0.0, 0.0)
+        bound(S, k, 0.0, math.inf)
+        k += 1
+    for c in range(len(P.mu)):
+        put(S.made, k, normal_row(P, c), 1.0, 0.0, 0.0)
+        bound(S, k, 0.0, math.inf)
+        k += 1
+    return k
 
 
 @kernel
 def bound(S, k, lower, upper):
-    """Bounds of a combined impulse, and no guess: redundant contacts share, whatever came before."""
+    """Bounds of a combined impulse."""
     S.lower[k] = lower
     S.upper[k] = upper
-    S.y[k] = math.nan
     S.shift[k] = 0.0
 
 
 @kernel
-def place_discs(P, x, u, S):
-    """Radial and circumferential directions of all contacts; how many combined rows there are."""
-    k, floor = P.equalities, zero_diagonal(P.W)
+def place_discs(P, x, u, k, S):
+    """Radial and circumferential directions of all contacts, likewise."""
+    floor = zero_diagonal(P.W)
     for c in range(len(P.mu)):
         n = normal_row(P, c)
-        radius, w = friction_limit(P.mu[c], x[n]), max(tangent_weight(P, n), floor)
+        radius, w = S.radius[c], max(tangent_weight(P, n), floor)
         y1, y2 = x[n + 1] - u[n + 1] / w, x[n + 2] - u[n + 2] / w
         length = math.hypot(y1, y2)
         d1, d2 = (y1 / length, y2 / length) if length > 0.0 else (1.0, 0.0)
@@ -56,12 +70,12 @@ def place_discs(P, x, u, S):
 
 
 @kernel
-def place_polygons(P, x, sides, S):
-    """Segments of which the polygons are made; how many combined rows there are."""
-    k, half = P.equalities, sides // 2
+def place_polygons(P, sides, k, S):
+    """Segments of which the polygons are made, likewise."""
+    half = sides // 2
     for c in range(len(P.mu)):
         n = normal_row(P, c)
-        reach = friction_limit(P.mu[c], x[n]) * math.sin(math.pi / sides)
+        reach = S.radius[c] * math.sin(math.pi / sides)
         for h in range(half):
             angle = math.pi * h / half
             put(S.made, k, n, 0.0, math.cos(angle), math.sin(angle))
@@ -71,17 +85,16 @@ def place_polygons(P, x, sides, S):
 
 
 @kernel
-def pull_inside(P, x):
+def pull_inside(P, radius, x):
     """Shorten friction that is beyond its limit: the largest share by which any was."""
     excess = 0.0
     for c in range(len(P.mu)):
         n = normal_row(P, c)
-        radius = friction_limit(P.mu[c], x[n])
         length = math.hypot(x[n + 1], x[n + 2])
-        if length > radius:
-            excess = max(excess, (length - radius) / length)
-        while length > radius:
-            share = (1.0 - 1.2e-16) * radius / length
+        if length > radius[c]:
+            excess = max(excess, (length - radius[c]) / length)
+        while length > radius[c]:
+            share = (1.0 - 1.2e-16) * radius[c] / length
             x[n + 1] *= share
             x[n + 2] *= share
             length = math.hypot(x[n + 1], x[n + 2])

@@ -1,0 +1,141 @@
+"""The broad phase: all near pairs and no others, in order, at a cost that grows with their number alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from touching import at, bodies_at, found
+
+from multibody_cli.contacts.detect import detect
+from multibody_cli.contacts.forms import Collider, box, geometry_of, plane, sphere
+from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW, contact_work_for, grown
+
+BALL = sphere(0.5)
+
+
+def pairs_of(geometry, poses, margin=0.0):
+    """The pairs that the broad phase gives, and how many distances it compared."""
+    work = contact_work_for(geometry, pairs=len(geometry.geoms) ** 2, contacts=0)
+    detect(geometry, bodies_at(poses), margin, work)
+    return [tuple(map(int, pair)) for pair in work.pairs[: work.counted[0]]], int(work.counted[1])
+
+
+def cloud(count, generator):
+    """Places of balls of one size, evenly dense in a cube."""
+    return [at(*x) for x in generator.uniform(0.0, count ** (1 / 3), (count, 3))]
+
+
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 40), spread=st.sampled_from([0.3, 3.0, 1e3]))
+def test_it_finds_what_holding_all_against_all_finds(seed, count, spread):
+    generator = np.random.default_rng(seed)
+    radii = 10.0 ** generator.uniform(-3.0, 0.5, count)
+    poses = [at(*x) for x in generator.uniform(-spread, spread, (count, 3))]
+    floor = [Collider(plane(), position=(0.0, 0.0, -0.5 * spread))]
+    geometry = geometry_of([*(Collider(sphere(r), k + 1) for k, r in enumerate(radii)), *floor])
+    margin = float(generator.choice([0.0, 0.1]))
+    expected = []
+    for i in range(count):
+        for j in range(i + 1, count):
+            if np.linalg.norm(poses[i].x - poses[j].x) < radii[i] + radii[j] + margin:
+                expected.append((i, j))
+        if poses[i].x[2] + 0.5 * spread < radii[i] + margin:
+            expected.append((i, count))
+    assert pairs_of(geometry, poses, margin)[0] == expected
+
+
+def growth(comparisons, counts):
+    """Exponent of the growth."""
+    return np.polyfit(np.log(counts), np.log(comparisons), 1)[0]
+
+
+@pytest.mark.parametrize("extra", [0, 1], ids=["balls of one size", "and a slab below all of them"])
+def test_the_distances_that_it_compares_grow_with_the_number_of_bodies(extra):
+    counts, comparisons = (512, 4096, 32768), []  # a side twice as long each time
+    for count in counts:
+        poses = cloud(count, np.random.default_rng(1))
+        side = count ** (1 / 3)
+        slab = [Collider(box([side, side, 1.0]), position=(side / 2, side / 2, -0.5))] * extra
+        geometry = geometry_of([*(Collider(BALL, k + 1) for k in range(count)), *slab])
+        work = contact_work_for(geometry, pairs=20 * count, contacts=0)
+        detect(geometry, bodies_at(poses), 0.0, work)
+        comparisons.append(work.counted[1])
+    assert 0.95 < growth(comparisons, counts) < 1.1
+    assert comparisons[-1] < 40 * counts[-1]
+
+
+def test_sizes_that_differ_a_million_times_do_not_crowd():
+    """Tiny grains in the cells of a few boulders: compared with the boulders and with their neighbors only."""
+    counts, comparisons = (4096, 32768), []
+    for count in counts:
+        generator = np.random.default_rng(2)
+        grains = [at(*x) for x in generator.uniform(0.0, 1e-3 * count ** (1 / 3), (count, 3))]
+        boulders = [at(1e3 * k, 0.0, -1e3) for k in range(3)]
+        forms = [sphere(5e-4)] * count + [sphere(500.0)] * 3
+        geometry = geometry_of([Collider(form, k + 1) for k, form in enumerate(forms)])
+        work = contact_work_for(geometry, pairs=20 * count, contacts=0)
+        detect(geometry, bodies_at(grains + boulders), 0.0, work)
+        comparisons.append(work.counted[1])
+    assert 0.95 < growth(comparisons, counts) < 1.1
+
+
+def test_who_may_touch():
+    """All in one place: only those pairs that nothing forbids are found."""
+    colliders = [
+        Collider(BALL, 0),  # 0
+        Collider(BALL, 0),  # 1 same body as 0
+        Collider(BALL, 1, static=True),  # 2 never moves, and neither does the ground
+        Collider(BALL, 2),  # 3
+        Collider(BALL, 2),  # 4 same body as 3
+        Collider(BALL, 3, group=2, mask=1),  # 5 not with its own group
+        Collider(BALL, 4, group=2, mask=1),  # 6
+        Collider(BALL, 5, mask=4),  # 7 with nobody here
+    ]
+    geometry = geometry_of(colliders, excluded=[(2, 0), (3, 4), (1, 3)])
+    pairs, _ = pairs_of(geometry, [at(0.0, 0.0, 0.0)] * 5)
+    assert pairs == [(0, 5), (0, 6), (1, 5), (1, 6), (2, 3), (2, 4), (2, 6), (3, 5), (3, 6), (4, 5), (4, 6)]
+
+
+def test_many_excluded_pairs_are_all_known():
+    generator = np.random.default_rng(3)
+    excluded = {tuple(map(int, np.sort(generator.choice(20, 2, replace=False) + 1))) for _ in range(100)}
+    geometry = geometry_of([Collider(BALL, k + 1) for k in range(20)], excluded)
+    pairs, _ = pairs_of(geometry, [at(0.0, 0.0, 0.0)] * 20)
+    assert set(pairs) == {(i, j) for i in range(20) for j in range(i + 1, 20)} - {(i - 1, j - 1) for i, j in excluded}
+
+
+def test_tables_that_are_too_small_are_said_to_be_and_grow():
+    poses = cloud(60, np.random.default_rng(4))
+    geometry = geometry_of([Collider(BALL, k + 1) for k in range(60)])
+    expected = found(geometry, poses, margin=0.1)
+    assert len(expected) > 20
+    small = contact_work_for(geometry, pairs=len(expected), contacts=3)
+    count, overflow = detect(geometry, bodies_at(poses), 0.1, small)
+    assert (count, overflow) == (len(expected), CONTACTS_OVERFLOW)
+    np.testing.assert_array_equal(np.array(small.contacts), expected[:3])
+    work = contact_work_for(geometry, pairs=2, contacts=1)
+    count, overflow = detect(geometry, bodies_at(poses), 0.1, work)
+    assert overflow == PAIRS_OVERFLOW | CONTACTS_OVERFLOW
+    while overflow != FITS:
+        work = grown(geometry, work, count, overflow)
+        count, overflow = detect(geometry, bodies_at(poses), 0.1, work)
+    np.testing.assert_array_equal(np.array(work.contacts[:count]), expected)
+
+
+def test_contacts_are_ordered_by_their_geoms_wherever_the_world_is():
+    poses = cloud(200, np.random.default_rng(5))
+    geometry = geometry_of([Collider(BALL, k + 1) for k in range(200)])
+    names = None
+    for shift in (0.0, 0.37, -1234.5):
+        contacts = found(geometry, [at(*(pose.x + shift)) for pose in poses], margin=0.1)
+        pairs = list(zip(contacts["geom_a"], contacts["geom_b"], strict=True))
+        assert pairs == sorted(pairs)
+        assert names is None or pairs == names
+        names = pairs
+
+
+def test_what_is_very_far_away_is_found_too():
+    geometry = geometry_of([Collider(BALL, k + 1) for k in range(4)])
+    poses = [at(1e14, 0.0, -1e15), at(1e14, 0.5, -1e15), at(1e200, 0.0, 0.0), at(0.0, 0.0, 0.0)]
+    assert pairs_of(geometry, poses)[0] == [(0, 1)]

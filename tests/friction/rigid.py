@@ -1,0 +1,121 @@
+"""Friction problems of rigid bodies in numpy, and the conditions of Coulomb's law, written independently."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.dynamics.friction.islands import solve_contacts
+from multibody_cli.dynamics.friction.problem import Options, scratch_for
+
+GROUND = -1
+
+
+def cross(p):
+    return np.array([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
+
+
+def frame(normal):
+    """Unit normal and two unit tangents."""
+    n = np.asarray(normal, float) / np.linalg.norm(normal)
+    t = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
+    t /= np.linalg.norm(t)
+    return np.array([n, t, np.cross(n, t)])
+
+
+class World:
+    """Bodies with masses, moments of inertia (world axes) and positions; contacts between them or the ground."""
+
+    def __init__(self, masses, inertias, positions):
+        self.positions = np.asarray(positions, float)
+        self.mass = np.concatenate([np.r_[np.full(3, m), i] for m, i in zip(masses, inertias, strict=True)])
+        self.equalities, self.limits, self.contacts = [], [], []
+
+    def rows(self, below, above, point, axes):
+        J = np.zeros((len(axes), len(self.mass)))
+        for body, sign in ((below, -1.0), (above, 1.0)):
+            if body != GROUND:
+                arm = np.asarray(point, float) - self.positions[body]
+                J[:, 6 * body : 6 * body + 6] = sign * np.hstack([axes, -np.asarray(axes) @ cross(arm)])
+        return J
+
+    def touch(self, below, above, point, axes=((0, 0, 1), (1, 0, 0), (0, 1, 0))):
+        self.contacts.append(self.rows(below, above, point, np.asarray(axes, float)))
+
+    def jacobian(self):
+        return np.vstack([*self.equalities, *self.limits, *self.contacts, np.zeros((0, len(self.mass)))])
+
+    def problem(self, v):
+        J = self.jacobian()
+        return (J / self.mass) @ J.T, J @ np.asarray(v, float)
+
+    def falling(self, gravity):
+        """Velocities after a second of falling from rest."""
+        return np.tile(np.r_[np.asarray(gravity, float), 0, 0, 0], len(self.positions))
+
+
+def cube(mass, side):
+    return np.full(3, mass * side**2 / 6)
+
+
+def stack(count, side=0.1, mass=0.5):
+    """Cubes on each other, four contacts at the corners of each face."""
+    world = World([mass] * count, [cube(mass, side)] * count, [(0, 0, side * (k + 0.5)) for k in range(count)])
+    for k in range(count):
+        for x in (-0.5, 0.5):
+            for y in (-0.5, 0.5):
+                world.touch(k - 1, k, (x * side, y * side, k * side))
+    return world
+
+
+def pile(rng, bodies, contacts):
+    """Bodies that touch each other and the ground at random places in random directions, mostly upward."""
+    world = World(rng.uniform(0.5, 2.0, bodies), rng.uniform(0.05, 0.5, (bodies, 3)), rng.normal(size=(bodies, 3)))
+    for k in range(contacts):
+        above = k % bodies
+        below = int(rng.integers(-1, bodies))
+        if below == above:
+            below = GROUND
+        world.touch(below, above, rng.normal(size=3), frame(rng.normal(size=3) + np.array([0, 0, 1.5])))
+    return world
+
+
+def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, **options):
+    """(impulses, report), with scratch full of rubbish and an upper triangle that must not be read."""
+    options, contacts = Options(**options), (len(r) - equalities - limits) // 3
+    scratch = scratch_for(equalities, limits, contacts + 1, options)
+    for array in (scratch.W, scratch.r, scratch.x, scratch.V, scratch.b, scratch.y, scratch.u):
+        array.fill(np.nan)
+    x = np.array(np.broadcast_to(guess, len(r)), float)
+    only_lower = np.where(np.tri(len(r), dtype=bool), W, np.nan)
+    mu = np.array(np.broadcast_to(mu, contacts), float)
+    report = solve_contacts(only_lower, np.asarray(r, float), mu, equalities, limits, options, x, scratch)
+    return x, report
+
+
+def gain(W, r, x):
+    """Change of the kinetic energy, r being the velocities before."""
+    return x @ W @ x / 2 + r @ x
+
+
+def size(W, r, x):
+    own = np.diag(W)
+    return max(np.max(np.abs(r[own > 0]) / np.sqrt(own[own > 0]), initial=0), np.sqrt(max(x @ W @ x, 0)))
+
+
+def violation(W, r, mu, x, equalities=0, limits=0):
+    """The worst failing of Coulomb's law, relative to the size of the problem; pulling and exceeding are errors.
+
+    For a row, a velocity in the norm of W; for friction, what it could dissipate and does not,
+    mu alpha |u_t| + beta.u_t, which is 0 in Coulomb's law and else positive.
+    """
+    u, own, whole = W @ x + r, np.sqrt(np.diag(W)), size(W, r, x)
+    worst, first = np.max(np.abs(u[:equalities]) / own[:equalities], initial=0) / whole, equalities + limits
+    one_sided = [*range(equalities, first), *range(first, len(r), 3)]
+    assert (x[one_sided] >= 0).all()
+    for i in one_sided:
+        worst = max(worst, -u[i] / own[i] / whole, min(x[i] * own[i], u[i] / own[i]) / whole)
+    for i, m in zip(range(first, len(r), 3), np.broadcast_to(mu, (len(r) - first) // 3), strict=True):
+        limit, beta, slip = m * x[i], x[i + 1 : i + 3], u[i + 1 : i + 3]
+        assert np.hypot(*beta) <= limit * (1 + 2e-16)
+        worst = max(worst, (limit * np.hypot(*slip) + beta @ slip) / whole**2)
+    return worst

@@ -1,0 +1,231 @@
+"""The conditions that impulses must meet whatever the problem, and what is told where none can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rigid import GROUND, World, cube, frame, gain, pile, size, solve, stack, violation
+
+from multibody_cli.dynamics.free_rows import scratch_for
+from multibody_cli.dynamics.friction.least_norm import solve_any
+from multibody_cli.dynamics.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, UNFINISHED, solve_multipliers
+from multibody_cli.dynamics.pivoted import pivoted_for
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_problem(seed, bodies, contacts, mu, held=0, limits=0):
+    """(W, r, mu, equalities, limits) of a pile, some coordinates of which are held, or stopped from one side."""
+    rng = np.random.default_rng(seed)
+    world = pile(rng, bodies, contacts)
+    unit = np.eye(6 * bodies)
+    chosen = rng.permutation(6 * bodies)
+    world.equalities = [unit[chosen[:held]]] if held else []
+    world.limits = [unit[chosen[held : held + limits]]] if limits else []
+    W, r = world.problem(world.falling([0, 0, -1]) + rng.normal(size=6 * bodies))
+    return W, r, rng.uniform(0, mu, contacts), held, limits
+
+
+@given(SEEDS, st.integers(1, 4), st.integers(1, 10), st.floats(0, 2), st.integers(0, 2), st.integers(0, 2))
+def test_random_piles_meet_the_conditions_or_say_so(seed, bodies, contacts, mu, held, limits):
+    """And energy never grows, solved or not; nothing pulls, and friction never exceeds its limit."""
+    W, r, mu, held, limits = random_problem(seed, bodies, contacts, mu, held, limits)
+    x, report = solve(W, r, mu, held, limits)
+    failing = violation(W, r, mu, x, held, limits)
+    assert gain(W, r, x) <= 1e-14 * size(W, r, x) ** 2
+    assert report.status in (SOLVED, UNFINISHED)
+    if report.status == SOLVED:
+        assert failing < 1e-10
+        assert report.residual <= 1e-11
+    else:
+        assert report.residual > 1e-11
+
+
+def test_of_random_piles_nearly_all_are_solved():
+    for contacts, bodies, most in ((3, 1, 0), (5, 2, 0), (10, 4, 1)):
+        statuses = [solve(*random_problem(seed, bodies, contacts, 0.8))[1].status for seed in range(100)]
+        assert sum(status != SOLVED for status in statuses) <= most
+
+
+@given(SEEDS, st.integers(1, 4), st.integers(1, 9), st.sampled_from([4, 6, 8]))
+def test_pyramids_do_not_feed_energy_either(seed, bodies, contacts, sides):
+    W, r, mu, *_ = random_problem(seed, bodies, contacts, 0.5)
+    x, report = solve(W, r, mu, sides=sides)
+    assert gain(W, r, x) <= 1e-14 * size(W, r, x) ** 2
+    if report.status == SOLVED:
+        u = (W @ x + r)[::3]
+        assert (u > -1e-10 * size(W, r, x) * np.sqrt(np.diag(W)[::3])).all()
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 8), st.integers(0, 2), st.integers(0, 2))
+def test_without_friction_nothing_is_different_from_rows_alone(seed, bodies, contacts, held, limits):
+    """To the last bit."""
+    W, r, _, held, limits = random_problem(seed, bodies, contacts, 0.0, held, limits)
+    rows = [*range(held + limits), *range(held + limits, len(r), 3)]
+    lower, x = np.zeros(len(rows)), np.full(len(rows), np.nan)
+    lower[:held] = -np.inf
+    solver = scratch_for(len(rows))
+    solve_multipliers(W[np.ix_(rows, rows)], r[rows], lower, np.full(len(rows), np.inf), x, solver)
+    found, _ = solve(W, r, 0.0, held, limits, dense_up_to=0)
+    if (W != 0).all():  # one island
+        np.testing.assert_array_equal(found[rows], x)
+    np.testing.assert_allclose(W[:, rows] @ found[rows], W[:, rows] @ x, atol=1e-11 * size(W, r, found))
+    assert (np.delete(found, rows) == 0).all()
+
+
+@given(SEEDS)
+def test_the_order_of_contacts_does_not_matter(seed):
+    """Three contacts on one body: as many rows as the body can feel at most, so that impulses are unique."""
+    rng = np.random.default_rng(seed)
+    W, r, mu, *_ = random_problem(seed, 2, 3, 0.3)
+    order = rng.permutation(3)
+    rows = (3 * order[:, None] + np.arange(3)).ravel()
+    x, report = solve(W, r, mu)
+    y, permuted = solve(W[np.ix_(rows, rows)], r[rows], mu[order])
+    assert report.status == permuted.status == SOLVED
+    np.testing.assert_allclose(y, x[rows], atol=1e-8 * np.abs(x).max())
+
+
+def test_islands_are_the_whole():
+    """Three problems, their contacts taken in turn, as one matrix: each has the impulses it has alone."""
+    parts = [random_problem(seed, 2, 4, 0.3)[:3] for seed in (1, 2, 3)]
+    m = sum(len(r) for _, r, _ in parts)
+    rows = [np.arange(12).reshape(4, 3) * 3 - np.arange(12).reshape(4, 3) % 3 * 2 + 3 * k for k in range(3)]
+    W, r, mu = np.zeros((m, m)), np.zeros(m), np.zeros(12)
+    for (part, residual, friction), at in zip(parts, rows, strict=True):
+        W[np.ix_(at.ravel(), at.ravel())], r[at.ravel()], mu[at[:, 0] // 3] = part, residual, friction
+    x, report = solve(W, r, mu)
+    alone = [solve(*part) for part in parts]
+    assert report.status == SOLVED
+    assert report.sweeps == max(each.sweeps for _, each in alone)
+    for (own, _), at in zip(alone, rows, strict=True):
+        np.testing.assert_array_equal(x[at.ravel()], own)
+
+
+@pytest.mark.parametrize("mu", [0.2, 0.6])
+def test_the_engine_for_many_rows_solves_the_same(mu):
+    world = stack(5)
+    W, r = world.problem(world.falling([3.0, 0.5, -9.81]))
+    dense, _ = solve(W, r, mu)
+    x, report = solve(W, r, mu, dense_up_to=0)
+    assert report.status == SOLVED
+    assert violation(W, r, mu, x) < 1e-11
+    np.testing.assert_allclose(W @ x, W @ dense, atol=1e-9)
+
+
+def test_a_guess_saves_sweeps_and_changes_nothing():
+    W, r, mu, *_ = random_problem(11, 2, 3, 0.5)
+    x, _ = solve(W, r, mu)
+    again, report = solve(W, r, mu, guess=x)
+    assert report.sweeps == 1
+    np.testing.assert_allclose(again, x, atol=1e-11 * np.abs(x).max())
+
+
+def test_the_same_problem_has_the_same_bits():
+    problem = random_problem(5, 4, 10, 1.0)
+    np.testing.assert_array_equal(solve(*problem)[0], solve(*problem)[0])
+
+
+def test_pyramids_that_have_not_met_are_told():
+    """A normal pass comes last and leaves nothing wrong with normals; that friction still changes is what tells."""
+    W, r, mu, *_ = random_problem(1, 4, 10, 0.8)
+    _, report = solve(W, r, mu, sides=8, sweeps=1)
+    assert report.status == UNFINISHED
+    assert report.change > 1e-3
+
+
+# --- loops and limits ----------------------------------------------------------------------------------------------
+def test_a_held_block_needs_no_friction_along_what_holds_it():
+    """An equality along the incline, in contradiction to nothing, leaves friction idle where it holds first."""
+    world = stack(1)
+    world.equalities = [np.eye(6)]
+    W, r = world.problem([1.0, 0, -1.0, 0, 0, 0])
+    x, report = solve(W, r, 0.5, equalities=6)
+    assert report.status == SOLVED
+    assert np.abs(W @ x + r).max() < 1e-13
+
+
+def test_a_stop_takes_what_friction_leaves():
+    """A block pushed against a one-sided stop at the height of the floor: mu m g from the floor, the rest from it."""
+    block = World([2.0], [np.full(3, 1e6)], [(0, 0, 0)])
+    block.touch(GROUND, 0, (0, 0, 0))
+    block.limits = [np.array([[-1.0, 0, 0, 0, 0, 0]])]
+    W, r = block.problem([3.0, 0, -1.0, 0, 0, 0])
+    x, report = solve(W, r, 0.5, limits=1)
+    assert report.status == SOLVED
+    assert np.abs(W @ x + r).max() < 1e-13
+    assert violation(W, r, 0.5, x, 0, 1) < 1e-13
+    assert x[1] == pytest.approx(2.0, rel=1e-12)
+    assert x[0] + np.hypot(*x[2:]) == pytest.approx(6.0, rel=1e-12)
+
+
+# --- what cannot be solved -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("spoil", ["W", "r", "mu", "infinite"])
+def test_what_is_no_number_is_told(spoil):
+    W, r, mu, *_ = random_problem(0, 1, 2, 0.5)
+    if spoil == "W":
+        W[4, 1] = W[1, 4] = np.nan
+    elif spoil == "r":
+        r[0] = np.nan
+    elif spoil == "mu":
+        mu[1] = -0.1
+    else:
+        r[2] = np.inf
+    x, report = solve(W, r, mu)
+    assert report.status == NOT_FINITE
+    assert np.isnan(x).all()
+
+
+def test_a_guess_that_is_no_number_is_no_guess():
+    W, r, mu, *_ = random_problem(3, 1, 2, 0.5)
+    np.testing.assert_array_equal(solve(W, r, mu, guess=np.inf)[0], solve(W, r, mu)[0])
+
+
+def test_rows_that_contradict_each_other_are_told_in_spite_of_friction():
+    """Two equalities on one coordinate, of which the second wants another velocity."""
+    world = stack(1)
+    world.equalities = [np.eye(6)[:1], np.eye(6)[:1]]
+    W, r = world.problem(world.falling([0, 0, -1.0]))
+    r[1] += 1.0
+    x, report = solve(W, r, 0.5, equalities=2)
+    assert report.status == CONTRADICTORY
+    assert np.isfinite(x).all()
+
+
+def test_too_few_sweeps_are_told_and_what_comes_is_safe():
+    W, r, mu, *_ = next(
+        problem for seed in range(100) if solve(*(problem := random_problem(seed, 8, 20, 2.0)))[1].sweeps > 6
+    )
+    x, report = solve(W, r, mu, sweeps=2)
+    u = (W @ x + r)[::3]
+    assert report.status == UNFINISHED
+    assert report.sweeps == 2
+    assert report.residual > 1e-11
+    assert gain(W, r, x) <= 0.0
+    assert (u > -1e-9 * size(W, r, x) * np.sqrt(np.diag(W)[::3])).all()
+    assert (np.hypot(*x.reshape(-1, 3).T[1:]) <= mu * x[::3]).all()
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+@given(SEEDS, st.integers(1, 9), st.integers(0, 9))
+def test_least_norm_solutions_of_any_system(seed, n, rank):
+    rng = np.random.default_rng(seed)
+    rank = min(n, rank)
+    left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :rank] for _ in range(2))
+    A = left * rng.uniform(0.25, 4.0, rank) @ right.T
+    y, x, room = A @ rng.normal(size=n), np.full(n, np.nan), pivoted_for(n)
+    assert solve_any(A.copy(), n, y.copy(), np.zeros(n, int), x, room) == rank
+    np.testing.assert_allclose(x, np.linalg.pinv(A, rcond=1e-9) @ y, atol=1e-9 * max(1.0, np.abs(y).max()))
+
+
+def test_a_contact_that_nothing_moves_carries_nothing():
+    """Between the ground and itself: rows of zeros, which want nothing either."""
+    world = World([1.0], [cube(1.0, 1.0)], [(0, 0, 0)])
+    world.touch(GROUND, 0, (0, 0, 0))
+    world.touch(GROUND, GROUND, (1, 0, 0), frame((0, 0, 1)))
+    W, r = world.problem([1.0, 0, -1.0, 0, 0, 0])
+    x, report = solve(W, r, 0.5)
+    assert report.status == SOLVED
+    np.testing.assert_array_equal(x[3:], 0.0)
