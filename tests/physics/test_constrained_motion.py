@@ -49,6 +49,36 @@ def test_a_pair_of_gears_accelerates_by_the_reduced_inertia(method):
     close(run.joint("output", "coordinates"), ratio * alpha * 0.5**2 / 2, 1e-9)
 
 
+@pytest.mark.parametrize("method", ["aba", "redmax"])
+def test_reduced_couplings_set_their_coordinates(method):
+    """q2 = r q1 + offset, 2 q3 = -(q1 + q2), and so their rates, exactly; I1 + r^2 I2 + c^2 I3 turns, c = dq3/dq1."""
+    moments, ratio, offset, torque, angle, rate = (0.3, 0.7, 0.4), -0.4, 0.25, 2.0, 0.1, 0.6
+    third = -(1 + ratio) / 2
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {f"b{k}": ball(moment=moments[k]) for k in range(3)},
+        "joints": {f"j{k}": {"type": "revolute", "child": f"b{k}"} for k in range(3)},
+        "couplings": {
+            "teeth": {"type": "gear", "joints": ["j0", "j1"], "ratio": ratio, "offset": offset, "reduce": True},
+            "sum": {"type": "linear", "terms": {"j2": 2.0, "j0": 1.0, "j1": 1.0}, "reduce": True},
+        },
+    }
+    scene["joints"]["j0"] |= {"force": torque, "q": angle, "v": rate}
+    run = start(scene, method)
+    alpha = torque / (moments[0] + moments[1] * ratio**2 + moments[2] * third**2)
+    for t in (0.0, 0.2, 0.5):
+        run.advance(t)
+        q, v, a = (
+            [run.joint(f"j{k}", channel)[0] for k in range(3)]
+            for channel in ("coordinates", "velocity", "acceleration")
+        )
+        close(q[0], angle + rate * t + alpha * t**2 / 2, 1e-12)
+        close(v[0], rate + alpha * t, 1e-12)
+        close(a, [alpha, ratio * alpha, third * alpha], 1e-12)
+        close(q[1:], [offset + ratio * q[0], -(q[0] + offset + ratio * q[0]) / 2], 1e-15)
+        close(v[1:], [ratio * v[0], third * v[0]], 1e-15)
+
+
 @every_method
 def test_a_rack_moves_with_its_pinion(method):
     """alpha = tau / (I + m r^2); the tooth pushes the rack by m r alpha."""

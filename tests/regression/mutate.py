@@ -1,0 +1,193 @@
+"""Mutation test: whether the regression or the suite notices that one sign of one kernel is wrong.
+
+    python tests/regression/mutate.py [--seed S] [--count N]
+
+Writes a line for each mutant, with the test that caught it or SURVIVED, and ends with 1 if one survived.
+
+A kernel is a plain function too, so a mutant first meets scenes and tests that are short without a compiler, which
+takes seconds; what survives there is compiled, and meets all scenes and then the suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutants import Mutant, all_mutants, drawn
+
+ROOT = Path(__file__).parents[2]
+CARRIED = ("multibody_cli", "tests", "scenes", "schemas", "pyproject.toml")
+SURVIVED = "SURVIVED"
+BASELINES = "tests/regression/test_baselines.py"
+
+QUICK = (
+    "fixed_joint-aba",
+    "prismatic_joint-aba",
+    "planar_joint-aba",
+    "screw_joint-aba",
+    "prismatic_joint-redmax",
+    "actuator_table-aba",
+    "free_joint-aba",
+    "universal_joint-aba",
+    "adaptive_tolerance-aba",
+    "composite_body-aba",
+    "actuator_expression-aba",
+    "universal_joint-redmax",
+    "free_body-baraff",
+    "prismatic_joint-baraff",
+)
+"""Scenes and methods of the regression that take a few seconds at most without a compiler."""
+
+FIRST = {
+    "constraints/reduction.py": ("tests/physics/test_constrained_motion.py",),
+    "constraints/": ("couplings-aba", "rolling_disc-aba"),
+    "dynamics/affine.py": ("affine_body-baraff",),
+    "dynamics/closures.py": ("floating_ring-aba",),
+    "dynamics/free_rows.py": ("free_body-baraff", "couplings-baraff"),
+    "dynamics/ghosts.py": ("floating_ring-aba", "stewart_platform-aba"),
+    "dynamics/idle_rows.py": ("floating_ring-aba", "stewart_platform-aba"),
+    "dynamics/jacobian.py": ("universal_joint-redmax",),
+    "dynamics/kkt_assembly.py": ("affine_body-baraff", "planar_bodies-baraff"),
+    "dynamics/kkt_general.py": ("affine_body-baraff", "planar_bodies-baraff"),
+    "dynamics/kkt_": ("free_body-baraff", "prismatic_joint-baraff"),
+    "dynamics/markers.py": ("affine_body-baraff",),
+    "dynamics/mass_matrix.py": ("universal_joint-redmax",),
+    "dynamics/multipliers.py": ("couplings-aba",),
+    "dynamics/pivoted.py": ("limits-aba", "floating_ring-aba"),
+    "dynamics/projection.py": ("tests/physics/test_mass_matrix.py",),
+    "dynamics/restraint.py": ("couplings-aba", "limits-aba"),
+    "forces/body_drag.py": ("viscous_drag-aba",),
+    "forces/body_load.py": ("point_force-aba",),
+    "forces/joint_actuator.py": ("actuator_table-aba",),
+    "joints/directions.py": ("floating_ring-aba",),
+    "joints/parts/ball.py": ("spherical_joint-aba",),
+    "joints/parts/free.py": ("free_joint-aba",),
+    "methods/baraff.py": ("free_body-baraff",),
+    "methods/integrators/dop853": ("adaptive_tolerance-aba",),
+    "methods/integrators/linearly_implicit_euler.py": ("tests/physics/test_integrators.py",),
+    "methods/redmax.py": ("prismatic_joint-redmax",),
+    "signals.py": ("actuator_expression-aba", "actuator_table-aba"),
+}
+"""What surely reaches a file, by the beginning of its name: scenes and methods, or tests where no scene does.
+
+Files that are not listed are reached by any scene.
+"""
+
+NEEDS_A_COMPILER = "not (not_finite or without_a_compiler or composite)"
+"""What to leave out of the suite without a compiler: division by zero ends plain Python, and the rest differs by it."""
+
+ONLY_PYTHON = ("IndexError", "OverflowError", "RuntimeWarning", "ValueError", "ZeroDivisionError")
+"""Errors of arithmetic that compiled code does not know: what fails so is tried once more, compiled."""
+
+LIMIT = 1200.0
+"""What has not ended after so long, s, loops for ever."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Something that a mutant has to survive: arguments of pytest, with or without a compiler, for so long, s."""
+
+    arguments: tuple[str, ...]
+    compiled: bool
+    limit: float
+
+
+def stages(file: str) -> list[Stage]:
+    """Give what a mutant of a file has to survive, cheapest first."""
+    first = [word for start, words in FIRST.items() if file.startswith(start) for word in words]
+    quick = dict.fromkeys([word for word in first if word in QUICK] + [*QUICK])
+    return [
+        Stage(tuple(map(_test_of, quick)), False, LIMIT),
+        Stage(("tests/unit", "-k", NEEDS_A_COMPILER), False, LIMIT),
+        *(Stage((_test_of(word),), True, LIMIT) for word in first),
+        Stage((BASELINES,), True, 2 * LIMIT),
+        Stage(("tests/unit", "tests/physics", "tests/contract"), True, 3 * LIMIT),
+    ]
+
+
+def verdict(mutant: Mutant | None, workplace: Path) -> str:
+    """Say what catches a mutant, or nothing but the first stages an unchanged copy; everything lies in `workplace`."""
+    for name in CARRIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, workplace / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, workplace)
+    if mutant is not None:
+        path = workplace / "multibody_cli" / mutant.file
+        path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
+    every = stages(mutant.file if mutant else "")
+    for stage in every if mutant else [stage for stage in every if not stage.compiled]:
+        test, why = failure(stage, workplace)
+        if not stage.compiled and why.startswith(ONLY_PYTHON):
+            stage = Stage((test,), True, LIMIT)
+            test, why = failure(stage, workplace)
+        if test:
+            return test if stage.compiled else f"{test} (not compiled)"
+    return SURVIVED
+
+
+def failure(stage: Stage, workplace: Path) -> tuple[str, str]:
+    """Run a stage in a copy of the project; the test that failed first, and why, or two empty words."""
+    environment = {**os.environ, "PYTHONPATH": str(workplace), "MBSIM_CACHE_DIR": str(workplace / "kernels")}
+    environment |= {"NUMBA_DISABLE_JIT": "0" if stage.compiled else "1", "COLUMNS": "400"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=short", "-p", "no:cacheprovider"]
+    process = subprocess.Popen(
+        [*command, *stage.arguments], cwd=workplace, env=environment, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=stage.limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # a mutant may loop for ever, also in a process of a test
+        process.communicate()
+        return f"no end after {stage.limit:g} s of {stage.arguments[0]}", ""
+    if process.returncode == 0:
+        return "", ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - (.*))?$", said, re.MULTILINE)
+    return (failed[1], failed[2] or "") if failed else (f"crash of {stage.arguments[0]}", "")
+
+
+def _test_of(word: str) -> str:
+    return word if word.startswith("tests/") else f"{BASELINES}::test_scene_gives_what_its_baseline_says[{word}]"
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Draw the mutants, and try one after the other."""
+    reader = argparse.ArgumentParser(description="Whether tests notice that one sign of one kernel is wrong.")
+    reader.add_argument("--seed", type=int, default=1, help="which mutants are drawn; default %(default)s")
+    reader.add_argument("--count", type=int, default=24, help="how many; default %(default)s")
+    wanted = reader.parse_args()
+    chosen = drawn(all_mutants(ROOT / "multibody_cli"), wanted.seed, wanted.count)
+    survivors = 0
+    for done, mutant in enumerate([None, *chosen]):
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="mbsim-mutant-") as workplace:
+            found = verdict(mutant, Path(workplace))
+        _tell(f"{done} of {len(chosen)}: {time.monotonic() - began:.0f} s")
+        if mutant is None:
+            if found != SURVIVED:
+                _tell(f"the unchanged copy fails {found}: mend that first, it would catch every mutant")
+                return 2
+            continue
+        survivors += found == SURVIVED
+        change = mutant.described((ROOT / "multibody_cli" / mutant.file).read_text(encoding="utf-8"))
+        print(f"{mutant.file}:{mutant.line}: {change}\n    {found}", flush=True)
+    print(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
+    return int(survivors > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

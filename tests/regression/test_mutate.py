@@ -1,0 +1,120 @@
+"""The mutator of the mutation test: what it takes for a place, what it makes of it, and which it draws.
+
+The mutants themselves are tried by `mutate.py`, which takes too long for a test.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mutants import EQUIVALENT, PER_FILE, Mutant, all_mutants, drawn, mutants_of
+
+from multibody_cli.kernel import WITHOUT_KERNELS
+
+PACKAGE = Path(__file__).parents[2] / "multibody_cli"
+MUTANTS = all_mutants(PACKAGE)
+TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
+ROOMS = {"constraints", "dynamics", "forces", "joints", "methods", "signals", "spatial"}
+
+
+def differences(one: ast.AST, other: ast.AST) -> list[str]:
+    """The smallest pieces in which two syntax trees differ, as text; operators by their class."""
+    if type(one) is not type(other):
+        return [f"{ast.unparse(one) or one} to {ast.unparse(other) or other}"]
+    found = []
+    for field in one._fields:
+        a, b = getattr(one, field), getattr(other, field)
+        pairs = zip(a, b, strict=True) if isinstance(a, list) else [(a, b)]
+        for x, y in pairs:
+            if isinstance(x, ast.AST):
+                found += differences(x, y)
+            elif x != y:
+                found.append(f"{x} to {y}")
+    return found
+
+
+def found_in(body: str) -> list[str]:
+    text = f"@kernel\ndef push(a, b, i, j):\n    {body}\n"
+    return [mutant.applied(text).splitlines()[-1].strip() for mutant in mutants_of("forces/some.py", text)]
+
+
+@pytest.mark.parametrize(
+    ("body", "mutants"),
+    [
+        ("a = b - i", ["a = b + i"]),
+        ("a[i] += b", ["a[i] -= b"]),
+        ("a = -b", ["a = b"]),
+        ("a = b / (i)", ["a = b * (i)"]),
+        ("a = b * i[0]", ["a = b / i[0]"]),
+        ("a = b * i", []),  # it might be a vector
+        ("a = b < i", ["a = b >= i"]),
+        ("a = b[i, j]", ["a = b[j, i]"]),
+        ("a = b[i, i]", []),
+        ("a = b[i + j]", []),  # an index
+        ("a = b - 1", []),  # a count
+        ("return -1", []),
+        ("for k in range(a + b, -i):\n        return 2.0", ["return 2.02"]),
+        ("a = b < 1e-9 + i", ["a = b >= 1e-9 + i"]),  # a tolerance
+        ("a = '-' if 0.0 else b", []),
+        ("a = (b)  - \\\n    (-(i))", ["(-(i))", "((i))"]),
+        ("a = 'ü' + b", ["a = 'ü' - b"]),
+    ],
+)
+def test_places_are_found_and_no_others(body, mutants):
+    assert found_in(body) == mutants
+
+
+def test_only_compiled_functions_have_places():
+    text = "def plain(a):\n    return -a\ndef free(a):\n    return -a\nbound_kernel(free, 'aba')\n"
+    assert [mutant.line for mutant in mutants_of("forces/some.py", text)] == [4]
+
+
+def test_every_room_has_places():
+    assert {mutant.room for mutant in MUTANTS} == ROOMS
+    assert not ROOMS & {name.removesuffix(".py") for name in WITHOUT_KERNELS}
+
+
+def test_a_mutant_parses_and_differs_in_one_place():
+    trees = {file: ast.parse(text) for file, text in TEXTS.items()}
+    for mutant in MUTANTS:
+        text = TEXTS[mutant.file]
+        assert text[mutant.start : mutant.end] == mutant.old, mutant
+        changed = mutant.applied(text)
+        assert changed[: mutant.start] == text[: mutant.start], mutant
+        assert changed.endswith(text[mutant.end :]), mutant
+        different = differences(trees[mutant.file], ast.parse(changed))
+        assert len(different) == (2 if mutant.kind == "index" else 1), (mutant, different)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seed_draws_the_same_mutants_from_all_rooms(seed):
+    chosen = drawn(MUTANTS, seed, 24)
+    assert chosen == drawn(MUTANTS[::-1], seed, 24)
+    assert len(chosen) == len(set(chosen)) == 24
+    assert {mutant.room for mutant in chosen} == ROOMS
+    assert max(Counter(mutant.file for mutant in chosen).values()) <= PER_FILE
+    assert chosen != drawn(MUTANTS, seed + 1, 24)
+
+
+def test_most_of_what_is_drawn_are_signs():
+    kinds = Counter(mutant.kind for seed in range(20) for mutant in drawn(MUTANTS, seed, 24))
+    assert kinds["sign"] > 0.7 * kinds.total()
+    assert len(kinds) == 5
+
+
+def test_mutants_that_change_nothing_are_known_by_a_text_that_is_there():
+    """An entry whose line has changed would otherwise let a mutant be drawn again, unseen."""
+    for file, described in EQUIVALENT:
+        text = (PACKAGE / file).read_text(encoding="utf-8")
+        assert described in [mutant.described(text) for mutant in mutants_of(file, text)]
+        assert described not in [mutant.described(text) for mutant in MUTANTS if mutant.file == file]
+
+
+def test_the_change_is_said_in_one_line():
+    text = "@kernel\ndef push(a):\n    return -a\n"
+    (mutant,) = mutants_of("forces/some.py", text)
+    assert mutant == Mutant("forces/some.py", 3, text.index("-"), text.index("-") + 1, "sign", "-", "")
+    assert mutant.described(text) == "return -a  ->  return a"
