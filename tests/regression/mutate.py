@@ -27,6 +27,7 @@ from mutants import Mutant, all_mutants, drawn
 ROOT = Path(__file__).parents[2]
 CARRIED = ("multibody_cli", "tests", "scenes", "schemas", "pyproject.toml")
 SURVIVED = "SURVIVED"
+SUITE = tuple(f"tests/{folder}" for folder in ("unit", "physics", "contract", "contacts", "friction"))
 BASELINES = "tests/regression/test_baselines.py"
 
 QUICK = (
@@ -50,6 +51,11 @@ QUICK = (
 FIRST = {
     "constraints/reduction.py": ("tests/physics/test_constrained_motion.py",),
     "constraints/": ("couplings-aba", "rolling_disc-aba"),
+    "contacts/": ("tests/contacts",),
+    "dynamics/collide.py": ("tests/physics/test_contact_steps.py",),
+    "dynamics/contact_rows.py": ("tests/physics/test_contact_steps.py",),
+    "dynamics/friction/": ("tests/friction",),
+    "dynamics/observe_contacts.py": ("tests/physics/test_contact_steps.py",),
     "dynamics/affine.py": ("affine_body-baraff",),
     "dynamics/closures.py": ("floating_ring-aba",),
     "dynamics/free_rows.py": ("free_body-baraff", "couplings-baraff"),
@@ -110,7 +116,7 @@ def stages(file: str) -> list[Stage]:
         Stage(("tests/unit", "-k", NEEDS_A_COMPILER), False, LIMIT),
         *(Stage((_test_of(word),), True, LIMIT) for word in first),
         Stage((BASELINES,), True, 2 * LIMIT),
-        Stage(("tests/unit", "tests/physics", "tests/contract"), True, 3 * LIMIT),
+        Stage(SUITE, True, 3 * LIMIT),
     ]
 
 
