@@ -22,12 +22,13 @@ TESTS = Path(__file__).parent.parent
 RUN = """
 import json, sys
 sys.path.insert(0, {tests!r})
+from numba.core import event
 from numba.core.runtime import rtsys
-from pathlib import Path
 from machines import *
 from test_integrators import mixed_tree
-packed, folder = mixed_tree(), Path(__import__("numba").config.CACHE_DIR)
-before, allocations = sum(1 for _ in folder.rglob("*.nbc")), {{}}
+compiled = event.RecordingListener()  # of this process alone: others may be compiling into the same folder
+event.register("numba:compile", compiled)
+packed, allocations = mixed_tree(), {{}}
 for name in {integrators!r}:
     method, state = packed.method(name, 1e-4), packed.fresh_state()
     method.start(state)
@@ -36,8 +37,7 @@ for name in {integrators!r}:
         method.advance(state, until)
         counts.append(rtsys.get_allocation_stats().alloc)
     allocations[name] = [after - sooner for sooner, after in zip(counts, counts[1:])]
-after = sum(1 for _ in folder.rglob("*.nbc"))
-print(json.dumps({{"new": after - before, "allocations": allocations}}))
+print(json.dumps({{"new": len(compiled.buffer), "allocations": allocations}}))
 """
 
 

@@ -1,40 +1,54 @@
-"""When a row counts as one without effect: against what its impulses would do to free bodies."""
+"""The bound below which a row counts as idle, against its formula in terms of the bodies as they were written."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import numpy as np
 import pytest
+from loops import start
+from scipy.spatial.transform import Rotation
 
-from multibody_cli.dynamics.idle_rows import SHARE_OF_FORCES, SHARE_OF_MOMENTS, idle_bound
-from multibody_cli.studies.simulation import prepare
+from multibody_cli.dynamics.idle_rows import idle_bound
 
-SCENE = """\
-mbsim: 1
-gravity: [0, 0, 0]
-bodies:
-  first: {mass: 2, com: [0.1, 0, 0], inertia: {principal: [0.3, 0.5, 0.6]}}
-  second: {mass: 5, inertia: {principal: [0.7, 0.9, 1.1]}, position: [3, 0, 0]}
-simulation: {duration: 1, step: 1 ms}
-"""
+MASSES = {"slab": 3.0, "stick": 0.4}
+COMS = {"slab": np.array([0.1, -0.3, 0.2]), "stick": np.array([-0.2, 0.05, 0.4])}
+MOMENTS = ([1.0, 0.7, 0.3], [0.3, 1.0, 0.7], [0.7, 0.3, 1.0])  # a lamina: the largest is the sum of the others
+AXES = Rotation.from_rotvec([0.4, -0.7, 0.2])
 
 
-def test_the_bound_adds_up_what_forces_and_moments_would_do_to_free_bodies(tmp_path: Path) -> None:
-    scene = tmp_path / "two.yaml"
-    scene.write_text(SCENE)
-    simulation = prepare(scene)
-    state = simulation.fresh_state()
-    method = simulation.method_for(state)
-    method.start(state)
-    work, links = method.work, simulation.compiled.model.system.tree.links
-    rows = simulation.compiled.model.names.body_rows
-    wrenches = {rows[0]: ([1.0, 2.0, 3.0], [0.0, 4.0, 0.0]), rows[1]: ([0.0, -1.0, 0.5], [0.0, 0.0, -2.0])}
-    for row, (t, f) in wrenches.items():
-        work.wrenches["t"][row], work.wrenches["f"][row] = t, f
-    # about the center of mass of the first body: t - c x f, with c x f = (0, 0, 0.4)
-    force = 16.0 / 2.0 + 4.0 / 5.0
-    moment = (1.0 + 4.0 + 2.6**2) / (0.3 + 0.5 + 0.6) + 1.25 / (0.7 + 0.9 + 1.1)
-    expected = SHARE_OF_FORCES * force + SHARE_OF_MOMENTS * moment
-    assert idle_bound(links, work, 0.0) == pytest.approx(expected, rel=1e-12)
-    # far off the manifold both shares are the same
-    assert idle_bound(links, work, 1.0) == pytest.approx(1e-8 * (force + moment), rel=1e-12)
+def linkage(moments, tilt):
+    """Two bodies in a row, away from their joint frames, as one scene that has stood up."""
+    inertia = (tilt.as_matrix() @ np.diag(moments) @ tilt.as_matrix().T).tolist()
+    bodies = {
+        name: {"mass": MASSES[name], "com": COMS[name].tolist(), "inertia": {"matrix": inertia}} for name in MASSES
+    }
+    joints = {
+        "lower": {"type": "revolute", "axis": [1, 2, 0], "child": "slab", "q": 0.6},
+        "upper": {"type": "revolute", "axis": [0, 1, 1], "parent": "slab", "child": "stick", "q": -0.9},
+    }
+    joints["lower"]["child_origin"] = {"position": [0.3, 0.2, -0.5]}
+    joints["upper"]["origin"] = {"position": [0.0, 0.7, 0.4]}
+    return start({"bodies": bodies, "joints": joints})
+
+
+def com_of(run, name):
+    """Centre of mass in the world."""
+    w, x, y, z = run.body(name, "quaternion")
+    return run.body(name, "position") + Rotation.from_quat([x, y, z, w]).apply(COMS[name])
+
+
+@pytest.mark.parametrize(("error", "shares"), [(0.0, (1e-9, 1e-13)), (1e-6, (1e-9, 1e-10)), (1.0, (1e-8, 1e-8))])
+@pytest.mark.parametrize("moments", MOMENTS)
+@pytest.mark.parametrize("tilt", [Rotation.identity(), AXES], ids=["principal", "tilted"])
+def test_it_is_what_the_impulse_would_do_to_free_bodies(tilt, moments, error, shares):
+    """Sum of s_f |f|^2 / m + s_t |t|^2 / tr I, with t about the centre of mass; a lamina lies in any of its planes."""
+    run, rng = linkage(moments, tilt), np.random.default_rng(3)
+    work, names = run.method.work, run.compiled.model.names
+    coms = {name: com_of(run, name) for name in names.bodies}  # looking at a run writes wrenches, so it comes first
+    expected = 0.0
+    for name, row in zip(names.bodies, names.body_rows, strict=True):
+        force, moment = rng.normal(size=3), rng.normal(size=3)
+        work.wrenches[row]["f"], work.wrenches[row]["t"] = force, moment
+        about = moment - np.cross(coms[name] - np.array(work.bodies[row]["x"]), force)
+        expected += shares[0] * force @ force / MASSES[name] + shares[1] * about @ about / sum(moments)
+    found = idle_bound(run.compiled.model.system.tree.links, work, error)
+    assert found == pytest.approx(expected, rel=1e-12, abs=0.0)
