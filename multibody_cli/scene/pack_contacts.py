@@ -21,8 +21,6 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import (
     BoxSpec,
     CapsuleSpec,
-    CylinderSpec,
-    EllipsoidSpec,
     PlaneSpec,
     ShapeSpec,
     SphereSpec,
@@ -63,18 +61,8 @@ def _(shape: CapsuleSpec) -> Form:
     return forms.capsule(shape.radius, shape.length)
 
 
-@form_of.register
-def _(shape: CylinderSpec) -> Form:
-    return forms.cylinder(shape.radius, shape.length)
-
-
-@form_of.register
-def _(shape: EllipsoidSpec) -> Form:
-    return forms.ellipsoid(shape.radii)
-
-
 def pack_contacts(
-    scene: Scene, rows: Mapping[str, int], frames: Mapping[int, Placement] | Any, account: Callable[[Any, str], int]
+    scene: Scene, rows: Mapping[str, int], frames: Mapping[int, Placement], account: Callable[[Any, str], int]
 ) -> Contacts | tuple[()]:
     """Give the arrays of what touches; an empty tuple where nothing does.
 
@@ -90,7 +78,7 @@ def pack_contacts(
     settings = scene.contacts
     if settings is None:
         return ()
-    colliders = [collider for _, _, collider in _colliders(scene, settings, rows, frames)]
+    colliders = list(_colliders(scene, settings, rows, frames))
     excluded = [(rows[a], rows[b]) for a, b in apart(scene, settings)]
     sizes = [collider.form.reach for collider in colliders if np.isfinite(collider.form.reach)]
     return Contacts(
@@ -109,25 +97,21 @@ def pack_contacts(
 
 
 def _colliders(
-    scene: Scene, settings: ContactsSpec, rows: Mapping[str, int], frames: Any
-) -> Iterator[tuple[str, int, Collider]]:
+    scene: Scene, settings: ContactsSpec, rows: Mapping[str, int], frames: Mapping[int, Placement]
+) -> Iterator[Collider]:
     """Give every shape that touches, the world's first."""
-    owners = [(WORLD, 0, scene.world.shapes, IN_PLACE)]
-    owners += [(name, rows[name], body.shapes, frames[rows[name]]) for name, body in scene.bodies.items()]
-    for name, row, shapes, frame in owners:
-        for k, shape in enumerate(shapes):
+    owners = [(0, scene.world.shapes, IN_PLACE)]
+    owners += [(rows[name], body.shapes, frames[rows[name]]) for name, body in scene.bodies.items()]
+    for row, shapes, frame in owners:
+        for shape in shapes:
             if shape.contact:
-                yield (
-                    name,
-                    k,
-                    Collider(
-                        form_of(shape),
-                        row,
-                        frame.position + frame.rotation @ np.array(shape.position),
-                        frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),
-                        settings.friction if shape.friction is None else shape.friction,
-                        settings.restitution if shape.restitution is None else shape.restitution,
-                    ),
+                yield Collider(
+                    form_of(shape),
+                    row,
+                    frame.position + frame.rotation @ np.array(shape.position),
+                    frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),
+                    settings.friction if shape.friction is None else shape.friction,
+                    settings.restitution if shape.restitution is None else shape.restitution,
                 )
 
 

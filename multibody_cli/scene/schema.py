@@ -83,7 +83,9 @@ class Scene(Spec):
         default_factory=dict, description="Constraints on the motion of bodies, by name."
     )
     forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
-    contacts: ContactsSpec | None = Field(None, description="What touches what; without it, nothing does.")
+    contacts: ContactsSpec | None = Field(
+        None, description="What touches what; without it, nothing does. No method takes it yet."
+    )
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
     expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")

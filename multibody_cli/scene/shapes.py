@@ -31,10 +31,10 @@ class ShapeSpec(Spec):
     position: Position = Field((0.0, 0.0, 0.0), description="Origin of the shape in the body frame, m.")
     rotation: Rotation = Field(IDENTITY, description="Orientation of the shape in the body frame.")
     friction: NonNegative | None = Field(
-        None, description="Coefficient of dry friction; two shapes that both name one have the geometric mean."
+        None, description="Coefficient of dry friction; that of two shapes is the geometric mean of theirs."
     )
     restitution: Fraction | None = Field(
-        None, description="Speed after an impact over that before; two shapes that both name one have the larger."
+        None, description="Speed after an impact over that before; that of two shapes is the larger of theirs."
     )
     contact: bool = Field(True, description="Whether the shape touches others, in a scene with `contacts`.")
     color: str | list[float] | None = Field(None, description="A name, #rrggbb, or [r, g, b] between 0 and 1.")

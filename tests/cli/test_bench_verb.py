@@ -352,7 +352,7 @@ def test_a_peer_that_computes_something_else_ends_with_1(
         def accelerations(self) -> np.ndarray:
             return np.zeros(2)
 
-    kind = PeerKind("still", "numpy", "numpy", lambda _: Still(), {}, "nothing")  # type: ignore[arg-type,return-value]
+    kind = PeerKind("still", "numpy", "numpy", lambda _: Still(), {}, "nothing")
     monkeypatch.setitem(PEERS, "still", kind)
     ending = mbsim("bench", chain, "--against", "still", "--repeat", "1")
     assert ending.code == 1

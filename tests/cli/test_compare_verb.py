@@ -83,7 +83,7 @@ def test_reports_for_ci(mbsim: Command, runs: Path) -> None:
     assert suite.get("tests") == str(len(suite.findall("testcase")))
     failed = {case.get("name"): case[0].get("message") for case in suite if len(case)}
     assert set(failed) == {"bodies/position", "energy/total"}
-    assert failed["bodies/position"].startswith(  # type: ignore[union-attr]
+    assert failed["bodies/position"].startswith(
         "1 of 225 numbers beyond tolerance; worst at t = 0.333333333 s, hand z: "
     )
     page = (runs / "new/r.md").read_text()

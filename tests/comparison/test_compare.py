@@ -103,7 +103,7 @@ def test_bodies_are_paired_by_name(tmp_path: Path) -> None:
     assert str(found.parting.findings[0].parted) == "z y"
     found = compare_files(one, shifted(other, tmp_path / "c.h5", "momentum/linear", (2, 0), 1.0))
     assert found.parting is not None
-    assert (found.parting.findings[0].parted.body, found.parting.findings[0].parted.component) == ("", "x")  # type: ignore[union-attr]
+    assert (found.parting.findings[0].parted.body, found.parting.findings[0].parted.component) == ("", "x")
 
 
 def test_a_body_that_one_run_lacks_is_told_and_the_others_are_compared(tmp_path: Path) -> None:

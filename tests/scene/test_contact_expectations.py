@@ -54,9 +54,14 @@ def test_flat_channels_are_refused_in_words(tmp_path):
 
 def test_without_contacts_there_is_nothing_to_expect_of_them(tmp_path):
     assert problems(tmp_path, START + expecting("contacts/creep")) == [
-        "scene.yaml:4:20: expect[0].channel: there is no channel `contacts/creep` in a scene in which nothing touches: "
-        "for that, write `contacts: {}`"
+        "scene.yaml:4:20: expect[0].channel: there is no channel `contacts/creep` in a scene in which nothing touches"
     ]
+
+
+@pytest.mark.parametrize("sides", [2, 5, 0])
+def test_a_polygon_of_friction_has_an_even_number_of_sides(tmp_path, sides):
+    assert len(problems(tmp_path, START + f"contacts: {{sides: {sides}}}\n")) == 1
+    assert problems(tmp_path, START + "contacts: {sides: 6}\n") == []
 
 
 def test_contacts_that_are_wrong_are_told_alone(tmp_path):

@@ -23,7 +23,7 @@ def check_contacts(draft: Draft) -> None:
         if scene.contacts is None:
             for field in OF_CONTACT:
                 if field in shape.model_fields_set and getattr(shape, field) not in (None, False):
-                    draft.tell((*path, field), "has no effect without the section `contacts`, as in `contacts: {}`")
+                    draft.tell((*path, field), "has no effect: contacts are not yet supported")
         elif shape.contact and shape.type not in TOUCHING:
             draft.tell((*path, "type"), f"a {shape.type} cannot touch others yet: give it `contact: false`")
     if scene.contacts is None:
