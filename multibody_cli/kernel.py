@@ -24,6 +24,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
 WITHOUT_KERNELS = frozenset(
     {
@@ -90,8 +91,40 @@ FORMULA_OPTIONS: dict[str, Any] = {
     **_ARITHMETIC,
 }
 
-kernel: Any = numba.njit(cache=True, **_ARITHMETIC)
 formula: Any = numba.njit(**FORMULA_OPTIONS)
+
+
+class Kernel(CPUDispatcher):
+    """A kernel, which has a way in for Python only once Python calls it.
+
+    Numba gives every function code that takes Python's arguments apart.  For one that takes the work arrays of a method
+    this is ten times the code of the function itself, and nearly all kernels are called from kernels alone.
+    """
+
+    _entry: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it from Python, through a twin that is compiled for this."""
+        if self._entry is None:
+            self._entry = numba.njit(cache=True, **_ARITHMETIC)(_renamed(self.py_func, "entry", {}))
+        return self._entry(*args)
+
+
+def kernel(function: Any) -> Any:
+    """Make a kernel of a function."""
+    compiled = numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_ARITHMETIC)(function)
+    if not numba.config.DISABLE_JIT:
+        compiled.__class__ = Kernel
+    return compiled
+
+
+def _renamed(function: Any, owner: str, names: dict[str, Any]) -> Any:
+    """Copy a function under a name of its own, under which its code is kept, with other meanings of some names."""
+    copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
+    copy.__qualname__ = f"{owner}.{function.__qualname__}"
+    copy.__module__ = function.__module__
+    copy.__doc__ = function.__doc__
+    return copy
 
 
 def records(array: Any) -> Any:
@@ -118,8 +151,4 @@ def bound_kernel(template: Any, owner: str, **kernels: Any) -> Any:
     kernels
         What its global names stand for.
     """
-    function = FunctionType(template.__code__, {**template.__globals__, **kernels}, template.__name__)
-    function.__qualname__ = f"{owner}.{template.__qualname__}"
-    function.__module__ = template.__module__
-    function.__doc__ = template.__doc__
-    return kernel(function)
+    return kernel(_renamed(template, owner, kernels))

@@ -129,7 +129,7 @@ class _Recorder:
 
     def __init__(self, model: Model, method: Method, rows: int, sink: Sink) -> None:
         self._system = model.system
-        self._work = method.work
+        self._work, self._touch = method.work, method.touch
         self._body_rows = model.names.body_rows
         self._joint_rows = np.array([joint.row for joint in model.names.joints], dtype=np.int64)
         self._touches = model.names.contacts > 0
@@ -147,7 +147,7 @@ class _Recorder:
         k, samples = self._filled, self._samples
         observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
         if self._touches:
-            observe_contacts(self._work, self._numbers, samples, k)
+            observe_contacts(self._work, self._touch, self._numbers, samples, k)
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
         self.reached = float(state.time[0])

@@ -36,24 +36,40 @@ def tangent_of(n):
 
 
 @kernel
-def write_contacts(contacts, count, bodies, rows, terms):
-    """Write the rows of the first `count` contacts, three for each."""
+def write_contacts(contacts, count, bodies, rows, terms, row, term):
+    """Write the rows of the first `count` contacts, three for each, from these rows and terms on."""
     for c in range(count):
         contact = contacts[c]
         n = load(contact.normal)
         t = tangent_of(n)
-        write_direction(contact, n, PER_CONTACT * c, bodies, rows, terms)
-        write_direction(contact, t, PER_CONTACT * c + 1, bodies, rows, terms)
-        write_direction(contact, cross(n, t), PER_CONTACT * c + 2, bodies, rows, terms)
+        write_direction(contact, n, bodies, rows[row], terms, term)
+        write_direction(contact, t, bodies, rows[row + 1], terms, term + TERMS)
+        write_direction(contact, cross(n, t), bodies, rows[row + 2], terms, term + 2 * TERMS)
+        row += PER_CONTACT
+        term += PER_CONTACT * TERMS
 
 
 @kernel
-def write_direction(contact, d, r, bodies, rows, terms):
-    """Write the row of a contact along one direction."""
-    point, first = load(contact.point), TERMS * r
+def write_direction(contact, d, bodies, row, terms, first):
+    """Write the row of a contact along one direction, and its terms from the first on."""
+    point = load(contact.point)
     k = write_pull(terms, first, contact.body_a, point - load(bodies[contact.body_a].x), -d)
     k = write_pull(terms, k, contact.body_b, point - load(bodies[contact.body_b].x), d)
-    rows[r].first_term = first
-    rows[r].last_term = k
-    rows[r].rate = 0.0
-    rows[r].bias = 0.0
+    row.first_term = first
+    row.last_term = k
+    row.rate = 0.0
+    row.bias = 0.0
+
+
+@kernel
+def copy_rows(called, statics, source, source_terms, rows, terms):
+    """Write the rows that take part beside contacts, with their terms: the first rows of the table."""
+    term = 0
+    for k in range(statics):
+        row = source[called[k]]
+        rows[k].first_term = term
+        for i in range(row.first_term, row.last_term):
+            terms[term] = source_terms[i]
+            term += 1
+        rows[k].last_term = term
+        rows[k].rate = row.rate

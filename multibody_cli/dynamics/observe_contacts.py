@@ -13,13 +13,12 @@ from multibody_cli.spatial.products import cross
 
 
 @kernel
-def observe_contacts(work, numbers, samples, k):
+def observe_contacts(work, touch, numbers, samples, k):
     """Fill row k of `samples` with the contacts; `numbers` gives the place of each row of bodies, -1 for the world."""
-    touch, creep = work.touch, 0.0
-    count = touch.number[0]
+    creep, count = 0.0, touch.number[0]
     samples.contact_count[k] = count
     for c in range(count):
-        contact, first = touch.found.contacts[c], PER_CONTACT * c
+        contact, first = touch.found.contacts[c], touch.static[0] + PER_CONTACT * c
         n = load(contact.normal)
         t = tangent_of(n)
         x = load(contact.impulse)

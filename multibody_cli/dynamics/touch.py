@@ -8,11 +8,16 @@ import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.contacts.work import ContactWork, contact_work_for
+from multibody_cli.dynamics.contact_factors import AXES, Factors, factors_for
+from multibody_cli.dynamics.contact_islands import Groups, groups_for
+from multibody_cli.dynamics.contact_memory import points_for
 from multibody_cli.dynamics.contact_rows import PER_CONTACT, TERMS
-from multibody_cli.dynamics.free_rows import scratch_for as solver_for
-from multibody_cli.dynamics.friction.problem import scratch_for
+from multibody_cli.dynamics.friction.dense import dense_contacts
+from multibody_cli.dynamics.friction.factored import FactoredScratch, factored_for
+from multibody_cli.dynamics.friction.problem import Scratch, scratch_for
+from multibody_cli.dynamics.friction.proximal import ProximalScratch, proximal_for
 from multibody_cli.kernel import records
-from multibody_cli.model import Contacts, Floats, Integers, Records
+from multibody_cli.model import Floats, Integers, Records, System
 
 
 class Touch(NamedTuple):
@@ -20,51 +25,67 @@ class Touch(NamedTuple):
 
     found: ContactWork
     number: Integers  # (1,) contacts of this step
-    overflows: Integers  # (1,) steps in which there were more than fit
-    unsolved: Integers  # (1,) steps whose impulses did not converge
-    sweeps: Integers  # (1,) most sweeps of any step since this was last asked for
+    full: Integers  # (1,) whether there were more of anything than there is room for
+    unsolved: Integers  # (1,) islands of this step whose impulses do not meet the tolerance
+    unsolved_steps: Integers  # (1,) steps with such, since this was last asked for
+    steps: Integers  # (1,) most steps of Newton's method in any step since then
     residual: Floats  # (1,) largest residual of these
-    weight: Floats  # (1,) 1 / h while contacts push as the last step says, for output; else 0
-    rows: Records  # (3 c,)
-    terms: Records
-    before: Floats  # (3 c,) velocities of the rows before the step
-    after: Floats  # (3 c,) and after it
+    static: Integers  # (1,) other rows that take part
+    rows: Records  # (m,) the other rows, then those of contacts
+    terms: Records  # likewise
+    before: Floats  # (m,) velocities of the rows of contacts before the step
+    after: Floats  # (m,) and after it
     called: Integers  # (e,) other rows that take part
-    W: Floats  # (m, m)
-    r: Floats  # (m,)
-    x: Floats  # (m,) impulses
-    mu: Floats  # (c,)
-    lower: Floats  # (m,)
-    upper: Floats
+    least: Floats  # (e,) what they must answer to themselves at least
+    r: Floats  # (m,) velocities of all rows without impulses
+    x: Floats  # (m,) their impulses
+    points: Records  # (c,) of the last step
+    remembered: Integers  # (1,) how many
+    groups: Groups
+    factors: Factors
+    block: Integers  # (bodies,) number of each mechanism on its island
+    mechanism: Integers  # (bodies,) mechanism of each number
+    own: Floats  # (m,) impulses of one island
+    factored: FactoredScratch
+    proximal: ProximalScratch
+    dense: Scratch
+    dense_room: Integers  # (1,) rows that it has room for
     free: Floats  # (n,) accelerations without contacts between calls; scratch in a step
-    solver: Any  # of penetrations
-    friction: Any  # of impulses
 
 
-def touch_for(contacts: Contacts, others: int, n: int) -> Touch:
-    """Allocate the work arrays of a model with n velocities and `others` rows that may take part."""
-    room = contacts.room
+def touch_for(system: System) -> Touch:
+    """Allocate the work arrays of a system in which bodies touch."""
+    contacts, bodies = system.contacts, len(system.tree.links)
+    room, others = contacts.room, int(np.count_nonzero(system.rows["primary"] == 0))
     m = others + PER_CONTACT * room
+    dense = dense_contacts(contacts.options, others, room)
     return Touch(
         found=contact_work_for(contacts.geometry, max(16, 2 * room), room),
         number=np.zeros(1, np.int64),
-        overflows=np.zeros(1, np.int64),
+        full=np.zeros(1, np.int64),
         unsolved=np.zeros(1, np.int64),
-        sweeps=np.zeros(1, np.int64),
+        unsolved_steps=np.zeros(1, np.int64),
+        steps=np.zeros(1, np.int64),
         residual=np.zeros(1),
-        weight=np.zeros(1),
-        rows=records(np.zeros(PER_CONTACT * room, ROW)),
-        terms=records(np.zeros(PER_CONTACT * TERMS * room, TERM)),
-        before=np.zeros(PER_CONTACT * room),
-        after=np.zeros(PER_CONTACT * room),
+        static=np.zeros(1, np.int64),
+        rows=records(np.zeros(m, ROW)),
+        terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * room, TERM)),
+        before=np.zeros(m),
+        after=np.zeros(m),
         called=np.zeros(others, np.int64),
-        W=np.zeros((m, m)),
+        least=np.zeros(others),
         r=np.zeros(m),
         x=np.zeros(m),
-        mu=np.zeros(room),
-        lower=np.zeros(m),
-        upper=np.zeros(m),
-        free=np.zeros(n),
-        solver=solver_for(m),
-        friction=scratch_for(others, 0, room, contacts.options),
+        points=points_for(room),
+        remembered=np.zeros(1, np.int64),
+        groups=groups_for(system.tree, m),
+        factors=factors_for(bodies, m),
+        block=np.zeros(bodies, np.int64),
+        mechanism=np.zeros(bodies, np.int64),
+        own=np.zeros(m),
+        factored=factored_for(others, room, AXES * bodies, bodies),
+        proximal=proximal_for(others, room, AXES * bodies, bodies),
+        dense=scratch_for(others, 0, dense, contacts.options),
+        dense_room=np.array([others + PER_CONTACT * dense]),
+        free=np.zeros(len(system.tree.driven)),
     )

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.dynamics.free_rows import scratch_for
-from multibody_cli.dynamics.touch import touch_for
 from multibody_cli.kernel import records
 from multibody_cli.model import LOCK, Floats, Integers, Records, System
 
@@ -101,7 +100,7 @@ class Work(NamedTuple):
     baumgarte: Floats  # (2,) 2 alpha and beta^2; 0 where errors are projected away
     dual: Dual
     scratch: Any  # what one method alone needs
-    touch: Any  # `touch.Touch`, where anything touches
+    pushes: Records  # what contacts push each body with, for output; (0,) where nothing touches
 
 
 def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False) -> Work:
@@ -154,5 +153,5 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
             solver=scratch_for(k),
         ),
         scratch=scratch,
-        touch=touch_for(system.contacts, k, n) if system.contacts else (),
+        pushes=records(np.zeros(placed if system.contacts else 0, WRENCH)),
     )

@@ -18,10 +18,11 @@ import numpy as np
 
 from multibody_cli.dynamics import collide, restraint
 from multibody_cli.dynamics.closures import push_closures
-from multibody_cli.dynamics.collide import push_contacts
+from multibody_cli.dynamics.collide import find_pushes, push_contacts, push_no_more
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.markers import hand_on
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
+from multibody_cli.dynamics.touch import touch_for
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
 from multibody_cli.forces.elements import foresee_all, push_all
@@ -78,39 +79,37 @@ def restore_nothing(system, work, t, q, v, a, ledger):
 
 
 @kernel
-def collide_nothing(system, work, t, h, q, v, ledger):
+def collide_nothing(system, work, touch, t, h, q, v, ledger):
     """Nothing touches."""
+    return True
 
 
 @kernel
-def conclude_nothing(system, work, t, h, q, v, a, powers):
+def conclude_nothing(system, work, touch, t, h, q, v, a, powers):
     """Nothing touches: accelerations are what they are."""
 
 
 @kernel
-def resume_nothing(work, a):
+def resume_nothing(touch, a):
     """Nothing touches: accelerations are what they are."""
 
 
-@kernel
-def push_nothing(work):
-    """Nothing touches."""
-
-
-def conclude_contacts(system: Any, work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+def conclude_contacts(
+    system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
+) -> None:
     """Keep the accelerations without contacts, and show those with the impulses of the last step as forces."""
     for j in range(len(a)):
-        work.touch.free[j] = a[j]
-    work.touch.weight[0] = 1.0 / h
+        touch.free[j] = a[j]
+    find_pushes(work, touch, h)
     evaluate(system, work, t, q, v, a, powers)
-    work.touch.weight[0] = 0.0
+    push_no_more(work)
 
 
 @kernel
-def resume_contacts(work, a):
+def resume_contacts(touch, a):
     """Give back the accelerations without contacts."""
     for j in range(len(a)):
-        a[j] = work.touch.free[j]
+        a[j] = touch.free[j]
 
 
 NO_CONTACTS = {"collide": collide_nothing, "conclude": conclude_nothing, "resume": resume_nothing}
@@ -127,22 +126,21 @@ def free_dynamics(method: str, accelerate: Kernel) -> Dynamics:
 def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
     """Bind a method's kernels for systems with rows."""
     bound = restraint.bind(method, accelerate, respond)
-    kernels = {"accelerate": accelerate, "restrain": bound.restrain, "push_contacts": push_nothing}
-    evaluate = bound_kernel(evaluate_held, method, **kernels)
+    evaluate = bound_kernel(evaluate_held, method, accelerate=accelerate, restrain=bound.restrain)
     return Dynamics(f"{method}_held", evaluate, bound.restore, **NO_CONTACTS)
 
 
 @cache
-def touching_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
+def touching_dynamics(method: str, accelerate: Kernel, respond: Kernel, solver: str) -> Dynamics:
     """Bind a method's kernels for systems in which bodies touch."""
-    name = f"{method}_touching"
-    bound = restraint.bind(method, accelerate, respond)
-    evaluate = bound_kernel(evaluate_held, name, accelerate=accelerate, restrain=bound.restrain)
+    name = f"{method}_touching_{solver}"
+    held = held_dynamics(method, accelerate, respond)
+    evaluate = held.evaluate
     return Dynamics(
         name,
         evaluate,
-        bound.restore,
-        collide=collide.bind(method, accelerate, respond),
+        held.restore,
+        collide=collide.bind(method, accelerate, respond, solver),
         conclude=bound_kernel(conclude_contacts, name, evaluate=evaluate),
         resume=resume_contacts,
     )
@@ -193,7 +191,8 @@ class AccelerationKind:
         """Give the kernels for a system."""
         tree = system.tree
         if system.contacts:
-            return touching_dynamics(self.name, self.accelerate, self.respond)
+            solver = "dense" if system.contacts.options.dense else "proximal"
+            return touching_dynamics(self.name, self.accelerate, self.respond, solver)
         if len(system.rows) + len(tree.closures) + len(tree.markers) > 0:
             return held_dynamics(self.name, self.accelerate, self.respond)
         return free_dynamics(self.name, self.accelerate)
@@ -226,7 +225,8 @@ class AccelerationMethod:
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
         self._system = system
-        self._stepper = integrator.bind(self.dynamics, system, self.work, state, control)
+        self.touch = touch_for(system) if system.contacts else ()
+        self._stepper = integrator.bind(self.dynamics, system, self.work, self.touch, state, control)
 
     def start(self, state: State) -> Report:
         """Make the state whole at its time."""

@@ -55,15 +55,21 @@ def restore(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: An
     """Stand for the kernel that brings q and v back onto all constraints, in place, after a step."""
 
 
-def collide(system: Any, work: Any, t: float, h: float, q: Any, v: Any, ledger: Any) -> None:
-    """Stand for the kernel that takes the velocities v of a step without contacts to those with them, in place."""
+def collide(system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, ledger: Any) -> bool:
+    """Stand for the kernel that takes the velocities v of a step without contacts to those with them, in place.
+
+    False where there is no room for all contacts: the step has failed.
+    """
+    return True
 
 
-def conclude(system: Any, work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+def conclude(
+    system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
+) -> None:
     """Stand for the kernel that makes accelerations and reactions those with contacts, for output, after some steps."""
 
 
-def resume(work: Any, a: Any) -> None:
+def resume(touch: Any, a: Any) -> None:
     """Stand for the kernel that gives the accelerations back which steps go on from."""
 
 
@@ -127,8 +133,8 @@ class Integrator:
     adaptive
         Whether it chooses its own steps, by tolerance.
     bind
-        Makes a stepper from the kernels of a method, the arrays that these read, the work arrays, a state to take
-        the sizes from, and the step control.
+        Makes a stepper from the kernels of a method, the arrays that these read, the work arrays, those of contacts,
+        a state to take the sizes from, and the step control.
     collides
         Whether its steps know of contacts.
     """
@@ -137,14 +143,15 @@ class Integrator:
     description: str
     order: int
     adaptive: bool
-    bind: Callable[[Dynamics, System, Work, State, StepControl], Stepper]
+    bind: Callable[[Dynamics, System, Work, Any, State, StepControl], Stepper]
     collides: bool = False
 
 
 class Method(Protocol):
-    """Advances the state of one model."""
+    """Advances the state of one model; `touch` are its work arrays of contacts, where anything touches."""
 
     work: Work
+    touch: Any
 
     def start(self, state: State) -> Report:
         """Make the state whole at its time."""

@@ -37,8 +37,8 @@ class Options(NamedTuple):
     tolerance: float = 1e-11  # of the residual, relative to the size of the problem (`conditions`)
     sweeps: int = 100  # pairs of passes, at most
     sides: int = 0  # 0: friction limits are discs; even, 4 or more: regular polygons inside of the discs
+    dense: bool = False  # whether by passes over the whole Delassus matrix; else by the proximal method
     single_qp: bool = False  # Anitescu's one quadratic program over the pyramid of `sides`
-    dense_up_to: int = 150  # rows; above, Gauss-Seidel sweeps go before the passes
 
 
 class Report(NamedTuple):

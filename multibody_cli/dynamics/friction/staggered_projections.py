@@ -110,8 +110,8 @@ def stagger(P, options, x, S):
 @kernel
 def improve(P, options, sweeps, status, x, S):
     """One sweep; whether the rows contradict each other, as far as is known."""
-    if options.sides == 0 and relaxes(sweeps, len(x) > options.dense_up_to):
-        sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u)
+    if options.sides == 0 and relaxes(sweeps):
+        sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u[: len(x)])
         return status
     if options.sides > 0 or sweeps == 1 or status != SOLVED:
         status = project_normals(P, x, S)
@@ -126,9 +126,9 @@ def improve(P, options, sweeps, status, x, S):
 
 
 @formula
-def relaxes(sweeps, many):
-    """Whether a sweep is one of Gauss-Seidel; where rows are many, these go first."""
-    return sweeps > STAGGERING or (sweeps <= ALTERNATING and (many or sweeps % 2 == 0))
+def relaxes(sweeps):
+    """Whether a sweep is one of Gauss-Seidel."""
+    return sweeps > STAGGERING or (sweeps <= ALTERNATING and sweeps % 2 == 0)
 
 
 @kernel

@@ -14,6 +14,7 @@ Source: Sueda, notes 2.5, (2.77).
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from multibody_cli.model import State, System
 def take_implicit_steps(system, state, work, scratch, h, start, first, count):
     """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after = scratch
+    before, after, touch = scratch
     done = 0
     if first == 0:
         restore(system, work, time[0], q, v, a, ledger)
@@ -48,7 +49,9 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
     sound = is_finite(a)
     while sound and done < count:
         add_scaled(v, h, a)
-        collide(system, work, time[0], h, q, v, ledger)
+        if not collide(system, work, touch, time[0], h, q, v, ledger):
+            sound = False
+            break
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
@@ -64,7 +67,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
     look_ahead(work, 0.0)
     if sound:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
-        conclude(system, work, time[0], h, q, v, a, after)
+        conclude(system, work, touch, time[0], h, q, v, a, after)
     return done if first + done > 0 or sound else -1
 
 
@@ -82,9 +85,11 @@ def make(dynamics: Dynamics) -> Kernel:
     return bound_kernel(take_implicit_steps, dynamics.name, **dynamics.kernels)  # type: ignore[no-any-return]
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger))
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), touch)
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 

@@ -7,6 +7,7 @@ are integrated with the same weights, so that energy balances to the order of th
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,9 @@ def make(dynamics: Dynamics) -> Kernel:
     return bound_kernel(take_rk4_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
     scratch = (
         np.zeros_like(state.q),

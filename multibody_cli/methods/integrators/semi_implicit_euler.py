@@ -6,6 +6,7 @@ Each account of the ledger takes the mean of its power before and after the step
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -32,17 +33,18 @@ from multibody_cli.model import State, System
 def take_euler_steps(system, state, work, scratch, h, start, first, count):
     """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after = scratch
+    before, after, touch = scratch
     if first == 0:
         restore(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, before)
         if not is_finite(a):
             return -1
     else:
-        resume(work, a)
+        resume(touch, a)
     for step in range(first + 1, first + count + 1):
         add_scaled(v, h, a)
-        collide(system, work, time[0], h, q, v, ledger)
+        if not collide(system, work, touch, time[0], h, q, v, ledger):
+            return step - first - 1
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
@@ -54,7 +56,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count):
         for i in range(len(ledger)):
             ledger[i] += 0.5 * h * (before[i] + after[i])
             before[i] = after[i]
-    conclude(system, work, time[0], h, q, v, a, after)
+    conclude(system, work, touch, time[0], h, q, v, a, after)
     return count
 
 
@@ -64,9 +66,11 @@ def make(dynamics: Dynamics) -> Kernel:
     return bound_kernel(take_euler_steps, dynamics.name, **dynamics.kernels)  # type: ignore[no-any-return]
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger))
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), touch)
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
