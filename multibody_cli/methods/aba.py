@@ -20,5 +20,5 @@ ABA = AccelerationKind(
     description="articulated bodies: recursive forward and hybrid dynamics, O(n)",
     accelerate=accelerate,
     respond=respond,
-    supports=frozenset(Feature) - {Feature.AFFINE, Feature.CONTACT},
+    supports=frozenset(Feature) - {Feature.AFFINE},
 )

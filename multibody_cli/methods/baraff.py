@@ -91,7 +91,7 @@ BARAFF = AccelerationKind(
     description="Lagrange multipliers on the coordinates of the bodies, O(n)",
     accelerate=accelerate,
     respond=respond,
-    supports=frozenset(Feature) - {Feature.REDUCTION, Feature.IMPLICIT_SPRINGS, Feature.CONTACT},
+    supports=frozenset(Feature) - {Feature.REDUCTION, Feature.IMPLICIT_SPRINGS},
     workspace=workspace,
     maximal=True,
 )

@@ -125,7 +125,7 @@ REDMAX = AccelerationKind(
     description="reduced coordinates with a dense mass matrix, O(n^3)",
     accelerate=accelerate,
     respond=respond,
-    supports=frozenset(Feature) - {Feature.AFFINE, Feature.CONTACT},
+    supports=frozenset(Feature) - {Feature.AFFINE},
     Options=RedmaxOptions,
     workspace=workspace,
 )
