@@ -1,4 +1,4 @@
-"""Run scenes without compiling, with contacts allowed: `python interpreted.py SCENE...` tells how they end, as JSON.
+"""Run scenes without compiling: `python interpreted.py SCENE...` tells how they end, as JSON.
 
 Compiling steps with contacts takes minutes, some steps of a small scene in plain Python take a second.
 """
@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.contract import Feature
 
 CHANNELS = ("bodies/position", "bodies/linear_velocity", "bodies/angular_velocity", "energy/total")
 
 
 def main(words: list[str]) -> None:
     """Run every scene with every method."""
-    for name, kind in METHODS.items():
-        METHODS[name] = replace(kind, supports=kind.supports | {Feature.CONTACT})
     found = {}
     for path in words:
         for method in METHODS:

@@ -47,7 +47,7 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
 
     began = time.perf_counter()
     with _scene_file(path) as scene:
-        simulation = prepare(scene, overrides, _announce_assembly)
+        simulation = prepare(scene, overrides, _announce)
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         messages.warning(text)
@@ -62,17 +62,26 @@ def announce_compilation(owner: str = "*", integrator: str = "*") -> None:
     messages.detail(f"kernels are kept in {cache_root()}")
     if not kernels_are_compiled(f"{integrator}.{owner}.*"):
         messages.note(
-            "compiling kernels for this machine (once for each method and integrator, up to 20 s, with loops 90 s) ..."
+            "compiling kernels for this machine (once for each method and integrator, up to 20 s, with loops 90 s, "
+            "with contacts some minutes) ..."
         )
 
 
-def _announce_assembly() -> None:
-    """Tell that the first scene with loops or constraints takes longer to be read."""
+_BEFORE = {
+    "assembly": ("restraint.aba.project*", "loops and constraints (once, up to 30 s)"),
+    "overlap": ("detect.detect*", "shapes that touch (once, some 60 s)"),
+}
+"""What may have to be compiled before a scene is ready: a kernel that tells whether it is, and words for the user."""
+
+
+def _announce(what: str) -> None:
+    """Tell that the first scene of its kind takes longer to be read."""
     from multibody_cli.kernel import kernels_are_compiled
 
     look_for_no_blas()
-    if not kernels_are_compiled("restraint.aba.project*"):
-        messages.note("compiling kernels for loops and constraints (once, up to 30 s) ...")
+    pattern, words = _BEFORE[what]
+    if not kernels_are_compiled(pattern):
+        messages.note(f"compiling kernels for {words} ...")
 
 
 @contextmanager

@@ -53,6 +53,8 @@ _GLOBAL = {
 _CONTACTS = {
     "contacts/count": (units.NUMBER,),
     "contacts/creep": (units.SPEED,),
+    "energy/dissipation/contacts/friction": (units.ENERGY,),
+    "energy/dissipation/contacts/impact": (units.ENERGY,),
 }
 """In scenes with contacts."""
 

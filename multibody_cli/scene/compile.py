@@ -22,6 +22,7 @@ from multibody_cli.model import JointEntry, Model, Names, State, System
 from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.overlap import require_apart
 from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
 from multibody_cli.scene.pack_contacts import pack_contacts
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
@@ -55,20 +56,22 @@ class Compiled:
     warnings: tuple[str, ...]
 
 
-def compile_scene(loaded: LoadedScene, before_assembly: Callable[[], None] = lambda: None) -> Compiled:
+def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _what: None) -> Compiled:
     """Compile a scene for its method.
 
     Parameters
     ----------
     loaded
         The scene.
-    before_assembly
-        Called before the start is brought onto loops and constraints.
+    before
+        Called with `assembly` before the start is brought onto loops and constraints, and with `overlap` before it is
+        seen whether bodies lie in each other.
 
     Raises
     ------
     SceneError
-        If the file of a mesh cannot be used, a joint does not suit its bodies, or a loop cannot be closed.
+        If the file of a mesh cannot be used, a joint does not suit its bodies, a loop cannot be closed, or bodies
+        that touch lie in each other.
     """
     scene = loaded.scene
     simulation = scene.simulation
@@ -80,8 +83,11 @@ def compile_scene(loaded: LoadedScene, before_assembly: Callable[[], None] = lam
         message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
     if len(model.system.rows) > 0:
-        before_assembly()
+        before("assembly")
     beginning = assembled(loaded, model, state)
+    if model.system.contacts:
+        before("overlap")
+        require_apart(loaded, model, state)
     if METHODS[simulation.method].maximal:
         _require_inertia(loaded, masses)
         model, state = _pack(scene, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))

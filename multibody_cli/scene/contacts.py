@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from multibody_cli.spec import Fraction, NonNegative, Quantity, Spec, units
+from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.reading import read_each
 
-Pairs = Literal["auto"] | list[tuple[str, str]]
+Pair = tuple[str, str]
+Pairs = Literal["auto"] | list[Pair]
+Sides = Annotated[int, Field(ge=4, multiple_of=2)] | None
+Rounds = Annotated[int, Field(ge=1)]
 
 
 class ContactsSpec(Spec):
@@ -18,14 +23,16 @@ class ContactsSpec(Spec):
     restitution: Fraction = Field(0.0, description="Restitution of shapes that name none, 0 to 1.")
     pairs: Pairs = Field(
         "auto",
-        description="`auto`: each body with each other and with the world, but for two bodies that a joint connects; "
-        "or a list of pairs `[body, body]`, where `world` may stand for one.",
+        description="`auto`: each body with each other and with the world, but for two bodies that a joint connects "
+        "(a joint to the world leaves its shapes to touch); or a list of pairs `[body, body]`, where `world` may stand "
+        "for one.",
     )
     method: Literal["staggered_projections", "single_qp"] = Field(
         "staggered_projections",
-        description="How impulses are found: `single_qp` is faster and lets sliding bodies lift off a little.",
+        description="How impulses are found: with `single_qp`, one program, bodies that slide lift off at friction "
+        "times their speed.",
     )
-    sides: Annotated[int, Field(ge=4, multiple_of=2)] | None = Field(
+    sides: Sides = Field(
         None,
         description="Sides of the polygon that limits friction instead of a circle, an even number; its error is "
         "1 - cos(pi / sides).",
@@ -34,4 +41,46 @@ class ContactsSpec(Spec):
         1e-10,
         description="What may be left of the conditions of contact, relative to the impulses.",
     )
-    max_iterations: Annotated[int, Field(ge=1)] = Field(200, description="Rounds of a solution, at most.")
+    max_iterations: Rounds = Field(200, description="Rounds of a solution, at most.")
+
+    @field_validator("pairs", mode="plain", json_schema_input_type=Pairs)
+    @classmethod
+    def _read_pairs(cls, value: Any) -> Pairs:
+        if value == "auto":
+            return "auto"
+        if not isinstance(value, list):
+            raise ValueError(f"expected `auto`, or a list of pairs such as `[[box, world]]`, found {shown(value)}")
+        return list(read_each(_read_pair, value))
+
+    @field_validator("sides", mode="plain", json_schema_input_type=Sides)
+    @classmethod
+    def _read_sides(cls, value: Any) -> int | None:
+        if value is None:
+            return None
+        if not _is_whole(value) or value < 4 or value % 2:
+            raise ValueError(f"expected an even number of at least 4, found {shown(value)}")
+        return int(value)
+
+    @field_validator("max_iterations", mode="plain", json_schema_input_type=Rounds)
+    @classmethod
+    def _read_rounds(cls, value: Any) -> int:
+        if not _is_whole(value) or value < 1:
+            raise ValueError(f"expected a whole number of at least 1, found {shown(value)}")
+        return int(value)
+
+
+def _read_pair(value: Any) -> Pair:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(f"expected two bodies, as in `[box, world]`, found {shown(value)}")
+    first, second = read_each(_read_name, value)
+    return first, second
+
+
+def _read_name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected the name of a body, or `world`, found {shown(value)}")
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) in (int, float) and float(value).is_integer()

@@ -119,4 +119,4 @@ def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
     if not scene.world.shapes or scene.contacts is not None:
         return ()
     place = find(tree, ("world", "shapes")).mark
-    return (f"{place}: world.shapes: the shapes of the world touch no body: contacts are not yet supported",)
+    return (f"{place}: world.shapes: the shapes of the world touch no body: write `contacts: {{}}` if they should",)

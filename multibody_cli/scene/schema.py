@@ -84,7 +84,7 @@ class Scene(Spec):
     )
     forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
     contacts: ContactsSpec | None = Field(
-        None, description="What touches what; without it, nothing does. No method takes it yet."
+        None, description="What touches what, and how: `contacts: {}` for the defaults; without it, nothing touches."
     )
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")

@@ -72,11 +72,11 @@ def assembled(loaded: LoadedScene, model: Model, state: State) -> Beginning:
 def look(model: Model, state: State) -> Samples:
     """What channels show of the bodies at the start."""
     samples = samples_for(model, 1)
-    observe_bodies(model.system.tree, _placed(model, state), model.names.body_rows, samples, 0)
+    observe_bodies(model.system.tree, placed_bodies(model, state), model.names.body_rows, samples, 0)
     return samples
 
 
-def _placed(model: Model, state: State) -> Records:
+def placed_bodies(model: Model, state: State) -> Records:
     """Bodies and ghosts at the start."""
     work = workspace_for(model.system)
     place(model.system, state.time[0], state.q, state.v, state.a, work)
@@ -167,7 +167,7 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
 def _require_one_plane(loaded: LoadedScene, model: Model, state: State) -> None:
     """Joints of planar bodies meet in their plane: what is missing across it, no motion can close."""
     problems: list[Problem] = []
-    bodies, tree = _placed(model, state), model.system.tree
+    bodies, tree = placed_bodies(model, state), model.system.tree
     for joint in _closing(model):
         gap = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
         if tree.closures[joint.row - len(tree.links)]["flat"] and gap > WORTH_TELLING:

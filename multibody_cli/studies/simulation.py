@@ -104,7 +104,7 @@ class Simulation:
 
 
 def prepare(
-    path: Path | str, overrides: Sequence[str] = (), before_assembly: Callable[[], None] = lambda: None
+    path: Path | str, overrides: Sequence[str] = (), before: Callable[[str], None] = lambda _what: None
 ) -> Simulation:
     """Load and compile a scene, and refuse it if it cannot run or expects what no run of it can show.
 
@@ -114,8 +114,8 @@ def prepare(
         The scene file.
     overrides
         Values to replace, each `KEY=VALUE`.
-    before_assembly
-        Called before the start is brought onto loops and constraints, which may need kernels to be compiled first.
+    before
+        Called with a word for what comes next where that may need kernels to be compiled first, as in `compile_scene`.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def prepare(
         With every problem that was found.
     """
     loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded, before_assembly))
+    simulation = Simulation(loaded, compile_scene(loaded, before))
     _require_readable_expectations(simulation)
     return simulation
 

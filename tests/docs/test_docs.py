@@ -22,7 +22,7 @@ from multibody_cli.expressions import SIGNAL, TEMPLATE, parse
 from multibody_cli.spec.rotations import FORMS, read_rotation
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
-FOLLOWED = [README, TUTORIAL, ROOT / "docs/comparing.md"]
+FOLLOWED = [README, TUTORIAL, ROOT / "docs/comparing.md", ROOT / "docs/contacts.md"]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
@@ -54,7 +54,7 @@ def shell(tmp_path: Path):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=900,  # kernels for contacts take minutes to compile
         )
         lines = [line.rstrip() for line in ended.stdout.splitlines()]
         return ended.returncode, [line for line in lines if not line.startswith("compiling kernels")]

@@ -1,7 +1,4 @@
-"""Steps with contacts against closed forms, for every method.
-
-What touches is not open to users yet: no method lists contacts among what it supports.
-"""
+"""Steps with contacts against closed forms, for every method, without compiling them."""
 
 from __future__ import annotations
 

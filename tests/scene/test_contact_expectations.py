@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from writing import BALL, load, problems
 
-from multibody_cli.methods import METHODS
-from multibody_cli.methods.contract import Feature
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.scene.channels import OF_EACH_CONTACT, channels
 
 START = f"mbsim: 1\nbodies: {{ball: {BALL}}}\nsimulation: {{duration: 1}}\n"
 TOUCHING = START + "contacts: {}\n"
-
-
-@pytest.fixture(autouse=True)
-def every_method_takes_contacts(monkeypatch):
-    """What a method can do is told elsewhere."""
-    for name, kind in METHODS.items():
-        monkeypatch.setitem(METHODS, name, replace(kind, supports=kind.supports | {Feature.CONTACT}))
 
 
 def expecting(channel, words="max: 1"):
@@ -44,6 +33,17 @@ def test_count_and_creep_can_be_expected(tmp_path):
     ]
 
 
+def test_what_contacts_dissipate_can_be_expected(tmp_path):
+    known = channels(load(tmp_path, TOUCHING).scene)
+    booked = {name for name in known if name.startswith("energy/dissipation/")}
+    assert booked == {"energy/dissipation/contacts/friction", "energy/dissipation/contacts/impact"}
+    assert problems(tmp_path, TOUCHING + expecting("energy/dissipation/contacts/impact", "max: 1 J")) == []
+
+
+def test_results_hold_contacts_unless_told_otherwise(tmp_path):
+    assert "contacts" in load(tmp_path, TOUCHING).scene.output.channels
+
+
 def test_flat_channels_are_refused_in_words(tmp_path):
     for name in OF_EACH_CONTACT:
         assert problems(tmp_path, TOUCHING + expecting(name)) == [
@@ -54,7 +54,8 @@ def test_flat_channels_are_refused_in_words(tmp_path):
 
 def test_without_contacts_there_is_nothing_to_expect_of_them(tmp_path):
     assert problems(tmp_path, START + expecting("contacts/creep")) == [
-        "scene.yaml:4:20: expect[0].channel: there is no channel `contacts/creep` in a scene in which nothing touches"
+        "scene.yaml:4:20: expect[0].channel: there is no channel `contacts/creep`: "
+        "nothing touches in a scene without `contacts: {}`"
     ]
 
 

@@ -26,12 +26,15 @@ CASES = {
     "lagrange_top_cusp", "lagrange_top_steady", "rack_pinion", "rc10_chain", "rc20_chain", "rc100_chain",
     "redmax_scene_1", "redmax_scene_4", "redmax_scene_16", "redmax_scene_19", "redmax_scene_m1",
     "slider_crank_free_spin", "sphere_roll_incline", "spherical_pendulum", "testset_caraxis", "torque_free_top",
+    "bouncing_ball", "box_stack", "coulomb_oscillator", "incline_stick_slip", "rod_impact", "sliding_stop",
+    "sphere_roll_incline_contact", "sphere_slide_to_roll", "two_cards",
 }  # fmt: skip
 LOOPS = {
     "fourbar_parallelogram", "gear_pair", "hooke_joint", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2",
     "iftomm_a03_andrews_t003", "iftomm_a04_bricard_slender", "knife_edge_incline", "rack_pinion", "redmax_scene_4",
     "slider_crank_free_spin", "sphere_roll_incline", "testset_caraxis",
 }  # fmt: skip
+CONTACTS = {scene.stem for scene in VALIDATION if "contacts" in yaml.safe_load(scene.read_text())}
 REFUSED = {("baraff", "iftomm_a04_bricard_slender")}
 """Bodies of this method move by themselves: all need inertia, and these rods have none about their axes."""
 
@@ -75,8 +78,8 @@ def test_scene_runs_and_meets_what_it_expects(scene: Path, mbsim: Command, tmp_p
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-@by_name([scene for scene in VALIDATION if scene.stem in LOOPS])
-def test_loops_and_constraints_are_held_by_every_method(
+@by_name([scene for scene in VALIDATION if scene.stem in LOOPS | CONTACTS])
+def test_loops_constraints_and_contacts_are_held_by_every_method(
     scene: Path, method: str, mbsim: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same expectations, but for the scenes that a method refuses in words."""

@@ -4,37 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multibody_cli.errors import nearest
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.nodes import Path
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import TOUCHING, ShapeSpec
 
-OF_CONTACT = ("friction", "restitution", "contact")
-"""Fields of a shape that say how it touches."""
+OF_SURFACE = ("friction", "restitution")
+"""Fields of a shape that say what it is like to touch."""
 
 
 def check_contacts(draft: Draft) -> None:
     """Check shapes and pairs against the section `contacts`, and the steps of the run."""
-    scene = draft.scene
-    for path, shape in _shapes(scene):
-        if scene.contacts is None:
-            for field in OF_CONTACT:
-                if field in shape.model_fields_set and getattr(shape, field) not in (None, False):
-                    draft.tell((*path, field), "has no effect: contacts are not yet supported")
-        elif shape.contact and shape.type not in TOUCHING:
-            draft.tell((*path, "type"), f"a {shape.type} cannot touch others yet: give it `contact: false`")
-    if scene.contacts is None:
+    settings = draft.scene.contacts
+    if settings is None:
+        if "contacts" not in draft.broken:
+            _check_silent_shapes(draft)
         return
-    if scene.contacts.pairs != "auto":
-        known = [WORLD, *scene.bodies]
-        for k, pair in enumerate(scene.contacts.pairs):
-            for place, name in enumerate(pair):
-                if name not in known:
-                    draft.tell(("contacts", "pairs", k, place), f"no body `{name}`: {nearest(name, known)}")
-    settings = scene.simulation
+    _check_shapes(draft)
+    _check_pairs(draft, settings)
+    _check_steps(draft)
+
+
+def _check_silent_shapes(draft: Draft) -> None:
+    if "contacts" in draft.data:
+        draft.tell(("contacts",), "is empty: write `contacts: {}` for the defaults, or leave it out if nothing touches")
+        return
+    for path, shape in _shapes(draft.scene):
+        for field in (*OF_SURFACE, "contact"):
+            if field in shape.model_fields_set and getattr(shape, field) not in (None, False):
+                draft.tell((*path, field), "has no effect: nothing touches in a scene without `contacts: {}`")
+
+
+def _check_shapes(draft: Draft) -> None:
+    for path, shape in _shapes(draft.scene):
+        if shape.contact and shape.type not in TOUCHING:
+            draft.tell((*path, "type"), f"a {shape.type} cannot touch others yet: give it `contact: false`")
+        for field in OF_SURFACE:
+            if not shape.contact and getattr(shape, field) is not None:
+                draft.tell((*path, field), "has no effect: this shape touches nothing (`contact: false`)")
+    for name, body in draft.scene.bodies.items():
+        if body.kind == "affine" and any(shape.contact for shape in body.shapes):
+            message = "an affine body cannot touch others yet: give its shapes `contact: false`"
+            draft.tell(("bodies", name, "kind"), message)
+
+
+def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
+    if settings.pairs == "auto":
+        return
+    scene, seen = draft.scene, set[frozenset[str]]()
+    able = {name for name, body in scene.bodies.items() if any(shape.contact for shape in body.shapes)}
+    able |= {WORLD} if any(shape.contact for shape in scene.world.shapes) else set()
+    for k, pair in enumerate(settings.pairs):
+        for place, name in enumerate(pair):
+            path = ("contacts", "pairs", k, place)
+            whole = name in scene.bodies or name == WORLD  # what is wrong with others was told
+            if draft.require_body(name, path) and whole and name not in able:
+                draft.tell(path, f"`{name}` has no shape that touches")
+        if pair[0] == pair[1]:
+            draft.tell(("contacts", "pairs", k), f"`{pair[0]}` does not touch itself: expected two bodies")
+        elif frozenset(pair) in seen:
+            draft.tell(("contacts", "pairs", k), "is there already: each pair is written once, in any order")
+        seen.add(frozenset(pair))
+
+
+def _check_steps(draft: Draft) -> None:
+    settings = draft.scene.simulation
     integrator = INTEGRATORS.get(settings.integrator)
     if integrator is not None and not integrator.collides:
         able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.collides)

@@ -14,7 +14,7 @@ from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
 _MEASURED = ("value", "atol", "max", "min")
-_BOOKED = frozenset({"joints", "forces"})
+_BOOKED = frozenset({"joints", "forces", "contacts"})
 """Sections whose entries have accounts of energy."""
 
 
@@ -66,7 +66,7 @@ def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, kn
 
 def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
     if draft.scene.contacts is None and name.startswith("contacts/"):
-        return f"there is no channel `{name}` in a scene in which nothing touches"
+        return f"there is no channel `{name}`: nothing touches in a scene without `contacts: {{}}`"
     if name in OF_EACH_CONTACT:
         return f"`{name}` has no number for each instant: expect something of `contacts/count` or `contacts/creep`"
     return f"there is no channel `{name}`; {nearest(name, known)}"

@@ -1,0 +1,139 @@
+"""Contacts against closed forms, as users run them, for every method: what scenes cannot say of themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multibody_cli import MemorySink, prepare
+from multibody_cli.methods import METHODS
+from multibody_cli.output.trajectory import Trajectory
+
+SCENES = Path(__file__).parents[2] / "scenes" / "validation"
+G, WORLD = 9.81, -1
+
+METHOD = pytest.mark.parametrize("method", sorted(METHODS))
+
+LEANING = """
+mbsim: 1
+gravity: ["${9.81*sin(alpha)*cos(heading)}", "${9.81*sin(alpha)*sin(heading)}", "${-9.81*cos(alpha)}"]
+vars: {alpha: 20 deg, heading: 0 deg, mu: 0.4}
+world: {shapes: [{type: plane}]}
+contacts: {friction: "${mu}"}
+bodies: {box: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.1]}], position: [0, 0, 0.05]}}
+simulation: {duration: 0.1 s, step: 1 ms}
+output: {every: 1 ms}
+"""
+"""A box on a floor under gravity that leans: the tangents of its contacts are the axes of the world."""
+
+
+def run(scene: Path, *settings: str) -> Trajectory:
+    sink = MemorySink()
+    prepare(scene, [*settings, "expect=[]"]).run(sink)
+    trajectory = sink.trajectory()
+    assert trajectory.attributes["status"] == "complete"
+    return trajectory
+
+
+@pytest.fixture
+def lean(tmp_path: Path) -> Callable[..., np.ndarray]:
+    """Give the speed of the leaning box in the end."""
+    scene = tmp_path / "leaning.yaml"
+    scene.write_text(LEANING, encoding="utf-8")
+    return lambda *settings: run(scene, *settings).channel("bodies/linear_velocity").values[-1, 0]
+
+
+# --- slopes -------------------------------------------------------------------------------------------------------
+@METHOD
+@pytest.mark.parametrize("heading", [0, 22.5, 45, 70])
+def test_the_threshold_of_a_slope_is_the_same_in_all_directions(lean, method, heading):
+    threshold = math.tan(math.radians(20.0))
+    words = [f"simulation.method={method}", f"vars.heading={heading} deg"]
+    assert np.abs(lean(*words, f"vars.mu={threshold * (1 + 1e-9)!r}")).max() < 1e-15
+    assert np.linalg.norm(lean(*words, f"vars.mu={threshold * (1 - 1e-9)!r}")) == pytest.approx(
+        1e-9 * G * math.sin(math.radians(20.0)) * 0.1, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("sides", [4, 8])
+def test_polygons_have_too_little_friction_between_their_corners(lean, sides):
+    """By cos(pi / sides) along the axes, where their edges are; toward a corner they have what the disc has."""
+    slope, short = math.radians(20.0), math.cos(math.pi / sides)
+    for heading, share in ((0.0, short), (180.0 / sides, 1.0)):
+        for excess in (1.001, 0.999):
+            mu = excess * math.tan(slope) / share
+            velocity = lean(f"contacts.sides={sides}", f"vars.heading={heading} deg", f"vars.mu={mu!r}")
+            speed = max(math.sin(slope) - mu * share * math.cos(slope), 0.0) * G * 0.1
+            assert np.linalg.norm(velocity) == pytest.approx(speed, rel=1e-6, abs=1e-11)
+
+
+# --- stacks -------------------------------------------------------------------------------------------------------
+@METHOD
+@pytest.mark.parametrize("n", [5, 10])
+def test_each_cube_carries_those_above_it(method, n):
+    found = run(SCENES / "box_stack.yaml", f"simulation.method={method}", f"vars.n={n}", "simulation.duration=0.5 s")
+    contacts = found.contacts(-1)
+    loads = {
+        below: contacts["normal_impulse"][contacts["body_a"] == below].sum() / 1e-3 for below in (WORLD, *range(n - 1))
+    }
+    weights = {below: (n - 1 - below) * 0.5 * G for below in (WORLD, *range(n - 1))}
+    assert loads == pytest.approx({WORLD: n * 0.5 * G} | {k: w for k, w in weights.items() if k >= 0}, rel=1e-9)
+    still = found.channel("bodies/position").values
+    assert np.abs(still - still[0]).max() < 1e-12
+
+
+@METHOD
+@pytest.mark.parametrize(("share", "stands"), [(0.98, True), (1.02, False)])
+def test_bricks_reach_out_as_far_as_the_harmonic_series(method, share, stands):
+    settings = [f"simulation.method={method}", f"vars.share={share}", "simulation.duration=1 s"]
+    top = run(SCENES / "box_stack_overhang.yaml", *settings).channel("bodies/position").values[:, 4, 2]
+    assert abs(top[-1] - top[0]) < 1e-10 if stands else top[-1] < top[0] - 0.02
+
+
+# --- cards --------------------------------------------------------------------------------------------------------
+@METHOD
+@pytest.mark.parametrize("angle", [10, 15, 20, 30])
+def test_cards_stand_as_long_as_the_floor_is_rough_enough(method, angle):
+    """mu >= tan(th)/2; the scene knows by how much the round edges of its cards lower that."""
+    drops = []
+    for share in (0.95, 1.05):
+        settings = [f"simulation.method={method}", f"vars.th={angle} deg", f"vars.share={share}"]
+        found = run(SCENES / "two_cards.yaml", *settings)
+        height = found.channel("bodies/position").values[:, :, 2]
+        drops.append((height[0] - height[-1]).max())
+    assert drops[0] > 0.01
+    assert abs(drops[1]) < 1e-12
+
+
+def test_cards_push_each_other_as_statics_says():
+    th, r = math.radians(20.0), 1e-3
+    contacts = run(SCENES / "two_cards.yaml", "simulation.duration=0.1 s").contacts(-1)
+    between = contacts["body_a"] != WORLD
+    assert contacts["normal_impulse"][~between].sum() / 1e-3 == pytest.approx(2 * 0.1 * G, rel=1e-9)
+    push = 0.1 * G * math.tan(th) / 2 / (1 + r / math.cos(th))
+    assert contacts["normal_impulse"][between].sum() / 1e-3 == pytest.approx(push, rel=1e-9)
+
+
+# --- energy -------------------------------------------------------------------------------------------------------
+@METHOD
+@pytest.mark.parametrize(
+    ("scene", "settings"),
+    [
+        ("incline_stick_slip", ["simulation.duration=0.2 s", "output.every=0.5 ms"]),
+        ("box_stack", ["simulation.duration=0.2 s", "output.every=1 ms"]),
+        ("box_stack_overhang", ["simulation.duration=0.8 s", "output.every=1 ms", "vars.share=1.02"]),
+        ("rod_impact", []),
+        ("bouncing_ball", ["simulation.duration=1 s", "output.every=0.1 ms"]),
+        ("sphere_slide_to_roll", []),
+        ("two_cards", ["output.every=1 ms", "vars.share=0.95"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_contacts_never_add_energy(method, scene, settings):
+    """From step to step."""
+    energy = run(SCENES / f"{scene}.yaml", f"simulation.method={method}", *settings).channel("energy/total").values
+    assert np.diff(energy).max() < 1e-13 * max(1.0, np.abs(energy).max())

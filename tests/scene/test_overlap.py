@@ -1,0 +1,79 @@
+"""A start at which bodies lie in each other is refused with their names and the depth; without compiling."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BALL = "mass: 1, shapes: [{type: sphere, radius: 0.1}]"
+START = f"""
+mbsim: 1
+world: {{shapes: [{{type: plane}}]}}
+contacts: {{}}
+simulation: {{duration: 2 ms, step: 1 ms}}
+output: {{every: 1 ms}}
+bodies:
+  left: {{{BALL}, position: [0, 0, 1]}}
+"""
+DEEP = "move them apart, or let them not touch (`contacts.pairs`, or `contact: false` of a shape)"
+
+
+def mbsim(folder: Path, text: str, *words: str) -> tuple[int, list[str]]:
+    """Run a command on a scene; its exit code and what it says."""
+    (folder / "scene.yaml").write_text(START + text, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "multibody_cli", *words],
+        cwd=folder,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return ended.returncode, (ended.stdout + ended.stderr).splitlines()
+
+
+def test_every_pair_is_told_with_its_deepest_point(tmp_path):
+    others = f"""
+  right: {{{BALL}, position: [0.15, 0, 1]}}
+  box: {{mass: 1, shapes: [{{type: box, size: [0.2, 0.2, 0.2]}}], position: [2, 0, 0.07]}}
+"""
+    code, said = mbsim(tmp_path, others, "validate", "scene.yaml")
+    assert code == 2
+    assert said == [
+        f"scene.yaml:10:3: bodies.right: lies 0.05 m deep in `left` at the start: {DEEP}",
+        f"scene.yaml:11:3: bodies.box: lies 0.03 m deep in `world` at the start: {DEEP}",
+    ]
+
+
+def test_where_a_joint_has_moved_a_body_counts(tmp_path):
+    hung = f"""
+  hung: {{{BALL}}}
+joints: {{slide: {{type: prismatic, axis: [0, 0, 1], child: hung, q: 0.06}}}}
+"""
+    code, said = mbsim(tmp_path, hung, "validate", "scene.yaml")
+    assert (code, said) == (2, [f"scene.yaml:10:3: bodies.hung: lies 0.04 m deep in `world` at the start: {DEEP}"])
+    apart = hung.replace("0.06", "0.11")
+    assert mbsim(tmp_path, apart, "validate", "scene.yaml") == (0, ["scene.yaml: ok"])
+
+
+def test_pairs_that_do_not_touch_may_lie_in_each_other(tmp_path):
+    other = f"  right: {{{BALL}, position: [0.15, 0, 1]}}\n"
+    words = ("validate", "scene.yaml", "--set", "contacts.pairs=[[left, world]]")
+    assert mbsim(tmp_path, other, *words) == (0, ["scene.yaml: ok"])
+
+
+def test_what_was_meant_to_touch_is_parted_without_a_velocity(tmp_path):
+    close = f"  near: {{{BALL}, position: [2, 0, {0.1 - 0.9e-7!r}]}}\n"
+    expected = """
+expect:
+  - {at: final, channel: bodies/near/position, value: [2, 0, 0.1], atol: 1e-12}
+  - {at: 1 ms, channel: bodies/near/linear_velocity, value: [0, 0, 0], atol: 1e-12}
+"""
+    code, said = mbsim(tmp_path, close + expected, "run", "scene.yaml")
+    assert code == 0, said
+    deeper = close.replace(repr(0.1 - 0.9e-7), repr(0.1 - 1.1e-7))
+    code, said = mbsim(tmp_path, deeper, "validate", "scene.yaml")
+    assert (code, said) == (2, [f"scene.yaml:9:3: bodies.near: lies 1.1e-07 m deep in `world` at the start: {DEEP}"])
