@@ -94,7 +94,7 @@ FORMULA_OPTIONS: dict[str, Any] = {
 formula: Any = numba.njit(**FORMULA_OPTIONS)
 
 
-class Kernel(CPUDispatcher):
+class Kernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel, which has a way in for Python only once Python calls it.
 
     Numba gives every function code that takes Python's arguments apart.  For one that takes the work arrays of a method

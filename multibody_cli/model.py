@@ -145,6 +145,11 @@ class System(NamedTuple):
     terms: Records
     contacts: Any = ()  # `Contacts`, where anything touches
 
+    @property
+    def is_held(self) -> bool:
+        """Whether anything restrains the tree: a closure, a row, or a marker."""
+        return len(self.rows) + len(self.tree.closures) + len(self.tree.markers) > 0
+
 
 @dataclass(frozen=True)
 class JointEntry:
@@ -297,6 +302,8 @@ class Samples(NamedTuple):
     contact_impulse: Floats  # (K, C, 4) along the normal, and the tangential vector, N s, of the step that ended here
     contact_mode: Integers  # (K, C) 0 open, 1 stick, 2 slip
     creep: Floats  # (K,) largest tangential speed of a sticking contact, m/s
+    contact_residual: Floats  # (K,) of the impulses, relative
+    contacts_unsolved: Integers  # (K,) steps whose contacts do not meet their tolerance, since the instant before
 
 
 def samples_for(model: Model, count: int) -> Samples:
@@ -333,4 +340,6 @@ def samples_for(model: Model, count: int) -> Samples:
         contact_impulse=np.zeros((count, contacts, 4)),
         contact_mode=np.zeros((count, contacts), dtype=np.int64),
         creep=np.zeros(count),
+        contact_residual=np.zeros(count),
+        contacts_unsolved=np.zeros(count, dtype=np.int64),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,6 +84,7 @@ def simulate(
                 recorder.record(state, report)
                 instants += 1
                 outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
+        outcome = _with_doubts(outcome, recorder.unsolved)
     finally:
         recorder.flush()
         sink.close(outcome)
@@ -107,12 +108,12 @@ class _Pace:
 
     def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
         """Bring the state to the end of an output interval; whether it stopped on the way."""
-        every, pauses, done = self._timing.every, self._timing.pauses, 0
+        every, pauses, done, report = self._timing.every, self._timing.pauses, 0, Report()
         while True:
             done = min(done + self._length, pauses)
             began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
-            report = self._method.advance(state, until)
+            report = self._method.advance(state, until).after(report)
             seconds = clock.monotonic() - began
             if seconds < self.SHORT:
                 self._length = min(2 * self._length, pauses)
@@ -141,6 +142,7 @@ class _Recorder:
         self._sink = sink
         self._flushed = clock.monotonic()
         self.reached = 0.0
+        self.unsolved = 0
 
     def record(self, state: State, report: Report) -> None:
         """Take the state as one more instant."""
@@ -150,6 +152,9 @@ class _Recorder:
             observe_contacts(self._work, self._touch, self._numbers, samples, k)
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
+        samples.contact_residual[k] = report.contact_residual
+        samples.contacts_unsolved[k] = report.unsolved
+        self.unsolved += report.unsolved
         self.reached = float(state.time[0])
         self._filled += 1
         late = self._sink.takes_any_rows and clock.monotonic() - self._flushed > FLUSH_AFTER
@@ -172,6 +177,17 @@ def _judge(model: Model, state: State, report: Report, before: State) -> Outcome
     return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
 
 
+def _with_doubts(outcome: Outcome, unsolved: int) -> Outcome:
+    """Say of a complete run in how many steps contacts were not solved."""
+    if outcome.status != "complete" or not unsolved:
+        return outcome
+    message = (
+        f"contacts do not meet their tolerance in {unsolved} of {outcome.steps} steps: `contacts/unsolved` says when, "
+        "`contacts/residual` by how much"
+    )
+    return replace(outcome, message=message)
+
+
 def _fastest_growing(state: State, before: State) -> int:
     """The coordinate whose velocity grew most since the run was sound, among those that lost their acceleration."""
     lost = ~np.isfinite(state.a)
@@ -185,6 +201,9 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
             f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
             "Look for a singular position or a force that jumps, or loosen `simulation.tolerance`."
         )
+    if report.status is Status.CROWDED:
+        step = f"step {report.steps + 1} (t = {reached:.9g} s)"
+        return f"{step} has more contacts than there is room for: set `contacts.room`"
     if reached == 0.0 and math.isclose(sound_until, 0.0):
         return (
             f"no finite acceleration at the start: {culprit} moves nothing that has mass or inertia, its axes "

@@ -29,6 +29,8 @@ def main(words: list[str]) -> None:
                 max(run.channel("energy/total").values[1:] - run.channel("energy/total").values[:-1])
             )
             last["energy/first"] = float(run.channel("energy/total").values[0])
+            errors = [run.channel(name).values for name in run.paths if name.endswith("/constraint_error")]
+            last["constraint_error"] = max((float(abs(values).max()) for values in errors), default=0.0)
             last |= {"creep": float(run.channel("contacts/creep").values[-1])}
             last |= {name: values.tolist() for name, values in run.contacts(-1).items()}
             found[f"{path} {method}"] = last

@@ -100,6 +100,8 @@ def verb(
     show_json(_as_data(report)) if as_json else _show(report)
     if report.outcome.status != "complete":
         messages.error(f"{report.outcome.status}: {report.outcome.message}")
+    elif report.outcome.message:
+        messages.warning(report.outcome.message)
     return report.exit_code
 
 

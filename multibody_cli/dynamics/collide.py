@@ -28,13 +28,13 @@ from typing import Any
 
 from multibody_cli.constraints.rows import change_of_row, impel_row, velocity_of_row
 from multibody_cli.contacts.detect import detect
+from multibody_cli.dynamics import contact_solution
 from multibody_cli.dynamics.closures import impel_closures
 from multibody_cli.dynamics.configuration import displace, normalize
 from multibody_cli.dynamics.contact_factors import factor_rows
 from multibody_cli.dynamics.contact_islands import find_islands, find_mechanisms, find_sides, list_halves
 from multibody_cli.dynamics.contact_memory import recall, remember
 from multibody_cli.dynamics.contact_rows import PER_CONTACT, copy_rows, write_contacts
-from multibody_cli.dynamics import contact_solution
 from multibody_cli.dynamics.contact_solution import solve_impulses, solve_parting
 from multibody_cli.dynamics.idle_rows import idle_bound
 from multibody_cli.dynamics.markers import hand_on
@@ -46,7 +46,6 @@ from multibody_cli.dynamics.restraint import (
     clear_impulses,
     is_called,
     place,
-    respond,
 )
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -149,6 +148,8 @@ def apply_impulses(system, work, touch, size):
 @kernel
 def book(settings, touch, bodies, response, static, count, ledger):
     """Book what contacts dissipate, and keep impulses and velocities with each contact."""
+    sides = settings.options.sides
+    share = (1.0 - NEARLY) * (math.cos(math.pi / sides) if sides > 0 else 1.0)
     for c in range(count):
         contact, first = touch.found.contacts[c], static + PER_CONTACT * c
         for j in range(PER_CONTACT):
@@ -158,16 +159,16 @@ def book(settings, touch, bodies, response, static, count, ledger):
             contact.impulse[j] = x
             account = settings.friction_account if j > 0 else settings.impact_account
             ledger[account] -= 0.5 * x * (touch.before[k] + touch.after[k])
-        contact.mode = mode_of(contact, touch.after[first + 1], touch.after[first + 2])
+        contact.mode = mode_of(contact, share, touch.after[first + 1], touch.after[first + 2])
 
 
 @kernel
-def mode_of(contact, along, across):
-    """Whether a contact is open, sticks, or slips: it moves, with all the friction that there may be."""
+def mode_of(contact, share, along, across):
+    """Whether a contact is open, sticks, or slips: it moves, with that share of its limit of friction at least."""
     n, t, b = contact.impulse
     if n <= 0.0:
         return OPEN
-    at_limit = math.sqrt(t * t + b * b) >= (1.0 - NEARLY) * contact.friction * n
+    at_limit = math.sqrt(t * t + b * b) >= share * contact.friction * n
     return SLIP if at_limit and math.sqrt(along * along + across * across) > STILL else STICK
 
 
@@ -222,16 +223,17 @@ def collide(system, work, touch, t, h, q, v, ledger):
 
 
 @cache
-def bind(method: str, accelerate: Any, respond: Any, solver: str) -> Any:
-    """Bind the step of contacts to a method's two kernels, and to one of `contact_solution.SOLVERS`."""
-    answer_ = bound_kernel(answer, method, respond=respond)
+def bind(owner: str, place: Any, accelerate: Any, respond: Any, solver: str) -> Any:
+    """Bind the step of contacts to a method's kernels, and to one of `contact_solution.SOLVERS`."""
+    answer_ = bound_kernel(answer, owner, respond=respond)
     return bound_kernel(
         collide,
-        f"{method}_{solver}",
+        owner,
+        place=place,
         accelerate=accelerate,
         solve_impulses=contact_solution.bind(solver),
-        factor_rows=bound_kernel(factor_rows, method, respond=respond),
-        apply_impulses=bound_kernel(apply_impulses, method, answer=answer_),
+        factor_rows=bound_kernel(factor_rows, owner, respond=respond),
+        apply_impulses=bound_kernel(apply_impulses, owner, answer=answer_),
     )
 
 

@@ -1,8 +1,8 @@
 """How the rows of contacts answer to impulses, as factors of W = B B^T (`friction.factored`).
 
-What a mechanism can do is known from how it answers to a few unit impulses, its *generators*: along the six axes of each
-of its bodies, or on each of its rows if these are fewer.  With A the velocities of the generators after unit impulses of
-each other and G those of its rows,
+What a mechanism can do is known from how it answers to a few unit impulses, its *generators*: along the six axes of
+each of its bodies, or on each of its rows if these are fewer.  With A the velocities of the generators after unit
+impulses of each other and G those of its rows,
 
     A = L L^T,   B = G L^-T,   xi0 = L^-1 (velocities of the generators),
 
@@ -29,7 +29,6 @@ from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import power
 from multibody_cli.spatial.values import Motion
-
 
 LARGEST = 1 << 26
 """Numbers that B has room for, at most."""

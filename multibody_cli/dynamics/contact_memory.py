@@ -1,9 +1,6 @@
 """What contacts remember from step to step: the impulses at each point, as a guess of the next.
 
-`FORGETTING` of them is left out, so that what no law decides, how redundant points share a load, comes to the sharing of
-least norm within some steps, whatever happened before.
-
-Contacts are ordered by their geoms, then by point, at every step, so that finding those of the last step takes one walk.
+Contacts are ordered by their geoms, then by point, at every step, so that one walk finds those of the last step.
 """
 
 from __future__ import annotations
@@ -16,15 +13,14 @@ from multibody_cli.kernel import kernel, records
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 
-FORGETTING = 0.5
-
 POINT = np.dtype([("geom_a", "i8"), ("geom_b", "i8"), ("feature", "i8"), ("impulse", "f8", 3)])
 """One point of the last step, with its impulse in world axes, N s."""
 
 
 def points_for(contacts: int) -> Records:
     """Allocate room for so many points."""
-    return records(np.zeros(contacts, POINT))
+    points: Records = records(np.zeros(contacts, POINT))
+    return points
 
 
 @kernel
@@ -53,7 +49,7 @@ def recall(contacts, count, points, number, x):
         k = before
         while k < number[0] and points[k].geom_a == contact.geom_a and points[k].geom_b == contact.geom_b:
             if points[k].feature == contact.feature:
-                n, impulse = load(contact.normal), (1.0 - FORGETTING) * load(points[k].impulse)
+                n, impulse = load(contact.normal), load(points[k].impulse)
                 t = tangent_of(n)
                 x[first] = max(dot(n, impulse), 0.0)
                 x[first + 1] = dot(t, impulse)

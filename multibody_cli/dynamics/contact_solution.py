@@ -9,8 +9,8 @@ from multibody_cli.dynamics.contact_islands import SIDES
 from multibody_cli.dynamics.contact_rows import PER_CONTACT
 from multibody_cli.dynamics.friction.dense import solve_densely
 from multibody_cli.dynamics.friction.factored import Factored, entry
-from multibody_cli.dynamics.friction.proximal import solve_many
 from multibody_cli.dynamics.friction.problem import Report
+from multibody_cli.dynamics.friction.proximal import solve_many
 from multibody_cli.dynamics.multipliers import SOLVED, UNFINISHED
 from multibody_cli.kernel import bound_kernel, kernel
 
@@ -56,7 +56,9 @@ def gather(island, equalities, static, touch):
     contacts = (m - own_static) // PER_CONTACT
     limits = own_static - own_equalities
     rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:contacts])
-    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.free, *rows, own_equalities, limits)
+    F = Factored(
+        T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.free, *rows, own_equalities, limits
+    )
     for j in range(own_static):
         if entry(F, j, j) <= touch.least[G.rows[first + j]]:
             S.block[j, 0] = S.block[j, 1] = -1

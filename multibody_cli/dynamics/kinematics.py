@@ -7,6 +7,7 @@ terms, gathered in one pass).
 
 from __future__ import annotations
 
+from multibody_cli.joints.motion import prescribe
 from multibody_cli.joints.parts import ball, screw
 from multibody_cli.joints.parts.crossing import carried
 from multibody_cli.joints.parts.switch import cross_part, differentiate_columns
@@ -15,6 +16,13 @@ from multibody_cli.model import WAY_BALL, WAY_GENERAL
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
 from multibody_cli.spatial.values import Vec3
+
+
+@kernel
+def place_tree(system, t, q, v, a, work):
+    """Prescribe, and place the bodies of a system without closures, rows and markers."""
+    prescribe(system.motions, t, q, v, a)
+    place_all(system.tree, q, v, a, work)
 
 
 @kernel

@@ -19,16 +19,15 @@ import numpy as np
 from multibody_cli.dynamics import collide, restraint
 from multibody_cli.dynamics.closures import push_closures
 from multibody_cli.dynamics.collide import find_pushes, push_contacts, push_no_more
-from multibody_cli.dynamics.kinematics import place_all
+from multibody_cli.dynamics.kinematics import place_tree
 from multibody_cli.dynamics.markers import hand_on
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
-from multibody_cli.dynamics.touch import touch_for
+from multibody_cli.dynamics.touch import Touch, touch_for
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
 from multibody_cli.forces.elements import foresee_all, push_all
-from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, StepControl, evaluate
+from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl, evaluate
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
@@ -38,11 +37,11 @@ from multibody_cli.spec import Spec
 def evaluate_free(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """dv/dt of every coordinate at (t, q, v) into `a`, and the power of every account (na,), W."""
     tree, motions = system.tree, system.motions
-    prescribe(motions, t, q, v, a)
-    place_all(tree, q, v, a, work)
+    place_tree(system, t, q, v, a, work)
     push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
     if work.horizon[0] > 0.0:
         foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
+    push_contacts(work)
     accelerate(system, work, a)
     if len(motions.rows) > 0:
         transmit_all(tree, work)
@@ -131,17 +130,15 @@ def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
 
 
 @cache
-def touching_dynamics(method: str, accelerate: Kernel, respond: Kernel, solver: str) -> Dynamics:
-    """Bind a method's kernels for systems in which bodies touch."""
-    name = f"{method}_touching_{solver}"
-    held = held_dynamics(method, accelerate, respond)
-    evaluate = held.evaluate
+def touching_dynamics(alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str) -> Dynamics:
+    """Bind a method's kernels for systems in which bodies touch, from those for where nothing does."""
+    name = f"{alone.name}_touching_{solver}"
     return Dynamics(
         name,
-        evaluate,
-        held.restore,
-        collide=collide.bind(method, accelerate, respond, solver),
-        conclude=bound_kernel(conclude_contacts, name, evaluate=evaluate),
+        alone.evaluate,
+        alone.restore,
+        collide=collide.bind(name, placing, accelerate, respond, solver),
+        conclude=bound_kernel(conclude_contacts, name, evaluate=alone.evaluate),
         resume=resume_contacts,
     )
 
@@ -189,13 +186,14 @@ class AccelerationKind:
 
     def dynamics(self, system: System) -> Dynamics:
         """Give the kernels for a system."""
-        tree = system.tree
-        if system.contacts:
-            solver = "dense" if system.contacts.options.dense else "proximal"
-            return touching_dynamics(self.name, self.accelerate, self.respond, solver)
-        if len(system.rows) + len(tree.closures) + len(tree.markers) > 0:
-            return held_dynamics(self.name, self.accelerate, self.respond)
-        return free_dynamics(self.name, self.accelerate)
+        if system.is_held:
+            alone, placing = held_dynamics(self.name, self.accelerate, self.respond), place
+        else:
+            alone, placing = free_dynamics(self.name, self.accelerate), place_tree
+        if not system.contacts:
+            return alone
+        solver = "dense" if system.contacts.options.dense else "proximal"
+        return touching_dynamics(alone, placing, self.accelerate, self.respond, solver)
 
     def owner(self, system: System) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
@@ -206,6 +204,15 @@ class AccelerationKind:
     ) -> AccelerationMethod:
         """Make the method for one model."""
         return AccelerationMethod(self, model, integrator, control, state, options or self.Options())
+
+
+def told(report: Report, touch: Touch) -> Report:
+    """Add what there is to tell of the contacts since this was last asked for."""
+    report = report._replace(
+        iterations=int(touch.steps[0]), contact_residual=float(touch.residual[0]), unsolved=int(touch.unsolved_steps[0])
+    )
+    touch.steps[0] = touch.residual[0] = touch.unsolved_steps[0] = 0
+    return report._replace(status=Status.CROWDED) if touch.full[0] else report
 
 
 class AccelerationMethod:
@@ -234,7 +241,8 @@ class AccelerationMethod:
 
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to the time `until`."""
-        return self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
+        report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
+        return told(report, self.touch) if self.touch else report
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Work out the accelerations of a whole state `count` times, for timing."""

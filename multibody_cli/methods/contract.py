@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
@@ -63,9 +65,7 @@ def collide(system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: A
     return True
 
 
-def conclude(
-    system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
-) -> None:
+def conclude(system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Stand for the kernel that makes accelerations and reactions those with contacts, for output, after some steps."""
 
 
@@ -92,15 +92,31 @@ class Status(Enum):
     OK = "ok"
     DIVERGED = "diverged"
     STEP_TOO_SMALL = "step too small"
+    CROWDED = "more contacts than there is room for"
 
 
 class Report(NamedTuple):
-    """What an advance did: steps taken so far, iterations and residual of its solver, and how it ended."""
+    """What an advance did, and how it ended.
+
+    `steps` counts all so far.  Of the advance itself are the most iterations of a step, the error that loops and
+    constraints have at its end, the largest relative residual of contacts, and the steps whose contacts do not meet
+    their tolerance.
+    """
 
     steps: int = 0
     iterations: int = 0
     residual: float = 0.0
+    contact_residual: float = 0.0
+    unsolved: int = 0
     status: Status = Status.OK
+
+    def after(self, earlier: Report) -> Report:
+        """Take this and the advance before it as one."""
+        return self._replace(
+            iterations=max(self.iterations, earlier.iterations),
+            contact_residual=float(np.fmax(self.contact_residual, earlier.contact_residual)),
+            unsolved=self.unsolved + earlier.unsolved,
+        )
 
 
 @dataclass(frozen=True)

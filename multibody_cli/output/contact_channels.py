@@ -61,6 +61,27 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
         element=GROUP,
     ),
     Channel(
+        "contacts/residual",
+        "1",
+        "What is left of the conditions of contact, relative to the impulses: the most since the instant before.",
+        lambda b, _: b.samples.contact_residual,
+        role="solver",
+        rtol=0.0,
+        atol=1e-6,
+        element=GROUP,
+    ),
+    Channel(
+        "contacts/unsolved",
+        "1",
+        "Steps since the instant before whose contacts do not meet their tolerance.",
+        lambda b, _: b.samples.contacts_unsolved,
+        role="solver",
+        rtol=0.0,
+        atol=0.0,
+        dtype="<i8",
+        element=GROUP,
+    ),
+    Channel(
         OFFSET,
         "1",
         "Where the contacts of each instant begin: those of instant k are the rows from offset[k] up to offset[k+1], "

@@ -53,6 +53,8 @@ _GLOBAL = {
 _CONTACTS = {
     "contacts/count": (units.NUMBER,),
     "contacts/creep": (units.SPEED,),
+    "contacts/residual": (units.NUMBER,),
+    "contacts/unsolved": (units.NUMBER,),
     "energy/dissipation/contacts/friction": (units.ENERGY,),
     "energy/dissipation/contacts/impact": (units.ENERGY,),
 }

@@ -27,21 +27,25 @@ class ContactsSpec(Spec):
         "(a joint to the world leaves its shapes to touch); or a list of pairs `[body, body]`, where `world` may stand "
         "for one.",
     )
-    method: Literal["staggered_projections", "single_qp"] = Field(
-        "staggered_projections",
-        description="How impulses are found: with `single_qp`, one program, bodies that slide lift off at friction "
+    method: Literal["proximal", "staggered_projections", "single_qp"] = Field(
+        "proximal",
+        description="How impulses are found: `proximal` takes any number of contacts; passes of normal impulses and of "
+        "friction in turn take some hundred; with `single_qp`, one program, bodies that slide lift off at friction "
         "times their speed.",
     )
     sides: Sides = Field(
         None,
         description="Sides of the polygon that limits friction instead of a circle, an even number; its error is "
-        "1 - cos(pi / sides).",
+        "1 - cos(pi / sides). Not with `proximal`.",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
         1e-10,
         description="What may be left of the conditions of contact, relative to the impulses.",
     )
     max_iterations: Rounds = Field(200, description="Rounds of a solution, at most.")
+    room: Rounds | None = Field(
+        None, description="Contacts that there is room for at once; 24 for each shape, unless given."
+    )
 
     @field_validator("pairs", mode="plain", json_schema_input_type=Pairs)
     @classmethod
@@ -61,7 +65,7 @@ class ContactsSpec(Spec):
             raise ValueError(f"expected an even number of at least 4, found {shown(value)}")
         return int(value)
 
-    @field_validator("max_iterations", mode="plain", json_schema_input_type=Rounds)
+    @field_validator("max_iterations", "room", mode="plain", json_schema_input_type=Rounds)
     @classmethod
     def _read_rounds(cls, value: Any) -> int:
         if not _is_whole(value) or value < 1:

@@ -26,7 +26,7 @@ from multibody_cli.scene.shapes import (
     SphereSpec,
 )
 
-ROOM_OF_A_SHAPE = 8
+ROOM_OF_A_SHAPE = 24
 """Contacts that there is room for, for each shape."""
 
 LEAST_ROOM = 32
@@ -90,9 +90,10 @@ def pack_contacts(
             tolerance=settings.tolerance,
             sweeps=settings.max_iterations,
             sides=settings.sides or 0,
+            dense=settings.method != "proximal",
             single_qp=settings.method == "single_qp",
         ),
-        room=max(LEAST_ROOM, ROOM_OF_A_SHAPE * len(colliders)),
+        room=settings.room or max(LEAST_ROOM, ROOM_OF_A_SHAPE * len(colliders)),
     )
 
 

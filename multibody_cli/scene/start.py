@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.dynamics.kinematics import place_tree
 from multibody_cli.dynamics.observe import observe_bodies
 from multibody_cli.dynamics.restraint import POSITION, VELOCITY, place
 from multibody_cli.dynamics.workspace import workspace_for
@@ -79,7 +80,8 @@ def look(model: Model, state: State) -> Samples:
 def placed_bodies(model: Model, state: State) -> Records:
     """Bodies and ghosts at the start."""
     work = workspace_for(model.system)
-    place(model.system, state.time[0], state.q, state.v, state.a, work)
+    placing = place if model.system.is_held else place_tree
+    placing(model.system, state.time[0], state.q, state.v, state.a, work)
     return work.bodies
 
 

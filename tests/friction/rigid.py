@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.dynamics.friction.islands import solve_contacts
-from multibody_cli.dynamics.friction.problem import Options, scratch_for
+from multibody_cli.dynamics.friction.factored import Factored, factored_for
+from multibody_cli.dynamics.friction.problem import Options, Problem, scratch_for
+from multibody_cli.dynamics.friction.proximal import proximal_for, solve_many
+from multibody_cli.dynamics.friction.staggered_projections import solve_problem
 
 GROUND = -1
 
@@ -80,16 +82,35 @@ def pile(rng, bodies, contacts):
 
 
 def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, **options):
-    """(impulses, report), with scratch full of rubbish and an upper triangle that must not be read."""
+    """(impulses, report) by passes over W, with scratch full of rubbish."""
     options, contacts = Options(**options), (len(r) - equalities - limits) // 3
     scratch = scratch_for(equalities, limits, contacts + 1, options)
     for array in (scratch.W, scratch.r, scratch.x, scratch.V, scratch.b, scratch.y, scratch.u):
         array.fill(np.nan)
     x = np.array(np.broadcast_to(guess, len(r)), float)
-    only_lower = np.where(np.tri(len(r), dtype=bool), W, np.nan)
     mu = np.array(np.broadcast_to(mu, contacts), float)
-    report = solve_contacts(only_lower, np.asarray(r, float), mu, equalities, limits, options, x, scratch)
-    return x, report
+    problem = Problem(np.array(W), np.array(r, float), mu, equalities, limits)
+    return x, solve_problem(problem, options, x, scratch)
+
+
+def solve_factored(world, v, mu, guess=np.nan, r=None, **options):
+    """(impulses, report) of a world of bodies at v by the proximal method, likewise; r as far as it is not J v."""
+    J, mass, bodies = world.jacobian(), world.mass, len(world.mass) // 6
+    statics, contacts = len(world.equalities) + len(world.limits), len(world.contacts)
+    S = factored_for(statics, contacts, len(mass), bodies)
+    B = (J / np.sqrt(mass)).reshape(len(J), bodies, 6)
+    S.block.fill(-1)
+    for rows in [slice(k, k + 1) for k in range(statics)] + [slice(k, k + 3) for k in range(statics, len(J), 3)]:
+        for side, body in enumerate(np.flatnonzero(np.abs(B[rows]).max(axis=(0, 2)))):
+            S.block[rows, side] = body
+            S.first[rows, side] = 6 * (bodies * np.arange(rows.start, rows.stop) + body)
+    S.width[:], S.free[:], S.mu[:] = 6, np.sqrt(mass) * v, mu
+    S.r[:] = J @ np.asarray(v, float) if r is None else r
+    places = (S.first, S.block, S.start, S.width, S.free, S.r, S.b, S.w, S.mu)
+    problem = Factored(B.ravel(), *places, len(world.equalities), len(world.limits))
+    x = np.array(np.broadcast_to(guess, len(J)), float)
+    scratch = proximal_for(statics, contacts, len(mass), bodies)
+    return x, solve_many(problem, Options(**{"tolerance": 1e-10, **options}), x, scratch)
 
 
 def gain(W, r, x):

@@ -68,9 +68,8 @@ def test_without_friction_nothing_is_different_from_rows_alone(seed, bodies, con
     lower[:held] = -np.inf
     solver = scratch_for(len(rows))
     solve_multipliers(W[np.ix_(rows, rows)], r[rows], lower, np.full(len(rows), np.inf), x, solver)
-    found, _ = solve(W, r, 0.0, held, limits, dense_up_to=0)
-    if (W != 0).all():  # one island
-        np.testing.assert_array_equal(found[rows], x)
+    found, _ = solve(W, r, 0.0, held, limits)
+    np.testing.assert_array_equal(found[rows], x)
     np.testing.assert_allclose(W[:, rows] @ found[rows], W[:, rows] @ x, atol=1e-11 * size(W, r, found))
     assert (np.delete(found, rows) == 0).all()
 
@@ -86,33 +85,6 @@ def test_the_order_of_contacts_does_not_matter(seed):
     y, permuted = solve(W[np.ix_(rows, rows)], r[rows], mu[order])
     assert report.status == permuted.status == SOLVED
     np.testing.assert_allclose(y, x[rows], atol=1e-8 * np.abs(x).max())
-
-
-def test_islands_are_the_whole():
-    """Three problems, their contacts taken in turn, as one matrix: each has the impulses it has alone."""
-    parts = [random_problem(seed, 2, 4, 0.3)[:3] for seed in (1, 2, 3)]
-    m = sum(len(r) for _, r, _ in parts)
-    rows = [np.arange(12).reshape(4, 3) * 3 - np.arange(12).reshape(4, 3) % 3 * 2 + 3 * k for k in range(3)]
-    W, r, mu = np.zeros((m, m)), np.zeros(m), np.zeros(12)
-    for (part, residual, friction), at in zip(parts, rows, strict=True):
-        W[np.ix_(at.ravel(), at.ravel())], r[at.ravel()], mu[at[:, 0] // 3] = part, residual, friction
-    x, report = solve(W, r, mu)
-    alone = [solve(*part) for part in parts]
-    assert report.status == SOLVED
-    assert report.sweeps == max(each.sweeps for _, each in alone)
-    for (own, _), at in zip(alone, rows, strict=True):
-        np.testing.assert_array_equal(x[at.ravel()], own)
-
-
-@pytest.mark.parametrize("mu", [0.2, 0.6])
-def test_the_engine_for_many_rows_solves_the_same(mu):
-    world = stack(5)
-    W, r = world.problem(world.falling([3.0, 0.5, -9.81]))
-    dense, _ = solve(W, r, mu)
-    x, report = solve(W, r, mu, dense_up_to=0)
-    assert report.status == SOLVED
-    assert violation(W, r, mu, x) < 1e-11
-    np.testing.assert_allclose(W @ x, W @ dense, atol=1e-9)
 
 
 def test_a_guess_saves_sweeps_and_changes_nothing():

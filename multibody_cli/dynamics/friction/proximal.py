@@ -29,7 +29,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-
 from multibody_cli.dynamics.friction.envelope import (
     Envelope,
     add_rows,
@@ -62,7 +61,10 @@ TRIES = 15
 ROUNDS = 30
 """How often the cone is asked, at most."""
 
-ROUND_OFF = 3e-15
+EXACT, EXTRA = 1e-12, 2
+"""Residual at which a round more is not tried, and rounds that are, to come there, once the tolerance is met."""
+
+ROUND_OFF = 1e-14
 """Residual that is as good as any."""
 
 EQUAL, NEARLY_EQUAL = 1e-13, 1e-9
@@ -139,11 +141,12 @@ def iterate(F, options, x, S, n):
     keep(x, S.best, len(x))
     for c in range(len(F.mu)):
         S.s[c] = 0.0
-    least, steps, rounds = math.inf, 0, 0
+    least, steps, rounds, met = math.inf, 0, 0, 0
     while True:
         made, least = attempt(F, x, xi, least, S)
         steps += made
-        if least <= options.tolerance or rounds == min(ROUNDS, options.sweeps):
+        met += least <= options.tolerance
+        if least <= EXACT or met > EXTRA or rounds == min(ROUNDS, options.sweeps):
             break
         if rounds > 0:
             lag(F, xi, S)
@@ -314,7 +317,10 @@ def settle(F, x, xi, S):
         share = 1.0
         go(xi, share, S.step, S.ahead[:n])
         left, whole = defect(F, CONE, eps, x, S.ahead[:n], S)
-        while share > 1e-6 and not objective_of(F, eps, S.ahead[:n], S) <= objective * (1.0 + 1e-14) + 1e-4 * share * slope:
+        while (
+            share > 1e-6
+            and not objective_of(F, eps, S.ahead[:n], S) <= objective * (1.0 + 1e-14) + 1e-4 * share * slope
+        ):
             share *= 0.5
             go(xi, share, S.step, S.ahead[:n])
             left, whole = defect(F, CONE, eps, x, S.ahead[:n], S)

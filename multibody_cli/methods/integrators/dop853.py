@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -242,9 +242,7 @@ class Dop853Stepper:
         return Report(steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL)
 
 
-def bind(
-    dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl
-) -> Stepper:
+def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     n = len(state.q) + len(state.v) + len(state.ledger)
     scratch = Scratch(

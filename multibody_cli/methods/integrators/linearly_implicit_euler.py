@@ -85,9 +85,7 @@ def make(dynamics: Dynamics) -> Kernel:
     return bound_kernel(take_implicit_steps, dynamics.name, **dynamics.kernels)  # type: ignore[no-any-return]
 
 
-def bind(
-    dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl
-) -> Stepper:
+def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), touch)
     return FixedStepper(make(dynamics), system, work, scratch, control)

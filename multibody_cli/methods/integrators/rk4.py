@@ -71,9 +71,7 @@ def make(dynamics: Dynamics) -> Kernel:
     return bound_kernel(take_rk4_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
 
 
-def bind(
-    dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl
-) -> Stepper:
+def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
     """Bind to a model."""
     scratch = (
         np.zeros_like(state.q),

@@ -25,7 +25,7 @@ def check_contacts(draft: Draft) -> None:
         return
     _check_shapes(draft)
     _check_pairs(draft, settings)
-    _check_steps(draft)
+    _check_steps(draft, settings)
 
 
 def _check_silent_shapes(draft: Draft) -> None:
@@ -70,8 +70,11 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
         seen.add(frozenset(pair))
 
 
-def _check_steps(draft: Draft) -> None:
+def _check_steps(draft: Draft, contacts: ContactsSpec) -> None:
     settings = draft.scene.simulation
+    if contacts.sides is not None and contacts.method == "proximal":
+        message = "the proximal method knows circles alone: polygons need `method: staggered_projections`"
+        draft.tell(("contacts", "sides"), message)
     integrator = INTEGRATORS.get(settings.integrator)
     if integrator is not None and not integrator.collides:
         able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.collides)
