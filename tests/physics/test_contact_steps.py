@@ -45,7 +45,8 @@ def falling_rod(restitution: float) -> str:
     )
 
 
-ROD = "{mass: 1, shapes: [{type: capsule, radius: 0.02, length: %s, position: %s, rotation: {axis: [0, 1, 0], angle: %s}}]}"
+TURNED = "rotation: {axis: [0, 1, 0], angle: %s}"
+ROD = "{mass: 1, shapes: [{type: capsule, radius: 0.02, length: %s, position: %s, " + TURNED + "}]}"
 
 ARM = (
     HEAD % "20 ms"
@@ -61,7 +62,8 @@ LOOP = (
     + f"bodies: {{a: {ROD % (0.5, '[0, 0, -0.3]', 0)}, b: {ROD % (0.36, '[0.2, 0, 0]', '90 deg')}, "
     + f"c: {ROD % (0.5, '[0, 0, -0.3]', 0)}}}\n"
     + "joints:\n  j1: {type: revolute, child: a, axis: [0, 1, 0], q: 15 deg, v: -2}\n"
-    + "  j2: {type: revolute, parent: a, child: b, axis: [0, 1, 0], origin: {position: [0, 0, -0.6]}, q: -15 deg, v: 2}\n"
+    + "  j2: {type: revolute, parent: a, child: b, axis: [0, 1, 0], origin: {position: [0, 0, -0.6]}, "
+    + "q: -15 deg, v: 2}\n"
     + "  j3: {type: revolute, child: c, axis: [0, 1, 0], origin: {position: [0.4, 0, 0]}, q: 15 deg, v: -2}\n"
     + "  j4: {type: revolute, parent: b, child: c, axis: [0, 1, 0], origin: {position: [0.4, 0, 0]}, "
     + "child_origin: {position: [0, 0, -0.6]}}\n"
