@@ -14,7 +14,7 @@ from multibody_cli.dynamics.contact_memory import points_for
 from multibody_cli.dynamics.contact_rows import PER_CONTACT, TERMS
 from multibody_cli.dynamics.friction.dense import dense_contacts
 from multibody_cli.dynamics.friction.factored import FactoredScratch, factored_for
-from multibody_cli.dynamics.friction.problem import Scratch, scratch_for
+from multibody_cli.dynamics.friction.problem import scratch_for
 from multibody_cli.dynamics.friction.proximal import ProximalScratch, proximal_for
 from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Integers, Records, System
@@ -48,7 +48,7 @@ class Touch(NamedTuple):
     own: Floats  # (m,) impulses of one island
     factored: FactoredScratch
     proximal: ProximalScratch
-    dense: Scratch
+    dense: Any  # for passes over whole matrices; empty where there are none
     dense_room: Integers  # (1,) rows that it has room for
     free: Floats  # (n,) accelerations without contacts between calls; scratch in a step
 
@@ -85,7 +85,7 @@ def touch_for(system: System) -> Touch:
         own=np.zeros(m),
         factored=factored_for(others, room, AXES * bodies, bodies),
         proximal=proximal_for(others, room, AXES * bodies, bodies),
-        dense=scratch_for(others, 0, dense, contacts.options),
+        dense=scratch_for(others, 0, dense, contacts.options) if contacts.options.dense else (),
         dense_room=np.array([others + PER_CONTACT * dense]),
         free=np.zeros(len(system.tree.driven)),
     )
