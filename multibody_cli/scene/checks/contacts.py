@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multibody_cli.errors import nearest
+from multibody_cli.errors import Refused, nearest
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.nodes import Path
+from multibody_cli.scene.mesh import convex_vertices
+from multibody_cli.scene.nodes import Path, find
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.shapes import TOUCHING, ShapeSpec
+from multibody_cli.scene.shapes import TOUCHING, MeshSpec, ShapeSpec
 
 OF_CONTACT = ("friction", "restitution", "contact")
 """Fields of a shape that say how it touches."""
@@ -26,6 +27,8 @@ def check_contacts(draft: Draft) -> None:
                     draft.tell((*path, field), "has no effect: contacts are not yet supported")
         elif shape.contact and shape.type not in TOUCHING:
             draft.tell((*path, "type"), f"a {shape.type} cannot touch others yet: give it `contact: false`")
+        elif shape.contact and isinstance(shape, MeshSpec):
+            _check_mesh(draft, path, shape)
     if scene.contacts is None:
         return
     if scene.contacts.pairs != "auto":
@@ -47,6 +50,15 @@ def check_contacts(draft: Draft) -> None:
             ("simulation", "options", "stabilization"),
             "contacts are held at the level of velocities: they need `stabilization: projection`, the default",
         )
+
+
+def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
+    file = find(draft.tree, path).mark.beside(shape.file)
+    if file.is_file():
+        try:
+            convex_vertices(shape, file)
+        except Refused as error:
+            draft.tell((*path, "file"), str(error))
 
 
 def _shapes(scene: Scene) -> Iterator[tuple[Path, ShapeSpec]]:
