@@ -24,6 +24,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
 from numba.core.registry import CPUDispatcher
 
 WITHOUT_KERNELS = frozenset(
@@ -91,10 +92,23 @@ FORMULA_OPTIONS: dict[str, Any] = {
     **_ARITHMETIC,
 }
 
-formula: Any = numba.njit(**FORMULA_OPTIONS)
+
+class Formula(CPUDispatcher):  # type: ignore[misc]
+    """A function of which all constants of a kind share one compiled form.
+
+    Numba compiles a function anew for each constant that it is called with, with all that it calls, and once more for
+    the constant that a variable is first set to: half of the time of compiling.
+    """
+
+    def get_call_template(self, args: Any, keywords: Any) -> Any:
+        """Find the compiled form for the kinds of arguments; numba asks for it where another function calls."""
+        return super().get_call_template(
+            [types.unliteral(kind) for kind in args],
+            {name: types.unliteral(kind) for name, kind in keywords.items()},
+        )
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Kernel(Formula):
     """A kernel, which has a way in for Python only once Python calls it.
 
     Numba gives every function code that takes Python's arguments apart.  For one that takes the work arrays of a method
@@ -112,9 +126,19 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
 def kernel(function: Any) -> Any:
     """Make a kernel of a function."""
-    compiled = numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_ARITHMETIC)(function)
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_ARITHMETIC}
+    return _of_class(Kernel, numba.njit(cache=True, **options)(function))
+
+
+def formula(function: Any) -> Any:
+    """Make a formula of a function."""
+    return _of_class(Formula, numba.njit(**FORMULA_OPTIONS)(function))
+
+
+def _of_class(kind: type, compiled: Any) -> Any:
+    """Give a compiled function a class of its own; a plain function stays one."""
     if not numba.config.DISABLE_JIT:
-        compiled.__class__ = Kernel
+        compiled.__class__ = kind
     return compiled
 
 

@@ -14,10 +14,12 @@ The lengths in `extent` are those that the kernels use:
     plane      none; the solid half space below the x-y plane of the geom
     sphere     radius
     capsule    radius, and half the length of the segment along z that it surrounds
-    box        half the edges
+    box        half the edges; its corners are in the table of vertices too
     cylinder   radius, and half its length along z
     ellipsoid  semi-axes
     hull       none; the convex hull of the rows [first_vertex, last_vertex) of the table of vertices
+
+The flat faces of boxes and hulls are the rows [first_face, last_face) of the table of faces.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ GEOM = np.dtype(
         ("mask", "i8"),
         ("first_vertex", "i8"),
         ("last_vertex", "i8"),
+        ("first_face", "i8"),
+        ("last_face", "i8"),
         ("extent", "f8", 3),
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
@@ -62,6 +66,12 @@ GEOM = np.dtype(
         ("restitution", "f8"),
     ]
 )
+
+FACE = np.dtype([("normal", "f8", 3), ("first", "i8"), ("last", "i8")])
+"""A flat face: its outward normal in the frame of its geom, and its rows in the table of corners."""
+
+FACE_CORNERS = 16
+"""Corners that a face has at most where patches are made of it."""
 
 CONTACT = np.dtype(
     [
@@ -85,5 +95,7 @@ class Geometry(NamedTuple):
     """The collision shapes of a model: never changes."""
 
     geoms: Records
-    vertices: Floats  # (nv, 3) of all hulls, each in the frame of its geom, m
+    vertices: Floats  # (nv, 3) of all boxes and hulls, each in the frame of its geom, m
+    faces: Records  # (nf,) of all boxes and hulls
+    corners: Integers  # rows of the vertices round each face, counterclockwise as seen from outside
     excluded: Integers  # pairs of bodies that never touch, each as one number (`filtering.key_of`), ascending

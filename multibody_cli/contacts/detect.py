@@ -6,7 +6,7 @@ import math
 
 from multibody_cli.contacts.grid import find_pairs
 from multibody_cli.contacts.ordering import sort_pairs
-from multibody_cli.contacts.placing import place_geoms, shape_of
+from multibody_cli.contacts.placing import place_geoms
 from multibody_cli.contacts.shapes.switch import touch
 from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW
 from multibody_cli.kernel import kernel
@@ -45,9 +45,9 @@ def detect(geometry, bodies, margin, work):
         i, j = work.pairs[k, 0], work.pairs[k, 1]
         first, a, b = n, geoms[i], geoms[j]
         if a.kind <= b.kind:
-            n = touch(a, b, shape_of(a, placed[i]), shape_of(b, placed[j]), geometry.vertices, margin, work, n)
+            n = touch(i, j, geometry, margin, work, n)
         else:
-            n = touch(b, a, shape_of(b, placed[j]), shape_of(a, placed[i]), geometry.vertices, margin, work, n)
+            n = touch(j, i, geometry, margin, work, n)
             _turn_round(contacts, first, n)
         _sign(contacts, first, n, i, j, a, b)
     overflow = PAIRS_OVERFLOW if work.counted[0] > pairs else FITS

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from multibody_cli.contacts.contract import GEOM, Floats, Geometry, GeomKind
+from multibody_cli.contacts.contract import FACE, GEOM, Floats, Geometry, GeomKind
 from multibody_cli.contacts.filtering import EVERY_GROUP, key_of
+from multibody_cli.contacts.polyhedra import Face, box_corners, box_faces, polyhedron
 from multibody_cli.kernel import records
 
 NO_VERTICES = np.zeros((0, 3))
@@ -28,13 +29,16 @@ class Form:
     reach
         Radius of a ball about the origin that holds the shape, m.
     vertices
-        (n, 3) of a hull, m.
+        (n, 3) of a box or a hull, m.
+    faces
+        Its flat faces.
     """
 
     kind: GeomKind
     size: tuple[float, ...]
     reach: float
     vertices: Floats = field(default_factory=lambda: NO_VERTICES)
+    faces: Sequence[Face] = ()
 
 
 def plane() -> Form:
@@ -55,7 +59,8 @@ def capsule(radius: float, length: float) -> Form:
 def box(edges: Sequence[float]) -> Form:
     """Box with these full edges along x, y and z, m."""
     x, y, z = (0.5 * edge for edge in edges)
-    return Form(GeomKind.BOX, (x, y, z), float(np.linalg.norm([x, y, z])))
+    reach = float(np.linalg.norm([x, y, z]))
+    return Form(GeomKind.BOX, (x, y, z), reach, box_corners((x, y, z)), box_faces())
 
 
 def cylinder(radius: float, length: float) -> Form:
@@ -70,9 +75,9 @@ def ellipsoid(radii: Sequence[float]) -> Form:
 
 
 def hull(vertices: ArrayLike) -> Form:
-    """Convex hull of points (n, 3), m."""
-    points = np.array(vertices, dtype=float)
-    return Form(GeomKind.HULL, (), float(np.linalg.norm(points, axis=1).max()), points)
+    """Convex hull of points (n, 3), m, that do not lie in one plane; points inside are left out."""
+    corners, faces = polyhedron(vertices)
+    return Form(GeomKind.HULL, (), float(np.linalg.norm(corners, axis=1).max()), corners, faces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +123,17 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
     """
     geoms = np.zeros(len(colliders), GEOM)
     first = 0
+    faces: list[tuple[Floats, int, int]] = []
+    corners: list[int] = []
     for geom, collider in zip(geoms, colliders, strict=True):
         form = collider.form
         geom["body"], geom["kind"], geom["static"] = collider.body, form.kind, collider.static or collider.body == 0
         geom["group"], geom["mask"] = collider.group, collider.mask
         geom["first_vertex"], geom["last_vertex"] = first, first + len(form.vertices)
+        geom["first_face"], geom["last_face"] = len(faces), len(faces) + len(form.faces)
+        for face in form.faces:
+            faces.append((face.normal, len(corners), len(corners) + len(face.corners)))
+            corners += [first + k for k in face.corners]
         geom["extent"][: len(form.size)] = form.size
         geom["x"] = collider.position
         geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
@@ -130,4 +141,10 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         first = geom["last_vertex"]
     vertices = [collider.form.vertices for collider in colliders]
     keys = {key_of(min(pair), max(pair)) for pair in excluded}
-    return Geometry(records(geoms), np.concatenate([NO_VERTICES, *vertices]), np.array(sorted(keys), dtype=np.int64))
+    return Geometry(
+        geoms=records(geoms),
+        vertices=np.concatenate([NO_VERTICES, *vertices]),
+        faces=records(np.array(faces, FACE)),
+        corners=np.array(corners, np.int64),
+        excluded=np.array(sorted(keys), dtype=np.int64),
+    )

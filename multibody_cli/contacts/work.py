@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.contacts.contract import CONTACT, Floats, Geometry, Integers, Records
+from multibody_cli.contacts.contract import CONTACT, FACE_CORNERS, Floats, Geometry, Integers, Records
+from multibody_cli.contacts.shapes.polytope import FACET, FACETS, POINT, POINTS, SPARE
+from multibody_cli.contacts.shapes.solid import SOLID
 from multibody_cli.kernel import records
 
 PLACED = np.dtype([("x", "f8", 3), ("R", "f8", 9)])
@@ -15,10 +17,20 @@ PLACED = np.dtype([("x", "f8", 3), ("R", "f8", 9)])
 CELL = np.dtype([("level", "i8"), ("x", "i8"), ("y", "i8"), ("z", "i8"), ("next", "i8")])
 """Where a geom lies in the grid, and the next one of its bucket; -1 ends the chain."""
 
-POLYGON_ROOM = 16
+POLYGON_ROOM = 2 * FACE_CORNERS
+"""Corners of a face that was cut along another: each cut adds one at most."""
 
 FITS, PAIRS_OVERFLOW, CONTACTS_OVERFLOW = 0, 1, 2
 """What `detect` says about its tables; the latter two are bits."""
+
+
+class ConvexWork(NamedTuple):
+    """Work arrays for one pair of convex solids."""
+
+    solids: Records  # (2,) A and B
+    points: Records  # (POINTS + SPARE,) of their difference
+    facets: Records  # (FACETS,)
+    edges: Integers  # (FACETS, 2) of the facets that a point takes away
 
 
 class ContactWork(NamedTuple):
@@ -29,7 +41,8 @@ class ContactWork(NamedTuple):
     buckets: Integers  # a power of two
     places: Integers  # (n + 1,) of pairs while they are sorted
     spare: Integers  # (np, 2) likewise
-    polygon: Floats  # (2, POLYGON_ROOM, 4) a face while it is clipped
+    polygon: Floats  # (3, POLYGON_ROOM, 4) a face while it is clipped, and the one that it is clipped along
+    convex: ConvexWork
     counted: Integers  # (2,) pairs found, and distances compared to find them
     pairs: Integers  # (np, 2) numbers of geoms, ascending
     contacts: Records  # (nc,)
@@ -53,7 +66,13 @@ def contact_work_for(geometry: Geometry, pairs: int | None = None, contacts: int
         buckets=np.zeros(1 << max(2 * n - 1, 1).bit_length(), np.int64),
         places=np.zeros(n + 1, np.int64),
         spare=np.zeros((pairs, 2), np.int64),
-        polygon=np.zeros((2, POLYGON_ROOM, 4)),
+        polygon=np.zeros((3, POLYGON_ROOM, 4)),
+        convex=ConvexWork(
+            solids=records(np.zeros(2, SOLID)),
+            points=records(np.zeros(POINTS + SPARE, POINT)),
+            facets=records(np.zeros(FACETS, FACET)),
+            edges=np.zeros((FACETS, 2), np.int64),
+        ),
         counted=np.zeros(2, np.int64),
         pairs=np.zeros((pairs, 2), np.int64),
         contacts=records(np.zeros(4 * pairs if contacts is None else contacts, CONTACT)),

@@ -78,7 +78,7 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
     masses = {name: _weigh(loaded, name) for name in scene.bodies}
     require_no_torques(loaded)
     try:
-        model, state = _pack(scene, masses, lay_out_joints(scene, masses))
+        model, state = _pack(loaded, masses, lay_out_joints(scene, masses))
     except CannotReduce as error:
         message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
@@ -90,7 +90,7 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
         require_apart(loaded, model, state)
     if METHODS[simulation.method].maximal:
         _require_inertia(loaded, masses)
-        model, state = _pack(scene, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))
+        model, state = _pack(loaded, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
@@ -126,8 +126,9 @@ def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) 
         raise SceneError(problems)
 
 
-def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
+def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
     """Fill the arrays of a layout."""
+    scene = loaded.scene
     packed = pack_tree(layout.limbs, scene.gravity, layout.loops)
     packer = _pack_forces(scene, masses, layout, packed)
     rows = RowPacker()
@@ -139,7 +140,7 @@ def _pack(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout) ->
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
     add_constraints(scene, Ground(layout.rows, packed.frames, places, packer, layout.markers), rows, tables, reductions)
-    contacts = pack_contacts(scene, layout.rows, packed.frames, packer.account)
+    contacts = pack_contacts(loaded, layout.rows, packed.frames, packer.account)
     forces, motions = packer.pack()
     accounts = tuple(packer.accounts)
     tree = packed.tree._replace(markers=layout.markers.pack())

@@ -30,9 +30,14 @@ def dump_resolved(data: Mapping[str, Any]) -> str:
 
 
 def without_files(data: Mapping[str, Any], masses: Mapping[str, MassProperties]) -> dict[str, Any]:
-    """Replace the meshes of a scene by what they weigh, so that it can be repeated without their files."""
+    """Replace the meshes of a scene by what they weigh, so that it can be repeated without their files.
+
+    Those that touch others stay, and need theirs.
+    """
+    touching = data.get("contacts") is not None
     bodies = {
-        name: _weighed(body, masses[name]) if _names_a_file(body) else body for name, body in data["bodies"].items()
+        name: _weighed(body, masses[name], touching) if _names_a_file(body) else body
+        for name, body in data["bodies"].items()
     }
     return {**data, "bodies": bodies}
 
@@ -41,12 +46,12 @@ def _names_a_file(body: Mapping[str, Any]) -> bool:
     return any("file" in shape for shape in body.get("shapes", ()))
 
 
-def _weighed(body: Mapping[str, Any], mass: MassProperties) -> dict[str, Any]:
-    """Give a body its mass properties in numbers, and leave out its meshes and all densities."""
+def _weighed(body: Mapping[str, Any], mass: MassProperties, touching: bool) -> dict[str, Any]:
+    """Give a body its mass properties in numbers, and leave out all densities and the meshes that touch nothing."""
     shapes = [
         {key: value for key, value in shape.items() if key != "density"}
         for shape in body["shapes"]
-        if "file" not in shape
+        if "file" not in shape or (touching and shape.get("contact", True))
     ]
     given = {"mass": mass.mass, "com": mass.com.tolist(), "inertia": {"matrix": mass.inertia.tolist()}}
     rest = {key: value for key, value in body.items() if key not in ("density", "shapes", *given)}

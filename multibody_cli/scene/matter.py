@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.errors import Refused
 from multibody_cli.mass import Floats, MassProperties
+from multibody_cli.scene.mesh import surface_of
 from multibody_cli.scene.shapes import (
     BoxSpec,
     CapsuleSpec,
@@ -92,18 +92,6 @@ def _(shape: TorusSpec, _file: Path) -> Matter:
 
 @matter_of.register
 def _(shape: MeshSpec, file: Path) -> Matter:
-    try:
-        import trimesh
-    except ImportError:
-        raise Refused("a mesh needs the package trimesh: install mbsim with its extra `mesh`") from None
-    try:
-        mesh = trimesh.load_mesh(file)
-    except Exception as error:  # a reader of many formats fails in many ways
-        raise Refused(f"the mesh {file} cannot be read: {error}") from None
-    if not mesh.is_watertight:
-        raise Refused(f"the mesh {file} is not closed, so it has no volume")
-    mesh.apply_scale(shape.scale)
+    mesh = surface_of(shape, file)
     volume = float(mesh.volume)
-    if volume <= 0.0:
-        raise Refused(f"the mesh {file} has the volume {volume:g}: its triangles must face outward")
     return Matter(volume, np.array(mesh.center_mass), np.array(mesh.moment_inertia) / volume)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import singledispatch
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,17 @@ from multibody_cli.dynamics.friction.problem import Options
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.model import Contacts
 from multibody_cli.scene.contacts import ContactsSpec
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.mesh import convex_vertices
 from multibody_cli.scene.pack_tree import IN_PLACE, Placement
 from multibody_cli.scene.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import (
     BoxSpec,
     CapsuleSpec,
+    CylinderSpec,
+    EllipsoidSpec,
+    MeshSpec,
     PlaneSpec,
     ShapeSpec,
     SphereSpec,
@@ -36,49 +42,64 @@ NEAR = 1e-3
 
 
 @singledispatch
-def form_of(shape: ShapeSpec) -> Form:
-    """Give the form of a shape for contacts."""
+def form_of(shape: ShapeSpec, file: Path) -> Form:
+    """Give the form of a shape for contacts; `file` is that of a mesh, and ignored by the others."""
     raise TypeError(f"no contacts of a {shape.type}")
 
 
 @form_of.register
-def _(shape: PlaneSpec) -> Form:
+def _(shape: PlaneSpec, _file: Path) -> Form:
     return forms.plane()
 
 
 @form_of.register
-def _(shape: SphereSpec) -> Form:
+def _(shape: SphereSpec, _file: Path) -> Form:
     return forms.sphere(shape.radius)
 
 
 @form_of.register
-def _(shape: BoxSpec) -> Form:
+def _(shape: BoxSpec, _file: Path) -> Form:
     return forms.box(shape.size)
 
 
 @form_of.register
-def _(shape: CapsuleSpec) -> Form:
+def _(shape: CapsuleSpec, _file: Path) -> Form:
     return forms.capsule(shape.radius, shape.length)
 
 
+@form_of.register
+def _(shape: CylinderSpec, _file: Path) -> Form:
+    return forms.cylinder(shape.radius, shape.length)
+
+
+@form_of.register
+def _(shape: EllipsoidSpec, _file: Path) -> Form:
+    return forms.ellipsoid(shape.radii)
+
+
+@form_of.register
+def _(shape: MeshSpec, file: Path) -> Form:
+    return forms.hull(convex_vertices(shape, file))
+
+
 def pack_contacts(
-    scene: Scene, rows: Mapping[str, int], frames: Mapping[int, Placement], account: Callable[[Any, str], int]
+    loaded: LoadedScene, rows: Mapping[str, int], frames: Mapping[int, Placement], account: Callable[[Any, str], int]
 ) -> Contacts | tuple[()]:
     """Give the arrays of what touches; an empty tuple where nothing does.
 
     Parameters
     ----------
-    scene
+    loaded
         The scene.
     rows, frames
         Row of each body, and its body frame in the joint frame, by row.
     account
         Opens an account of the ledger.
     """
-    settings = scene.contacts
+    scene, settings = loaded.scene, loaded.scene.contacts
     if settings is None:
         return ()
-    colliders = list(_colliders(scene, settings, rows, frames))
+    colliders = list(_colliders(loaded, settings, rows, frames))
     excluded = [(rows[a], rows[b]) for a, b in apart(scene, settings)]
     sizes = [collider.form.reach for collider in colliders if np.isfinite(collider.form.reach)]
     return Contacts(
@@ -98,16 +119,18 @@ def pack_contacts(
 
 
 def _colliders(
-    scene: Scene, settings: ContactsSpec, rows: Mapping[str, int], frames: Mapping[int, Placement]
+    loaded: LoadedScene, settings: ContactsSpec, rows: Mapping[str, int], frames: Mapping[int, Placement]
 ) -> Iterator[Collider]:
     """Give every shape that touches, the world's first."""
-    owners = [(0, scene.world.shapes, IN_PLACE)]
-    owners += [(rows[name], body.shapes, frames[rows[name]]) for name, body in scene.bodies.items()]
-    for row, shapes, frame in owners:
-        for shape in shapes:
+    owners: list[tuple[tuple[str, ...], int, list[ShapeSpec], Placement]]
+    owners = [(("world",), 0, loaded.scene.world.shapes, IN_PLACE)]
+    for name, body in loaded.scene.bodies.items():
+        owners.append((("bodies", name), rows[name], body.shapes, frames[rows[name]]))
+    for path, row, shapes, frame in owners:
+        for k, shape in enumerate(shapes):
             if shape.contact:
                 yield Collider(
-                    form_of(shape),
+                    form_of(shape, loaded.beside(getattr(shape, "file", ""), *path, "shapes", k)),
                     row,
                     frame.position + frame.rotation @ np.array(shape.position),
                     frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),

@@ -111,7 +111,7 @@ class TorusSpec(SolidSpec):
 
 
 class MeshSpec(SolidSpec):
-    """A closed surface of triangles, read from a file."""
+    """A closed surface of triangles, read from a file; convex, if it is to touch others."""
 
     type: Literal["mesh"]
     file: str = Field(min_length=1, description="File with the surface, relative to the scene file.")
@@ -130,7 +130,7 @@ SHAPES: dict[str, type[ShapeSpec]] = {
 }
 """Every shape by the word of the scene file."""
 
-TOUCHING = frozenset({"plane", "sphere", "box", "capsule"})
-"""Shapes that can touch each other."""
+TOUCHING = frozenset(SHAPES) - {"torus"}
+"""Shapes that can touch each other; a mesh must be convex."""
 
 Shape = Annotated[ShapeSpec, Catalogue("a shape", SHAPES)]

@@ -1,11 +1,8 @@
 """What of one box lies over a face of another: the face that looks at it most, cut off at the edges of that face.
 
-The polygon is a table of rows (u, v, height, edge): its corners in the axes of the face, how high they are above it,
-and the name of the edge that leads to the next corner.  An edge is named after the other face of its box that it
+The polygon (`polygon`) lies in the axes of the face.  An edge is named after the other face of its box that it
 belongs to, and a corner after the two edges that meet there, so that it keeps its name when the boxes change their
 parts.
-
-Source: Sutherland and Hodgman, Reentrant polygon clipping, 1974.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ import math
 
 from multibody_cli.contacts.shapes.box import in_frame, side
 from multibody_cli.contacts.shapes.patch import put
+from multibody_cli.contacts.shapes.polygon import cut
 from multibody_cli.contacts.shapes.separation import ROUND_OFF
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import transposed_product
@@ -43,10 +41,11 @@ def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, 
     incident = _lay_down(face, other, axis, out, theirs, polygon)
     faces = FACES * name_of(axis, out) + incident if forward else FACES * incident + name_of(axis, out)
     count, source = 4, 0
-    for cut in range(4):
-        across, sign = (axis + 1 + cut // 2) % 3, 1.0 if cut % 2 == 0 else -1.0
+    for side_of in range(4):
+        across, sign = (axis + 1 + side_of // 2) % 3, 1.0 if side_of % 2 == 0 else -1.0
         edge, bound = mine + name_of(across, sign), face.size[across] * (1.0 + ROUND_OFF)
-        count = _cut(polygon[source], count, cut // 2, sign, bound, edge, polygon[1 - source])
+        x, y = (sign, 0.0) if side_of < 2 else (0.0, sign)
+        count = cut(polygon[source], count, True, x, y, bound, edge, polygon[1 - source])
         source = 1 - source
     corners, lowest = polygon[source], math.inf
     outward = out * face.R[axis]
@@ -81,30 +80,3 @@ def _lay_down(face, other, axis, out, first_name, polygon):
         polygon[0, k, 2] = out * p[axis] - face.size[axis]
         polygon[0, k, 3] = first_name + edge
     return name_of(j, toward)
-
-
-@kernel
-def _cut(corners, count, column, sign, bound, edge, kept):
-    """Keep what lies at sign * (column) <= bound of a polygon of `count` corners; give the number of those left."""
-    m = 0
-    for k in range(count):
-        following = k + 1 if k + 1 < count else 0
-        here, there = bound - sign * corners[k, column], bound - sign * corners[following, column]
-        if here >= 0.0:
-            m = _append(corners, k, following, 0.0, corners[k, 3], kept, m)
-            if there < 0.0:
-                m = _append(corners, k, following, here / (here - there), edge, kept, m)
-        elif there >= 0.0:
-            m = _append(corners, k, following, here / (here - there), corners[k, 3], kept, m)
-    return m
-
-
-@formula
-def _append(corners, k, following, share, edge, kept, m):
-    """Write the point between two corners as corner m of the polygon that is kept, if there is room."""
-    if m == len(kept):
-        return m
-    for i in range(3):
-        kept[m, i] = corners[k, i] + share * (corners[following, i] - corners[k, i])
-    kept[m, 3] = edge
-    return m + 1

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from multibody_cli.errors import Refused
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contacts import ContactsSpec
-from multibody_cli.scene.nodes import Path
+from multibody_cli.scene.mesh import convex_vertices
+from multibody_cli.scene.nodes import Path, find
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.shapes import TOUCHING, ShapeSpec
+from multibody_cli.scene.shapes import TOUCHING, MeshSpec, ShapeSpec
 
 OF_SURFACE = ("friction", "restitution")
 """Fields of a shape that say what it is like to touch."""
@@ -42,6 +44,8 @@ def _check_shapes(draft: Draft) -> None:
     for path, shape in _shapes(draft.scene):
         if shape.contact and shape.type not in TOUCHING:
             draft.tell((*path, "type"), f"a {shape.type} cannot touch others yet: give it `contact: false`")
+        elif shape.contact and isinstance(shape, MeshSpec):
+            _check_mesh(draft, path, shape)
         for field in OF_SURFACE:
             if not shape.contact and getattr(shape, field) is not None:
                 draft.tell((*path, field), "has no effect: this shape touches nothing (`contact: false`)")
@@ -87,6 +91,15 @@ def _check_steps(draft: Draft, contacts: ContactsSpec) -> None:
             ("simulation", "options", "stabilization"),
             "contacts are held at the level of velocities: they need `stabilization: projection`, the default",
         )
+
+
+def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
+    file = find(draft.tree, path).mark.beside(shape.file)
+    if file.is_file():
+        try:
+            convex_vertices(shape, file)
+        except Refused as error:
+            draft.tell((*path, "file"), str(error))
 
 
 def _shapes(scene: Scene) -> Iterator[tuple[Path, ShapeSpec]]:

@@ -1,0 +1,139 @@
+"""Signed distance of two solids, the direction in which it is measured, and where: one method, apart or not.
+
+A polytope grows inside of the difference of the solids (`polytope`) toward the origin, if it is outside, or toward the
+nearest part of its own surface.  Each direction asked for gives a bound from below, how far the solids are apart along
+it, and the polytope one from above; they meet after finitely many steps where both solids have corners, and by Newton's
+method on the last facet (`tangency`) where they are round.
+
+Bodies at rest are apart or deep by round-off.  The direction is then that of a facet, which has size, and never that of
+the vector between the nearest points, which has none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from multibody_cli.contacts.shapes.patch import direction
+from multibody_cli.contacts.shapes.polytope import POINTS, begin, corners_of, expand, nearest_weights, put_point
+from multibody_cli.contacts.shapes.solid import ANY, support
+from multibody_cli.contacts.shapes.tangency import refine
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import UNIT, ZERO, dot
+
+LAST_POINT = POINTS - 1
+
+CLOSE = 1e-13
+"""Share of the size of the solids by which the bounds may differ in the end."""
+
+NEAR_APART, NEAR_INSIDE = 1e-3, 1e-8
+"""Likewise, from which Newton's method is tried: apart, what it finds is the only maximum; inside, there may be others,
+which differ by less than this."""
+
+SLOWER = 0.03
+"""Factor to the bound from which it is tried again."""
+
+SHORT = 1e-9
+"""Share of the size of the solids up to which the vector between nearest points has lost its direction."""
+
+ALMOST_ONE = 1e-5
+"""Share of the size of the solids within which corners are one point that moves with the direction."""
+
+
+class Closest(NamedTuple):
+    """How two solids meet: direction from A to B, signed distance, and the middle between the nearest points."""
+
+    normal: Any
+    gap: Any
+    middle: Any
+
+
+@kernel
+def closest(convex, vertices, limit):
+    """Signed distance of two solids without their balls; no more than a bound above `limit` where it is beyond."""
+    size = convex.solids[0].size
+    normal, _ = direction(load(convex.solids[1].x) - load(convex.solids[0].x), UNIT.z)
+    gap = -dot(normal, put_point(convex, vertices, 0, normal, ANY, ANY))
+    if gap >= limit:
+        return Closest(normal, gap, ZERO)
+    points, facets = begin(convex, vertices, normal)
+    round_off, near_apart, near_inside = CLOSE * size, NEAR_APART * size, NEAR_INSIDE * size
+    ended = False
+    while not ended:
+        row, apart = _facing(convex, facets, size)
+        facet = convex.facets[row]
+        i, j, k = facet.i, facet.j, facet.k
+        weights, upper, normal = _aim(convex, facet, apart, size)
+        gap = -dot(normal, put_point(convex, vertices, points, normal, ANY, ANY))
+        if gap >= limit:
+            return Closest(normal, gap, ZERO)
+        ended = upper - gap <= round_off or points == LAST_POINT
+        if ended or upper - gap <= (near_apart if apart else near_inside):
+            exact, refined, best, middle = refine(convex, vertices, facet, weights, normal)
+            if exact and best >= gap - round_off:
+                return Closest(refined, best, middle)
+            near_apart, near_inside = SLOWER * near_apart, SLOWER * near_inside
+        if not ended:
+            facets = expand(convex, facets, points)
+            points += 1
+            ended = facets < 0
+    gap = upper if apart else gap
+    return Closest(normal, gap, _middle(convex, vertices, i, j, k, weights, normal, gap))
+
+
+@kernel
+def _facing(convex, facets, size):
+    """The facet nearest to the origin, of those that it sees if it is outside; and whether it is.
+
+    Of equally near ones it is the one whose plane is as far as itself.
+    """
+    apart = False
+    for k in range(facets):
+        apart = apart or convex.facets[k].offset < 0.0
+    nearest, least = 0, math.inf
+    for k in range(facets):
+        facet = convex.facets[k]
+        if facet.distance < least and (facet.offset < 0.0 or not apart):
+            nearest, least = k, facet.distance
+    bound = least + CLOSE * size
+    for k in range(facets):
+        facet = convex.facets[k]
+        seen = facet.distance <= bound and (facet.offset < 0.0 or not apart)
+        if seen and abs(facet.offset) > abs(convex.facets[nearest].offset):
+            nearest = k
+    return nearest, apart
+
+
+@kernel
+def _aim(convex, facet, apart, size):
+    """Weights of the corners of a facet in its nearest point, the bound from above, and the direction to ask for."""
+    a, b, c = corners_of(convex, facet)
+    normal = load(facet.normal)
+    if not apart:
+        foot = facet.offset * normal
+        return nearest_weights(a - foot, b - foot, c - foot), -facet.offset, normal
+    weights = nearest_weights(a, b, c)
+    p = weights[0] * a + weights[1] * b + weights[2] * c
+    if facet.distance + facet.offset > CLOSE * size and facet.distance > SHORT * size:
+        normal, _ = direction(-p, normal)
+    return weights, facet.distance, normal
+
+
+@kernel
+def _middle(convex, vertices, i, j, k, weights, normal, gap):
+    """The middle between the nearest points of A and B.
+
+    Of corners that are almost one point of a round solid the one along the normal is more exact than their mean.
+    """
+    p, q, r = convex.points[i], convex.points[j], convex.points[k]
+    heaviest = p if weights[0] >= max(weights[1], weights[2]) else (q if weights[1] >= weights[2] else r)
+    for side in range(2):
+        u, v, w = (load(p.a), load(q.a), load(r.a)) if side == 0 else (load(p.b), load(q.b), load(r.b))
+        spread = max(dot(v - u, v - u), dot(w - u, w - u))
+        if spread < (ALMOST_ONE * convex.solids[0].size) ** 2:
+            if side == 0:
+                return support(convex.solids[0], vertices, normal, heaviest.branch_a)[0] + (0.5 * gap) * normal
+            return support(convex.solids[1], vertices, -normal, heaviest.branch_b)[0] - (0.5 * gap) * normal
+    middle = weights[0] * (load(p.a) + load(p.b)) + weights[1] * (load(q.a) + load(q.b))
+    return 0.5 * (middle + weights[2] * (load(r.a) + load(r.b)))

@@ -1,0 +1,103 @@
+"""What a solid shows along a direction: a flat face, or a straight edge.
+
+Boxes and hulls have faces and edges; cylinders have caps, and lines along their sides; capsules have such lines about
+which their balls lie.  A cap is a regular polygon that moves with the body.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contacts.shapes.patch import direction
+from multibody_cli.contacts.shapes.solid import is_cylinder, support, vertex
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import ZERO, dot, transposed_times
+from multibody_cli.spatial.values import Vec3
+
+NONE = -1
+"""Number of a face where there is none."""
+
+LINE = 2
+"""Number of the face of a cylinder or capsule that stands for the line along its side; 0 and 1 are its caps."""
+
+STEEP = math.sqrt(0.5)
+"""Cosine of the angle to the axis above which a cylinder shows a cap."""
+
+ALONG = 0.1
+"""Sine of the angle to a plane below which an edge lies along it."""
+
+
+@kernel
+def face_toward(solid, faces, m):
+    """The face that looks along m most, and its outward normal."""
+    R = load(solid.R)
+    u = transposed_times(R, m)
+    best, far, normal = NONE, -math.inf, ZERO
+    for k in range(solid.first_face, solid.last_face):
+        toward = dot(load(faces[k].normal), u)
+        if toward > far:
+            best, far, normal = k - solid.first_face, toward, load(faces[k].normal)
+    if is_cylinder(solid):
+        best, normal = (1, Vec3(0.0, 0.0, 1.0)) if u.z >= 0.0 else (0, Vec3(0.0, 0.0, -1.0))
+    return best, R @ normal
+
+
+@kernel
+def face_shown(solid, faces, m):
+    """The face, cap or line that looks along m most, without regard to how much; none of a ball or an ellipsoid."""
+    if solid.last_face > solid.first_face:
+        return face_toward(solid, faces, m)[0]
+    if is_cylinder(solid):
+        z = dot(load(solid.R).z, m)
+        if abs(z) > STEEP:
+            return 1 if z > 0.0 else 0
+        return LINE
+    return LINE if solid.half > 0.0 and solid.radii[2] == 0.0 else NONE
+
+
+@kernel
+def number_of_corners(solid, faces, face, rim):
+    """How many corners a face has; `rim` for a cap."""
+    if face == NONE:
+        return 0
+    if solid.last_face > solid.first_face:
+        return faces[solid.first_face + face].last - faces[solid.first_face + face].first
+    return 2 if face == LINE else rim
+
+
+@kernel
+def corner_shown(solid, vertices, faces, corners, face, k, count, m):
+    """Corner k of a face that looks along m, counterclockwise as seen from outside."""
+    R = load(solid.R)
+    if solid.last_face > solid.first_face:
+        return load(solid.x) + R @ vertex(vertices, corners[faces[solid.first_face + face].first + k])
+    if face == LINE:
+        return support(solid, vertices, m, k)[0]
+    angle = (2.0 * math.pi / count) * (k if face == 1 else -k)
+    radius = solid.radii[0]
+    return load(solid.x) + R @ Vec3(
+        radius * math.cos(angle), radius * math.sin(angle), solid.half if face == 1 else -solid.half
+    )
+
+
+@kernel
+def edge_shown(solid, vertices, faces, corners, m):
+    """The straight edge that reaches furthest along m, by its ends, and whether it lies across m."""
+    p, q = ZERO, ZERO
+    if solid.last_face > solid.first_face:
+        u, best = transposed_times(load(solid.R), m), -math.inf
+        for face in range(solid.first_face, solid.last_face):
+            first, last = faces[face].first, faces[face].last
+            before = vertex(vertices, corners[last - 1])
+            for k in range(first, last):
+                here = vertex(vertices, corners[k])
+                reach = min(dot(u, before), dot(u, here))
+                if reach > best:
+                    p, q, best = before, here, reach
+                before = here
+        p, q = load(solid.x) + load(solid.R) @ p, load(solid.x) + load(solid.R) @ q
+    elif solid.half > 0.0 and solid.radii[2] == 0.0:
+        p, q = support(solid, vertices, m, 0)[0], support(solid, vertices, m, 1)[0]
+    along, length = direction(q - p, m)
+    return p, q, length > 0.0 and abs(dot(along, m)) < ALONG

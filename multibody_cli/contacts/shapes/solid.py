@@ -1,0 +1,122 @@
+"""Convex solids as all pairs of them are held against each other: how far they reach along a direction.
+
+Boxes and hulls are the hull of their vertices.  All others are a sum of up to three simple sets,
+
+    an ellipsoid with the semi-axes `radii`, which for a cylinder is a disc,
+    the segment |z| <= half,
+    a ball of `radius`, which is left out here: it changes distances by its radius, and normals not at all,
+
+so that one text serves them all.  What reaches furthest along a direction m is a smooth function of m on each *branch*:
+a vertex, or an end of the segment.  Points and directions are in the axes of the world, about the origin of A.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import ZERO, dot, scaled, transposed_times
+from multibody_cli.spatial.values import Vec3
+
+SPHERE, CAPSULE, CYLINDER, ELLIPSOID = map(
+    int, (GeomKind.SPHERE, GeomKind.CAPSULE, GeomKind.CYLINDER, GeomKind.ELLIPSOID)
+)
+
+SOLID = np.dtype(
+    [
+        ("x", "f8", 3),
+        ("R", "f8", 9),
+        ("radii", "f8", 3),
+        ("half", "f8"),
+        ("radius", "f8"),
+        ("size", "f8"),  # of both together
+        ("first_vertex", "i8"),
+        ("last_vertex", "i8"),
+        ("first_face", "i8"),
+        ("last_face", "i8"),
+    ]
+)
+
+ANY = -1
+"""The branch that reaches furthest."""
+
+
+@kernel
+def take(geom, shape, origin, size, solid):
+    """Write a geom that was placed as a solid about an origin; `size` is that of both of a pair."""
+    store(solid.x, shape.x - origin)
+    store(solid.R, shape.R)
+    store(solid.radii, ZERO)
+    solid.half = solid.radius = 0.0
+    solid.size = size
+    if geom.kind == ELLIPSOID:
+        store(solid.radii, shape.size)
+    elif geom.kind == CYLINDER:
+        store(solid.radii, Vec3(shape.size.x, shape.size.x, 0.0))
+        solid.half = shape.size.y
+    elif geom.kind == CAPSULE or geom.kind == SPHERE:
+        solid.radius, solid.half = shape.size.x, shape.size.y
+    solid.first_vertex, solid.last_vertex = geom.first_vertex, geom.last_vertex
+    solid.first_face, solid.last_face = geom.first_face, geom.last_face
+
+
+@formula
+def vertex(vertices, k):
+    """Row k of the table of vertices."""
+    return Vec3(vertices[k, 0], vertices[k, 1], vertices[k, 2])
+
+
+@kernel
+def support(solid, vertices, m, branch):
+    """Give the point that is furthest along m, of all or of one branch, and its branch."""
+    R = load(solid.R)
+    u = transposed_times(R, m)
+    if solid.last_vertex > solid.first_vertex:
+        if branch == ANY:
+            far = -math.inf
+            for k in range(solid.first_vertex, solid.last_vertex):
+                height = vertices[k, 0] * u.x + vertices[k, 1] * u.y + vertices[k, 2] * u.z
+                if height > far:
+                    far, branch = height, k
+        return load(solid.x) + R @ vertex(vertices, branch), branch
+    if branch == ANY:
+        branch = 1 if u.z >= 0.0 and solid.half > 0.0 else 0
+    d = scaled(load(solid.radii), u)
+    length = math.sqrt(dot(d, d))
+    p = scaled(load(solid.radii), d)
+    if length > 0.0:
+        p = (1.0 / length) * p
+    return load(solid.x) + R @ Vec3(p.x, p.y, p.z + (solid.half if branch else -solid.half)), branch
+
+
+@kernel
+def bending(solid, m, e, f):
+    """Second derivatives e e, e f and f f of how far a solid reaches along m, for directions e and f across m.
+
+    From the gradient p = diag(r)^2 u / |diag(r) u| of |diag(r) u|: (diag(r)^2 - p p^T) / |diag(r) u|.
+    """
+    R, radii = load(solid.R), load(solid.radii)
+    d = scaled(radii, transposed_times(R, m))
+    length = math.sqrt(dot(d, d))
+    if not length > 0.0:
+        return 0.0, 0.0, 0.0
+    d = (1.0 / length) * d
+    e, f = scaled(radii, transposed_times(R, e)), scaled(radii, transposed_times(R, f))
+    de, df = dot(d, e), dot(d, f)
+    return (dot(e, e) - de * de) / length, (dot(e, f) - de * df) / length, (dot(f, f) - df * df) / length
+
+
+@formula
+def is_smooth(solid):
+    """Whether a solid shows neither faces nor edges."""
+    return solid.last_vertex == solid.first_vertex and (solid.radii[2] > 0.0 or solid.half == 0.0)
+
+
+@formula
+def is_cylinder(solid):
+    """Whether a solid has caps."""
+    return solid.radii[0] > 0.0 and solid.radii[2] == 0.0
