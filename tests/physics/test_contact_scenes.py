@@ -143,3 +143,50 @@ def test_contacts_never_add_energy(method, scene, settings):
     """From step to step."""
     energy = run(SCENES / f"{scene}.yaml", f"simulation.method={method}", *settings).channel("energy/total").values
     assert np.diff(energy).max() < 1e-13 * max(1.0, np.abs(energy).max())
+
+
+# --- heaps ----------------------------------------------------------------------------------------------------------
+WALL = """
+mbsim: 1
+world: {shapes: [{type: plane}]}
+contacts: {}
+simulation: {duration: 0.1 s, step: 2 ms}
+output: {every: 2 ms}
+bodies:
+"""
+
+
+def wall(rows: int, columns: int) -> str:
+    """Bricks in bond, with half bricks at the ends of every other row."""
+    lines = []
+    for i in range(rows):
+        lengths = [0.2] * columns if i % 2 == 0 else [0.1] + [0.2] * (columns - 1) + [0.1]
+        for j, length in enumerate(lengths):
+            x, z = sum(lengths[:j]) + length / 2, 0.1 * i + 0.05
+            shape = f"{{type: box, size: [{length}, 0.1, 0.1], density: 2000}}"
+            lines.append(f"  b{i}_{j}: {{shapes: [{shape}], position: [{x!r}, 0, {z!r}]}}\n")
+    return WALL + "".join(lines)
+
+
+@METHOD
+def test_a_wall_stands_and_its_energy_never_rises(tmp_path, method):
+    scene = tmp_path / "wall.yaml"
+    scene.write_text(wall(6, 5), encoding="utf-8")
+    found = run(scene, f"simulation.method={method}")
+    energy, weight = found.channel("energy/total").values, 6 * 5 * 4.0 * G
+    assert np.diff(energy).max() <= 1e-14 * energy[0]
+    assert np.abs(found.channel("bodies/position").values - found.channel("bodies/position").values[0]).max() < 1e-12
+    assert found.channel("contacts/creep").values.max() < 1e-12
+    assert found.channel("contacts/unsolved").values.sum() == 0
+    contacts = found.contacts(-1)
+    on_floor = contacts["normal_impulse"][contacts["body_a"] == WORLD].sum() / 2e-3
+    assert on_floor == pytest.approx(weight, rel=1e-9)
+
+
+def test_a_crowd_is_told(tmp_path):
+    scene = tmp_path / "wall.yaml"
+    scene.write_text(wall(2, 1), encoding="utf-8")
+    sink = MemorySink()
+    summary = prepare(scene, ["contacts.room=4"]).run(sink)
+    assert summary.outcome.status == "diverged"
+    assert "more contacts than there is room for: set `contacts.room`" in summary.outcome.message

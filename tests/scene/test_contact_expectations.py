@@ -61,8 +61,14 @@ def test_without_contacts_there_is_nothing_to_expect_of_them(tmp_path):
 
 @pytest.mark.parametrize("sides", [2, 5, 0])
 def test_a_polygon_of_friction_has_an_even_number_of_sides(tmp_path, sides):
-    assert len(problems(tmp_path, START + f"contacts: {{sides: {sides}}}\n")) == 1
-    assert problems(tmp_path, START + "contacts: {sides: 6}\n") == []
+    passes = "contacts: {method: staggered_projections, sides: %s}\n"
+    assert len(problems(tmp_path, START + passes % sides)) == 1
+    assert problems(tmp_path, START + passes % 6) == []
+
+
+def test_the_proximal_method_knows_no_polygons(tmp_path):
+    (problem,) = problems(tmp_path, START + "contacts: {sides: 6}\n")
+    assert problem.endswith("circles alone: polygons need `method: staggered_projections`")
 
 
 def test_contacts_that_are_wrong_are_told_alone(tmp_path):
