@@ -82,6 +82,8 @@ def contacts_of(names, rows, generator):
         "contact_impulse": generator.standard_normal((rows, room, 4)),
         "contact_mode": generator.integers(0, 3, (rows, room)),
         "creep": generator.standard_normal(rows) ** 2,
+        "contact_residual": 1e-12 * generator.standard_normal(rows) ** 2,
+        "contacts_unsolved": generator.integers(0, 3, rows),
     }
 
 

@@ -257,7 +257,8 @@ def test_room_for_contacts_makes_blocks_smaller():
 
 def test_what_has_no_number_for_each_instant_cannot_be_drawn(written):
     run = read_trajectory(written)
-    assert [str(one) for one in select(run, ["contacts"])] == ["contacts/count", "contacts/creep"]
+    of_instants = ["contacts/count", "contacts/creep", "contacts/residual", "contacts/unsolved"]
+    assert [str(one) for one in select(run, ["contacts"])] == of_instants
     assert not any(one.name.startswith("contacts/p") for one in select(run, ["*"]))
     with pytest.raises(ResultError) as refused:
         select(run, ["contacts/point[x]", "contacts/offset", "contacts/*_impulse"])

@@ -62,11 +62,12 @@ def test_flat_channels_cannot_be_expected():
     )
 
 
-def test_count_and_creep_are_drawn(run, capsys):
+def test_what_has_a_number_for_each_instant_is_drawn(run, capsys):
     assert command(capsys, "plot", run, "contacts", "-o", "contacts.svg")[0] == 0
-    assert command(capsys, "plot", run, "contacts/count", "contacts/creep", "-o", "both.svg")[0] == 0
-    with open("contacts.svg", "rb") as group, open("both.svg", "rb") as both:
-        assert group.read() == both.read()
+    words = [f"contacts/{name}" for name in ("count", "creep", "residual", "unsolved")]
+    assert command(capsys, "plot", run, *words, "-o", "each.svg")[0] == 0
+    with open("contacts.svg", "rb") as group, open("each.svg", "rb") as each:
+        assert group.read() == each.read()
 
 
 def test_flat_channels_are_not_drawn(run, capsys):
