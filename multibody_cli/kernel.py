@@ -120,7 +120,9 @@ class Kernel(Formula):
     def __call__(self, *args: Any) -> Any:
         """Call it from Python, through a twin that is compiled for this."""
         if self._entry is None:
-            self._entry = numba.njit(cache=True, **_ARITHMETIC)(_renamed(self.py_func, "entry", {}))
+            self._entry = numba.njit(cache=True, **_ARITHMETIC)(
+                _renamed(self.py_func, f"{self.py_func.__qualname__}.entry", {})
+            )
         return self._entry(*args)
 
 
@@ -142,10 +144,10 @@ def _of_class(kind: type, compiled: Any) -> Any:
     return compiled
 
 
-def _renamed(function: Any, owner: str, names: dict[str, Any]) -> Any:
+def _renamed(function: Any, name: str, names: dict[str, Any]) -> Any:
     """Copy a function under a name of its own, under which its code is kept, with other meanings of some names."""
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
-    copy.__qualname__ = f"{owner}.{function.__qualname__}"
+    copy.__qualname__ = name
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
     return copy
@@ -175,4 +177,4 @@ def bound_kernel(template: Any, owner: str, **kernels: Any) -> Any:
     kernels
         What its global names stand for.
     """
-    return kernel(_renamed(template, owner, kernels))
+    return kernel(_renamed(template, f"{owner}.{template.__qualname__}", kernels))
