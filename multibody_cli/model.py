@@ -122,8 +122,49 @@ class Tree(NamedTuple):
     gravity: Floats  # (3,)
 
 
+PAD = np.dtype(
+    [
+        ("row", "i8"),  # of the frame M of its joint: the body that the joint carries, or a ghost
+        ("parent", "i8"),
+        ("child", "i8"),
+        ("joint", "i8"),  # number of the joint in the scene, and among those with friction
+        ("place", "i8"),
+        ("account", "i8"),
+        ("coefficient", "f8"),
+        ("slips", "i8"),  # in one direction, or two
+        ("along_t", "f8", 3),  # the wrenches of these, in M
+        ("along_f", "f8", 3),
+        ("across_t", "f8", 3),
+        ("across_f", "f8", 3),
+        ("first_point", "i8"),
+        ("last_point", "i8"),
+    ]
+)
+"""One row a pad of a joint with dry friction: see `joints.friction`."""
+
+RUB = np.dtype(
+    [
+        ("along_t", "f8", 3),  # wrenches of its unit frictions, in M
+        ("along_f", "f8", 3),
+        ("across_t", "f8", 3),
+        ("across_f", "f8", 3),
+        ("first_load", "i8"),
+        ("last_load", "i8"),
+    ]
+)
+"""One row a point of a pad."""
+
+
+class Journals(NamedTuple):
+    """The pads of all joints, their points, and what presses these, as rows of `LOCK`."""
+
+    pads: Records
+    points: Records
+    loads: Records
+
+
 class Contacts(NamedTuple):
-    """What touches what: the shapes, the accounts of what contacts dissipate, and how impulses are found."""
+    """What touches what, what rubs in joints, the accounts of what contacts dissipate, and how impulses are found."""
 
     geometry: Geometry
     margin: float  # m, within which bodies are near
@@ -131,6 +172,7 @@ class Contacts(NamedTuple):
     impact_account: int
     options: Any  # of `dynamics.friction`
     room: int  # for so many contacts at once
+    journals: Journals
 
 
 class System(NamedTuple):
@@ -143,7 +185,7 @@ class System(NamedTuple):
     reductions: Reductions
     rows: Records  # (m,) what does not change about the rows: work arrays start as copies of it
     terms: Records
-    contacts: Any = ()  # `Contacts`, where anything touches
+    contacts: Any = ()  # `Contacts`, where anything touches or rubs
 
     @property
     def is_held(self) -> bool:
@@ -225,6 +267,7 @@ class Names:
     restraints: tuple[RestraintEntry, ...]
     affine: tuple[str, ...] = ()  # bodies whose deformation is recorded
     contacts: int = 0  # room for so many contacts at once; 0 where the scene has none
+    rubbing: tuple[str, ...] = ()  # joints with dry friction
 
 
 @dataclass(frozen=True)
@@ -278,6 +321,7 @@ class Samples(NamedTuple):
     velocity: Floats  # (K, nv)
     acceleration: Floats  # (K, nv)
     reaction: Floats  # (K, nj, 6)
+    rubbing: Floats  # (K, nr, 6) the part of it that is dry friction, of the joints that rub
     constraint_error: Floats  # (K, nj)
     multiplier: Floats  # (K, me) of the rows of couplings, constraints and limits
     row_error: Floats  # (K, me)
@@ -316,6 +360,7 @@ def samples_for(model: Model, count: int) -> Samples:
         velocity=np.zeros((count, model.nv)),
         acceleration=np.zeros((count, model.nv)),
         reaction=np.zeros((count, joints, 6)),
+        rubbing=np.zeros((count, len(model.names.rubbing), 6)),
         constraint_error=np.zeros((count, joints)),
         multiplier=np.zeros((count, rows)),
         row_error=np.zeros((count, rows)),

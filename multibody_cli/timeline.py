@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from multibody_cli.dynamics.observe import observe
-from multibody_cli.dynamics.observe_contacts import observe_contacts
+from multibody_cli.dynamics.observe_contacts import observe_contacts, observe_journals
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State, samples_for
 from multibody_cli.output.sink import Header, Outcome, Sink
@@ -133,7 +133,7 @@ class _Recorder:
         self._work, self._touch = method.work, method.touch
         self._body_rows = model.names.body_rows
         self._joint_rows = np.array([joint.row for joint in model.names.joints], dtype=np.int64)
-        self._touches = model.names.contacts > 0
+        self._touches, self._rubs = model.names.contacts > 0, len(model.names.rubbing) > 0
         self._numbers = np.full(len(model.system.tree.links), -1)
         self._numbers[self._body_rows] = np.arange(len(self._body_rows))
         self._samples = samples_for(model, rows)
@@ -149,7 +149,9 @@ class _Recorder:
         k, samples = self._filled, self._samples
         observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
         if self._touches:
-            observe_contacts(self._work, self._touch, self._numbers, samples, k)
+            observe_contacts(self._touch, self._numbers, samples, k)
+        if self._rubs:
+            observe_journals(self._system.contacts.journals.pads, self._touch.journals.pushes, samples, k)
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
         samples.contact_residual[k] = report.contact_residual
@@ -182,8 +184,8 @@ def _with_doubts(outcome: Outcome, unsolved: int) -> Outcome:
     if outcome.status != "complete" or not unsolved:
         return outcome
     message = (
-        f"contacts do not meet their tolerance in {unsolved} of {outcome.steps} steps: `contacts/unsolved` says when, "
-        "`contacts/residual` by how much"
+        f"contacts or friction do not meet their tolerance in {unsolved} of {outcome.steps} steps: `contacts/unsolved` "
+        "says when, `contacts/residual` by how much"
     )
     return replace(outcome, message=message)
 

@@ -55,6 +55,7 @@ def samples_of(names, time, seed=0):
     shapes = {
         **dict.fromkeys(("coordinates", "velocity", "acceleration"), (freedoms,)),
         "reaction": (joints, 6),
+        "rubbing": (len(names.rubbing), 6),
         "constraint_error": (joints,),
         **dict.fromkeys(("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.restraints),)),
         **dict.fromkeys(("position", "linear_velocity", "angular_velocity"), (bodies, 3)),

@@ -1,10 +1,11 @@
 """Which rows of a step feel each other: mechanisms, and islands of them.
 
 A *mechanism* is what joints and rows couple, whatever touches: a free body, or all bodies of a machine.  No impulse
-leaves it.  A contact has two *sides*, one on each mechanism that it touches; any other
-row has one.  Mechanisms that touch each other are an *island*: a problem of its own.
+leaves it.  A contact has two *sides*, one on each mechanism that it touches; any other row has one.  Mechanisms that
+touch each other are an *island*: a problem of its own.
 
-Rows are numbered through: first those that take part beside contacts, then three for each contact.
+Rows are numbered through: first those that take part beside contacts, then three for each pad of a joint, then three
+for each contact.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.dynamics.contact_rows import PER_CONTACT
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Integers, Tree
 
 SIDES = 2
@@ -144,7 +145,7 @@ def shift_back(first, count):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def find_sides(statics, rows, terms, contacts, count, G):
+def find_sides(statics, rows, terms, pads, contacts, count, G):
     """On which mechanisms the rows lie that take part."""
     for k in range(statics):
         row = rows[k]
@@ -153,32 +154,43 @@ def find_sides(statics, rows, terms, contacts, count, G):
             body = body_of(terms[i], G)
             if body > 0:
                 G.side[k, 0] = G.mechanism[body]
+    for p in range(len(pads)):
+        for k in range(statics + PER_CONTACT * p, statics + PER_CONTACT * (p + 1)):
+            G.side[k, 0] = G.mechanism[pads[p].child]
+            G.side[k, 1] = -1
+    first = statics + PER_CONTACT * len(pads)
     for c in range(count):
         a, b = G.mechanism[contacts[c].body_a], G.mechanism[contacts[c].body_b]
-        for k in range(statics + PER_CONTACT * c, statics + PER_CONTACT * (c + 1)):
+        for k in range(first + PER_CONTACT * c, first + PER_CONTACT * (c + 1)):
             G.side[k, 0] = a
             G.side[k, 1] = b if b != a else -1
 
 
 @kernel
-def list_halves(m, mechanisms, G):
-    """List the halves of rows on each mechanism."""
+def list_halves(m, mechanisms, rows, G):
+    """List the halves of rows on each mechanism, but for rows without terms."""
     first = G.first_half
     for c in range(mechanisms + 1):
         first[c] = 0
     for k in range(m):
         for s in range(SIDES):
-            if G.side[k, s] >= 0:
+            if G.side[k, s] >= 0 and has_terms(rows[k]):
                 first[G.side[k, s] + 1] += 1
     for c in range(mechanisms):
         first[c + 1] += first[c]
     for k in range(m):
         for s in range(SIDES):
             c = G.side[k, s]
-            if c >= 0:
+            if c >= 0 and has_terms(rows[k]):
                 G.halves[first[c]] = SIDES * k + s
                 first[c] += 1
     shift_back(first, mechanisms)
+
+
+@formula
+def has_terms(row):
+    """Whether a row restrains anything: those that fill up the three of a pad do not."""
+    return row.first_term < row.last_term
 
 
 @kernel

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraints.points import write_pull
+from multibody_cli.constraints.rows import impel_row
+from multibody_cli.dynamics.restraint import clear_impulses
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
@@ -73,3 +75,11 @@ def copy_rows(called, statics, source, source_terms, rows, terms):
             term += 1
         rows[k].last_term = term
         rows[k].rate = row.rate
+
+
+@kernel
+def impel_all(work, touch, size):
+    """Lay out the impulses of all rows of a step."""
+    clear_impulses(work)
+    for k in range(size):
+        impel_row(touch.rows[k], touch.terms, touch.x[k], work.wrenches, work.impulse)

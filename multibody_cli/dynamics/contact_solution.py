@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from multibody_cli.dynamics.contact_islands import SIDES
+from multibody_cli.dynamics.contact_islands import SIDES, has_terms
 from multibody_cli.dynamics.contact_rows import PER_CONTACT
 from multibody_cli.dynamics.friction.dense import solve_densely
 from multibody_cli.dynamics.friction.factored import Factored, entry
@@ -44,21 +44,21 @@ def gather(island, equalities, static, touch):
     G, T, S = touch.groups, touch.factors, touch.factored
     first, last = G.first_row[island], G.first_row[island + 1]
     blocks, m = number_blocks(first, last, touch), last - first
-    own_equalities = own_static = 0
+    first_contact = static + PER_CONTACT * len(touch.journals.limit)
+    own_equalities = own_static = own_journals = 0
     for j in range(m):
         k = G.rows[first + j]
         own_equalities += k < equalities
         own_static += k < static
+        own_journals += static <= k < first_contact
         for side in range(SIDES):
             c = G.side[k, side]
-            S.block[j, side] = touch.block[c] if c >= 0 else -1
+            S.block[j, side] = touch.block[c] if c >= 0 and has_terms(touch.rows[k]) else -1
             S.first[j, side] = T.first[k, side]
     contacts = (m - own_static) // PER_CONTACT
-    limits = own_static - own_equalities
+    kinds = (own_equalities, own_static - own_equalities, own_journals // PER_CONTACT)
     rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:contacts])
-    F = Factored(
-        T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.free, *rows, own_equalities, limits
-    )
+    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.free, *rows, *kinds)
     for j in range(own_static):
         if entry(F, j, j) <= touch.least[G.rows[first + j]]:
             S.block[j, 0] = S.block[j, 1] = -1
@@ -67,17 +67,17 @@ def gather(island, equalities, static, touch):
 
 # --- velocities -----------------------------------------------------------------------------------------------------
 def solve_impulses(options, touch, equalities, static, islands):
-    """Impulses of all rows into `touch.x`, which holds a guess; what there is to tell of it is noted in `touch`."""
-    touch.unsolved[0] = 0
+    """Impulses of all rows into `touch.x`, which holds a guess; islands that are settled stay as they are."""
     for island in range(islands):
+        if touch.settled[island]:
+            continue
         F = gather(island, equalities, static, touch)
         fill(F, island, static, touch)
         report = solve_island(F, options, touch.own[: len(F.r)], touch)
         scatter(island, len(F.r), touch)
-        touch.unsolved[0] += report.status != SOLVED
+        touch.failed[island] = report.status != SOLVED
+        touch.left[island] = report.residual
         touch.steps[0] = max(touch.steps[0], report.steps)
-        touch.residual[0] = max(touch.residual[0], report.residual)
-    touch.unsolved_steps[0] += touch.unsolved[0] > 0
 
 
 @kernel
@@ -93,9 +93,10 @@ def fill(F, island, static, touch):
     for j in range(len(F.r)):
         F.r[j] = touch.r[G.rows[first + j]]
         touch.own[j] = touch.x[G.rows[first + j]]
+    pads = len(touch.journals.limit)
     for c in range(len(F.mu)):
         k = G.rows[first + F.equalities + F.limits + PER_CONTACT * c]
-        F.mu[c] = touch.found.contacts[(k - static) // PER_CONTACT].friction
+        F.mu[c] = 1.0 if c < F.journals else touch.found.contacts[(k - static) // PER_CONTACT - pads].friction
 
 
 @kernel
@@ -108,8 +109,10 @@ def solve_island(F, options, x, touch):
 def solve_small_island(F, options, x, touch):
     """Impulses of one island into x: passes over its Delassus matrix; the proximal method where that has too many rows.
 
-    Then they count as unsolved: they are not what was asked for.
+    Then they count as unsolved: they are not what was asked for.  Friction of joints is left to the proximal method.
     """
+    if F.journals > 0:
+        return solve_many(F, options, x, touch.proximal)
     if len(F.r) <= touch.dense_room[0]:
         return solve_densely(F, options, x, touch.dense)
     report = solve_many(F, options, x, touch.proximal)
@@ -157,10 +160,11 @@ def find_depths(F, island, touch, h, static):
     first, deepest = touch.groups.first_row[island], 0.0
     for j in range(len(F.r)):
         F.r[j] = touch.own[j] = 0.0
-    for c in range(len(F.mu)):
+    pads = len(touch.journals.limit)
+    for c in range(F.journals, len(F.mu)):
         j = F.equalities + F.limits + PER_CONTACT * c
         k = touch.groups.rows[first + j]
-        F.r[j] = touch.found.contacts[(k - static) // PER_CONTACT].gap + h * touch.after[k]
+        F.r[j] = touch.found.contacts[(k - static) // PER_CONTACT - pads].gap + h * touch.after[k]
         deepest = max(deepest, -F.r[j])
     return deepest
 

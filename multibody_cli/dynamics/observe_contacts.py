@@ -1,11 +1,10 @@
-"""Contacts at one output instant: those of the step that ended there."""
+"""Contacts and friction of joints at one output instant: those of the step that ended there."""
 
 from __future__ import annotations
 
 import math
 
-from multibody_cli.constraints.rows import velocity_of_row
-from multibody_cli.dynamics.collide import STICK
+from multibody_cli.dynamics.contact_books import STICK
 from multibody_cli.dynamics.contact_rows import PER_CONTACT, tangent_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, store
@@ -13,12 +12,12 @@ from multibody_cli.spatial.products import cross
 
 
 @kernel
-def observe_contacts(work, touch, numbers, samples, k):
+def observe_contacts(touch, numbers, samples, k):
     """Fill row k of `samples` with the contacts; `numbers` gives the place of each row of bodies, -1 for the world."""
-    creep, count = 0.0, touch.number[0]
+    creep, count, first_row = 0.0, touch.number[0], touch.static[0] + PER_CONTACT * len(touch.journals.limit)
     samples.contact_count[k] = count
     for c in range(count):
-        contact, first = touch.found.contacts[c], touch.static[0] + PER_CONTACT * c
+        contact, first = touch.found.contacts[c], first_row + PER_CONTACT * c
         n = load(contact.normal)
         t = tangent_of(n)
         x = load(contact.impulse)
@@ -31,7 +30,21 @@ def observe_contacts(work, touch, numbers, samples, k):
         store(samples.contact_impulse[k, c, 1:], x.y * t + x.z * cross(n, t))
         samples.contact_mode[k, c] = contact.mode
         if contact.mode == STICK:
-            along = velocity_of_row(touch.rows[first + 1], touch.terms, work.bodies, work.response)
-            across = velocity_of_row(touch.rows[first + 2], touch.terms, work.bodies, work.response)
-            creep = max(creep, math.hypot(along, across))
+            creep = max(creep, math.hypot(touch.after[first + 1], touch.after[first + 2]))
     samples.creep[k] = creep
+
+
+@kernel
+def observe_journals(pads, pushes, samples, k):
+    """Fill row k of `samples` with the friction of joints, and add it to what they transmit."""
+    for place in range(samples.rubbing.shape[1]):
+        for i in range(6):
+            samples.rubbing[k, place, i] = 0.0
+    for p in range(len(pads)):
+        pad, along, across = pads[p], pushes[p, 1], pushes[p, 2]
+        for i in range(3):
+            t, f = along * pad.along_t[i] + across * pad.across_t[i], along * pad.along_f[i] + across * pad.across_f[i]
+            samples.rubbing[k, pad.place, i] += t
+            samples.rubbing[k, pad.place, 3 + i] += f
+            samples.reaction[k, pad.joint, i] += t
+            samples.reaction[k, pad.joint, 3 + i] += f

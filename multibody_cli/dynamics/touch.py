@@ -16,24 +16,28 @@ from multibody_cli.dynamics.friction.dense import dense_contacts
 from multibody_cli.dynamics.friction.factored import FactoredScratch, factored_for
 from multibody_cli.dynamics.friction.problem import scratch_for
 from multibody_cli.dynamics.friction.proximal import ProximalScratch, proximal_for
+from multibody_cli.dynamics.journals import JournalWork, journal_work_for
 from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Integers, Records, System
 
 
 class Touch(NamedTuple):
-    """Work arrays for c contacts and e other rows; m = e + 3 c."""
+    """Work arrays for c contacts, p pads of joints and e other rows; m = e + 3 (p + c)."""
 
     found: ContactWork
+    journals: JournalWork
     number: Integers  # (1,) contacts of this step
     full: Integers  # (1,) whether there were more of anything than there is room for
-    unsolved: Integers  # (1,) islands of this step whose impulses do not meet the tolerance
-    unsolved_steps: Integers  # (1,) steps with such, since this was last asked for
+    settled: Integers  # (bodies,) whether the impulses of an island need no more work
+    failed: Integers  # (bodies,) whether those of an island do not meet the tolerance
+    left: Floats  # (bodies,) residual of an island
+    unsolved_steps: Integers  # (1,) steps with islands that failed, since this was last asked for
     steps: Integers  # (1,) most steps of Newton's method in any step since then
     residual: Floats  # (1,) largest residual of these
     static: Integers  # (1,) other rows that take part
-    rows: Records  # (m,) the other rows, then those of contacts
+    rows: Records  # (m,) the other rows, then those of pads, then those of contacts
     terms: Records  # likewise
-    before: Floats  # (m,) velocities of the rows of contacts before the step
+    before: Floats  # (m,) velocities of the rows of pads and contacts before the step
     after: Floats  # (m,) and after it
     called: Integers  # (e,) other rows that take part
     least: Floats  # (e,) what they must answer to themselves at least
@@ -57,19 +61,24 @@ def touch_for(system: System) -> Touch:
     """Allocate the work arrays of a system in which bodies touch."""
     contacts, bodies = system.contacts, len(system.tree.links)
     room, others = contacts.room, int(np.count_nonzero(system.rows["primary"] == 0))
-    m = others + PER_CONTACT * room
+    pads = len(contacts.journals.pads)
+    discs = pads + room
+    m = others + PER_CONTACT * discs
     dense = dense_contacts(contacts.options, others, room)
     return Touch(
         found=contact_work_for(contacts.geometry, max(16, 2 * room), room),
+        journals=journal_work_for(contacts.journals),
         number=np.zeros(1, np.int64),
         full=np.zeros(1, np.int64),
-        unsolved=np.zeros(1, np.int64),
+        settled=np.zeros(bodies, np.int64),
+        failed=np.zeros(bodies, np.int64),
+        left=np.zeros(bodies),
         unsolved_steps=np.zeros(1, np.int64),
         steps=np.zeros(1, np.int64),
         residual=np.zeros(1),
         static=np.zeros(1, np.int64),
         rows=records(np.zeros(m, ROW)),
-        terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * room, TERM)),
+        terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)),
         before=np.zeros(m),
         after=np.zeros(m),
         called=np.zeros(others, np.int64),
@@ -83,8 +92,8 @@ def touch_for(system: System) -> Touch:
         block=np.zeros(bodies, np.int64),
         mechanism=np.zeros(bodies, np.int64),
         own=np.zeros(m),
-        factored=factored_for(others, room, AXES * bodies, bodies),
-        proximal=proximal_for(others, room, AXES * bodies, bodies),
+        factored=factored_for(others, discs, AXES * bodies, bodies),
+        proximal=proximal_for(others, discs, AXES * bodies, bodies),
         dense=scratch_for(others, 0, dense, contacts.options) if contacts.options.dense else (),
         dense_room=np.array([others + PER_CONTACT * dense]),
         free=np.zeros(len(system.tree.driven)),

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from multibody_cli.joints.friction import Pad
     from multibody_cli.joints.spec import JointSpec
 
 Vector = tuple[float, float, float]
@@ -128,6 +129,11 @@ def start_of_coordinates(spec: Any) -> Start:
     return Start(spec.q, spec.v, spec.rest)
 
 
+def no_pads(_spec: Any) -> Sequence[Pad]:
+    """Pads of a joint that knows no friction."""
+    return ()
+
+
 @dataclass(frozen=True)
 class JointKind:
     """An entry of the catalogue of joints.
@@ -142,9 +148,12 @@ class JointKind:
         The run of parts of a joint that was written so.
     start
         Where a joint that was written so starts.
+    pads
+        What rubs in a joint that was written so, with `friction`.
     """
 
     name: str
     spec: type[JointSpec]
     parts: Callable[..., Sequence[Part]]
     start: Callable[..., Start] = start_of_coordinates
+    pads: Callable[..., Sequence[Pad]] = no_pads

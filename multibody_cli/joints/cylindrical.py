@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, sliding, turning
+from multibody_cli.joints.friction import CylinderFriction, Pad, pads_of_cylinder
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec import Direction
 
@@ -16,6 +17,7 @@ class CylindricalSpec(CoordinateJointSpec):
 
     type: Literal["cylindrical"]
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of rotation and travel, in the joint frame.")
+    friction: CylinderFriction | None = Field(None, description="Dry friction on a cylinder about the axis.")
 
     COORDINATES = (Coordinate.ANGLE, Coordinate.LENGTH)
 
@@ -25,4 +27,9 @@ def parts(spec: CylindricalSpec) -> list[Part]:
     return [turning(spec.axis), sliding(spec.axis)]
 
 
-KIND = JointKind("cylindrical", CylindricalSpec, parts)
+def pads(spec: CylindricalSpec) -> list[Pad]:
+    """Give what rubs."""
+    return pads_of_cylinder(spec.friction.surface, spec.axis, slides=True) if spec.friction else []
+
+
+KIND = JointKind("cylindrical", CylindricalSpec, parts, pads=pads)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, sliding
+from multibody_cli.joints.friction import BoxFriction, Pad, is_aligned, pads_of_box
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec import Direction
+from multibody_cli.spec.reading import located_error
 
 
 class PrismaticSpec(CoordinateJointSpec):
@@ -16,8 +18,17 @@ class PrismaticSpec(CoordinateJointSpec):
 
     type: Literal["prismatic"]
     axis: Direction = Field((0.0, 0.0, 1.0), description="Direction of travel, in the joint frame.")
+    friction: BoxFriction | None = Field(None, description="Dry friction on a box about the joint frame.")
 
     COORDINATES = (Coordinate.LENGTH,)
+
+    @model_validator(mode="after")
+    def _refuse_oblique_friction(self) -> Self:
+        if self.friction is not None and not is_aligned(self.axis):
+            raise located_error(
+                "needs an axis along x, y or z of the joint frame, as its box is: turn the joint frame", "friction"
+            )
+        return self
 
 
 def parts(spec: PrismaticSpec) -> list[Part]:
@@ -25,4 +36,9 @@ def parts(spec: PrismaticSpec) -> list[Part]:
     return [sliding(spec.axis)]
 
 
-KIND = JointKind("prismatic", PrismaticSpec, parts)
+def pads(spec: PrismaticSpec) -> list[Pad]:
+    """Give what rubs."""
+    return pads_of_box(spec.friction.surface, spec.axis) if spec.friction else []
+
+
+KIND = JointKind("prismatic", PrismaticSpec, parts, pads=pads)

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, ball, exponential_ball, turning
+from multibody_cli.joints.friction import Pad, SphereFriction, pads_of_sphere
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
 from multibody_cli.spec.rotations import IDENTITY
@@ -30,6 +31,7 @@ class SphericalSpec(MovingJointSpec):
         description="Angular velocity at the start, relative to the parent, in the child's joint frame.",
     )
     rest: Rotation = Field(IDENTITY, description="Rotation at which the spring is relaxed.")
+    friction: SphereFriction | None = Field(None, description="Dry friction on a sphere about the origin.")
     parametrization: Literal["quaternion", "euler_xzx", "exponential"] = Field(
         "quaternion", description="Coordinates in which the joint is worked."
     )
@@ -149,4 +151,9 @@ def start(spec: SphericalSpec) -> Start:
     return Start(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
 
 
-KIND = JointKind("spherical", SphericalSpec, parts, start)
+def pads(spec: SphericalSpec) -> list[Pad]:
+    """Give what rubs."""
+    return pads_of_sphere(spec.friction.surface) if spec.friction else []
+
+
+KIND = JointKind("spherical", SphericalSpec, parts, start, pads)

@@ -18,10 +18,12 @@ import numpy as np
 
 from multibody_cli.dynamics import collide, restraint
 from multibody_cli.dynamics.closures import push_closures
-from multibody_cli.dynamics.collide import find_pushes, push_contacts, push_no_more
+from multibody_cli.dynamics.contact_pushes import find_pushes, push_contacts, push_no_more
+from multibody_cli.dynamics.journals import carry
 from multibody_cli.dynamics.kinematics import place_tree
 from multibody_cli.dynamics.markers import hand_on
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
+from multibody_cli.dynamics.rubbing import carry_nothing
 from multibody_cli.dynamics.touch import Touch, touch_for
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
@@ -96,7 +98,8 @@ def resume_nothing(touch, a):
 def conclude_contacts(
     system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
 ) -> None:
-    """Keep the accelerations without contacts, and show those with the impulses of the last step as forces."""
+    """Keep the accelerations without contacts and friction, and show those with their last impulses as forces."""
+    carry(system.contacts.journals.pads, system.tree, work, touch.journals)
     for j in range(len(a)):
         touch.free[j] = a[j]
     find_pushes(work, touch, h)
@@ -106,7 +109,8 @@ def conclude_contacts(
 
 @kernel
 def resume_contacts(touch, a):
-    """Give back the accelerations without contacts."""
+    """Give back the accelerations without contacts and friction, and what joints carried with them."""
+    touch.journals.kept[0] = 1
     for j in range(len(a)):
         a[j] = touch.free[j]
 
@@ -130,15 +134,18 @@ def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
 
 
 @cache
-def touching_dynamics(alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str) -> Dynamics:
-    """Bind a method's kernels for systems in which bodies touch, from those for where nothing does."""
-    name = f"{alone.name}_touching_{solver}"
+def touching_dynamics(
+    alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
+) -> Dynamics:
+    """Bind a method's kernels for systems in which bodies touch or joints rub, from those for where nothing does."""
+    words = [alone.name, *(["touching"] if touches else []), *(["rubbing"] if rubs else []), solver]
+    name, bound = "_".join(words), collide.bind("_".join(words), placing, accelerate, respond, solver, touches, rubs)
     return Dynamics(
         name,
         alone.evaluate,
         alone.restore,
-        collide=collide.bind(name, placing, accelerate, respond, solver),
-        conclude=bound_kernel(conclude_contacts, name, evaluate=alone.evaluate),
+        collide=bound,
+        conclude=bound_kernel(conclude_contacts, name, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
         resume=resume_contacts,
     )
 
@@ -192,8 +199,10 @@ class AccelerationKind:
             alone, placing = free_dynamics(self.name, self.accelerate), place_tree
         if not system.contacts:
             return alone
-        solver = "dense" if system.contacts.options.dense else "proximal"
-        return touching_dynamics(alone, placing, self.accelerate, self.respond, solver)
+        contacts = system.contacts
+        solver = "dense" if contacts.options.dense else "proximal"
+        there = (len(contacts.geometry.geoms) > 0, len(contacts.journals.pads) > 0)
+        return touching_dynamics(alone, placing, self.accelerate, self.respond, solver, *there)
 
     def owner(self, system: System) -> str:
         """Word under which the compiled kernels that step such a system are kept."""

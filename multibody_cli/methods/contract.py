@@ -82,6 +82,7 @@ class Feature(StrEnum):
     REDUCTION = "couplings with `reduce: true`"
     CONSTRAINTS = "constraints"
     CONTACT = "contacts"
+    JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT_SPRINGS = "`linearly_implicit_euler` with springs or dampers of joints"
 

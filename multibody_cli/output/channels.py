@@ -86,9 +86,19 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "joints/{joint}/force",
         MOMENT_FORCE_UNITS,
-        "All that the joint transmits from parent to child (constraint, actuator, spring and damper), as a "
+        "All that the joint transmits from parent to child (constraint, actuator, spring, damper and friction), as a "
         "wrench [moment; force] about the origin of the child's joint frame.",
         lambda b, joint: b.samples.reaction[:, joint.at],
+        frame="joint frame of the child",
+        dimensions=("moment_force",),
+        atol=1e-7,
+        role="reaction",
+    ),
+    Channel(
+        "joints/{rubbing}/friction",
+        MOMENT_FORCE_UNITS,
+        "The part of what the joint transmits that is dry friction.",
+        lambda b, joint: b.samples.rubbing[:, joint.at],
         frame="joint frame of the child",
         dimensions=("moment_force",),
         atol=1e-7,
@@ -162,7 +172,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "energy/dissipation/{dissipation}",
         "J",
-        "Energy dissipated since the start by this damper, this drag, or the impacts on these limits.",
+        "Energy dissipated since the start by this damper, this drag, this friction, or the impacts on these limits.",
         lambda b, account: b.samples.accounts[:, account.at],
         role="energy",
     ),

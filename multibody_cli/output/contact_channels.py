@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.history import Block, Contacts
 
 GROUP = "contacts"
+IMPULSES = "impulses"
 COUNT = f"{GROUP}/count"
 CREEP = f"{GROUP}/creep"
 OFFSET = f"{GROUP}/offset"
@@ -53,7 +54,7 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     Channel(
         CREEP,
         "m/s",
-        "Largest tangential speed of a contact that sticks.",
+        "Largest tangential speed that the impulses of the step leave a contact that sticks.",
         lambda b, _: b.samples.creep,
         role="constraint",
         rtol=0.0,
@@ -63,23 +64,24 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     Channel(
         "contacts/residual",
         "1",
-        "What is left of the conditions of contact, relative to the impulses: the most since the instant before.",
+        "What is left of the conditions of contact and friction, relative to the impulses: the most since the instant "
+        "before.",
         lambda b, _: b.samples.contact_residual,
         role="solver",
         rtol=0.0,
         atol=1e-6,
-        element=GROUP,
+        element=IMPULSES,
     ),
     Channel(
         "contacts/unsolved",
         "1",
-        "Steps since the instant before whose contacts do not meet their tolerance.",
+        "Steps since the instant before whose contacts and friction do not meet their tolerance.",
         lambda b, _: b.samples.contacts_unsolved,
         role="solver",
         rtol=0.0,
         atol=0.0,
         dtype="<i8",
-        element=GROUP,
+        element=IMPULSES,
     ),
     Channel(
         OFFSET,

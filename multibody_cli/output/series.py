@@ -16,7 +16,7 @@ import numpy as np
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel
 from multibody_cli.output.channels import CHANNELS
-from multibody_cli.output.contact_channels import GROUP, OFFSET, OWNER
+from multibody_cli.output.contact_channels import GROUP, IMPULSES, OFFSET, OWNER
 from multibody_cli.output.patterns import fits
 
 if TYPE_CHECKING:
@@ -118,12 +118,14 @@ EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "": lambda names: [Item()],
     "affine": lambda names: [Item(_link(name), place) for place, name in enumerate(names.affine)],
     "joint": _joint_items,
+    "rubbing": lambda names: [Item(_link(name), place) for place, name in enumerate(names.rubbing)],
     "limited": _restraint_items("joints"),
     "coupling": _restraint_items("couplings"),
     "constraint": _restraint_items("constraints"),
     "work": _account_items("work"),
     "dissipation": _account_items("dissipation"),
     GROUP: lambda names: [Item()] if names.contacts else [],
+    IMPULSES: lambda names: [Item()] if names.contacts or names.rubbing else [],
 }
 """What a word in braces of a channel's path, or its `element`, stands for, given the names of a model."""
 

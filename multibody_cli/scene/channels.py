@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.friction import rubs
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import units
@@ -53,12 +54,13 @@ _GLOBAL = {
 _CONTACTS = {
     "contacts/count": (units.NUMBER,),
     "contacts/creep": (units.SPEED,),
-    "contacts/residual": (units.NUMBER,),
-    "contacts/unsolved": (units.NUMBER,),
     "energy/dissipation/contacts/friction": (units.ENERGY,),
     "energy/dissipation/contacts/impact": (units.ENERGY,),
 }
 """In scenes with contacts."""
+
+_IMPULSES = {"contacts/residual": (units.NUMBER,), "contacts/unsolved": (units.NUMBER,)}
+"""In scenes with contacts or with friction in joints."""
 
 OF_EACH_CONTACT = tuple(
     f"contacts/{name}"
@@ -100,6 +102,8 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
             yield f"{section}/{name}/error", (units.ANY,) * entry.row_count
     if scene.contacts is not None:
         yield from _CONTACTS.items()
+    if scene.contacts is not None or any(rubs(joint) for joint in scene.joints.values()):
+        yield from _IMPULSES.items()
     for name, force in scene.forces.items():
         yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
 
@@ -111,6 +115,9 @@ def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ..
     yield f"joints/{name}/force", (units.TORQUE,) * 3 + (units.FORCE,) * 3
     yield f"joints/{name}/constraint_error", (units.LENGTH,)
     if isinstance(joint, MovingJointSpec):
+        if rubs(joint):
+            yield f"joints/{name}/friction", (units.TORQUE,) * 3 + (units.FORCE,) * 3
+            yield f"energy/dissipation/joints/{name}/friction", (units.ENERGY,)
         if joint.limits is not None:
             sides = sum(math.isfinite(bound) for pair in joint.limits if pair for bound in pair)
             yield f"joints/{name}/limit_force", (units.ANY,) * sides

@@ -26,6 +26,7 @@ from multibody_cli.scene.overlap import require_apart
 from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
 from multibody_cli.scene.pack_contacts import pack_contacts
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
+from multibody_cli.scene.pack_journals import pack_journals, rubbing
 from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker, name_of_lock
 from multibody_cli.scene.pack_tree import PackedTree, pack_tree
@@ -85,7 +86,7 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
     if len(model.system.rows) > 0:
         before("assembly")
     beginning = assembled(loaded, model, state)
-    if model.system.contacts:
+    if scene.contacts is not None:
         before("overlap")
         require_apart(loaded, model, state)
     if METHODS[simulation.method].maximal:
@@ -140,7 +141,8 @@ def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Lay
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
     add_constraints(scene, Ground(layout.rows, packed.frames, places, packer, layout.markers), rows, tables, reductions)
-    contacts = pack_contacts(loaded, layout.rows, packed.frames, packer.account)
+    journals = pack_journals(scene, layout, packed.tree, packer.account)
+    contacts = pack_contacts(loaded, layout.rows, packed.frames, journals, packer.account)
     forces, motions = packer.pack()
     accounts = tuple(packer.accounts)
     tree = packed.tree._replace(markers=layout.markers.pack())
@@ -166,6 +168,7 @@ def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Lay
             restraints=tuple(rows.entries),
             affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
             contacts=contacts.room if contacts else 0,
+            rubbing=tuple(rubbing(scene)),
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),

@@ -14,7 +14,7 @@ from multibody_cli.contacts import forms
 from multibody_cli.contacts.forms import Collider, Form, geometry_of
 from multibody_cli.dynamics.friction.problem import Options
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.model import Contacts
+from multibody_cli.model import Contacts, Journals
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.mesh import convex_vertices
@@ -83,9 +83,13 @@ def _(shape: MeshSpec, file: Path) -> Form:
 
 
 def pack_contacts(
-    loaded: LoadedScene, rows: Mapping[str, int], frames: Mapping[int, Placement], account: Callable[[Any, str], int]
+    loaded: LoadedScene,
+    rows: Mapping[str, int],
+    frames: Mapping[int, Placement],
+    journals: Journals,
+    account: Callable[[Any, str], int],
 ) -> Contacts | tuple[()]:
-    """Give the arrays of what touches; an empty tuple where nothing does.
+    """Give the arrays of what touches or rubs; an empty tuple where nothing does.
 
     Parameters
     ----------
@@ -93,20 +97,23 @@ def pack_contacts(
         The scene.
     rows, frames
         Row of each body, and its body frame in the joint frame, by row.
+    journals
+        Joints with friction.
     account
         Opens an account of the ledger.
     """
-    scene, settings = loaded.scene, loaded.scene.contacts
-    if settings is None:
+    scene, touches = loaded.scene, loaded.scene.contacts is not None
+    if not touches and len(journals.pads) == 0:
         return ()
-    colliders = list(_colliders(loaded, settings, rows, frames))
+    settings = scene.contacts or ContactsSpec()
+    colliders = list(_colliders(loaded, settings, rows, frames)) if touches else []
     excluded = [(rows[a], rows[b]) for a, b in apart(scene, settings)]
     sizes = [collider.form.reach for collider in colliders if np.isfinite(collider.form.reach)]
     return Contacts(
         geometry=geometry_of(colliders, excluded),
         margin=NEAR * min(sizes, default=1.0),
-        friction_account=account("dissipation", "contacts/friction"),
-        impact_account=account("dissipation", "contacts/impact"),
+        friction_account=account("dissipation", "contacts/friction") if touches else 0,
+        impact_account=account("dissipation", "contacts/impact") if touches else 0,
         options=Options(
             tolerance=settings.tolerance,
             sweeps=settings.max_iterations,
@@ -114,7 +121,8 @@ def pack_contacts(
             dense=settings.method != "proximal",
             single_qp=settings.method == "single_qp",
         ),
-        room=settings.room or max(LEAST_ROOM, ROOM_OF_A_SHAPE * len(colliders)),
+        room=(settings.room or max(LEAST_ROOM, ROOM_OF_A_SHAPE * len(colliders))) if touches else 0,
+        journals=journals,
     )
 
 

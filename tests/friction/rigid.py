@@ -93,8 +93,11 @@ def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, **options):
     return x, solve_problem(problem, options, x, scratch)
 
 
-def solve_factored(world, v, mu, guess=np.nan, r=None, **options):
-    """(impulses, report) of a world of bodies at v by the proximal method, likewise; r as far as it is not J v."""
+def solve_factored(world, v, mu, guess=np.nan, r=None, journals=0, **options):
+    """(impulses, report) of a world of bodies at v by the proximal method, likewise; r as far as it is not J v.
+
+    The first contacts may be journals: the guess says what presses them, and they have no normals.
+    """
     J, mass, bodies = world.jacobian(), world.mass, len(world.mass) // 6
     statics, contacts = len(world.equalities) + len(world.limits), len(world.contacts)
     S = factored_for(statics, contacts, len(mass), bodies)
@@ -104,10 +107,12 @@ def solve_factored(world, v, mu, guess=np.nan, r=None, **options):
         for side, body in enumerate(np.flatnonzero(np.abs(B[rows]).max(axis=(0, 2)))):
             S.block[rows, side] = body
             S.first[rows, side] = 6 * (bodies * np.arange(rows.start, rows.stop) + body)
+    S.block[statics : statics + 3 * journals : 3] = -1
     S.width[:], S.free[:], S.mu[:] = 6, np.sqrt(mass) * v, mu
     S.r[:] = J @ np.asarray(v, float) if r is None else r
+    S.r[statics : statics + 3 * journals : 3] = 0.0
     places = (S.first, S.block, S.start, S.width, S.free, S.r, S.b, S.w, S.mu)
-    problem = Factored(B.ravel(), *places, len(world.equalities), len(world.limits))
+    problem = Factored(B.ravel(), *places, len(world.equalities), len(world.limits), journals)
     x = np.array(np.broadcast_to(guess, len(J)), float)
     scratch = proximal_for(statics, contacts, len(mass), bodies)
     return x, solve_many(problem, Options(**{"tolerance": 1e-10, **options}), x, scratch)

@@ -190,3 +190,28 @@ def test_a_crowd_is_told(tmp_path):
     summary = prepare(scene, ["contacts.room=4"]).run(sink)
     assert summary.outcome.status == "diverged"
     assert "more contacts than there is room for: set `contacts.room`" in summary.outcome.message
+
+
+CONVEYOR = """
+mbsim: 1
+contacts: {friction: 0.2, pairs: [[belt, box]]}
+bodies:
+  belt: {mass: 5, shapes: [{type: box, size: [4, 1, 0.1]}]}
+  box: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.1]}], position: [-1, 0, 0.1]}
+joints: {rail: {type: prismatic, child: belt, axis: [1, 0, 0], motion: {velocity: 1.5}}}
+simulation: {duration: 0.4 s, step: 1 ms}
+output: {every: 10 ms}
+"""
+
+
+@METHOD
+def test_a_conveyor_pays_for_what_it_carries(method, tmp_path):
+    """The drive works at mu m g V; half of what the box does not get of it is left where it slides."""
+    scene = tmp_path / "conveyor.yaml"
+    scene.write_text(CONVEYOR, encoding="utf-8")
+    found = run(scene, f"simulation.method={method}")
+    time, push = found.channel("time").values, 0.2 * G
+    np.testing.assert_allclose(found.channel("energy/work/joints/rail/motion").values, push * 1.5 * time, atol=1e-9)
+    lost = push * (1.5 * time - 0.5 * push * time**2)
+    np.testing.assert_allclose(found.channel("energy/dissipation/contacts/friction").values, lost, atol=1e-9)
+    assert np.abs(found.channel("energy/ledger_residual").values).max() < 1e-9

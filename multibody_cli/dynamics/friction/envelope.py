@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.dynamics.friction.factored import PER_CONTACT, SIDES
+from multibody_cli.dynamics.friction.factored import PER_CONTACT, SIDES, block_of
 from multibody_cli.kernel import formula, kernel
 
 Floats = NDArray[np.float64]
@@ -79,7 +79,7 @@ def list_contacts(F, E):
     for c in range(len(F.mu)):
         n = F.equalities + F.limits + PER_CONTACT * c
         for side in range(SIDES):
-            b = F.block[n, side]
+            b = block_of(F, n, PER_CONTACT, side)
             if b >= 0:
                 E.following[c, side] = E.contact[b]
                 E.contact[b] = c
@@ -105,8 +105,8 @@ def spread(F, first, E):
         c = E.contact[b]
         while c >= 0:
             n = statics + PER_CONTACT * c
-            side = 0 if F.block[n, 0] == b else 1
-            other = F.block[n, 1 - side]
+            side = 0 if block_of(F, n, PER_CONTACT, 0) == b else 1
+            other = block_of(F, n, PER_CONTACT, 1 - side)
             if other >= 0 and not E.seen[other]:
                 E.order[listed] = other
                 E.seen[other] = 1
@@ -121,7 +121,7 @@ def lay_out(F, E):
         E.lowest[b] = F.start[b]
     for c in range(len(F.mu)):
         n = F.equalities + F.limits + PER_CONTACT * c
-        a, b = F.block[n, 0], F.block[n, 1]
+        a, b = block_of(F, n, PER_CONTACT, 0), block_of(F, n, PER_CONTACT, 1)
         if a >= 0 and b >= 0:
             lowest = min(F.start[a], F.start[b])
             E.lowest[a] = min(E.lowest[a], lowest)
@@ -151,7 +151,7 @@ def add_rows(F, k, rows, D, stiffness, E):
     """Add B^T D B times a stiffness, for `rows` rows from k on; the derivatives D (m, 3) are those of `maps`."""
     B, product = F.B, E.product
     for side in range(SIDES):
-        b = F.block[k, side]
+        b = block_of(F, k, rows, side)
         if b < 0:
             continue
         for i in range(rows):
@@ -162,7 +162,7 @@ def add_rows(F, k, rows, D, stiffness, E):
                         total += D[k + i, j] * B[F.first[k + j, side] + h]
                 product[i, h] = stiffness * total
         for other in range(SIDES):
-            a = F.block[k, other]
+            a = block_of(F, k, rows, other)
             if a >= 0:
                 add_block(F, k, rows, other, a, b, E)
 

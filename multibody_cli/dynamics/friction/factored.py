@@ -44,6 +44,7 @@ class Factored(NamedTuple):
     mu: Floats  # (contacts,) coefficients of friction
     equalities: int
     limits: int
+    journals: int  # so many contacts come first that are none: what presses them is given, and has no rows
 
 
 class FactoredScratch(NamedTuple):
@@ -77,18 +78,23 @@ def factored_for(statics: int, contacts: int, n: int, blocks: int) -> FactoredSc
 
 
 @kernel
+def felt(F, k, xi, total):
+    """Entry k of B xi, added to a total."""
+    B, first, block = F.B, F.first, F.block
+    for side in range(SIDES):
+        b = block[k, side]
+        if b >= 0:
+            at, start = first[k, side], F.start[b]
+            for i in range(F.width[b]):
+                total += B[at + i] * xi[start + i]
+    return total
+
+
+@kernel
 def find_velocities(F, xi, u):
     """u = B xi + b."""
-    B, first, block = F.B, F.first, F.block
     for k in range(len(F.b)):
-        total = F.b[k]
-        for side in range(SIDES):
-            b = block[k, side]
-            if b >= 0:
-                at, start = first[k, side], F.start[b]
-                for i in range(F.width[b]):
-                    total += B[at + i] * xi[start + i]
-        u[k] = total
+        u[k] = felt(F, k, xi, F.b[k])
 
 
 @kernel
@@ -136,6 +142,15 @@ def entry(F, k, h):
                 for i in range(F.width[b]):
                     total += B[F.first[k, side] + i] * B[F.first[h, other] + i]
     return total
+
+
+@kernel
+def block_of(F, k, rows, side):
+    """The block that the rows from k on feel on one side; -1 where none of them feels any."""
+    block = F.block[k, side]
+    for j in range(1, rows):
+        block = max(block, F.block[k + j, side])
+    return block
 
 
 @kernel

@@ -1,11 +1,10 @@
 """Projections of impulses onto what they may be, with their derivatives.
 
     equality   everything                           limit   x >= 0
-    COULOMB    alpha >= 0, then friction onto the disc of radius mu alpha
-    CONE       onto the cone |beta| <= mu alpha, at right angles
+    contact    alpha >= 0, then friction onto the disc of radius mu alpha
 
-`COULOMB` is the law itself, and no gradient: pressing brings friction along, but friction presses nothing.  `CONE` is
-the gradient of a convex function.  Both are the same inside of the cone, where contacts stick.
+This is Coulomb's law, and no gradient: pressing brings friction along, but friction presses nothing.  Of a journal
+alpha is given, for no velocity changes it.
 """
 
 from __future__ import annotations
@@ -13,13 +12,15 @@ from __future__ import annotations
 import math
 
 from multibody_cli.dynamics.friction.factored import PER_CONTACT
-from multibody_cli.kernel import kernel
+from multibody_cli.dynamics.friction.problem import LEAST_FRICTION
+from multibody_cli.kernel import formula, kernel
 
-COULOMB, CONE = range(2)
+WITHIN = 1.0 - 2.0**-51
+"""Friction on its limit relative to the limit: it stays within that, whatever is rounded."""
 
 
 @kernel
-def project(F, law, y, g, D):
+def project(F, y, g, D):
     """Put the projection of y (m,) into g, and its derivatives into D (m, 3): of row k by the three of its contact.
 
     Rows that are no contacts' have their derivative in D[k, 0].
@@ -31,10 +32,7 @@ def project(F, law, y, g, D):
         D[k, 0] = 1.0 if inside else 0.0
     for c in range(len(F.mu)):
         n = statics + PER_CONTACT * c
-        if law == COULOMB:
-            project_by_coulomb(F.mu[c], n, y, g, D)
-        else:
-            project_onto_cone(F.mu[c], n, y, g, D)
+        project_by_coulomb(F.mu[c], n, y, g, D)
 
 
 @kernel
@@ -56,6 +54,12 @@ def write_across(n, D, d1, d2, along, across):
     D[n + 1, 2] = D[n + 2, 1] = (along - across) * d1 * d2
 
 
+@formula
+def direction_of(y, n, length):
+    """The direction of the last two of three rows from n on, of that length; the first where they are nothing."""
+    return (y[n + 1] / length, y[n + 2] / length) if length > LEAST_FRICTION else (1.0, 0.0)
+
+
 @kernel
 def project_by_coulomb(mu, n, y, g, D):
     """Friction onto the disc that the normal impulse allows."""
@@ -64,31 +68,12 @@ def project_by_coulomb(mu, n, y, g, D):
         write(n, g, D, alpha, y[n + 1], y[n + 2])
         write_across(n, D, 1.0, 0.0, 1.0, 1.0)
     else:
-        d1, d2, radius = y[n + 1] / length, y[n + 2] / length, mu * alpha
+        d1, d2 = direction_of(y, n, length)
+        radius = WITHIN * mu * alpha
         write(n, g, D, alpha, radius * d1, radius * d2)
-        write_across(n, D, d1, d2, 0.0, radius / length)
+        write_across(n, D, d1, d2, 0.0, min(radius / max(length, LEAST_FRICTION), 1.0))
         if alpha > 0.0:
             D[n + 1, 0] = mu * d1
             D[n + 2, 0] = mu * d2
     if alpha > 0.0:
         D[n, 0] = 1.0
-
-
-@kernel
-def project_onto_cone(mu, n, y, g, D):
-    """To the nearest point of the cone."""
-    length = math.hypot(y[n + 1], y[n + 2])
-    if length <= mu * y[n]:
-        write(n, g, D, y[n], y[n + 1], y[n + 2])
-        write_across(n, D, 1.0, 0.0, 1.0, 1.0)
-        D[n, 0] = 1.0
-    elif mu * length <= -y[n]:
-        write(n, g, D, 0.0, 0.0, 0.0)
-    else:
-        share = 1.0 / (1.0 + mu * mu)
-        alpha, d1, d2 = share * (y[n] + mu * length), y[n + 1] / length, y[n + 2] / length
-        write(n, g, D, alpha, mu * alpha * d1, mu * alpha * d2)
-        write_across(n, D, d1, d2, mu * mu * share, mu * alpha / length)
-        D[n, 0] = share
-        D[n, 1] = D[n + 1, 0] = mu * share * d1
-        D[n, 2] = D[n + 2, 0] = mu * share * d2

@@ -9,16 +9,12 @@ solution is the next guess: as gamma comes near x the velocities come to what P 
 of all impulses that do the same x stays the nearest to the first guess.  A tenth of eps each time lets this end in a
 few steps.
 
-    P by Coulomb's law     Newton's method may fail from afar; what it reaches is the solution
-    P onto the cone, with u_n + s for u_n     convex: a search along its steps always ends
+Newton's method for it may fail from afar.  Then the path of `central_path` is followed, and Coulomb's law is tried
+again from its end: in rounds, with less compliance where the path led to its end, and with more where it did not.  A
+heap at rest is one round, and the impulses of the step before are nearly those of the next.
 
-For s = mu |u_t| both say the same (de Saxce).  So Coulomb's law is tried first, from the guess that is given; where
-that fails the cone is asked, with s from its last answer, and Coulomb's law is tried again from there.  What sticks has
-s = 0, so that a heap at rest is one convex problem, and the impulses of the step before are nearly those of the next.
-
-Sources: Castro, Permenter and Han, An unconstrained convex formulation of compliant contact, IEEE Trans. Robot. 39
-(2023); Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); de Saxce and Feng, Math. Comput. Model. 28
-(1998); Acary, Cadoux, Lemarechal and Malick, ZAMM 91 (2011) (the fixed point in s).
+Sources: Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); Castro, Permenter and Han, An unconstrained
+convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocities as unknowns).
 """
 
 from __future__ import annotations
@@ -29,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.dynamics.friction.central_path import follow_path, go
 from multibody_cli.dynamics.friction.envelope import (
     Envelope,
     add_rows,
@@ -39,8 +36,9 @@ from multibody_cli.dynamics.friction.envelope import (
     substitute,
 )
 from multibody_cli.dynamics.friction.factored import PER_CONTACT, find_constants, find_velocities, let_free, pull, weigh
-from multibody_cli.dynamics.friction.maps import CONE, COULOMB, project
+from multibody_cli.dynamics.friction.maps import project
 from multibody_cli.dynamics.friction.problem import Report
+from multibody_cli.dynamics.friction.rounded_law import RoundedScratch, rounded_for
 from multibody_cli.dynamics.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 from multibody_cli.kernel import kernel
 
@@ -52,30 +50,35 @@ COMPLIANCE, LEAST_COMPLIANCE, STIFFENING = 1e-4, 1e-6, 0.1
 POLISHING = 1e-3
 """Compliance of the last steps: round-off in u counts 1 / eps times in impulses."""
 
-STEPS, CONVEX_STEPS = 12, 40
-"""Steps of Newton's method for Coulomb's law, and onto the cone, at most."""
+STEPS, TRIES = 12, 15
+"""Steps of Newton's method of one proximal step, and proximal steps of one try, at most."""
 
-TRIES = 15
-"""Proximal steps of one try of Coulomb's law, at most."""
+FIRST_PATH, LEAST_PATH, CLOSER, FARTHER = 1e-4, 1e-9, 0.01, 3.0
+"""Compliance of a path relative to a row's own W: of the first and the least; from one that leads to its end to the
+next, and from one that does not."""
 
-ROUNDS = 30
-"""How often the cone is asked, at most."""
+ROUNDEST, SHARPEST, OVERLAP = 0.1, 0.1, 10.0
+"""sigma with which paths begin; with which they end, relative to their compliance; and with which one begins that goes
+on where another has ended, relative to the sigma there."""
 
-EXACT, EXTRA = 1e-12, 2
+ROUNDS = 8
+"""How many paths are followed, at most."""
+
+EXACT, EXTRA = 1e-12, 1
 """Residual at which a round more is not tried, and rounds that are, to come there, once the tolerance is met."""
 
 ROUND_OFF = 1e-14
 """Residual that is as good as any."""
 
 EQUAL, NEARLY_EQUAL = 1e-13, 1e-9
-"""What may be left of an equation for xi, relative to its terms: of Coulomb's law, and of the cone."""
+"""What may be left of the equation for xi, relative to its terms: wanted, and where steps no longer halve it."""
 
 
 class ProximalScratch(NamedTuple):
     """Work arrays for m rows and n velocities."""
 
     free: Floats  # (n,) normal velocities without impulses
-    xi: Floats  # (n,) of the rounds
+    xi: Floats  # (n,) of a round
     tried: Floats  # (n,) of a try
     ahead: Floats  # (n,) at the end of a step
     step: Floats  # (n,)
@@ -86,8 +89,8 @@ class ProximalScratch(NamedTuple):
     D: Floats  # (m, 3)
     centre: Floats  # (m,) the guess of a try
     best: Floats  # (m,)
-    s: Floats  # (contacts,) what the cone adds to normal velocities
     envelope: Envelope
+    rounded: RoundedScratch
 
 
 def proximal_for(statics: int, contacts: int, n: int, blocks: int) -> ProximalScratch:
@@ -106,8 +109,8 @@ def proximal_for(statics: int, contacts: int, n: int, blocks: int) -> ProximalSc
         D=np.zeros((m, PER_CONTACT)),
         centre=np.zeros(m),
         best=np.zeros(m),
-        s=np.zeros(contacts),
         envelope=envelope_for(n, blocks, contacts),
+        rounded=rounded_for(m, n, contacts),
     )
 
 
@@ -135,26 +138,26 @@ def solve_many(F, options, x, S):
 
 @kernel
 def iterate(F, options, x, S, n):
-    """Try Coulomb's law and ask the cone in turn."""
+    """Try Coulomb's law, and follow paths in turn."""
     xi = S.xi[:n]
-    set_velocities(F, x, xi, S)
-    keep(x, S.best, len(x))
-    for c in range(len(F.mu)):
-        S.s[c] = 0.0
-    least, steps, rounds, met = math.inf, 0, 0, 0
-    while True:
-        made, least = attempt(F, x, xi, least, S)
+    project(F, x, S.best, S.D)
+    steps, least = attempt(F, x, n, residual_of(F, S.best, S), S)
+    rounds, met, eps, first = 0, 0, FIRST_PATH, ROUNDEST
+    while least > EXACT and met <= EXTRA and rounds < min(ROUNDS, options.sweeps):
+        set_velocities(F, x, xi, S)
+        made, reached = follow_path(F, S.free, eps, first, SHARPEST * eps, x, xi, S.rounded, S.envelope)
         steps += made
-        met += least <= options.tolerance
-        if least <= EXACT or met > EXTRA or rounds == min(ROUNDS, options.sweeps):
-            break
-        if rounds > 0:
-            lag(F, xi, S)
-        steps += settle(F, x, xi, S)
         least = keep_better(F, x, least, S)
+        made, least = attempt(F, x, n, least, S)
+        steps += made
+        keep(S.best, x, len(x))
+        if reached:
+            first, eps = OVERLAP * SHARPEST * eps, max(CLOSER * eps, LEAST_PATH)
+        else:
+            first, eps = ROUNDEST, FARTHER * eps
         rounds += 1
-    for k in range(len(x)):
-        x[k] = S.best[k]
+        met += least <= options.tolerance
+    keep(S.best, x, len(x))
     if least <= options.tolerance:
         return Report(SOLVED, rounds + 1, steps, least, 0.0)
     weaken(F, x, S, n)
@@ -169,24 +172,13 @@ def set_velocities(F, x, xi, S):
     pull(F, x, xi)
 
 
-@kernel
-def lag(F, xi, S):
-    """s = mu |u_t| of the last velocities."""
-    find_velocities(F, xi, S.u)
-    for c in range(len(F.mu)):
-        k = F.equalities + F.limits + PER_CONTACT * c
-        S.s[c] = F.mu[c] * math.hypot(S.u[k + 1], S.u[k + 2])
-
-
 # --- tries ----------------------------------------------------------------------------------------------------------
 @kernel
-def attempt(F, x, xi, least, S):
-    """Proximal steps with Coulomb's law from x and xi, which stay: steps of Newton's method, and the least residual."""
-    tried = S.tried[: len(xi)]
-    for i in range(len(xi)):
-        tried[i] = xi[i]
-    for k in range(len(x)):
-        S.centre[k] = x[k]
+def attempt(F, x, n, least, S):
+    """Proximal steps with Coulomb's law from x, which stays: the steps of Newton's method, and the least residual."""
+    tried = S.tried[:n]
+    set_velocities(F, x, tried, S)
+    keep(x, S.centre, len(x))
     steps, eps, last, polishes = 0, COMPLIANCE, math.inf, False
     for _ in range(TRIES):
         made, met = follow_coulomb(F, eps, S.centre, tried, S)
@@ -218,26 +210,24 @@ def keep(x, best, m):
 
 @kernel
 def keep_better(F, x, least, S):
-    """Keep impulses that are better than the best: the least residual."""
-    residual = residual_of(F, x, S)
+    """Keep what Coulomb's law makes of impulses, if that is better than the best: the least residual."""
+    residual_of(F, x, S)
+    keep(S.gamma, S.centre, len(x))
+    residual = residual_of(F, S.centre, S)
     if residual < least:
-        keep(x, S.best, len(x))
+        keep(S.centre, S.best, len(x))
         return residual
     return least
 
 
 @kernel
-def defect(F, law, eps, centre, xi, S):
+def defect(F, eps, centre, xi, S):
     """gamma and its derivatives, and xi - xi0 - B^T gamma into `S.pulled`: its norm, and that of B^T gamma."""
     pulled = S.pulled[: len(xi)]
     find_velocities(F, xi, S.u)
     for k in range(len(F.r)):
         S.y[k] = centre[k] - S.u[k] / (eps * F.w[k])
-    if law == CONE:
-        for c in range(len(F.mu)):
-            k = F.equalities + F.limits + PER_CONTACT * c
-            S.y[k] -= S.s[c] / (eps * F.w[k])
-    project(F, law, S.y, S.gamma, S.D)
+    project(F, S.y, S.gamma, S.D)
     left = whole = 0.0
     for i in range(len(xi)):
         pulled[i] = 0.0
@@ -270,28 +260,24 @@ def find_step(F, eps, n, S):
 
 
 @kernel
-def go(xi, share, step, ahead):
-    """ahead = xi + share step."""
-    for i in range(len(xi)):
-        ahead[i] = xi[i] + share * step[i]
-
-
-@kernel
 def follow_coulomb(F, eps, centre, xi, S):
     """Solve for xi, in place, with Coulomb's law: the steps made, and whether it is solved; gamma goes with it."""
     n, failed = len(xi), 0
-    left, whole = defect(F, COULOMB, eps, centre, xi, S)
+    left, whole = defect(F, eps, centre, xi, S)
     for steps in range(STEPS):
         if left <= EQUAL * whole:
             return steps, True
         find_step(F, eps, n, S)
         share = 1.0
         go(xi, share, S.step, S.ahead[:n])
-        now, whole = defect(F, COULOMB, eps, centre, S.ahead[:n], S)
+        now, whole = defect(F, eps, centre, S.ahead[:n], S)
+        if now <= NEARLY_EQUAL * whole and now > 0.5 * left:
+            go(xi, share, S.step, xi)
+            return steps + 1, True
         while not now < (1.0 - 0.1 * share) * left and share > 0.1:
             share *= 0.5
             go(xi, share, S.step, S.ahead[:n])
-            now, whole = defect(F, COULOMB, eps, centre, S.ahead[:n], S)
+            now, whole = defect(F, eps, centre, S.ahead[:n], S)
         if not now < left:
             failed += 1
             if failed == 2 or not now < math.inf:
@@ -302,51 +288,10 @@ def follow_coulomb(F, eps, centre, xi, S):
     return STEPS, left <= NEARLY_EQUAL * whole
 
 
-# --- the cone -------------------------------------------------------------------------------------------------------
-@kernel
-def settle(F, x, xi, S):
-    """Solve for xi with the cone, in place, and let x be its impulses; the steps made."""
-    n, eps = len(xi), COMPLIANCE
-    left, whole = defect(F, CONE, eps, x, xi, S)
-    steps = 0
-    while steps < CONVEX_STEPS and left > NEARLY_EQUAL * whole:
-        objective, slope = objective_of(F, eps, xi, S), 0.0
-        find_step(F, eps, n, S)
-        for i in range(n):
-            slope += S.pulled[i] * S.step[i]
-        share = 1.0
-        go(xi, share, S.step, S.ahead[:n])
-        left, whole = defect(F, CONE, eps, x, S.ahead[:n], S)
-        while (
-            share > 1e-6
-            and not objective_of(F, eps, S.ahead[:n], S) <= objective * (1.0 + 1e-14) + 1e-4 * share * slope
-        ):
-            share *= 0.5
-            go(xi, share, S.step, S.ahead[:n])
-            left, whole = defect(F, CONE, eps, x, S.ahead[:n], S)
-        for i in range(n):
-            xi[i] = S.ahead[i]
-        steps += 1
-    for k in range(len(x)):
-        x[k] = S.gamma[k]
-    return steps
-
-
-@kernel
-def objective_of(F, eps, xi, S):
-    """1/2 |xi - xi0|^2 + 1/2 gamma.R gamma, of which xi - xi0 - B^T gamma is the gradient."""
-    total = 0.0
-    for i in range(len(xi)):
-        total += (xi[i] - S.free[i]) ** 2
-    for k in range(len(F.r)):
-        total += eps * F.w[k] * S.gamma[k] * S.gamma[k]
-    return 0.5 * total
-
-
 # --- the end ----------------------------------------------------------------------------------------------------------
 @kernel
 def residual_of(F, x, S):
-    """The worst condition of `conditions`, relative to the size of the problem; gamma and `pulled` are lost."""
+    """The worst condition of `conditions`, relative to the size of the problem; gamma becomes P(x - u / w)."""
     n = 0
     for b in range(len(F.width)):
         n += F.width[b]
@@ -360,9 +305,16 @@ def residual_of(F, x, S):
     for k in range(len(F.r)):
         size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
         S.y[k] = x[k] - S.u[k] / F.w[k]
-    project(F, COULOMB, S.y, S.gamma, S.D)
+    for c in range(F.journals):  # what is pressed at rest has a size as well
+        k = F.equalities + F.limits + PER_CONTACT * c
+        size = max(size, x[k] * math.sqrt(F.w[k]))
+    project(F, S.y, S.gamma, S.D)
+    nothing = 0.0
     for k in range(len(F.r)):
         worst = max(worst, abs(x[k] - S.gamma[k]) * math.sqrt(F.w[k]))
+        nothing += 0.0 * S.gamma[k]
+    if nothing != 0.0:  # the largest of some numbers may pass over one that is none
+        return math.inf
     return worst / size if size > 0.0 else worst
 
 

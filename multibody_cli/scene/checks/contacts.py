@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multibody_cli.errors import Refused
+from multibody_cli.joints.friction import rubs
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
@@ -21,13 +22,16 @@ OF_SURFACE = ("friction", "restitution")
 def check_contacts(draft: Draft) -> None:
     """Check shapes and pairs against the section `contacts`, and the steps of the run."""
     settings = draft.scene.contacts
+    _check_steps(draft)
     if settings is None:
         if "contacts" not in draft.broken:
             _check_silent_shapes(draft)
         return
     _check_shapes(draft)
     _check_pairs(draft, settings)
-    _check_steps(draft, settings)
+    if settings.sides is not None and settings.method == "proximal":
+        message = "the proximal method knows circles alone: polygons need `method: staggered_projections`"
+        draft.tell(("contacts", "sides"), message)
 
 
 def _check_silent_shapes(draft: Draft) -> None:
@@ -74,23 +78,24 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
         seen.add(frozenset(pair))
 
 
-def _check_steps(draft: Draft, contacts: ContactsSpec) -> None:
-    settings = draft.scene.simulation
-    if contacts.sides is not None and contacts.method == "proximal":
-        message = "the proximal method knows circles alone: polygons need `method: staggered_projections`"
-        draft.tell(("contacts", "sides"), message)
+def _check_steps(draft: Draft) -> None:
+    """Impacts, and friction that sticks, need steps of constant length and velocities that are projected."""
+    settings, rubbing = draft.scene.simulation, [name for name, joint in draft.scene.joints.items() if rubs(joint)]
+    if draft.scene.contacts is None and not rubbing:
+        return
     integrator = INTEGRATORS.get(settings.integrator)
     if integrator is not None and not integrator.collides:
         able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.collides)
-        draft.tell(
-            ("simulation", "integrator"),
-            f"integrator `{settings.integrator}` takes no impacts: contacts need the steps of {able}",
-        )
+        message = f"integrator `{settings.integrator}` takes neither impacts nor dry friction: use {able}"
+        draft.tell(("simulation", "integrator"), message)
     if settings.options.get("stabilization") == "baumgarte":
-        draft.tell(
-            ("simulation", "options", "stabilization"),
-            "contacts are held at the level of velocities: they need `stabilization: projection`, the default",
-        )
+        message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
+        draft.tell(("simulation", "options", "stabilization"), message)
+    for name in rubbing:
+        for body in (draft.scene.joints[name].parent, draft.scene.joints[name].child):
+            if body in draft.scene.bodies and draft.scene.bodies[body].kind == "affine":
+                message = f"`{body}` is affine: friction of joints is for rigid bodies"
+                draft.tell(("joints", name, "friction"), message)
 
 
 def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:

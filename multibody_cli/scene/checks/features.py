@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.joints.friction import rubs
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Feature
@@ -65,6 +66,8 @@ def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
         if name in closing:
             yield Feature.LOOPS, ("joints", name)
         if isinstance(joint, MovingJointSpec):
+            if rubs(joint):
+                yield Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.limits is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
             if scene.simulation.integrator == IMPLICIT and (joint.stiffness or joint.damping):

@@ -1,0 +1,310 @@
+"""Dry friction of joints: closed forms, an independent program, and what friction must not do, by every method."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from newton_euler import swing
+from scipy.optimize import fsolve
+
+from multibody_cli import MemorySink, prepare
+from multibody_cli.methods import METHODS
+from multibody_cli.output.trajectory import Trajectory
+
+SCENES = Path(__file__).parents[2] / "scenes" / "validation"
+METHOD = pytest.mark.parametrize("method", sorted(METHODS))
+G = 9.81
+
+
+def run(scene: Path, *settings: str, solved: bool = True) -> Trajectory:
+    sink = MemorySink()
+    prepare(scene, [*settings, "expect=[]"]).run(sink)
+    trajectory = sink.trajectory()
+    assert trajectory.attributes["status"] == "complete"
+    if solved:
+        assert not trajectory.attributes["message"]
+    return trajectory
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Run a scene that is given as a mapping."""
+
+    def play(method, scene, *settings):
+        file = tmp_path / "scene.yaml"
+        file.write_text(yaml.safe_dump({"mbsim": 1, **scene}), encoding="utf-8")
+        return run(file, f"simulation.method={method}", *settings)
+
+    return play
+
+
+def one_joint(joint, duration=0.1, body=None, **more):
+    """A body of 2 kg and 0.004 kg m^2 about all axes on one joint, its centre of mass in the joint frame's origin."""
+    body = {"mass": 2.0, "inertia": {"principal": [0.004] * 3}, **(body or {})}
+    return {
+        "bodies": {"wheel": body},
+        "joints": {"axle": {"child": "wheel", **joint}},
+        "simulation": {"duration": duration, "step": 1e-3},
+        "output": {"every": 1e-3},
+        **more,
+    }
+
+
+JOURNAL = {"coefficient": 0.3, "surface": {"radius": 0.01, "length": 0.05}}
+HINGE = {"type": "revolute", "axis": [0, 1, 0], "friction": JOURNAL}
+LIMIT = 0.3 * 0.01 * 2.0 * G
+"""Torque that friction of the journal takes under the weight of the body."""
+
+
+# --- closed forms ---------------------------------------------------------------------------------------------------
+@METHOD
+def test_a_wheel_on_its_axle_stands_until_the_torque_is_that_of_its_friction(play, method):
+    stuck = play(method, one_joint({**HINGE, "force": 0.999999 * LIMIT}))
+    assert np.abs(stuck.channel("joints/axle/v").values).max() < 1e-15
+    assert stuck.channel("joints/axle/friction").values[-1, 1] == pytest.approx(-0.999999 * LIMIT, rel=1e-12)
+    # the actuator and friction together transmit nothing
+    np.testing.assert_allclose(stuck.channel("joints/axle/force").values[-1], [0, 0, 0, 0, 0, 2 * G], atol=1e-12)
+    turns = play(method, one_joint({**HINGE, "force": 1.01 * LIMIT}, duration=1e-3))
+    assert turns.channel("joints/axle/v").values[-1, 0] == pytest.approx(0.01 * LIMIT / 0.004 * 1e-3, rel=1e-9)
+
+
+@METHOD
+def test_a_wheel_runs_down_and_its_energy_is_accounted_for(play, method):
+    """With 16 points around each end the torque is 4/pi of that of one point, whichever way the weight presses."""
+    fine = {"coefficient": 0.3, "surface": {"radius": 0.01, "length": 0.05, "points": 16}}
+    found = play(method, one_joint({**HINGE, "friction": fine, "v": 8.0}, duration=0.6))
+    speed = found.channel("joints/axle/v").values[:, 0]
+    expected = np.maximum(8.0 - 4 / math.pi * LIMIT / 0.004 * found.channel("time").values, 0.0)
+    np.testing.assert_allclose(speed, expected, atol=0.01 * 8.0)
+    assert abs(speed[-1]) < 1e-15
+    lost = found.channel("energy/dissipation/joints/axle/friction").values
+    assert lost[-1] == pytest.approx(0.5 * 0.004 * 8.0**2, rel=1e-10)
+    assert np.diff(lost).min() >= 0.0
+
+
+@METHOD
+@pytest.mark.parametrize(("excess", "slides"), [(1e-6, False), (-1e-6, True), (-0.3, True)])
+def test_a_slider_stays_on_slopes_below_its_friction(play, method, excess, slides):
+    slope, mu = math.radians(25.0), math.tan(math.radians(25.0)) * (1 + excess)
+    guide = {"coefficient": mu, "surface": {"size": [0.1, 0.03, 0.03]}}
+    turn = {"rotation": {"axis": [0, 1, 0], "angle": slope}}
+    found = play(method, one_joint({"type": "prismatic", "axis": [1, 0, 0], "origin": turn, "friction": guide}))
+    speed = found.channel("joints/axle/v").values[-1, 0]
+    if slides:
+        assert speed == pytest.approx(G * (math.sin(slope) - mu * math.cos(slope)) * 0.1, rel=1e-8)
+    else:
+        assert abs(speed) < 1e-15
+
+
+@METHOD
+def test_a_weight_beyond_its_guide_presses_it_twice(play, method):
+    """A weight F one length of the guide off its middle: 3/2 F on the corners in front, -1/2 F on those behind."""
+    guide = {"coefficient": 0.2, "surface": {"size": [0.1, 0.02, 0.02]}}
+    joint = {"type": "prismatic", "axis": [1, 0, 0], "friction": guide, "force": 10.0}
+    found = play(method, one_joint(joint, body={"com": [0.1, 0, 0]}))
+    expected = (10.0 - 2 * 0.2 * 2.0 * G) / 2.0 * found.channel("time").values
+    np.testing.assert_allclose(found.channel("joints/axle/v").values[:, 0], expected, atol=1e-9)
+
+
+@METHOD
+def test_a_ball_joint_holds_a_torque_across_its_load_and_none_about_it(play, method):
+    socket = {"coefficient": 0.3, "surface": {"radius": 0.01}}
+    joint = {"type": "spherical", "friction": socket}
+    stuck = play(method, one_joint({**joint, "force": [0.6 * 0.999 * LIMIT, 0.8 * 0.999 * LIMIT, 0]}))
+    assert np.abs(stuck.channel("joints/axle/v").values).max() < 1e-14
+    rolls = play(method, one_joint({**joint, "force": [0.6 * 1.01 * LIMIT, 0.8 * 1.01 * LIMIT, 0]}, duration=1e-3))
+    np.testing.assert_allclose(
+        rolls.channel("joints/axle/v").values[-1], np.array([0.6, 0.8, 0]) * 0.01 * LIMIT / 0.004 * 1e-3, atol=1e-12
+    )
+    spins = play(method, one_joint({**joint, "v": [0, 0, 3.0]}))
+    np.testing.assert_allclose(spins.channel("joints/axle/v").values[-1], [0, 0, 3.0], rtol=1e-12)
+
+
+@METHOD
+def test_a_sleeve_slips_along_and_around_in_proportion(play, method):
+    """Friction of a cylindrical joint opposes the slip of its surface, whatever its direction."""
+    joint = {"type": "cylindrical", "axis": [0, 1, 0], "friction": JOURNAL, "v": [3.0, 0.04]}
+    found = play(method, one_joint(joint, duration=5e-3))
+    friction, slip = found.channel("joints/axle/friction").values[-1], found.channel("joints/axle/v").values[-1]
+    force = np.array([friction[1] / 0.01, friction[4]])
+    surface = np.array([0.01 * slip[0], slip[1]])
+    np.testing.assert_allclose(force / np.linalg.norm(force), -surface / np.linalg.norm(surface), atol=1e-9)
+
+
+# --- scenes of RedMax -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("h", [1e-2, 1e-3])
+def test_journals_swing_as_newton_and_euler_say(h):
+    """Scene 27, in which the points of a hinge are loaded across and along, and share their friction unequally."""
+    found = run(
+        SCENES / "redmax_scene_27.yaml", f"simulation.step={h}", f"output.every={h}", "simulation.duration=0.7 s"
+    )
+    q = np.hstack([found.channel(f"joints/hinge{k}/q").values for k in (1, 2)])
+    np.testing.assert_allclose(q[1:], swing(0.6, math.pi / 4, round(0.7 / h), h), atol=1e-8)
+
+
+@METHOD
+@pytest.mark.parametrize("scene", [27, 28, 29, 30])
+def test_friction_only_takes_energy(method, scene):
+    words = (f"simulation.method={method}", "output.every=1 ms")
+    found = run(SCENES / f"redmax_scene_{scene}.yaml", *words, solved=scene != 30)
+    energy, unsolved = found.channel("energy/total").values, found.channel("contacts/unsolved").values
+    assert unsolved.sum() <= (2 if scene == 30 else 0)  # where a hinge of a linkage turns around
+    for path in found.paths:
+        if path.startswith("energy/dissipation/joints/"):
+            assert np.diff(found.channel(path).values).min() >= 0.0
+    assert np.diff(energy).max() <= 1e-9 * np.abs(energy).max()
+
+
+@METHOD
+@pytest.mark.parametrize("scene", [27, 28, 29, 30, 31])
+def test_no_friction_is_the_frictionless_run_to_the_last_bit(method, scene, tmp_path):
+    path = SCENES / f"redmax_scene_{scene}.yaml"
+    words = [f"simulation.method={method}", "simulation.duration=0.2 s"]
+    without = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for joint in without["joints"].values():
+        joint.pop("friction", None)
+    plain = tmp_path / "plain.yaml"
+    plain.write_text(yaml.safe_dump(without, sort_keys=False), encoding="utf-8")
+    one, other = run(path, *words, "vars.mu=0"), run(plain, *words)
+    assert one.paths == other.paths
+    for name in one.paths:
+        assert np.array_equal(one.channel(name).values, other.channel(name).values), name
+
+
+@METHOD
+def test_the_inner_slider_sticks_and_the_outer_one_slides_evenly(method):
+    """Scene 29: bending presses the outer rail twice as much as weight does, so that it falls by g (sin - 1.6 cos)."""
+    found = run(SCENES / "redmax_scene_29.yaml", f"simulation.method={method}")
+    assert np.abs(found.channel("joints/slider1/q").values).max() < 1e-9
+    slope = math.radians(60.0)
+    expected = 980.0 * (math.sin(slope) - 2 * 0.8 * math.cos(slope)) * found.channel("time").values
+    np.testing.assert_allclose(found.channel("joints/slider2/v").values[:, 0], expected, atol=1e-6)
+
+
+LINKAGE = ("crank", "coupler", "rocker", "loop")
+
+
+def friction_that_holds_the_linkage():
+    """The least coefficient at which the linkage of scene 30 can stand, by statics of its three bars.
+
+    Unknown are the forces in the four hinges, x and z, and the coefficient.  Hinges that would turn take the torque
+    mu r (|f_x| + |f_z|) against that; the rocker turns as the coupler does, so that their hinge helps either way.
+    """
+    x, z = 22 / 3, math.sqrt(1280) / 3
+    hinges = np.array([[-5.0, 0.0], [-1.0, 0.0], [x - 1.0, z], [5.0, 0.0]])
+    bars = (((0, 1), (1, -1), 1.0), ((1, 2), (1, -1), 3.5), ((2, 3), (1, 1), 3.0))  # hinges, senses and masses
+
+    def balance(unknowns):
+        forces, mu = unknowns[:8].reshape(4, 2), unknowns[8]
+        torques = mu * 0.5 * np.abs(forces).sum(axis=1) * [-1, 1, 1, 1]
+        left = []
+        for ends, senses, mass in bars:
+            force, moment = np.array([0.0, -980.0 * mass]), 0.0
+            for hinge, sense in zip(ends, senses, strict=True):
+                arm, push = hinges[hinge] - hinges[list(ends)].mean(axis=0), sense * forces[hinge]
+                force = force + push
+                moment += arm[1] * push[0] - arm[0] * push[1] + sense * torques[hinge]
+            left += [*force, moment]
+        return left
+
+    found = fsolve(balance, [-1200, 1000, -1200, 100, -1200, -3400, 1200, 6300, 1.3], xtol=1e-13)
+    assert np.abs(balance(found)).max() < 1e-8
+    return float(found[8])
+
+
+@METHOD
+@pytest.mark.parametrize(("excess", "stands"), [(0.02, True), (-0.02, False)])
+def test_friction_holds_a_linkage_from_the_coefficient_of_statics_on(method, excess, stands):
+    """Scene 30.  Rounds end next to where friction just holds, so that it may creep by less than 1e-8 rad/s."""
+    mu = friction_that_holds_the_linkage() * (1.0 + excess)
+    found = run(SCENES / "redmax_scene_30.yaml", f"simulation.method={method}", f"vars.mu={mu!r}")
+    speed = max(np.abs(found.channel(f"joints/{name}/v").values).max() for name in LINKAGE)
+    assert speed < 1e-8 if stands else speed > 0.1
+
+
+def test_it_is_no_matter_which_joint_closes_the_loop(tmp_path):
+    """Loads come through the tree for three hinges and from the rows of the loop for one.
+
+    At the start of scene 30 the rocker does not turn on the coupler, and friction there is what one likes: it begins a
+    little later here, on the move, with what is carried for the sake of the motion.
+    """
+    scene = yaml.safe_load((SCENES / "redmax_scene_30.yaml").read_text(encoding="utf-8"))
+    later = run(SCENES / "redmax_scene_30.yaml", "vars.mu=0", "simulation.duration=0.1 s", "output.every=0.1 s")
+    for name in LINKAGE:
+        for what in ("q", "v"):
+            scene["joints"][name][what] = float(later.channel(f"joints/{name}/{what}").values[-1, 0])
+    ends = []
+    for order in (LINKAGE, ("crank", "loop", "coupler", "rocker"), ("coupler", "crank", "rocker", "loop")):
+        scene["joints"] = {name: scene["joints"][name] for name in order}
+        file = tmp_path / "linkage.yaml"
+        file.write_text(yaml.safe_dump(scene, sort_keys=False), encoding="utf-8")
+        found = run(file, "simulation.duration=1 ms", "output.every=1 ms")
+        ends.append([found.channel(f"joints/{name}/friction").values[-1, 1] for name in LINKAGE])
+    np.testing.assert_allclose(ends[1:], [ends[0]] * 2, rtol=1e-6)
+
+
+@METHOD
+def test_a_foot_slides_to_rest(method):
+    """Scene 31: friction in the hinges and under the foot."""
+    found = run(SCENES / "redmax_scene_31.yaml", f"simulation.method={method}", "output.every=1 ms")
+    energy, speed = found.channel("energy/total").values, found.channel("joints/hinge1/v").values
+    assert np.diff(energy).max() <= 1e-9 * np.abs(energy).max()
+    assert np.abs(speed[-1]).max() < 1e-9
+    for contacts in (found.contacts(k) for k in range(0, len(energy), 50)):
+        push, across = contacts["normal_impulse"], np.linalg.norm(contacts["tangential_impulse"], axis=-1)
+        assert (across <= 0.2 * push * (1 + 1e-9) + 1e-15).all()
+        assert (contacts["gap"] > -1e-2).all()
+
+
+@METHOD
+def test_a_linkage_crawls_straight_ahead(method):
+    """Scene 33.  Where the crank is in line with a bar, friction of a hinge that does not turn is what one likes."""
+    found = run(SCENES / "redmax_scene_33.yaml", f"simulation.method={method}", "output.every=1 ms", solved=False)
+    assert found.channel("contacts/unsolved").values.sum() <= 5
+    position, time = found.channel("bodies/position").values, found.channel("time").values
+    np.testing.assert_allclose(found.channel("joints/crank/q").values[:, 0], -4 * math.pi * time, atol=1e-9)
+    assert np.abs(position[:, :, 1]).max() < 1e-6
+    assert abs(position[-1, 0, 0] - position[0, 0, 0]) > 10.0
+    for contacts in (found.contacts(k) for k in range(0, len(time), 50)):
+        push, across = contacts["normal_impulse"], np.linalg.norm(contacts["tangential_impulse"], axis=-1)
+        assert (across <= 0.8 * push * (1 + 1e-9) + 1e-12).all()
+
+
+@METHOD
+def test_the_drive_pays_for_what_it_crawls(method):
+    """The work of the crank's drive, impacts and friction of the floor included, is all that there is to the energy."""
+    left = []
+    for h in (1e-3, 5e-4):
+        words = (f"simulation.method={method}", f"simulation.step={h}", "simulation.duration=0.2 s")
+        found = run(SCENES / "redmax_scene_33.yaml", *words, solved=False)
+        left.append(np.abs(found.channel("energy/ledger_residual").values).max())
+    assert left[0] < 0.05 * found.channel("energy/work/joints/crank/motion").values.max()
+    assert left[1] < 0.7 * left[0]
+
+
+# --- what must not matter ---------------------------------------------------------------------------------------------
+@METHOD
+def test_when_output_is_taken_does_not_matter(method):
+    ends = [
+        run(
+            SCENES / "redmax_scene_27.yaml",
+            f"simulation.method={method}",
+            "simulation.duration=0.1 s",
+            f"output.every={n} ms",
+        )
+        for n in (1, 10, 100)
+    ]
+    first = ends[0].channel("joints/hinge2/q").values[-1]
+    assert all(np.array_equal(one.channel("joints/hinge2/q").values[-1], first) for one in ends)
+
+
+def test_implicit_steps_take_friction_too(play):
+    """A wheel with a stiff spring and friction stops where the spring is weaker than friction, and stays."""
+    joint = {**HINGE, "stiffness": 100.0, "q": 0.5}
+    found = play("aba", one_joint(joint, duration=1.0), "simulation.integrator=linearly_implicit_euler")
+    assert np.abs(found.channel("joints/axle/v").values[-1]).max() < 1e-12
+    assert abs(100.0 * found.channel("joints/axle/q").values[-1, 0]) <= math.sqrt(2) * LIMIT
