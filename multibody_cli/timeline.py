@@ -185,7 +185,7 @@ def _with_doubts(outcome: Outcome, unsolved: int) -> Outcome:
         return outcome
     message = (
         f"contacts or friction do not meet their tolerance in {unsolved} of {outcome.steps} steps: `contacts/unsolved` "
-        "says when, `contacts/residual` by how much"
+        "says when, `contacts/residual` by how much; shorter steps help, or more of `contacts.max_iterations`"
     )
     return replace(outcome, message=message)
 

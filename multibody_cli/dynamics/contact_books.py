@@ -49,11 +49,15 @@ def mode_of(contact, share, along, across):
 
 @kernel
 def book_drives(motions, work, v, ledger):
-    """Book the work that prescribed coordinates do against the impulses that their joints carry."""
+    """Book the work that prescribed coordinates do against the impulses that their joints carry.
+
+    What rows push on the coordinate itself is carried as well, and no work of the drive.
+    """
     rows = motions.rows
     for k in range(len(rows)):
-        S = column_of(work.columns[rows[k].iv])
-        ledger[rows[k].account] += power(S, load_force(work.wrenches[rows[k].row])) * v[rows[k].iv]
+        iv = rows[k].iv
+        carried = power(column_of(work.columns[iv]), load_force(work.wrenches[rows[k].row]))
+        ledger[rows[k].account] += (carried - work.impulse[iv]) * v[iv]
 
 
 @kernel

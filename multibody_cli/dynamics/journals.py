@@ -40,19 +40,21 @@ class JournalWork(NamedTuple):
     carried: Records  # (p,) F, in the joint frames
     kept: Integers  # (1,) whether they are those of the step that begins, found before output took its own
     pressed: Floats  # (points,) N s
+    largest: Floats  # (bodies,) sum of `pressed` of a pad of an island, at most
     limit: Floats  # (p,) N s, that the impulses of the last solution allow
     tried: Floats  # (p, 2) the limit of the round before, and by how much it was short; NaN before there are two
     rubbed: Floats  # (p, 3) of the step before: limit and impulses, N s
     pushes: Floats  # (p, 3) these as forces, for output, N
 
 
-def journal_work_for(journals: Journals) -> JournalWork:
+def journal_work_for(journals: Journals, bodies: int) -> JournalWork:
     """Allocate the work arrays."""
     pads = len(journals.pads)
     return JournalWork(
         carried=records(np.zeros(pads, WRENCH)),
         kept=np.zeros(1, np.int64),
         pressed=np.zeros(len(journals.points)),
+        largest=np.zeros(bodies),
         limit=np.zeros(pads),
         tried=np.zeros((pads, 2)),
         rubbed=np.zeros((pads, PER_CONTACT)),
@@ -137,15 +139,16 @@ def transmit_impulses(tree, touch, static, size, work):
 
 @kernel
 def find_limits(journals, table, x, work, h):
-    """Limits of all pads, from what their joints carry in a step of h with the impulses x of the pads; the largest."""
-    pads, largest = table.pads, 0.0
+    """Limits of all pads, from what their joints carry in a step of h with the impulses x of the pads.
+
+    Points share friction as they were pressed in the round before.
+    """
+    pads = table.pads
     for p in range(len(pads)):
         pad = pads[p]
         W = h * load_force(journals.carried[p]) + carried_by(pad, work)
         W = W - friction_of(pad, x[PER_CONTACT * p + 1], x[PER_CONTACT * p + 2], table.points, journals.pressed)
         journals.limit[p] = pad.coefficient * press(pad, W, table, journals.pressed)
-        largest = max(largest, journals.limit[p])
-    return largest
 
 
 @kernel

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraints.rows import change_of_row
+from multibody_cli.dynamics.contact_books import NEARLY
 from multibody_cli.dynamics.contact_islands import island_of
 from multibody_cli.dynamics.contact_rows import PER_CONTACT
 from multibody_cli.dynamics.journals import find_limits, transmit_impulses
 from multibody_cli.kernel import kernel
-
-AT_LIMIT = 1e-9
-"""Share of its limit by which friction may be below it and count as slipping."""
 
 LEAST_STRIDE, MOST_STRIDE = 0.5, 20.0
 """How much of what a limit is short of is added to it, at least and at most."""
@@ -25,19 +23,25 @@ def settle(system, work, touch, h, static, size, tolerance):
     """
     journals, G, tree, x = touch.journals, touch.groups, system.tree, touch.x
     transmit_impulses(tree, touch, static, size, work)
-    largest, again = find_limits(journals, system.contacts.journals, x[static:size], work, h), False
+    pads, again = system.contacts.journals.pads, False
+    find_limits(journals, system.contacts.journals, x[static:size], work, h)
     for island in range(len(touch.settled)):
         touch.settled[island] = 1
-    for p in range(len(journals.limit)):
+        journals.largest[island] = 0.0
+    for p in range(len(pads)):
+        island = G.number[island_of(static + PER_CONTACT * p, G)]
+        journals.largest[island] = max(journals.largest[island], journals.limit[p] / pads[p].coefficient)
+    for p in range(len(pads)):
         k, limit = static + PER_CONTACT * p, journals.limit[p]
-        rub = math.hypot(x[k + 1], x[k + 2])
-        lack = abs(limit - x[k]) if rub >= (1.0 - AT_LIMIT) * x[k] else rub - limit
-        if lack > tolerance * largest:
-            again, island = True, G.number[island_of(k, G)]
+        island = G.number[island_of(k, G)]
+        rub, scale = math.hypot(x[k + 1], x[k + 2]), pads[p].coefficient * journals.largest[island]
+        lack = abs(limit - x[k]) if rub >= (1.0 - NEARLY) * x[k] else rub - limit
+        if lack > tolerance * scale:
+            again = True
             x[k] = next_limit(x[k], limit, journals.tried[p])
             touch.settled[island] = 0
             touch.failed[island] = 1
-            touch.left[island] = max(touch.left[island], lack / largest)
+            touch.left[island] = max(touch.left[island], lack / scale)
     return again
 
 
@@ -49,6 +53,8 @@ def next_limit(used, found, tried):
         slope = (short - tried[1]) / (used - tried[0])
         if slope < 0.0:
             factor = min(max(-1.0 / slope, LEAST_STRIDE), MOST_STRIDE)
+        elif slope >= 0.0:  # it brings about more than itself: nothing holds it before the pad sticks
+            factor = MOST_STRIDE
     tried[0] = used
     tried[1] = short
     return max(used + factor * short, 0.0)
@@ -56,7 +62,7 @@ def next_limit(used, found, tried):
 
 @kernel
 def begin_rounds(journals):
-    """Forget the tries of the step before."""
+    """Forget which limits were tried in the step before; how points share them stays, as a guess."""
     for p in range(len(journals.tried)):
         journals.tried[p, 0] = journals.tried[p, 1] = math.nan
 

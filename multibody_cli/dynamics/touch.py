@@ -67,7 +67,7 @@ def touch_for(system: System) -> Touch:
     dense = dense_contacts(contacts.options, others, room)
     return Touch(
         found=contact_work_for(contacts.geometry, max(16, 2 * room), room),
-        journals=journal_work_for(contacts.journals),
+        journals=journal_work_for(contacts.journals, bodies),
         number=np.zeros(1, np.int64),
         full=np.zeros(1, np.int64),
         settled=np.zeros(bodies, np.int64),

@@ -130,7 +130,7 @@ class Pad:
     points: Sequence[Point]
 
 
-def rubs(joint: object) -> bool:
+def has_friction(joint: object) -> bool:
     """Whether a joint has dry friction that does anything."""
     friction = getattr(joint, "friction", None)
     return bool(friction is not None and friction.coefficient > 0.0)

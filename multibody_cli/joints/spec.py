@@ -17,6 +17,7 @@ from multibody_cli.joints.coordinate_fields import (
     numbers_schema,
     signals_schema,
 )
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.spec import Pose, SignalSpec, Spec
 from multibody_cli.spec.reading import located_error
 
@@ -99,8 +100,8 @@ class MovingJointSpec(JointSpec):
     def _refuse_what_has_no_effect(self) -> Self:
         if "rest" in self.model_fields_set and self.stiffness is None:
             raise ValueError("`rest` has no effect without `stiffness`")
-        if self.motion is not None and getattr(self, "friction", None) is not None:
-            raise ValueError("`friction` has no effect on a joint whose `motion` is prescribed: its drive overcomes it")
+        if self.motion is not None and has_friction(self):
+            raise ValueError("`friction` is not supported where `motion` is prescribed: the drive overcomes it")
         prescribed = self.motion.signals if self.motion is not None else ()
         for signal, force in zip(prescribed, self.force or (), strict=False):
             if signal is not None and force != SignalSpec(constant=0.0):

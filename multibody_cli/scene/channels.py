@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.friction import rubs
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import units
@@ -102,7 +102,7 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
             yield f"{section}/{name}/error", (units.ANY,) * entry.row_count
     if scene.contacts is not None:
         yield from _CONTACTS.items()
-    if scene.contacts is not None or any(rubs(joint) for joint in scene.joints.values()):
+    if scene.contacts is not None or any(has_friction(joint) for joint in scene.joints.values()):
         yield from _IMPULSES.items()
     for name, force in scene.forces.items():
         yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
@@ -115,7 +115,7 @@ def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ..
     yield f"joints/{name}/force", (units.TORQUE,) * 3 + (units.FORCE,) * 3
     yield f"joints/{name}/constraint_error", (units.LENGTH,)
     if isinstance(joint, MovingJointSpec):
-        if rubs(joint):
+        if has_friction(joint):
             yield f"joints/{name}/friction", (units.TORQUE,) * 3 + (units.FORCE,) * 3
             yield f"energy/dissipation/joints/{name}/friction", (units.ENERGY,)
         if joint.limits is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from multibody_cli.errors import Problem, SceneError
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, without
 from multibody_cli.scene.dump import dump_resolved
@@ -116,7 +117,13 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
 
 
 def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
-    if not scene.world.shapes or scene.contacts is not None:
-        return ()
-    place = find(tree, ("world", "shapes")).mark
-    return (f"{place}: world.shapes: the shapes of the world touch no body: write `contacts: {{}}` if they should",)
+    if scene.contacts is None and scene.world.shapes:
+        place = find(tree, ("world", "shapes")).mark
+        return (f"{place}: world.shapes: the shapes of the world touch no body: write `contacts: {{}}` if they should",)
+    if scene.contacts is not None and scene.contacts.method != "proximal":
+        place = find(tree, ("contacts", "method")).mark
+        rubbing = [name for name, joint in scene.joints.items() if has_friction(joint)]
+        what = f"contacts on bodies that touch what joint `{rubbing[0]}` moves" if rubbing else ""
+        words = f"{what} are found by the proximal method, with circles, for that joint has friction"
+        return (f"{place}: contacts.method: {words}",) if rubbing else ()
+    return ()

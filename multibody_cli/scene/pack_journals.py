@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.friction import rubs
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.kernel import records
 from multibody_cli.model import LOCK, PAD, RUB, Journals, Tree
 from multibody_cli.scene.layout import Layout
@@ -17,7 +17,7 @@ from multibody_cli.scene.schema import Scene
 
 def rubbing(scene: Scene) -> list[str]:
     """Names of the joints with dry friction."""
-    return [name for name, joint in scene.joints.items() if rubs(joint)]
+    return [name for name, joint in scene.joints.items() if has_friction(joint)]
 
 
 def pack_journals(scene: Scene, layout: Layout, tree: Tree, account: Callable[[Any, str], int]) -> Journals:

@@ -8,6 +8,7 @@ from writing import BALL, load, problems
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.scene.channels import OF_EACH_CONTACT, channels
+from multibody_cli.scene.load import load_scene
 
 START = f"mbsim: 1\nbodies: {{ball: {BALL}}}\nsimulation: {{duration: 1}}\n"
 TOUCHING = START + "contacts: {}\n"
@@ -74,3 +75,17 @@ def test_the_proximal_method_knows_no_polygons(tmp_path):
 def test_contacts_that_are_wrong_are_told_alone(tmp_path):
     (problem,) = problems(tmp_path, START + "contacts: {friction: -1}\n" + expecting("contacts/creep"))
     assert "contacts.friction" in problem
+
+
+def test_a_method_of_contacts_that_friction_of_a_joint_overrules_is_told(tmp_path):
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(
+        "mbsim: 1\ncontacts: {method: staggered_projections}\n"
+        "bodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}, shapes: [{type: sphere, radius: 0.1}]}}\n"
+        "joints: {pin: {type: revolute, child: a, friction: {coefficient: 0.3, surface: {radius: 0.01, length: 0.05}}}}\n"
+        "simulation: {duration: 1}\n",
+        encoding="utf-8",
+    )
+    (warning,) = load_scene(scene).warnings
+    assert "contacts.method" in warning
+    assert "`pin`" in warning

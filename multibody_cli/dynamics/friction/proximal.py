@@ -143,7 +143,8 @@ def iterate(F, options, x, S, n):
     project(F, x, S.best, S.D)
     steps, least = attempt(F, x, n, residual_of(F, S.best, S), S)
     rounds, met, eps, first = 0, 0, FIRST_PATH, ROUNDEST
-    while least > EXACT and met <= EXTRA and rounds < min(ROUNDS, options.sweeps):
+    enough = EXACT if len(F.mu) > F.journals else options.tolerance  # limits of journals follow in rounds of their own
+    while least > enough and met <= EXTRA and rounds < min(ROUNDS, options.sweeps):
         set_velocities(F, x, xi, S)
         made, reached = follow_path(F, S.free, eps, first, SHARPEST * eps, x, xi, S.rounded, S.envelope)
         steps += made
@@ -250,7 +251,7 @@ def find_step(F, eps, n, S):
             add_rows(F, k, 1, S.D, 1.0 / (eps * F.w[k]), E)
     for c in range(len(F.mu)):
         k = statics + PER_CONTACT * c
-        if S.D[k, 0] != 0.0:
+        if S.D[k, 0] != 0.0 and (c >= F.journals or S.D[k + 1, 1] != 0.0 or S.D[k + 2, 2] != 0.0):
             add_rows(F, k, PER_CONTACT, S.D, 1.0 / (eps * F.w[k]), E)
     eliminate(n, E)
     step = S.step[:n]

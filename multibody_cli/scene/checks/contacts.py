@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multibody_cli.errors import Refused
-from multibody_cli.joints.friction import rubs
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
@@ -23,6 +23,7 @@ def check_contacts(draft: Draft) -> None:
     """Check shapes and pairs against the section `contacts`, and the steps of the run."""
     settings = draft.scene.contacts
     _check_steps(draft)
+    _check_rubbing(draft)
     if settings is None:
         if "contacts" not in draft.broken:
             _check_silent_shapes(draft)
@@ -80,8 +81,8 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
 
 def _check_steps(draft: Draft) -> None:
     """Impacts, and friction that sticks, need steps of constant length and velocities that are projected."""
-    settings, rubbing = draft.scene.simulation, [name for name, joint in draft.scene.joints.items() if rubs(joint)]
-    if draft.scene.contacts is None and not rubbing:
+    settings = draft.scene.simulation
+    if draft.scene.contacts is None and not any(has_friction(joint) for joint in draft.scene.joints.values()):
         return
     integrator = INTEGRATORS.get(settings.integrator)
     if integrator is not None and not integrator.collides:
@@ -91,9 +92,12 @@ def _check_steps(draft: Draft) -> None:
     if settings.options.get("stabilization") == "baumgarte":
         message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
         draft.tell(("simulation", "options", "stabilization"), message)
-    for name in rubbing:
-        for body in (draft.scene.joints[name].parent, draft.scene.joints[name].child):
-            if body in draft.scene.bodies and draft.scene.bodies[body].kind == "affine":
+
+
+def _check_rubbing(draft: Draft) -> None:
+    for name, joint in draft.scene.joints.items():
+        for body in (joint.parent, joint.child):
+            if has_friction(joint) and body in draft.scene.bodies and draft.scene.bodies[body].kind == "affine":
                 message = f"`{body}` is affine: friction of joints is for rigid bodies"
                 draft.tell(("joints", name, "friction"), message)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.constraints.relation import CouplingSpec
-from multibody_cli.joints.friction import rubs
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Feature
@@ -66,7 +66,7 @@ def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
         if name in closing:
             yield Feature.LOOPS, ("joints", name)
         if isinstance(joint, MovingJointSpec):
-            if rubs(joint):
+            if has_friction(joint):
                 yield Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.limits is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
