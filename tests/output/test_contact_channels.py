@@ -116,7 +116,9 @@ def test_every_kind_of_row_is_known_and_has_its_scale():
     assert {f"contacts/{name}" for name in FIELDS} < {path for path, per in kinds.items() if per == CONTACT}
     assert kinds["contacts/offset"] == BOUND
     assert kinds["contacts/count"] == kinds["contacts/creep"] == INSTANT
-    assert {channel.element for channel in CONTACT_CHANNELS} == {"contacts"}
+    shared = {channel.path for channel in CONTACT_CHANNELS if channel.element == "impulses"}  # with friction of joints
+    assert shared == {"contacts/residual", "contacts/unsolved"}
+    assert {channel.element for channel in CONTACT_CHANNELS if channel.path not in shared} == {"contacts"}
 
 
 def test_a_flat_dataset_says_so_and_has_the_scale_of_its_contacts(written):

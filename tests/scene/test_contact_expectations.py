@@ -82,7 +82,7 @@ def test_a_method_of_contacts_that_friction_of_a_joint_overrules_is_told(tmp_pat
     scene.write_text(
         "mbsim: 1\ncontacts: {method: staggered_projections}\n"
         "bodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}, shapes: [{type: sphere, radius: 0.1}]}}\n"
-        "joints: {pin: {type: revolute, child: a, friction: {coefficient: 0.3, surface: {radius: 0.01, length: 0.05}}}}\n"
+        "joints: {pin: {type: revolute, child: a, friction: {coefficient: 0.3, surface: {radius: 0.01, length: 1}}}}\n"
         "simulation: {duration: 1}\n",
         encoding="utf-8",
     )
