@@ -42,7 +42,9 @@ class JournalWork(NamedTuple):
     pressed: Floats  # (points,) N s
     largest: Floats  # (bodies,) sum of `pressed` of a pad of an island, at most
     limit: Floats  # (p,) N s, that the impulses of the last solution allow
-    tried: Floats  # (p, 2) the limit of the round before, and by how much it was short; NaN before there are two
+    tried: (
+        Floats  # (p, 3) the limit of the round before, by how much it was short, and the next stride without a secant
+    )
     rubbed: Floats  # (p, 3) of the step before: limit and impulses, N s
     pushes: Floats  # (p, 3) these as forces, for output, N
 
@@ -56,7 +58,7 @@ def journal_work_for(journals: Journals, bodies: int) -> JournalWork:
         pressed=np.zeros(len(journals.points)),
         largest=np.zeros(bodies),
         limit=np.zeros(pads),
-        tried=np.zeros((pads, 2)),
+        tried=np.zeros((pads, 3)),
         rubbed=np.zeros((pads, PER_CONTACT)),
         pushes=np.zeros((pads, PER_CONTACT)),
     )

@@ -47,14 +47,19 @@ def settle(system, work, touch, h, static, size, tolerance):
 
 @kernel
 def next_limit(used, found, tried):
-    """The limit to try next: where the secant through the last two tries says that one brings about itself."""
+    """The limit to try next: where the secant through the last two tries says that one brings about itself.
+
+    Where it says nowhere, as with a pad that jams, strides grow until the pad sticks.
+    """
     short, factor = found - used, 1.0
     if used != tried[0]:
         slope = (short - tried[1]) / (used - tried[0])
         if slope < 0.0:
             factor = min(max(-1.0 / slope, LEAST_STRIDE), MOST_STRIDE)
-        elif slope >= 0.0:  # it brings about more than itself: nothing holds it before the pad sticks
-            factor = MOST_STRIDE
+            tried[2] = 1.0
+        elif slope >= 0.0:
+            factor = tried[2]
+            tried[2] = min(2.0 * factor, MOST_STRIDE)
     tried[0] = used
     tried[1] = short
     return max(used + factor * short, 0.0)
@@ -65,6 +70,7 @@ def begin_rounds(journals):
     """Forget which limits were tried in the step before; how points share them stays, as a guess."""
     for p in range(len(journals.tried)):
         journals.tried[p, 0] = journals.tried[p, 1] = math.nan
+        journals.tried[p, 2] = 1.0
 
 
 @kernel

@@ -143,8 +143,7 @@ def iterate(F, options, x, S, n):
     project(F, x, S.best, S.D)
     steps, least = attempt(F, x, n, residual_of(F, S.best, S), S)
     rounds, met, eps, first = 0, 0, FIRST_PATH, ROUNDEST
-    enough = EXACT if len(F.mu) > F.journals else options.tolerance  # limits of journals follow in rounds of their own
-    while least > enough and met <= EXTRA and rounds < min(ROUNDS, options.sweeps):
+    while least > EXACT and met <= EXTRA and rounds < min(ROUNDS, options.sweeps):
         set_velocities(F, x, xi, S)
         made, reached = follow_path(F, S.free, eps, first, SHARPEST * eps, x, xi, S.rounded, S.envelope)
         steps += made
