@@ -42,9 +42,7 @@ class JournalWork(NamedTuple):
     pressed: Floats  # (points,) N s
     largest: Floats  # (bodies,) sum of `pressed` of a pad of an island, at most
     limit: Floats  # (p,) N s, that the impulses of the last solution allow
-    tried: (
-        Floats  # (p, 3) the limit of the round before, by how much it was short, and the next stride without a secant
-    )
+    tried: Floats  # (p, 3) the limit of the round before, what it was short of, and the next stride without a secant
     rubbed: Floats  # (p, 3) of the step before: limit and impulses, N s
     pushes: Floats  # (p, 3) these as forces, for output, N
 

@@ -138,13 +138,12 @@ def touching_dynamics(
     alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
 ) -> Dynamics:
     """Bind a method's kernels for systems in which bodies touch or joints rub, from those for where nothing does."""
-    words = [alone.name, *(["touching"] if touches else []), *(["rubbing"] if rubs else []), solver]
-    name, bound = "_".join(words), collide.bind("_".join(words), placing, accelerate, respond, solver, touches, rubs)
+    name = "_".join([alone.name, *["touching"] * touches, *["rubbing"] * rubs, solver])
     return Dynamics(
         name,
         alone.evaluate,
         alone.restore,
-        collide=bound,
+        collide=collide.bind(name, placing, accelerate, respond, solver, touches, rubs),
         conclude=bound_kernel(conclude_contacts, name, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
         resume=resume_contacts,
     )

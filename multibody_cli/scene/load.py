@@ -120,10 +120,10 @@ def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
     if scene.contacts is None and scene.world.shapes:
         place = find(tree, ("world", "shapes")).mark
         return (f"{place}: world.shapes: the shapes of the world touch no body: write `contacts: {{}}` if they should",)
-    if scene.contacts is not None and scene.contacts.method != "proximal":
+    rubbing = [name for name, joint in scene.joints.items() if has_friction(joint)]
+    if rubbing and scene.contacts is not None and scene.contacts.method != "proximal":
         place = find(tree, ("contacts", "method")).mark
-        rubbing = [name for name, joint in scene.joints.items() if has_friction(joint)]
-        what = f"contacts on bodies that touch what joint `{rubbing[0]}` moves" if rubbing else ""
-        words = f"{what} are found by the proximal method, with circles, for that joint has friction"
-        return (f"{place}: contacts.method: {words}",) if rubbing else ()
+        what = f"contacts on bodies that touch what joint `{rubbing[0]}` moves"
+        words = "are found by the proximal method, with circles, for that joint has friction"
+        return (f"{place}: contacts.method: {what} {words}",)
     return ()

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.dynamics.friction.maps import direction_of
+from multibody_cli.dynamics.friction.maps import direction_of, write_across
 from multibody_cli.kernel import formula, kernel
 
 
@@ -75,9 +75,7 @@ def write_flat(k, along, across, d1, d2, D):
     """The symmetric matrix with these eigenvalues along (d1, d2) and across it, and nothing of the first row."""
     for i in range(3):
         D[k, i] = D[k + i, 0] = 0.0
-    D[k + 1, 1] = along * d1 * d1 + across * d2 * d2
-    D[k + 2, 2] = along * d2 * d2 + across * d1 * d1
-    D[k + 1, 2] = D[k + 2, 1] = (along - across) * d1 * d2
+    write_across(k, D, d1, d2, along, across)
 
 
 @kernel
