@@ -268,6 +268,7 @@ class Names:
     affine: tuple[str, ...] = ()  # bodies whose deformation is recorded
     contacts: int = 0  # room for so many contacts at once; 0 where the scene has none
     rubbing: tuple[str, ...] = ()  # joints with dry friction
+    strides: bool = False  # whether the method is variational, and tells of its steps
 
 
 @dataclass(frozen=True)
@@ -348,6 +349,11 @@ class Samples(NamedTuple):
     creep: Floats  # (K,) largest tangential speed of a sticking contact, m/s
     contact_residual: Floats  # (K,) of the impulses, relative
     contacts_unsolved: Integers  # (K,) steps whose contacts do not meet their tolerance, since the instant before
+    imbalance: Floats  # (K,) of variational methods: residual impulse of the discrete equations, N s and N m s
+    halvings: Integers  # (K,) searches for the end of a step that were cut in halves, since the instant before
+    fallbacks: Integers  # (K,) searches that another root finder took up
+    modified_energy: Floats  # (K,) J
+    discrete_momentum: Floats  # (K, 6) linear, and angular about the world's origin
 
 
 def samples_for(model: Model, count: int) -> Samples:
@@ -387,4 +393,9 @@ def samples_for(model: Model, count: int) -> Samples:
         creep=np.zeros(count),
         contact_residual=np.zeros(count),
         contacts_unsolved=np.zeros(count, dtype=np.int64),
+        imbalance=np.zeros(count),
+        halvings=np.zeros(count, dtype=np.int64),
+        fallbacks=np.zeros(count, dtype=np.int64),
+        modified_energy=np.zeros(count),
+        discrete_momentum=np.zeros((count, 6)),
     )

@@ -11,8 +11,8 @@ import numpy as np
 
 from multibody_cli.dynamics.observe import observe
 from multibody_cli.dynamics.observe_contacts import observe_contacts, observe_journals
-from multibody_cli.methods.contract import Method, Report, Status
-from multibody_cli.model import Model, State, samples_for
+from multibody_cli.methods.contract import Diagnosis, Method, Report, Status
+from multibody_cli.model import Model, Samples, State, samples_for
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
 
@@ -156,6 +156,8 @@ class _Recorder:
         samples.residual[k] = report.residual
         samples.contact_residual[k] = report.contact_residual
         samples.contacts_unsolved[k] = report.unsolved
+        if report.diagnosis is not None:
+            _note_diagnosis(report.diagnosis, samples, k)
         self.unsolved += report.unsolved
         self.reached = float(state.time[0])
         self._filled += 1
@@ -171,11 +173,21 @@ class _Recorder:
         self._flushed = clock.monotonic()
 
 
+def _note_diagnosis(diagnosis: Diagnosis, samples: Samples, k: int) -> None:
+    """Take what a variational method says of its steps."""
+    samples.imbalance[k] = diagnosis.residual
+    samples.halvings[k] = diagnosis.halvings
+    samples.fallbacks[k] = diagnosis.fallbacks
+    samples.modified_energy[k] = diagnosis.modified_energy
+    samples.discrete_momentum[k] = diagnosis.momentum
+
+
 def _judge(model: Model, state: State, report: Report, before: State) -> Outcome:
     """How an advance ended, with words for the user where it did not end well."""
     if report.status is Status.OK:
         return Outcome("complete", "", report.steps)
-    culprit = model.names.coordinates[_fastest_growing(state, before)] if len(state.v) else "the scene"
+    column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
+    culprit = model.names.coordinates[column] if len(state.v) else "the scene"
     return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
 
 
@@ -202,6 +214,11 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
         return (
             f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
             "Look for a singular position or a force that jumps, or loosen `simulation.tolerance`."
+        )
+    if report.status is Status.NOT_FOUND:
+        return (
+            f"the end of step {report.steps + 1} (t = {reached:.9g} s) was not found: {culprit} is farthest off. "
+            "Try a smaller `simulation.step`, or `simulation.options: {adaptive: true}`, which cuts such steps"
         )
     if report.status is Status.CROWDED:
         step = f"step {report.steps + 1} (t = {reached:.9g} s)"

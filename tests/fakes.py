@@ -68,7 +68,12 @@ def samples_of(names, time, seed=0):
     arrays = {name: generator.standard_normal((rows, *shape)) for name, shape in shapes.items()}
     arrays["quaternion"] /= np.linalg.norm(arrays["quaternion"], axis=2, keepdims=True)
     arrays["iterations"] = generator.integers(0, 9, rows)
-    return Samples(time=np.asarray(time, float), **arrays, **contacts_of(names, rows, generator))
+    arrays |= contacts_of(names, rows, generator)
+    for name, shape in {"imbalance": (), "modified_energy": (), "discrete_momentum": (6,)}.items():
+        arrays[name] = generator.standard_normal((rows, *shape))
+    for name in ("halvings", "fallbacks"):
+        arrays[name] = generator.integers(0, 9, rows)
+    return Samples(time=np.asarray(time, float), **arrays)
 
 
 def contacts_of(names, rows, generator):

@@ -45,7 +45,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             "name": scene.name,
             "description": scene.description,
             "method": settings.method,
-            "integrator": settings.integrator,
+            "integrator": simulation.integrator.name or "its own",
             "duration": settings.duration,
             "step": settings.step,
             "steps": "chosen by the integrator" if is_adaptive(settings) else timing.steps,

@@ -93,7 +93,7 @@ def verb(
         raise ArgumentError(f"{result} is the scene itself: give another name with -o")
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
-    announce_compilation(simulation.kernel_owner, simulation.scene.simulation.integrator)
+    announce_compilation(simulation.kernel_owner, simulation.integrator.kernels)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
         summary = simulation.run(sink, progress, stop.asked)
     report = _report(simulation, summary, result, progress.seconds)
@@ -136,7 +136,8 @@ def _show(report: Report) -> None:
     ]
     click.echo(f"{scene.name}: {report.outcome.status}")
     click.echo(f"  scene         {', '.join(parts)}")
-    click.echo(f"  method        {settings.method}, {settings.integrator}, step {settings.step:g} s")
+    ways = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
+    click.echo(f"  method        {ways}, step {settings.step:g} s")
     of_all = "" if report.outcome.status == "complete" else f" of {settings.duration:g} s"
     click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     click.echo(f"  energy drift  {drift}")
@@ -157,7 +158,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "joints": len(model.names.joints),
         "freedoms": report.simulation.compiled.freedoms,
         "method": scene.simulation.method,
-        "integrator": scene.simulation.integrator,
+        "integrator": report.simulation.integrator.name,
         "step": scene.simulation.step,
         "duration": scene.simulation.duration,
         "steps": report.summary.steps,

@@ -13,9 +13,9 @@ from multibody_cli.joints.parts.crossing import carried
 from multibody_cli.joints.parts.switch import cross_part, differentiate_columns
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import WAY_BALL, WAY_GENERAL
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.memory import load, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
-from multibody_cli.spatial.values import Vec3
+from multibody_cli.spatial.values import Force, Vec3
 
 
 @kernel
@@ -126,16 +126,21 @@ def drive(link, driven, body, a, columns):
 @formula
 def settle(link, body, R, w, alpha, a):
     """Keep the motion of a body, its inertia about its origin, and the wrench that the motion takes."""
-    m, c = link.mass, R @ load(link.com)
+    c = R @ load(link.com)
     J = central_inertia(link, R)
-    f = m * carried(a, alpha, w, c)
     store(body.w, w)
     store(body.alpha, alpha)
     store(body.a, a)
-    store(body.f, f)
-    store(body.t, J @ alpha + cross(w, J @ w) + cross(c, f))
-    store(body.J, steiner(J, m, c))
-    store(body.h, m * c)
+    store_force(body, inertial_wrench(link, J, c, w, alpha, a))
+    store(body.J, steiner(J, link.mass, c))
+    store(body.h, link.mass * c)
+
+
+@formula
+def inertial_wrench(link, J, c, w, alpha, a):
+    """The wrench that a motion takes, about the origin; c leads to the centre of mass, J is the inertia about that."""
+    f = link.mass * carried(a, alpha, w, c)
+    return Force(J @ alpha + cross(w, J @ w) + cross(c, f), f)
 
 
 @formula

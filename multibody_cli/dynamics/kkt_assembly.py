@@ -7,13 +7,23 @@ they are S^T I S and T . S.  An affine body has the columns of its four rows, on
 
 from __future__ import annotations
 
+import numpy as np
+
 from multibody_cli.dynamics.articulated import own_inertia
 from multibody_cli.dynamics.kkt_rigid import store_block
 from multibody_cli.dynamics.markers import share_of
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, power
 from multibody_cli.spatial.values import Motion
+
+
+def bodies_of(tree: Tree) -> tuple[Integers, list[int]]:
+    """First link of each node and the end, (n + 1,), and the freedoms of each node; the first is the ground."""
+    links = tree.links
+    firsts = np.append(np.flatnonzero(links["weightless"] == 0), len(links))
+    return firsts, [6, *np.add.reduceat(links["nv"], firsts[1:-1]).tolist()]
 
 
 # --- rigid bodies alone -------------------------------------------------------------------------------------------
@@ -26,16 +36,23 @@ def assemble_rigid(kkt, links, bodies, rows, terms):
     """
     nodes, wrenches = kkt.nodes, kkt.cells.wrenches
     for i in range(1, len(nodes)):
+        if nodes[i].freedoms == 6:
+            store_block(wrenches, nodes[i].block, own_inertia(links[i], bodies[i]))
+    write_sides_rigid(nodes, nodes.near, nodes.far, wrenches, rows, terms)
+
+
+@kernel
+def write_sides_rigid(nodes, near, far, wrenches, rows, terms):
+    """Write what the rows say of the body that they hold, and of its parent, where `near` and `far` say of each."""
+    for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
-        if node.freedoms == 6:
-            store_block(wrenches, node.block, own_inertia(links[i], bodies[i]))
         for r in range(node.last_row - node.first_row):
             row = rows[node.first_row + r]
             for k in range(row.first_term, row.last_term):
                 if terms[k].body == i and node.freedoms == 6:
-                    store_force(wrenches[node.near + r], load_force(terms[k]))
+                    store_force(wrenches[near[i] + r], load_force(terms[k]))
                 elif terms[k].body == node.parent and node.parent and outer.freedoms == 6:
-                    store_force(wrenches[node.far + r], load_force(terms[k]))
+                    store_force(wrenches[far[i] + r], load_force(terms[k]))
 
 
 # --- bodies of any freedoms ---------------------------------------------------------------------------------------
@@ -44,16 +61,23 @@ def assemble_mixed(kkt, firsts, tree, work):
     """`assemble_rigid` for bodies of any freedoms; node i has the links from firsts[i] to firsts[i + 1]."""
     nodes, wrenches, numbers = kkt.nodes, kkt.cells.wrenches, kkt.cells.numbers
     for i in range(1, len(nodes)):
-        node, outer = nodes[i], nodes[nodes[i].parent]
-        if node.freedoms == 6:
-            store_block(wrenches, node.block, own_inertia(tree.links[firsts[i]], work.bodies[firsts[i]]))
+        if nodes[i].freedoms == 6:
+            store_block(wrenches, nodes[i].block, own_inertia(tree.links[firsts[i]], work.bodies[firsts[i]]))
         else:
-            write_block(node, numbers, firsts[i], firsts[i + 1], tree.links, work)
+            write_block(nodes[i], numbers, firsts[i], firsts[i + 1], tree.links, work)
+    write_sides_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work)
+
+
+@kernel
+def write_sides_mixed(nodes, near, far, numbers, firsts, tree, work):
+    """`write_sides_rigid` for bodies of any freedoms."""
+    for i in range(1, len(nodes)):
+        node, outer = nodes[i], nodes[nodes[i].parent]
         for r in range(node.last_row - node.first_row):
-            near, far = 6 * (node.near + r * node.cells), 6 * (node.far + r * outer.cells)
-            write_side(node, numbers, near, firsts, i, node.first_row + r, tree, work)
+            own, other = 6 * (near[i] + r * node.cells), 6 * (far[i] + r * outer.cells)
+            write_side(node, numbers, own, firsts, i, node.first_row + r, tree, work)
             if node.parent > 0:
-                write_side(outer, numbers, far, firsts, node.parent, node.first_row + r, tree, work)
+                write_side(outer, numbers, other, firsts, node.parent, node.first_row + r, tree, work)
 
 
 @kernel

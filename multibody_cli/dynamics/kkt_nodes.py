@@ -30,19 +30,19 @@ HOLDER = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i8")])
 Row 0 is the ground, and a parent stands before its children.  A parent 0 without rows is the root of a floating tree.
 """
 
-NODE = np.dtype(
-    [
-        *((name, HOLDER[name]) for name in HOLDER.names or ()),
-        ("rigid", "i8"),  # whether body and parent have six freedoms both
-        ("freedoms", "i8"),
-        ("cells", "i8"),  # that one row over the body's freedoms takes
-        ("x", "i8"),  # cells: where its unknowns stand in a vector
-        ("block", "i8"),  # cells: where its four blocks begin
-        ("near", "i8"),
-        ("far", "i8"),
-        ("lower", "i8"),
-    ]
-)
+
+def node_with(*sides: str) -> np.dtype[np.void]:
+    """Dtype of one record a body, with the sides of its constraint: `near`... is its own, `far`... the parent's."""
+    return np.dtype(
+        [
+            *((name, HOLDER[name]) for name in HOLDER.names or ()),
+            ("rigid", "i8"),  # whether body and parent have six freedoms both
+            ("freedoms", "i8"),
+            ("cells", "i8"),  # that one row over the body's freedoms takes
+            ("x", "i8"),  # cells: where its unknowns stand in a vector
+            *((name, "i8") for name in ("block", *sides, "lower")),  # cells: where its blocks begin
+        ]
+    )
 
 
 class Cells(NamedTuple):
@@ -75,20 +75,27 @@ def kkt_tree_for(holders: Records, freedoms: Sequence[int]) -> KktTree:
     freedoms
         (n + 1,) of each body: 3 for a point or in a plane, 6 if rigid, 12 if affine; 6 for the ground.
     """
-    nodes = np.zeros(len(holders), NODE)
-    end = unknowns = 0
-    for i, (holder, n) in enumerate(zip(holders, freedoms, strict=True)):
-        parent, rows = holder["parent"], holder["last_row"] - holder["first_row"]
-        if rows > CELL:
-            raise ValueError(f"body {i} is held by {rows} rows: at most {CELL} fit")
-        cells = -(-n // CELL)
-        near = end + n * cells
-        far = near + rows * cells
-        lower = far + rows * (nodes[parent]["cells"] if i else cells)
-        rigid = n == freedoms[parent] == CELL
-        nodes[i] = (*(holder[name] for name in HOLDER.names or ()), rigid, n, cells, unknowns, end, near, far, lower)
-        end, unknowns = lower + rows, unknowns + cells
-    return KktTree(records(nodes), cells_for(end))
+    return lay_out(holders, freedoms, "near", "far")
+
+
+def lay_out(holders: Records, freedoms: Sequence[int], *sides: str) -> KktTree:
+    """Lay out the blocks of a tree, body after body, with these sides of each constraint."""
+    nodes = np.zeros(len(holders), node_with(*sides))
+    for name in HOLDER.names or ():
+        nodes[name] = holders[name]
+    rows = nodes["last_row"] - nodes["first_row"]
+    for i in np.flatnonzero(rows > CELL):
+        raise ValueError(f"body {i} is held by {rows[i]} rows: at most {CELL} fit")
+    n = nodes["freedoms"] = np.array(freedoms)
+    cells = nodes["cells"] = -(-n // CELL)
+    nodes["x"] = np.cumsum(cells) - cells
+    nodes["rigid"] = (n == CELL) & (n[nodes["parent"]] == CELL)
+    widths = {"near": cells, "far": cells[nodes["parent"]]}
+    sizes = np.stack([n * cells, *(rows * widths[side.split("_")[0]] for side in sides), rows], axis=1)
+    begins = np.cumsum(sizes).reshape(sizes.shape) - sizes
+    for name, place in zip(("block", *sides, "lower"), begins.T, strict=True):
+        nodes[name] = place
+    return KktTree(records(nodes), cells_for(int(np.sum(sizes))))
 
 
 def vector_for(tree: KktTree) -> Cells:
@@ -104,18 +111,18 @@ def freedoms_of(tree: KktTree, vector: Cells, i: int) -> Floats:
 
 
 def mass_block(tree: KktTree, i: int) -> Floats:
-    """View of the block of body i, (freedoms, freedoms); only the lower triangle is ever read."""
+    """View of the block of body i, (freedoms, freedoms); symmetric ones are read in the lower triangle alone."""
     return _rows(tree, tree.nodes[i]["block"], tree.nodes[i]["freedoms"], i)
 
 
-def near_block(tree: KktTree, i: int) -> Floats:
+def near_block(tree: KktTree, i: int, side: str = "near") -> Floats:
     """View of the body's own side of the constraint that holds body i, (rows, freedoms)."""
-    return _rows(tree, tree.nodes[i]["near"], _row_count(tree, i), i)
+    return _rows(tree, tree.nodes[i][side], _row_count(tree, i), i)
 
 
-def far_block(tree: KktTree, i: int) -> Floats:
+def far_block(tree: KktTree, i: int, side: str = "far") -> Floats:
     """View of the parent's side of the constraint that holds body i, (rows, the parent's freedoms)."""
-    return _rows(tree, tree.nodes[i]["far"], _row_count(tree, i), tree.nodes[i]["parent"])
+    return _rows(tree, tree.nodes[i][side], _row_count(tree, i), tree.nodes[i]["parent"])
 
 
 def _row_count(tree: KktTree, i: int) -> int:

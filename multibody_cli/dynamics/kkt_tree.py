@@ -19,6 +19,8 @@ after the other (Gram and Schmidt), which squares no condition number.  L, 1/d, 
 
 Six freedoms held to six go by value (`dynamics.kkt_rigid`), anything else in loops (`dynamics.kkt_general`).
 
+Both passes are templates, which `dynamics.ldu_tree` binds to unsymmetric nodes (`bound_kernel`).
+
 Source: Baraff 1996, sections 6 and 7 and appendix A, each inverse being an L d L^T (footnote 8).
 """
 
@@ -26,13 +28,12 @@ from __future__ import annotations
 
 from multibody_cli.dynamics.kkt_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.dynamics.kkt_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.spatial.memory import store_force
 from multibody_cli.spatial.products import no_force
 
 
-@kernel
-def factor(tree):
+def factor_tree(tree):
     """Factor the matrix whose blocks lie in the tree, in place: M positive definite, the rows of J independent."""
     nodes, cells = tree.nodes, tree.cells
     for i in range(len(nodes) - 1, 0, -1):
@@ -43,14 +44,13 @@ def factor(tree):
             eliminate_general(node, outer, cells.numbers)
 
 
-@kernel
-def solve(tree, x, y):
+def solve_tree(tree, x, y):
     """Solve with a factored tree, in place, as often as wanted.
 
     Parameters
     ----------
     tree
-        A KktTree that `factor` has gone through.
+        A KktTree that has been factored.
     x
         Cells of `vector_for`: f in, a out; what it says of the ground is lost.
     y
@@ -95,3 +95,7 @@ def raise_multipliers(node, numbers, y):
         mu = rows[r]
         for s in range(r):
             rows[s] -= lower[6 * r + s] * mu
+
+
+factor = bound_kernel(factor_tree, "symmetric")
+solve = bound_kernel(solve_tree, "symmetric")

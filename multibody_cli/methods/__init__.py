@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from multibody_cli.methods.aba import ABA
 from multibody_cli.methods.baraff import BARAFF
-from multibody_cli.methods.contract import MethodKind
+from multibody_cli.methods.contract import Integrator, MethodKind
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.redmax import REDMAX
+from multibody_cli.methods.variational import VARIATIONAL
+from multibody_cli.methods.variational_maximal import VARIATIONAL_MAXIMAL
 
-METHODS_LATER = ("variational", "variational_maximal", "symbolic")
+METHODS_LATER = ("symbolic",)
 """Methods that the format knows and this version does not support."""
 
-METHODS: dict[str, MethodKind] = {kind.name: kind for kind in (ABA, REDMAX, BARAFF)}
+METHODS: dict[str, MethodKind] = {kind.name: kind for kind in (ABA, REDMAX, BARAFF, VARIATIONAL, VARIATIONAL_MAXIMAL)}
+
+
+def integrator_of(method: str, integrator: str) -> Integrator:
+    """Give the integrator with which a method runs: its own, or the one of that name."""
+    return METHODS[method].own_integrator or INTEGRATORS[integrator]

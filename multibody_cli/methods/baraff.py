@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics.kkt_assembly import assemble_mixed, assemble_rigid, gather_forces, scatter_motions
+from multibody_cli.dynamics.kkt_assembly import (
+    assemble_mixed,
+    assemble_rigid,
+    bodies_of,
+    gather_forces,
+    scatter_motions,
+)
 from multibody_cli.dynamics.kkt_nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.dynamics.kkt_tree import factor, solve
 from multibody_cli.dynamics.workspace import Work, workspace_for
@@ -41,9 +47,7 @@ class Sparse(NamedTuple):
 
 def workspace(system: System, options: Any) -> Work:
     """Allocate the work arrays, with the blocks of a system's bodies and joints."""
-    links = system.tree.links
-    firsts = np.append(np.flatnonzero(links["weightless"] == 0), len(links))
-    freedoms = [6, *np.add.reduceat(links["nv"], firsts[1:-1]).tolist()]
+    firsts, freedoms = bodies_of(system.tree)
     kkt = kkt_tree_for(system.tree.holders, freedoms)
     mixed = np.array([float(any(n != 6 for n in freedoms))])
     return workspace_for(system, Sparse(kkt, firsts, mixed, vector_for(kkt), np.zeros(len(system.rows))))

@@ -190,6 +190,10 @@ class AccelerationKind:
     workspace: Callable[[System, Any], Work] = plain_workspace
     maximal: bool = False
 
+    @property
+    def own_integrator(self) -> None:
+        """It takes any integrator of the catalogue."""
+
     def dynamics(self, system: System) -> Dynamics:
         """Give the kernels for a system."""
         if system.is_held:
@@ -241,6 +245,7 @@ class AccelerationMethod:
         self.dynamics = kind.dynamics(system)
         self._system = system
         self.touch = touch_for(system) if system.contacts else ()
+        assert integrator.bind is not None
         self._stepper = integrator.bind(self.dynamics, system, self.work, self.touch, state, control)
 
     def start(self, state: State) -> Report:

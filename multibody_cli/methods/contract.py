@@ -93,7 +93,23 @@ class Status(Enum):
     OK = "ok"
     DIVERGED = "diverged"
     STEP_TOO_SMALL = "step too small"
+    NOT_FOUND = "the end of a step was not found"
     CROWDED = "more contacts than there is room for"
+
+
+class Diagnosis(NamedTuple):
+    """What a variational method says of its steps.
+
+    `residual` is the largest residual impulse of the discrete equations that a step left, N s and N m s alike;
+    `halvings` and `fallbacks` count searches that were cut or taken up by another root finder; `modified_energy`,
+    J, and `momentum`, linear and angular about the world's origin, N s and N m s, are of the last step.
+    """
+
+    residual: float
+    halvings: int
+    fallbacks: int
+    modified_energy: float
+    momentum: tuple[float, ...]
 
 
 class Report(NamedTuple):
@@ -101,7 +117,7 @@ class Report(NamedTuple):
 
     `steps` counts all so far.  Of the advance itself are the most iterations of a step, the error that loops and
     constraints have at its end, the largest relative residual of contacts, and the steps whose contacts do not meet
-    their tolerance.
+    their tolerance.  `culprit` is the coordinate that kept the end of a step from being found.
     """
 
     steps: int = 0
@@ -110,6 +126,8 @@ class Report(NamedTuple):
     contact_residual: float = 0.0
     unsolved: int = 0
     status: Status = Status.OK
+    culprit: int = -1
+    diagnosis: Diagnosis | None = None
 
     def after(self, earlier: Report) -> Report:
         """Take this and the advance before it as one."""
@@ -117,7 +135,19 @@ class Report(NamedTuple):
             iterations=max(self.iterations, earlier.iterations),
             contact_residual=float(np.fmax(self.contact_residual, earlier.contact_residual)),
             unsolved=self.unsolved + earlier.unsolved,
+            diagnosis=together(self.diagnosis, earlier.diagnosis),
         )
+
+
+def together(now: Diagnosis | None, earlier: Diagnosis | None) -> Diagnosis | None:
+    """Take what was said of two advances as one."""
+    if now is None or earlier is None:
+        return now
+    return now._replace(
+        residual=float(np.fmax(now.residual, earlier.residual)),
+        halvings=now.halvings + earlier.halvings,
+        fallbacks=now.fallbacks + earlier.fallbacks,
+    )
 
 
 @dataclass(frozen=True)
@@ -151,7 +181,7 @@ class Integrator:
         Whether it chooses its own steps, by tolerance.
     bind
         Makes a stepper from the kernels of a method, the arrays that these read, the work arrays, those of contacts,
-        a state to take the sizes from, and the step control.
+        a state to take the sizes from, and the step control; None where that is up to the method.
     collides
         Whether its steps know of contacts.
     """
@@ -160,8 +190,13 @@ class Integrator:
     description: str
     order: int
     adaptive: bool
-    bind: Callable[[Dynamics, System, Work, Any, State, StepControl], Stepper]
+    bind: Callable[[Dynamics, System, Work, Any, State, StepControl], Stepper] | None
     collides: bool = False
+
+    @property
+    def kernels(self) -> str:
+        """Word of the module whose compiled kernels take its steps."""
+        return self.name or "variational_steps"
 
 
 class Method(Protocol):
@@ -202,6 +237,10 @@ class MethodKind(Protocol):
     @property
     def maximal(self) -> bool:
         """Whether it works in the coordinates of the bodies instead of those of the joints."""
+
+    @property
+    def own_integrator(self) -> Integrator | None:
+        """What it has in place of an integrator of the catalogue; None where it takes any of these."""
 
     def owner(self, system: System) -> str:
         """Word under which the compiled kernels that step such a system are kept."""

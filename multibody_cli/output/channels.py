@@ -1,6 +1,7 @@
 """The channels: everything that a run can record, one entry each.
 
-To add a channel, add one entry to `CHANNELS` (those of contacts stand in `contact_channels.py`): the writer, the
+To add a channel, add one entry to `CHANNELS` (those of contacts stand in `contact_channels.py`,
+those of variational methods in `variational_channels.py`): the writer, the
 reader, the list of datasets in `schemas/` and the reference page find it there.  A path may hold a word in braces,
 such as `{joint}`: the channel is then written once for each element of that kind.  The words, and the names of the
 axes, stand in `series.py`.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from multibody_cli.output.channel import Channel
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
+from multibody_cli.output.variational_channels import VARIATIONAL_CHANNELS
 
 MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
 
@@ -150,6 +152,7 @@ CHANNELS: tuple[Channel, ...] = (
         )
     ),
     *CONTACT_CHANNELS,
+    *VARIATIONAL_CHANNELS,
     Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic, role="energy"),
     Channel(
         "energy/potential",

@@ -18,6 +18,7 @@ from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import GROUP, IMPULSES, OFFSET, OWNER
 from multibody_cli.output.patterns import fits
+from multibody_cli.output.variational_channels import STRIDES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,6 +127,7 @@ EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "dissipation": _account_items("dissipation"),
     GROUP: lambda names: [Item()] if names.contacts else [],
     IMPULSES: lambda names: [Item()] if names.contacts or names.rubbing else [],
+    STRIDES: lambda names: [Item()] if names.strides else [],
 }
 """What a word in braces of a channel's path, or its `element`, stands for, given the names of a model."""
 

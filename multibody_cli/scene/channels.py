@@ -10,6 +10,7 @@ from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
+from multibody_cli.methods import METHODS
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import units
 from multibody_cli.spec.units import Kind
@@ -62,6 +63,16 @@ _CONTACTS = {
 _IMPULSES = {"contacts/residual": (units.NUMBER,), "contacts/unsolved": (units.NUMBER,)}
 """In scenes with contacts or with friction in joints."""
 
+_STRIDES = {
+    "energy/modified": (units.ENERGY,),
+    "momentum/discrete_linear": (units.MOMENTUM,) * 3,
+    "momentum/discrete_angular": (units.ANGULAR_MOMENTUM,) * 3,
+    "solver/imbalance": (units.ANY,),
+    "solver/fallbacks": (units.NUMBER,),
+    "solver/halvings": (units.NUMBER,),
+}
+"""Of methods that step variationally."""
+
 OF_EACH_CONTACT = tuple(
     f"contacts/{name}"
     for name in (
@@ -104,6 +115,9 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
         yield from _CONTACTS.items()
     if scene.contacts is not None or any(has_friction(joint) for joint in scene.joints.values()):
         yield from _IMPULSES.items()
+    method = METHODS.get(scene.simulation.method)
+    if method is not None and method.own_integrator is not None:
+        yield from _STRIDES.items()
     for name, force in scene.forces.items():
         yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
 

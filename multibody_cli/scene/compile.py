@@ -169,6 +169,7 @@ def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Lay
             affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
             contacts=contacts.room if contacts else 0,
             rubbing=tuple(rubbing(scene)),
+            strides=METHODS[scene.simulation.method].own_integrator is not None,
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),

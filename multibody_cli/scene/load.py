@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints.friction import has_friction
+from multibody_cli.methods import METHODS
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, without
 from multibody_cli.scene.dump import dump_resolved
@@ -117,6 +118,19 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
 
 
 def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
+    return (*_warn_of_integrator(scene, tree), *_warn_of_contacts(scene, tree))
+
+
+def _warn_of_integrator(scene: Scene, tree: Node) -> tuple[str, ...]:
+    settings = scene.simulation
+    if METHODS[settings.method].own_integrator is None or "integrator" not in settings.model_fields_set:
+        return ()
+    place = find(tree, ("simulation", "integrator")).mark
+    words = f"method `{settings.method}` is its own integrator, and `{settings.integrator}` has no effect"
+    return (f"{place}: simulation.integrator: {words}",)
+
+
+def _warn_of_contacts(scene: Scene, tree: Node) -> tuple[str, ...]:
     if scene.contacts is None and scene.world.shapes:
         place = find(tree, ("world", "shapes")).mark
         return (f"{place}: world.shapes: the shapes of the world touch no body: write `contacts: {{}}` if they should",)

@@ -11,7 +11,7 @@ from multibody_cli.scene.nodes import Mark, Node, Path, mapping, sequence, writt
 from multibody_cli.scene.problems import Problems
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
-_OPEN_SECTIONS = frozenset({"simulation", "output"})
+_OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("output",)})
 """Sections that need not be there: all of their keys have a meaning."""
 
 
@@ -104,7 +104,7 @@ def _replaced(node: Node, override: Override, depth: int, problems: Problems) ->
 def _may_be_new(override: Override, depth: int) -> bool:
     """Tell whether a word may be new: the last one, except for a variable; and the section of a setting."""
     is_last = depth == len(override.path) - 1
-    return (is_last and not override.is_variable) or (depth == 0 and override.path[0] in _OPEN_SECTIONS)
+    return (is_last and not override.is_variable) or override.path[: depth + 1] in _OPEN_SECTIONS
 
 
 def _tell(override: Override, depth: int, message: str, problems: Problems) -> None:

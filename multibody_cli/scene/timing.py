@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 
@@ -95,8 +96,8 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
 
 def is_adaptive(simulation: SimulationSpec) -> bool:
     """Whether the integrator chooses its own steps, so that output instants need not be whole steps apart."""
-    integrator = INTEGRATORS.get(simulation.integrator)
-    return integrator is not None and integrator.adaptive
+    known = simulation.method in METHODS and simulation.integrator in INTEGRATORS
+    return known and integrator_of(simulation.method, simulation.integrator).adaptive
 
 
 def multiples(time: float, unit: float, name: str, unit_name: str) -> int:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from multibody_cli import __version__
 from multibody_cli.errors import SceneError
-from multibody_cli.methods import METHODS
-from multibody_cli.methods.contract import Method
-from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods import METHODS, integrator_of
+from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.model import State
 from multibody_cli.output.sink import Header, Sink, block_rows
 from multibody_cli.scene.compile import Compiled, compile_scene
@@ -51,7 +50,12 @@ class Simulation:
         settings = self.scene.simulation
         kind = METHODS[settings.method]
         options = kind.Options.model_validate(settings.options)
-        return kind(self.compiled.model, INTEGRATORS[settings.integrator], self.compiled.control, state, options)
+        return kind(self.compiled.model, self.integrator, self.compiled.control, state, options)
+
+    @property
+    def integrator(self) -> Integrator:
+        """The integrator of the scene, or what its method has in place of one."""
+        return integrator_of(self.scene.simulation.method, self.scene.simulation.integrator)
 
     @property
     def kernel_owner(self) -> str:
@@ -66,7 +70,7 @@ class Simulation:
             names=model.names,
             com=model.com,
             method=settings.method,
-            integrator=settings.integrator,
+            integrator=self.integrator.name,
             step=settings.step,
             duration=settings.duration,
             scene_yaml=text,

@@ -65,6 +65,7 @@ FIRST = {
     "dynamics/kkt_assembly.py": ("affine_body-baraff", "planar_bodies-baraff"),
     "dynamics/kkt_general.py": ("affine_body-baraff", "planar_bodies-baraff"),
     "dynamics/kkt_": ("free_body-baraff", "prismatic_joint-baraff"),
+    "dynamics/ldu_": ("tests/unit/test_ldu_tree.py",),
     "dynamics/markers.py": ("affine_body-baraff",),
     "dynamics/mass_matrix.py": ("universal_joint-redmax",),
     "dynamics/multipliers.py": ("couplings-aba",),
@@ -81,6 +82,7 @@ FIRST = {
     "methods/integrators/dop853": ("adaptive_tolerance-aba",),
     "methods/integrators/linearly_implicit_euler.py": ("tests/physics/test_integrators.py",),
     "methods/redmax.py": ("prismatic_joint-redmax",),
+    "spatial/lu.py": ("tests/unit/test_ldu_tree.py",),
     "signals.py": ("actuator_expression-aba", "actuator_table-aba"),
 }
 """What surely reaches a file, by the beginning of its name: scenes and methods, or tests where no scene does.

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import oracle
 import pytest
+from kkt_problems import (
+    AFFINE,
+    COUNT,
+    KINDS,
+    POINT,
+    RIGID,
+    SHAPES,
+    factored_blocks,
+    kinds,
+    leaves_first,
+    problem,
+    shapes,
+)
 from machines import Machine, accelerations, limb, pack, shift
 from strategies import X, Y, random_state
 
@@ -14,9 +25,7 @@ from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.dynamics.kkt_assembly import assemble_rigid
 from multibody_cli.dynamics.kkt_nodes import (
     HOLDER,
-    KktTree,
     far_block,
-    freedoms_of,
     kkt_tree_for,
     mass_block,
     near_block,
@@ -26,107 +35,6 @@ from multibody_cli.dynamics.kkt_tree import factor, solve
 from multibody_cli.dynamics.wrenches import transmit_all
 from multibody_cli.joints.contract import ball, turning
 from multibody_cli.kernel import records
-
-RIGID, POINT, PLANAR, AFFINE = 6, 3, 3, 12
-COUNT = 9
-
-SHAPES = {
-    "chain": [0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
-    "binary": [0, 0, 1, 1, 2, 2, 3, 3, 4, 4],
-    "star": [0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
-    "grown by chance": [0, 0, 0, 2, 1, 3, 2, 6, 3, 5],
-}
-KINDS = {
-    "rigid": [RIGID] * COUNT,
-    "points on rigid bodies": [RIGID, POINT] * 4 + [RIGID],
-    "rigid, points, affine": [RIGID, AFFINE, RIGID, POINT, AFFINE, AFFINE, RIGID, RIGID, PLANAR],
-    "any number": [1, 12, 5, 7, 2, 6, 6, 9, 4],
-}
-shapes = pytest.mark.parametrize("parents", SHAPES.values(), ids=SHAPES)
-kinds = pytest.mark.parametrize("freedoms", KINDS.values(), ids=KINDS)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A KKT tree filled by chance, and the same blocks kept apart."""
-
-    tree: KktTree
-    holders: np.ndarray
-    masses: list[np.ndarray]
-    near: list[np.ndarray]
-    far: list[np.ndarray]
-
-    def bodies(self, i: int) -> slice:
-        """Where the unknowns of body i stand in the dense matrix."""
-        start = sum(len(M) for M in self.masses[1:i])
-        return slice(start, start + len(self.masses[i]))
-
-    def rows(self, i: int) -> slice:
-        """Where the rows that hold body i stand in it."""
-        start = sum(len(M) for M in self.masses[1:])
-        return slice(start + self.holders[i]["first_row"], start + self.holders[i]["last_row"])
-
-    def matrix(self) -> np.ndarray:
-        """H, the bodies first."""
-        size = sum(len(M) for M in self.masses[1:]) + sum(len(j) for j in self.near)
-        H = np.zeros((size, size))
-        for i in range(1, len(self.holders)):
-            bodies, rows, parent = self.bodies(i), self.rows(i), self.holders[i]["parent"]
-            H[bodies, bodies] = self.masses[i]
-            H[rows, bodies], H[bodies, rows] = -self.near[i], -self.near[i].T
-            if parent:
-                above = self.bodies(parent)
-                H[rows, above], H[above, rows] = -self.far[i], -self.far[i].T
-        return H
-
-    def solved(self, f: list[np.ndarray], c: np.ndarray) -> np.ndarray:
-        """Motions of all bodies, then the multipliers, from the factored tree."""
-        x, y = vector_for(self.tree), c.copy()
-        for i in range(1, len(f)):
-            freedoms_of(self.tree, x, i)[:] = f[i]
-        solve(self.tree, x, y)
-        return np.concatenate([*(freedoms_of(self.tree, x, i) for i in range(1, len(f))), y])
-
-    def error(self, f: list[np.ndarray], c: np.ndarray) -> float:
-        """Largest difference from a dense solution, against the largest entry of motions and of multipliers.
-
-        The dense pivots need no search either: those of M are positive, those of -J M^-1 J^T negative.
-        """
-        long = np.longdouble
-        expected = oracle.solve(self.matrix().astype(long), np.concatenate([*f[1:], -c]).astype(long))
-        split = len(expected) - len(c)
-        differences = np.abs(self.solved(f, c) - expected)
-        parts = (slice(0, split), slice(split, None))
-        return max(float(differences[part].max() / np.abs(expected[part]).max()) for part in parts)
-
-    def right_hand_side(self, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
-        rng = np.random.default_rng(seed)
-        return [rng.normal(size=len(M)) for M in self.masses], rng.normal(size=sum(len(j) for j in self.near))
-
-
-def directions(rng, count: int, n: int) -> np.ndarray:
-    """As many rows of n numbers, orthonormal where that can be: no chain of welds makes motions grow."""
-    rows = rng.normal(size=(count, n))
-    return np.linalg.qr(rows.T)[0].T if count <= n else rows
-
-
-def problem(parents, freedoms, rows=None, seed=0) -> Problem:
-    """Fill a tree; without `rows`, each body is held by any number from 1 on; 0 leaves a floating root."""
-    rng = np.random.default_rng(seed)
-    freedoms = [RIGID, *freedoms]
-    if rows is None:
-        rows = [0, *(int(rng.integers(1, min(n, 6) + 1)) for n in freedoms[1:])]
-    last = np.cumsum(rows)
-    holders = np.array(list(zip(parents, last - rows, last, strict=True)), HOLDER)
-    tree = kkt_tree_for(holders, freedoms)
-    masses, near, far = [np.zeros((RIGID, RIGID))], [np.zeros((0, RIGID))], [np.zeros((0, RIGID))]
-    for i in range(1, len(parents)):
-        root = rng.normal(size=(freedoms[i], freedoms[i]))
-        masses.append(root @ root.T + np.eye(freedoms[i]))
-        near.append(directions(rng, rows[i], freedoms[i]))
-        far.append(directions(rng, rows[i], freedoms[parents[i]]) * (parents[i] > 0))
-        mass_block(tree, i)[:], near_block(tree, i)[:], far_block(tree, i)[:] = masses[i], near[i], far[i]
-    return Problem(tree, holders, masses, near, far)
 
 
 # --- the solution -------------------------------------------------------------------------------------------------
@@ -180,26 +88,6 @@ def test_more_than_six_rows_are_refused():
 
 
 # --- the pattern --------------------------------------------------------------------------------------------------
-def factored_blocks(H: np.ndarray, nodes: list[slice]) -> set[tuple[int, int]]:
-    """Which blocks below the diagonal are not zero in the dense block L of H, eliminated in the order of the nodes."""
-    S = H.copy()
-    filled = set()
-    for k, node in enumerate(nodes):
-        later = [(j, other) for j, other in enumerate(nodes) if j > k and S[other, node].any()]
-        filled |= {(j, k) for j, _ in later}
-        scaled = {j: S[other, node] @ np.linalg.inv(S[node, node]) for j, other in later}
-        for j, other in later:
-            for _, another in later:
-                S[other, another] -= scaled[j] @ S[node, another]
-    return filled
-
-
-def leaves_first(given: Problem) -> list[slice]:
-    """The nodes in the order in which `factor` eliminates them: each body, then the constraint that holds it."""
-    order = (node for i in range(COUNT, 0, -1) for node in (given.bodies(i), given.rows(i)))
-    return [node for node in order if node.start < node.stop]
-
-
 @shapes
 @kinds
 def test_nothing_fills_in(parents, freedoms):
@@ -217,7 +105,7 @@ def test_a_star_is_dense_as_inverse_masses_and_sparse_as_a_tree():
     """J M^-1 J^T of a star has no zero block, and eliminating the hub first would fill in; the tree order does not."""
     given = problem(SHAPES["star"], KINDS["rigid"])
     H, split = given.matrix(), given.rows(1).start
-    M, J = H[:split, :split], -H[split:, :split]
+    M, J = H[:split, :split], H[split:, :split]
     A = J @ np.linalg.solve(M, J.T)
     rows = [slice(given.rows(i).start - split, given.rows(i).stop - split) for i in range(1, COUNT + 1)]
     assert all(A[a, b].any() for a in rows for b in rows)

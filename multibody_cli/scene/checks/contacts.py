@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from multibody_cli.errors import Refused
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contacts import ContactsSpec
@@ -84,8 +85,9 @@ def _check_steps(draft: Draft) -> None:
     settings = draft.scene.simulation
     if draft.scene.contacts is None and not any(has_friction(joint) for joint in draft.scene.joints.values()):
         return
-    integrator = INTEGRATORS.get(settings.integrator)
-    if integrator is not None and not integrator.collides:
+    known = settings.method in METHODS and settings.integrator in INTEGRATORS
+    own = known and METHODS[settings.method].own_integrator  # such a method says for itself what it takes
+    if known and not own and not INTEGRATORS[settings.integrator].collides:
         able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.collides)
         message = f"integrator `{settings.integrator}` takes neither impacts nor dry friction: use {able}"
         draft.tell(("simulation", "integrator"), message)

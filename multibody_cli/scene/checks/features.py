@@ -8,7 +8,7 @@ from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
-from multibody_cli.methods import METHODS
+from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
@@ -22,10 +22,10 @@ IMPLICIT = "linearly_implicit_euler"
 def check_features(draft: Draft) -> None:
     """Check what the scene asks for against what the method says of itself."""
     settings = draft.scene.simulation
-    method, integrator = METHODS.get(settings.method), INTEGRATORS.get(settings.integrator)
-    if "simulation" in draft.broken or method is None or integrator is None:
+    if "simulation" in draft.broken or settings.method not in METHODS or settings.integrator not in INTEGRATORS:
         return
-    for feature, path in _asked(draft.scene):
+    method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
+    for feature, path in _asked(draft.scene, integrator.name):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method can yet"
@@ -45,7 +45,7 @@ def check_features(draft: Draft) -> None:
                 f"integrator `{integrator.name}` takes steps of its own length, and an impact on a limit needs short "
                 "ones: use one of constant step, such as `rk4`",
             )
-        if settings.integrator == IMPLICIT and name in closing and (joint.stiffness or joint.damping):
+        if integrator.name == IMPLICIT and name in closing and (joint.stiffness or joint.damping):
             draft.tell(
                 ("joints", name),
                 f"`{IMPLICIT}` cannot take springs and dampers of a joint that closes a loop: let another joint close "
@@ -54,7 +54,7 @@ def check_features(draft: Draft) -> None:
     _check_reductions(draft, closing)
 
 
-def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
+def _asked(scene: Scene, integrator: str) -> Iterator[tuple[Feature, Path]]:
     """List what the scene asks for, and where."""
     if scene.contacts is not None:
         yield Feature.CONTACT, ("contacts",)
@@ -70,7 +70,7 @@ def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
                 yield Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.limits is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
-            if scene.simulation.integrator == IMPLICIT and (joint.stiffness or joint.damping):
+            if integrator == IMPLICIT and (joint.stiffness or joint.damping):
                 yield Feature.IMPLICIT_SPRINGS, ("joints", name)
     for name, coupling in scene.couplings.items():
         yield Feature.COUPLINGS, ("couplings", name)

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 from multibody_cli.errors import RunFailed, SceneError
+from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import ADAPTIVE_PAUSES
@@ -213,7 +214,8 @@ def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]
     own = simulations[0].scene.simulation
     steps = [one.scene.simulation.step for one in simulations if not _is_adaptive(one)]
     finest = min(steps, default=own.step)
-    for integrator, method in product(("dop853", "rk4"), dict.fromkeys(("aba", own.method))):
+    methods = [method for method in dict.fromkeys(("aba", own.method)) if METHODS[method].own_integrator is None]
+    for integrator, method in product(("dop853", "rk4"), methods):
         if INTEGRATORS[integrator].adaptive:
             yield Case(method, integrator, None, FINE), Case(method, integrator, None, COARSE)
         else:
@@ -230,4 +232,5 @@ def _divided(simulation: Simulation, instants: int) -> Instants:
 
 
 def _is_adaptive(simulation: Simulation) -> bool:
-    return INTEGRATORS[simulation.scene.simulation.integrator].adaptive
+    settings = simulation.scene.simulation
+    return integrator_of(settings.method, settings.integrator).adaptive

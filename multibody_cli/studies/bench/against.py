@@ -117,7 +117,7 @@ def compare(
     evaluations = _in_turn(
         partial(evaluate, simulation), {name: peer.evaluate for name, (peer, _) in same.items()}, repeat
     )
-    integrator = simulation.scene.simulation.integrator
+    integrator = simulation.integrator.name
     stepping = {name: peer.advance for name, (peer, _) in same.items() if integrator in PEERS[name].integrators}
     steps = _in_turn(partial(take_steps, simulation), stepping, repeat, FEWEST_STEPS)
     for name, (_, difference) in same.items():

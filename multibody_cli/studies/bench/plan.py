@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.studies.bench.words import BenchSpec
 
@@ -82,18 +83,28 @@ class Group:
 
 def groups_of(spec: BenchSpec) -> Iterator[Group]:
     """List what a benchmark asks for, scene by scene and size by size."""
+    pairs = product(spec.method or (None,), spec.integrator or (None,))
     cases = tuple(
         Case(method, integrator, step, tolerance)
-        for method, integrator in product(spec.method or (None,), spec.integrator or (None,))
-        for step, tolerance in product(*_steppings(spec, integrator))
+        for method, integrator in dict.fromkeys((method, _chosen(method, integrator)) for method, integrator in pairs)
+        for step, tolerance in product(*_steppings(spec, method, integrator))
     )
     for scene, value in product(spec.scenes, spec.size.values if spec.size else (None,)):
         yield Group(scene, spec.set, value, spec.size.key if spec.size else None, spec.duration, cases)
 
 
-def _steppings(spec: BenchSpec, integrator: str | None) -> tuple[Sequence[float | None], Sequence[float | None]]:
-    """Give the steps and the tolerances to run an integrator with; both where the scene alone knows which it heeds."""
-    adaptive = None if integrator is None else INTEGRATORS[integrator].adaptive
+def _chosen(method: str | None, integrator: str | None) -> str | None:
+    """Give the integrator, or None for a method that is its own."""
+    return None if method is not None and METHODS[method].own_integrator else integrator
+
+
+def _steppings(
+    spec: BenchSpec, method: str | None, integrator: str | None
+) -> tuple[Sequence[float | None], Sequence[float | None]]:
+    """Give the steps and the tolerances to run with; both where the scene alone knows which it heeds."""
+    own = METHODS[method].own_integrator if method is not None else None
+    chosen = own or (INTEGRATORS[integrator] if integrator is not None else None)
+    adaptive = None if chosen is None else chosen.adaptive
     steps = (None,) if adaptive is True else spec.step or (None,)
     tolerances = (None,) if adaptive is False else spec.tolerance or (None,)
     return steps, tolerances

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods import integrator_of
 from multibody_cli.studies.simulation import Simulation
 
 
@@ -56,13 +56,13 @@ def setup_of(
     """Give the fields of the `Setup` of a scene that is ready to run."""
     scene = simulation.scene
     ways = scene.simulation
-    adaptive = INTEGRATORS[ways.integrator].adaptive
+    integrator = integrator_of(ways.method, ways.integrator)
     return {
         "scene": scene.name,
         "method": ways.method,
-        "integrator": ways.integrator,
+        "integrator": integrator.name,
         "time_step": ways.step,
-        "tolerance": ways.tolerance.rtol if adaptive else None,
+        "tolerance": ways.tolerance.rtol if integrator.adaptive else None,
         "settings": settings,
         "size": size,
         "size_key": size_key,

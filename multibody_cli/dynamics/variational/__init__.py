@@ -1,0 +1,1 @@
+"""Discrete mechanics: what the variational methods are made of."""

@@ -1,0 +1,63 @@
+"""The end of a step, which is the start of the next: momenta, what pushes there, and the velocities that follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multibody_cli.dynamics.configuration import recentre
+from multibody_cli.dynamics.jacobian import complete_columns
+from multibody_cli.dynamics.variational.held import forget_closures
+from multibody_cli.dynamics.variational.strides import arrive, find_lacks_at_start, keep_momenta, keep_start, kick
+from multibody_cli.kernel import kernel
+
+
+# --- stand-ins ----------------------------------------------------------------------------------------------------
+def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Stand for the kernel of a method that gives accelerations (`methods.contract`)."""
+
+
+def settle(system: Any, work: Any, ahead: Any, v: Any, ledger: Any) -> None:
+    """Stand for the kernel that gives the bodies the velocities that belong to their momenta."""
+
+
+def arrive_at(system, work, ahead, t, h, q, v, a, powers, ledger):
+    """Make the end of the step that was found the start of the next, in place; t is its time."""
+    tree, order = system.tree, 1.0 / ahead.settings.first_kick
+    arrive(tree.links, ahead.strides)
+    for k in range(len(q)):
+        q[k] = ahead.q[k]
+    for j in range(len(v)):
+        ahead.bend[j] = (ahead.rate[j] - v[j] - 0.5 * h * ahead.a[j]) / (h * h)
+        v[j] = order * ahead.rate[j] - (order - 1.0) * v[j]
+    recentre(tree, q, v)
+    evaluate(system, work, t, q, v, a, powers)
+    complete_columns(tree, work)
+    keep_start(tree, work.bodies, ahead.strides)
+    share = (1.0 - ahead.settings.first_kick) * h
+    kick(ahead.strides, share)
+    keep_forces(system.tree, work, ahead, a)
+    for j in range(len(v)):
+        ahead.carry[j] += share * ahead.tau[j]
+    find_lacks_at_start(tree.links, work.bodies, ahead.strides, work.wrenches)
+    settle(system, work, ahead, v, ledger)
+
+
+def begin(system, work, ahead, t, q, v, a, powers):
+    """Make the state at (t, q, v), with accelerations and powers, the start of the first step."""
+    evaluate(system, work, t, q, v, a, powers)
+    complete_columns(system.tree, work)
+    keep_start(system.tree, work.bodies, ahead.strides)
+    keep_momenta(system.tree.links, work.bodies, ahead.strides)
+    keep_forces(system.tree, work, ahead, a)
+    for j in range(len(v)):
+        ahead.rate[j] = v[j]
+        ahead.carry[j] = ahead.bend[j] = 0.0
+
+
+@kernel
+def keep_forces(tree, work, ahead, a):
+    """Keep accelerations, and the forces on coordinates that have not been handed to the bodies."""
+    for j in range(len(a)):
+        ahead.a[j] = a[j]
+        ahead.tau[j] = work.tau[j]
+    forget_closures(tree, ahead.tau)

@@ -1,0 +1,254 @@
+"""Rows of restraint in a variational step: positions hold at its end, velocities wherever a step ends.
+
+A step pushes with impulses J^T x of its rows at the start, J and x those of the start, so that the errors g of the rows
+are 0 at the end, or stay above it where they are one-sided:
+
+    g(q') >= 0,   x >= 0,   one of both 0.
+
+With y_0 the correction of the mean rates without them, the rows correct it by M^-1 J^T z such that
+
+    W z + (g / h + J y_0) = 0,      W = J M^-1 J^T
+
+both taken at the start: what is wrong in this shrinks with the step, as the inverse mass matrix itself does for it.
+At the end velocities are projected onto those that the rows allow.  Rows that restrain velocities alone take part in
+this projection only, with the same impulse once more before the next step, so that it acts around the instant: the
+mean of the momenta before and after it is allowed.
+
+Sources: Andersen's RATTLE, see Hairer, Lubich and Wanner, VII.1.4; Bruedigam and Manchester 2020, section 4; for
+rows of velocities, Ferraro, Iglesias and Martin de Diego, Nonlinearity 21 (2008).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multibody_cli.constraints.rows import change_of_row, impel_row
+from multibody_cli.dynamics.closures import impel_closures
+from multibody_cli.dynamics.jacobian import add_jacobian_transposed_times
+from multibody_cli.dynamics.multipliers import solve_multipliers
+from multibody_cli.dynamics.restraint import (
+    CLOSED,
+    VELOCITY,
+    aim,
+    aim_nowhere,
+    answer,
+    book_impacts,
+    clear_impulses,
+    find_velocities,
+    latch,
+    place,
+    touch,
+    worst_error,
+)
+from multibody_cli.dynamics.variational.ahead import TOLD_RESIDUAL, largest
+from multibody_cli.dynamics.variational.strides import find_lacks, kick, move_velocities
+from multibody_cli.dynamics.workspace import Work, workspace_for
+from multibody_cli.kernel import kernel
+from multibody_cli.model import Floats, Integers, System
+from multibody_cli.spatial.memory import load, load_force, store, store_force
+
+
+class Held(NamedTuple):
+    """Work arrays of a step with m rows."""
+
+    work: Work  # bodies, ghosts and rows at the coordinates ahead
+    v: Floats  # (n,) scratch
+    a: Floats  # (n,)
+    push: Floats  # (m,) impulses of the rows
+    taken: Integers  # (m,) whether a row is called
+    called: Integers  # (1,) how many are
+
+
+def held_for(system: System) -> Held:
+    """Allocate the work arrays."""
+    n, m = len(system.tree.driven), len(system.rows)
+    return Held(
+        workspace_for(system), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m, np.int64), np.zeros(1, np.int64)
+    )
+
+
+# --- stand-ins ----------------------------------------------------------------------------------------------------
+def build_delassus(system: Any, work: Any, count: int) -> None:
+    """Stand for the kernel that works out how the called rows answer each other (`dynamics.restraint`)."""
+
+
+def answer_lacks(system: Any, work: Any, ahead: Any, h: float) -> None:
+    """Stand for the kernel that answers to impulses on bodies and coordinates: `answer_by_start`, or an exact one."""
+
+
+def project(system: Any, work: Any, level: int) -> None:
+    """Stand for the kernel that brings all rows of a level to 0."""
+
+
+# --- the start of a search ----------------------------------------------------------------------------------------
+def prepare_held(system, work, ahead, h):
+    """Push the bodies at the start, gather the impulses on coordinates, and find how the rows answer each other."""
+    share, rows, held = ahead.settings.first_kick * h, work.rows, ahead.held
+    kick(ahead.strides, share)
+    for j in range(len(ahead.impulse)):
+        ahead.impulse[j] = ahead.carry[j] + share * ahead.tau[j]
+    count = 0
+    for r in range(len(rows)):
+        held.push[r] = 0.0
+        held.taken[r] = 0
+        if not rows[r].primary and (rows[r].active if rows[r].one_sided else rows[r].holonomic):
+            work.dual.called[count] = r
+            held.taken[r] = 1
+            count += 1
+    held.called[0] = count
+    build_delassus(system, work, count)
+
+
+@kernel
+def call_more(work, held):
+    """Call one-sided rows that the coordinates ahead violate; whether there are any."""
+    rows, called, before = work.rows, work.dual.called, held.called[0]
+    count = before
+    for r in range(len(rows)):
+        if rows[r].one_sided and held.work.rows[r].error < 0.0 and not held.taken[r]:
+            called[count] = r
+            held.taken[r] = 1
+            count += 1
+    held.called[0] = count
+    return count > before
+
+
+# --- on the way ---------------------------------------------------------------------------------------------------
+@kernel
+def look_held(system, work, ahead, t):
+    """Place the bodies, and the rows, at the coordinates ahead."""
+    held = ahead.held
+    for j in range(len(held.v)):
+        held.v[j] = ahead.rate[j]
+    place(system, t, ahead.q, held.v, held.a, held.work)
+    for i in range(1, len(ahead.strides)):
+        store(ahead.strides[i].x, load(held.work.bodies[i].x))
+        store(ahead.strides[i].R, load(held.work.bodies[i].R))
+
+
+def correct_held(system, work, ahead, h):
+    """Correct the mean rates by the response to what the bodies lack, and the rows by theirs."""
+    tree, rows, terms, dual, held = system.tree, work.rows, work.terms, work.dual, ahead.held
+    if call_more(work, held):
+        build_delassus(system, work, held.called[0])
+    find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
+    for j in range(len(work.impulse)):
+        work.impulse[j] = ahead.impulse[j]
+    push_rows(work, held)
+    answer_lacks(system, work, ahead, h)
+    keep_primary(work, held)
+    for j in range(len(ahead.change)):
+        ahead.change[j] = work.response[j]
+    count = held.called[0]
+    if count == 0:
+        return
+    for k in range(count):
+        r = dual.called[k]
+        dual.r[k] = held.work.rows[r].error / h + change_of_row(rows[r], terms, work.bodies, work.response)
+        dual.lower[k] = -held.push[r] - h * rows[r].multiplier if rows[r].one_sided else -math.inf
+        dual.upper[k] = math.inf
+        dual.x[k] = math.nan
+        if dual.W[k, k] == 0.0:
+            dual.r[k] = 0.0
+    solve_multipliers(
+        dual.W[:count, :count], dual.r[:count], dual.lower[:count], dual.upper[:count], dual.x[:count], dual.solver
+    )
+    clear_impulses(work)
+    for k in range(count):
+        r = dual.called[k]
+        held.push[r] += dual.x[k]
+        impel_row(rows[r], terms, dual.x[k], work.wrenches, work.impulse)
+    aim_nowhere(work)
+    answer(system, work)
+    keep_primary(work, held)
+    for j in range(len(ahead.change)):
+        ahead.change[j] += work.response[j]
+
+
+def answer_by_start(system, work, ahead, h):
+    """Response to the impulses in `work.wrenches` and `work.impulse` by the factors of the start: quasi-Newton."""
+    for r in range(len(work.aims)):
+        work.rows[r].residual = ahead.held.work.rows[r].error / h
+    aim(work, VELOCITY)
+    answer(system, work)
+
+
+@kernel
+def push_rows(work, held):
+    """Add the impulses of all rows so far to those on the bodies and on the coordinates."""
+    for r in range(len(work.rows)):
+        if held.push[r] != 0.0:
+            impel_row(work.rows[r], work.terms, held.push[r], work.wrenches, work.impulse)
+
+
+@kernel
+def keep_primary(work, held):
+    """Add the multipliers that the method found for the rows that it holds itself."""
+    for r in range(len(work.aims)):
+        if work.rows[r].primary:
+            held.push[r] += work.rows[r].multiplier
+
+
+@kernel
+def carry_over_held(system, work, ahead, h):
+    """Keep what is left of the equations of the step for the next one."""
+    tree = system.tree
+    find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
+    for j in range(len(work.impulse)):
+        work.impulse[j] = ahead.impulse[j]
+    push_rows(work, ahead.held)
+    impel_closures(tree, work.impulse, work)
+    for j in range(len(ahead.carry)):
+        ahead.carry[j] = 0.0 if tree.driven[j] else work.impulse[j]
+    add_jacobian_transposed_times(tree, work, ahead.carry)
+    forget_closures(tree, ahead.carry)
+    ahead.told[TOLD_RESIDUAL] = max(ahead.told[TOLD_RESIDUAL], largest(ahead.carry))
+
+
+@kernel
+def forget_closures(tree, x):
+    """Leave nothing on the coordinates of closures: what pushes them has been handed to the bodies."""
+    for k in range(len(tree.closures)):
+        closure = tree.closures[k]
+        for j in range(closure.iv, closure.iv + closure.nv):
+            x[j] = 0.0
+
+
+# --- the arrival --------------------------------------------------------------------------------------------------
+def settle_held(system, work, ahead, v, ledger):
+    """Give the bodies the velocities that belong to their momenta, and that the rows allow."""
+    links, rows = system.tree.links, work.rows
+    work.dual.worst[0] = worst_error(work)
+    for j in range(len(v)):
+        work.impulse[j] = ahead.carry[j]
+    aim_nowhere(work)
+    answer(system, work)
+    follow_response(links, work, v)
+    touch(work)
+    if find_velocities(work, v) > CLOSED:
+        project(system, work, VELOCITY)
+        follow_response(links, work, v)
+        book_impacts(work, ledger)
+        again = 1.0 / ahead.settings.first_kick - 1.0
+        clear_impulses(work)
+        for r in range(len(rows)):
+            if not (rows[r].holonomic or rows[r].one_sided):
+                impel_row(rows[r], work.terms, again * rows[r].multiplier, work.wrenches, work.impulse)
+        impel_closures(system.tree, work.impulse, work)
+        for i in range(1, len(links)):
+            store_force(ahead.strides[i], load_force(ahead.strides[i]) + load_force(work.wrenches[i]))
+        forget_closures(system.tree, work.impulse)
+        for j in range(len(v)):
+            ahead.carry[j] += work.impulse[j]
+    latch(work)
+
+
+@kernel
+def follow_response(links, work, v):
+    """Let velocities of coordinates and bodies follow the response of the mechanism."""
+    for j in range(len(v)):
+        v[j] += work.response[j]
+    move_velocities(links, work.bodies)

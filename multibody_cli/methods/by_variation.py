@@ -1,0 +1,195 @@
+"""Methods that are their own integrators: variational steps, with the kernels of a method that gives accelerations.
+
+From that method come its factors, with which a mechanism answers to impulses, and the accelerations that guess where a
+step ends.  What a step is stands in `dynamics.variational`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.dynamics import restraint
+from multibody_cli.dynamics.variational.ahead import Settings, Told, ahead_for
+from multibody_cli.dynamics.variational.composition import STAGES
+from multibody_cli.dynamics.variational.guess import GUESSES
+from multibody_cli.dynamics.variational.held import held_for
+from multibody_cli.methods.by_acceleration import AccelerationKind, repeated
+from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
+from multibody_cli.methods.integrators.variational_steps import bind_free, bind_held
+from multibody_cli.model import Model, State, System
+from multibody_cli.spec import Quantity, Spec, units
+
+OWN = Integrator("", "a variational step, of the method itself", 2, False, None)
+"""Stands for the integrator of methods that have their own."""
+
+
+class VariationalOptions(Spec):
+    """How steps are taken, and how they are searched for."""
+
+    order: Literal[1, 2, 4, 6] = Field(
+        2,
+        description="2: what pushes does so half at the start and half at the end of each step. 1: all of it at the "
+        "start; the same positions, with velocities of first order. 4 and 6: a step is composed of five or nine steps "
+        "of order 2, for smooth motion.",
+    )
+    tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
+        1e-10, description="Of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s alike."
+    )
+    max_iterations: Annotated[int, Field(ge=1)] = Field(50, description="Corrections of a step, at most.")
+    initial_guess: Literal["ig1", "ig2", "ig3", "extrapolated"] = Field(
+        "extrapolated",
+        description="Where the search for a step begins. `ig1`: where it starts; `ig2`: as far on as the step before "
+        "went; `ig3`: by the accelerations at the start; `extrapolated`: by these, and by what they missed in the step "
+        "before.",
+    )
+    adaptive: bool = Field(
+        False, description="Whether a step of which the end is not found is cut in halves, up to 1024 parts."
+    )
+
+
+@dataclass(frozen=True)
+class RootFinder:
+    """How the end of a step is searched for.
+
+    Parameters
+    ----------
+    answer
+        Kernel `answer_lacks` of `dynamics.variational.held`; None for the factors of the start.
+    allocate
+        Its work arrays.
+    """
+
+    answer: Kernel | None = None
+    allocate: Callable[[System], Any] = lambda _system: ()
+
+
+@dataclass(frozen=True)
+class VariationalKind:
+    """An entry of the catalogue of methods.
+
+    Parameters
+    ----------
+    name, description
+        The word of the scene file, and one line for lists.
+    of
+        The method whose kernels it uses.
+    supports
+        What it can do.
+    Options
+        What a user may write under `simulation.options`.
+    finders
+        The root finders that it may name there.
+    """
+
+    name: str
+    description: str
+    of: AccelerationKind
+    supports: frozenset[Feature]
+    Options: type[VariationalOptions]
+    finders: Mapping[str, RootFinder]
+
+    @property
+    def maximal(self) -> bool:
+        """Whether it works in the coordinates of the bodies instead of those of the joints."""
+        return self.of.maximal
+
+    @property
+    def own_integrator(self) -> Integrator:
+        """Stand for the integrator."""
+        return OWN
+
+    def owner(self, system: System) -> str:
+        """Word under which the compiled kernels that step such a system are kept."""
+        return self.of.owner(system)
+
+    def stepping(self, system: System, options: Any) -> Kernel:
+        """Give the kernel that takes steps of a system."""
+        of = self.of
+        if not self.is_held(system):
+            return bind_free(of.dynamics(system), of.respond)
+        bound = restraint.bind(of.name, of.accelerate, of.respond)
+        answers = tuple((word, self.finders[word].answer) for word in options.search)
+        return bind_held(of.dynamics(system), bound, of.respond, answers)
+
+    def is_held(self, system: System) -> bool:
+        """Whether a step is taken as of a mechanism with rows of restraint."""
+        return system.is_held or self.maximal
+
+    def __call__(
+        self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
+    ) -> VariationalMethod:
+        """Make the method for one model."""
+        return VariationalMethod(self, model, control, state, options or self.Options())
+
+
+class VariationalMethod:
+    """A variational method bound to one model."""
+
+    def __init__(self, kind: VariationalKind, model: Model, control: StepControl, state: State, options: Any) -> None:
+        system = self._system = model.system
+        settings = Settings(
+            tolerance=options.tolerance,
+            max_iterations=options.max_iterations,
+            first_kick=1.0 if options.order == 1 else 0.5,
+            guess=GUESSES[options.initial_guess],
+            adaptive=options.adaptive,
+            stages=np.array(STAGES[options.order]),
+        )
+        self.work = kind.of.workspace(system, options)
+        self.touch = ()
+        self.dynamics = kind.of.dynamics(system)
+        held = held_for(system) if kind.is_held(system) else ()
+        solver = kind.finders[options.root_finder].allocate(system)
+        self._ahead = ahead_for(system, model.nq, len(state.ledger), settings, held, solver)
+        self._take = kind.stepping(system, options)
+        self._powers = np.zeros_like(state.ledger)
+        self._control = control
+        self._steps = 0
+
+    def start(self, state: State) -> Report:
+        """Make the state whole at its time."""
+        self._start = float(state.time[0])
+        return self._advance(state, 0)
+
+    def advance(self, state: State, until: float) -> Report:
+        """Bring the whole state to the time `until`."""
+        return self._advance(state, int(np.rint((until - state.time[0]) / self._control.step)))
+
+    def _advance(self, state: State, count: int) -> Report:
+        scratch = (self._ahead, self._powers)
+        h, first = self._control.step, self._steps
+        done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count))
+        self._steps += max(done, 0)
+        return self._told(done == count)
+
+    def _told(self, sound: bool) -> Report:
+        """Say what there is to tell since this was last asked for."""
+        told = self._ahead.told
+        diagnosis = Diagnosis(
+            residual=float(told[Told.RESIDUAL]),
+            halvings=int(told[Told.HALVINGS]),
+            fallbacks=int(told[Told.FALLBACKS]),
+            modified_energy=float(self._ahead.energy[2]),
+            momentum=tuple(self._ahead.momentum.tolist()),
+        )
+        report = Report(
+            steps=self._steps,
+            iterations=int(told[Told.ITERATIONS]),
+            residual=float(self.work.dual.worst[0]),
+            diagnosis=diagnosis,
+        )
+        lost = int(told[Told.LOST])
+        told[:] = 0.0
+        if lost:
+            return report._replace(status=Status.NOT_FOUND, culprit=lost - 1)
+        return report if sound else report._replace(status=Status.DIVERGED)
+
+    def evaluate_repeatedly(self, state: State, count: int) -> None:
+        """Work out the accelerations of a whole state `count` times, for timing."""
+        timed = repeated(self.dynamics)
+        timed(self._system, self.work, state.time[0], state.q, state.v, state.a, self._powers, count)

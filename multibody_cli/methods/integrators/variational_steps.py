@@ -1,0 +1,213 @@
+"""Steps of a variational method: the discrete Euler-Lagrange equations in the form of positions and momenta.
+
+A discrete Lagrangian L_d(q, q') of a step h leads from (q, p) to (q', p') by
+
+    p = -D_1 L_d - h k f(q, v, t)              solved for q'
+    p' = D_2 L_d + h (1 - k) f(q', v', t')     M(q') v' = p'
+
+Its kinetic part is that of the strides of all bodies (`strides`), projected onto the motions that the joints allow at
+either end; f is everything that pushes, taken at the ends of the step.  With k = 1/2 this is the trapezoidal rule,
+symmetric and of second order; with k = 1 all of a step's push comes at its start, which is of first order in v and
+takes bodies through the very same positions.
+
+The first equation is solved by quasi-Newton: what the bodies lack to stride as they do is an impulse, and the response
+of the mechanism to it, by the factors that the method has for the start, corrects the mean rates (RIQN).  What is left
+of it at last is carried into the next step, so that it adds up to nothing.
+
+Where something restrains the mechanism, rows push with impulses at the start so that positions hold at the end, and
+with others at the end so that velocities do (RATTLE).
+
+The pieces stand in `dynamics.variational`: `strides`, `search`, `arrival`, and for what differs `free` and `held`.
+
+Sources: Lee, Liu, Park and Srinivasa 2016, (17)-(25) and Alg. 3; Bruedigam and Manchester 2020, (24)-(33); Marsden and
+West, Discrete mechanics and variational integrators, Acta Numerica 10 (2001), 2.1-2.3; Hairer, Lubich and Wanner,
+Geometric Numerical Integration, VII.1.4.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+from multibody_cli.dynamics.restraint import Restraint, answer
+from multibody_cli.dynamics.variational.ahead import TOLD_FALLBACKS, TOLD_HALVINGS, TOLD_LOST
+from multibody_cli.dynamics.variational.arrival import arrive_at, begin
+from multibody_cli.dynamics.variational.energy import begin_energy, modify_energy
+from multibody_cli.dynamics.variational.free import carry_over_free, correct_free, look_free, prepare_free, settle_free
+from multibody_cli.dynamics.variational.held import (
+    answer_by_start,
+    carry_over_held,
+    correct_held,
+    look_held,
+    prepare_held,
+    settle_held,
+)
+from multibody_cli.dynamics.variational.search import find_step, search
+from multibody_cli.dynamics.variational.strides import find_momentum, stride_energy
+from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.methods.contract import Dynamics, Kernel, evaluate, restore
+from multibody_cli.methods.integrators.vectors import is_finite, is_sound
+
+PARTS = 1024
+"""Parts into which a step may be cut where it cannot be found as a whole."""
+
+
+# --- many steps -----------------------------------------------------------------------------------------------------
+def find_otherwise(system, work, ahead, t, h, q, v):
+    """Stand for the search by another root finder."""
+    return False
+
+
+def advance_one(system, work, ahead, t, h, q, v, a, powers, ledger):
+    """Take one basic step of h from t, or as many parts as it takes where that is allowed; whether it succeeded."""
+    reached, part = 0, PARTS
+    while reached < PARTS:
+        dt, now = h * part / PARTS, t + h * reached / PARTS
+        found = find_step(system, work, ahead, now, dt, q, v)
+        if not found:
+            found = find_otherwise(system, work, ahead, now, dt, q, v)
+            ahead.told[TOLD_FALLBACKS] += found
+        if found:
+            reached += part
+            kinetic = stride_energy(system.tree.links, work.bodies, ahead.strides, dt)
+            arrive_at(system, work, ahead, t + h * reached / PARTS, dt, q, v, a, powers, ledger)
+            modify_energy(system, work, ahead, kinetic, q)
+            for i in range(len(ledger)):
+                ledger[i] += 0.5 * dt * (ahead.before[i] + powers[i])
+                ahead.before[i] = powers[i]
+            part = min(part, PARTS - reached)
+        else:
+            part //= 2
+            if part == 0 or not ahead.settings.adaptive:
+                ahead.told[TOLD_LOST] = 1.0 + farthest(ahead.change)
+                return False
+            ahead.told[TOLD_HALVINGS] += 1.0
+    return True
+
+
+@kernel
+def farthest(x):
+    """Where the largest absolute value stands, or the first that is no number."""
+    place = 0
+    for j in range(len(x)):
+        if not abs(x[j]) < math.inf:
+            return j
+        if abs(x[j]) > abs(x[place]):
+            place = j
+    return place
+
+
+def take_variational_steps(system, state, work, scratch, h, start, first, count):
+    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
+    time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
+    ahead, powers = scratch
+    if first == 0:
+        restore(system, work, time[0], q, v, a, ledger)
+        begin(system, work, ahead, time[0], q, v, a, ahead.before)
+        if not is_finite(a):
+            return -1
+        begin_energy(system, work, ahead, q)
+    stages = ahead.settings.stages
+    for step in range(first + 1, first + count + 1):
+        for k in range(len(stages)):
+            if not advance_one(system, work, ahead, time[0], stages[k] * h, q, v, a, powers, ledger):
+                return step - first - 1
+            time[0] += stages[k] * h
+        time[0] = start + step * h
+        if not is_sound(v, a):
+            return step - first - 1
+    find_momentum(ahead.strides, ahead.momentum)
+    evaluate(system, work, time[0], q, v, a, powers)
+    return count
+
+
+# --- binding ------------------------------------------------------------------------------------------------------
+class Finder(NamedTuple):
+    """A way to find a step: a word for its kernels, and those that `search` leaves open."""
+
+    word: str
+    prepare: Kernel
+    look: Kernel
+    correct: Kernel
+    carry_over: Kernel
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """Give the kernels by the names that stand for them."""
+        return {name: kernel for name, kernel in self._asdict().items() if name != "word"}
+
+
+@kernel
+def find_nothing(system, work, ahead, t, h, q, v):
+    """There is no other way to find a step."""
+    return False
+
+
+@cache
+def bind_free(dynamics: Dynamics, respond: Kernel) -> Kernel:
+    """Bind the steps of a mechanism that nothing restrains to the kernels of a method."""
+    owner = dynamics.name
+    correct = bound_kernel(correct_free, owner, respond=respond)
+    settle = bound_kernel(settle_free, owner, respond=respond)
+    return bind(dynamics, settle, Finder("riqn", prepare_free, look_free, correct, carry_over_free))
+
+
+@cache
+def bind_held(
+    dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: tuple[tuple[str, Kernel | None], ...]
+) -> Kernel:
+    """Bind the steps of a mechanism that rows restrain.
+
+    `answers` are the root finders in the order in which they are tried, each with the kernel `answer_lacks`; None
+    stands for `answer_by_start`.
+    """
+    owner = dynamics.name
+    answer_ = bound_kernel(answer, owner, respond=respond)
+    by_start = bound_kernel(answer_by_start, owner, answer=answer_)
+    prepare = bound_kernel(prepare_held, owner, build_delassus=bound.build_delassus)
+    finders = [
+        Finder(
+            word,
+            prepare,
+            look_held,
+            bound_kernel(
+                correct_held,
+                f"{owner}_{word}",
+                build_delassus=bound.build_delassus,
+                answer=answer_,
+                answer_lacks=answer_lacks or by_start,
+            ),
+            carry_over_held,
+        )
+        for word, answer_lacks in answers
+    ]
+    settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
+    return bind(dynamics, settle, *finders)
+
+
+def bind_search(owner: str, finder: Finder) -> Kernel:
+    """Bind the search for a step to a root finder."""
+    searching = bound_kernel(search, owner, look=finder.look, correct=finder.correct)
+    return bound_kernel(find_step, owner, search=searching, **finder.kernels)  # type: ignore[no-any-return]
+
+
+def bind(dynamics: Dynamics, settle: Kernel, *finders: Finder) -> Kernel:
+    """Bind the templates of a step, from the parts upward, to one or two root finders."""
+    owner = "_".join([dynamics.name, *(finder.word for finder in finders)])
+    searches = [bind_search(f"{dynamics.name}_{finder.word}", finder) for finder in finders]
+    one = bound_kernel(
+        advance_one,
+        owner,
+        find_step=searches[0],
+        find_otherwise=searches[1] if len(searches) > 1 else find_nothing,
+        arrive_at=bound_kernel(arrive_at, dynamics.name, evaluate=dynamics.evaluate, settle=settle),
+    )
+    return bound_kernel(  # type: ignore[no-any-return]
+        take_variational_steps,
+        owner,
+        advance_one=one,
+        begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate),
+        evaluate=dynamics.evaluate,
+        restore=dynamics.restore,
+    )

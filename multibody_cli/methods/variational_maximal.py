@@ -1,0 +1,45 @@
+"""Method `variational_maximal`: discrete Euler-Lagrange equations in the coordinates of the bodies, in O(n).
+
+Every body strides by itself, and every joint is a constraint that holds at the end of each step: nothing drifts apart,
+loops as little as trees.
+
+Source: Bruedigam and Manchester 2020, Linear-time variational integrators in maximal coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from multibody_cli.dynamics.variational.newton_maximal import answer_exactly, newton_for
+from multibody_cli.methods.baraff import BARAFF
+from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions
+from multibody_cli.methods.contract import Feature
+
+FINDERS = {"newton": RootFinder(answer_exactly, newton_for), "riqn": RootFinder()}
+
+
+class MaximalOptions(VariationalOptions):
+    """Options of the method."""
+
+    root_finder: Literal["newton", "riqn"] = Field(
+        "newton",
+        description="`newton`: the exact derivative, factored in O(n) without fill-in. `riqn`: the response by the "
+        "factors of the start.",
+    )
+
+    @property
+    def search(self) -> tuple[str, ...]:
+        """The root finders in the order in which they are tried."""
+        return (self.root_finder,)
+
+
+VARIATIONAL_MAXIMAL = VariationalKind(
+    name="variational_maximal",
+    description="variational integrator in the coordinates of the bodies, joints held by position, O(n)",
+    of=BARAFF,
+    supports=BARAFF.supports - {Feature.CONTACT, Feature.JOINT_FRICTION, Feature.AFFINE},
+    Options=MaximalOptions,
+    finders=FINDERS,
+)

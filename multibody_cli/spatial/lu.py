@@ -1,0 +1,47 @@
+"""L U of a 3 x 3 matrix without symmetry and without search for pivots, by value.
+
+L is that of `spatial.factor`, and so is its `solve_lower`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from multibody_cli.kernel import formula
+from multibody_cli.spatial.values import Vec3
+
+
+class Lu3(NamedTuple):
+    """Reciprocal pivots of U, its entries u12, u13, u23, and l21, l31, l32 of the unit lower factor."""
+
+    dinv: Vec3
+    upper: Vec3
+    lower: Vec3
+
+
+@formula
+def factor(A):
+    """A = L U of a Mat3, the symmetric part of which is positive definite."""
+    x, y, z = A.x, A.y, A.z
+    dx = 1.0 / x.x
+    l21, l31 = x.y * dx, x.z * dx
+    dy = 1.0 / (y.y - l21 * y.x)
+    u23 = z.y - l21 * z.x
+    l32 = (y.z - l31 * y.x) * dy
+    return Lu3(Vec3(dx, dy, 1.0 / (z.z - l31 * z.x - l32 * u23)), Vec3(y.x, z.x, u23), Vec3(l21, l31, l32))
+
+
+@formula
+def solve_upper(F, b):
+    """U^-1 b."""
+    z = b.z * F.dinv.z
+    y = (b.y - F.upper.z * z) * F.dinv.y
+    return Vec3((b.x - F.upper.x * y - F.upper.y * z) * F.dinv.x, y, z)
+
+
+@formula
+def solve_upper_transposed(F, b):
+    """U^-T b."""
+    x = b.x * F.dinv.x
+    y = (b.y - F.upper.x * x) * F.dinv.y
+    return Vec3(x, y, (b.z - F.upper.y * x - F.upper.z * y) * F.dinv.z)

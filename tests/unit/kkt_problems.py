@@ -1,0 +1,166 @@
+"""KKT trees filled by chance, and the same matrices dense: for the symmetric tree and for the unsymmetric one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import oracle
+import pytest
+
+from multibody_cli.dynamics import kkt_tree, ldu_tree
+from multibody_cli.dynamics.kkt_nodes import (
+    HOLDER,
+    KktTree,
+    far_block,
+    freedoms_of,
+    kkt_tree_for,
+    mass_block,
+    near_block,
+    vector_for,
+)
+from multibody_cli.dynamics.ldu_nodes import ldu_tree_for
+
+RIGID, POINT, PLANAR, AFFINE = 6, 3, 3, 12
+COUNT = 9
+
+SHAPES = {
+    "chain": [0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+    "binary": [0, 0, 1, 1, 2, 2, 3, 3, 4, 4],
+    "star": [0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
+    "grown by chance": [0, 0, 0, 2, 1, 3, 2, 6, 3, 5],
+}
+KINDS = {
+    "rigid": [RIGID] * COUNT,
+    "points on rigid bodies": [RIGID, POINT] * 4 + [RIGID],
+    "rigid, points, affine": [RIGID, AFFINE, RIGID, POINT, AFFINE, AFFINE, RIGID, RIGID, PLANAR],
+    "any number": [1, 12, 5, 7, 2, 6, 6, 9, 4],
+}
+shapes = pytest.mark.parametrize("parents", SHAPES.values(), ids=SHAPES)
+kinds = pytest.mark.parametrize("freedoms", KINDS.values(), ids=KINDS)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A KKT tree filled by chance, and the same blocks kept apart."""
+
+    tree: KktTree
+    holders: np.ndarray
+    masses: list[np.ndarray]
+    near: list[np.ndarray]  # J
+    far: list[np.ndarray]
+    near_aim: list[np.ndarray]  # K, which is J in a symmetric problem
+    far_aim: list[np.ndarray]
+    solve: Callable[..., None]
+
+    def bodies(self, i: int) -> slice:
+        """Where the unknowns of body i stand in the dense matrix."""
+        start = sum(len(M) for M in self.masses[1:i])
+        return slice(start, start + len(self.masses[i]))
+
+    def rows(self, i: int) -> slice:
+        """Where the rows that hold body i stand in it."""
+        start = sum(len(M) for M in self.masses[1:])
+        return slice(start + self.holders[i]["first_row"], start + self.holders[i]["last_row"])
+
+    def matrix(self) -> np.ndarray:
+        """[[D, -J^T], [K, 0]]."""
+        size = sum(len(M) for M in self.masses[1:]) + sum(len(j) for j in self.near)
+        H = np.zeros((size, size))
+        for i in range(1, len(self.holders)):
+            bodies, rows, parent = self.bodies(i), self.rows(i), self.holders[i]["parent"]
+            H[bodies, bodies] = self.masses[i]
+            H[rows, bodies], H[bodies, rows] = self.near_aim[i], -self.near[i].T
+            if parent:
+                above = self.bodies(parent)
+                H[rows, above], H[above, rows] = self.far_aim[i], -self.far[i].T
+        return H
+
+    def solved(self, f: list[np.ndarray], c: np.ndarray) -> np.ndarray:
+        """Motions of all bodies, then the multipliers, from the factored tree."""
+        x, y = vector_for(self.tree), c.copy()
+        for i in range(1, len(f)):
+            freedoms_of(self.tree, x, i)[:] = f[i]
+        self.solve(self.tree, x, y)
+        return np.concatenate([*(freedoms_of(self.tree, x, i) for i in range(1, len(f))), y])
+
+    def error(self, f: list[np.ndarray], c: np.ndarray) -> float:
+        """Largest difference from a dense solution, against the largest entry of motions and of multipliers.
+
+        The dense pivots need no search either: those of D are positive, and those of K D^-1 J^T.
+        """
+        long = np.longdouble
+        expected = oracle.solve(self.matrix().astype(long), np.concatenate([*f[1:], c]).astype(long))
+        split = len(expected) - len(c)
+        differences = np.abs(self.solved(f, c) - expected)
+        parts = (slice(0, split), slice(split, None))
+        return max(float(differences[part].max() / np.abs(expected[part]).max()) for part in parts)
+
+    def right_hand_side(self, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return [rng.normal(size=len(M)) for M in self.masses], rng.normal(size=sum(len(j) for j in self.near))
+
+
+def directions(rng, count: int, n: int) -> np.ndarray:
+    """As many rows of n numbers, orthonormal where that can be: no chain of welds makes motions grow."""
+    rows = rng.normal(size=(count, n))
+    return np.linalg.qr(rows.T)[0].T if count <= n else rows
+
+
+def shuffled(rng, matrices: list[np.ndarray], change: float) -> list[np.ndarray]:
+    """The matrices with every entry that is not zero changed by chance."""
+    return [A + change * rng.normal(size=A.shape) * (A != 0.0) for A in matrices]
+
+
+def problem(parents, freedoms, rows=None, seed=0) -> Problem:
+    """Fill a tree; without `rows`, each body is held by any number from 1 on; 0 leaves a floating root."""
+    rng = np.random.default_rng(seed)
+    freedoms = [RIGID, *freedoms]
+    if rows is None:
+        rows = [0, *(int(rng.integers(1, min(n, 6) + 1)) for n in freedoms[1:])]
+    last = np.cumsum(rows)
+    holders = np.array(list(zip(parents, last - rows, last, strict=True)), HOLDER)
+    tree = kkt_tree_for(holders, freedoms)
+    masses, near, far = [np.zeros((RIGID, RIGID))], [np.zeros((0, RIGID))], [np.zeros((0, RIGID))]
+    for i in range(1, len(parents)):
+        root = rng.normal(size=(freedoms[i], freedoms[i]))
+        masses.append(root @ root.T + np.eye(freedoms[i]))
+        near.append(directions(rng, rows[i], freedoms[i]))
+        far.append(directions(rng, rows[i], freedoms[parents[i]]) * (parents[i] > 0))
+        mass_block(tree, i)[:], near_block(tree, i)[:], far_block(tree, i)[:] = masses[i], near[i], far[i]
+    return Problem(tree, holders, masses, near, far, near, far, kkt_tree.solve)
+
+
+def unsymmetric(given: Problem, change=0.2, seed=0) -> Problem:
+    """The problem in an unsymmetric tree: blocks with a skew part, and K beside J, both apart by about the change."""
+    rng = np.random.default_rng(seed)
+    tree = ldu_tree_for(given.holders, [len(M) for M in given.masses])
+    skew = [change * rng.normal(size=M.shape) for M in given.masses]
+    masses = [M + S - S.T for M, S in zip(given.masses, skew, strict=True)]
+    near_aim, far_aim = shuffled(rng, given.near, change), shuffled(rng, given.far, change)
+    for i in range(1, len(masses)):
+        mass_block(tree, i)[:] = masses[i]
+        near_block(tree, i)[:], far_block(tree, i)[:] = given.near[i], given.far[i]
+        near_block(tree, i, "near_aim")[:], far_block(tree, i, "far_aim")[:] = near_aim[i], far_aim[i]
+    return replace(given, tree=tree, masses=masses, near_aim=near_aim, far_aim=far_aim, solve=ldu_tree.solve)
+
+
+def factored_blocks(H: np.ndarray, nodes: list[slice]) -> set[tuple[int, int]]:
+    """Which blocks below the diagonal are not zero in the dense block L of H, eliminated in the order of the nodes."""
+    S = H.copy()
+    filled = set()
+    for k, node in enumerate(nodes):
+        later = [(j, other) for j, other in enumerate(nodes) if j > k and S[other, node].any()]
+        filled |= {(j, k) for j, _ in later}
+        scaled = {j: S[other, node] @ np.linalg.inv(S[node, node]) for j, other in later}
+        for j, other in later:
+            for _, another in later:
+                S[other, another] -= scaled[j] @ S[node, another]
+    return filled
+
+
+def leaves_first(given: Problem) -> list[slice]:
+    """The nodes in the order in which `factor` eliminates them: each body, then the constraint that holds it."""
+    order = (node for i in range(COUNT, 0, -1) for node in (given.bodies(i), given.rows(i)))
+    return [node for node in order if node.start < node.stop]

@@ -1,0 +1,168 @@
+"""The sparse L D U of an unsymmetric KKT tree against a dense one, and against the symmetric tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kkt_problems import (
+    AFFINE,
+    COUNT,
+    KINDS,
+    POINT,
+    RIGID,
+    SHAPES,
+    factored_blocks,
+    kinds,
+    leaves_first,
+    problem,
+    shapes,
+    unsymmetric,
+)
+from numba import config
+from numba.core.runtime import _nrt_python as runtime
+from numba.core.runtime import rtsys
+
+from multibody_cli.dynamics import kkt_tree
+from multibody_cli.dynamics.kkt_nodes import far_block, near_block, vector_for
+from multibody_cli.dynamics.ldu_tree import factor, solve
+
+SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_aim"), (far_block, "far_aim"))
+EPSILON = np.finfo(float).eps
+
+
+# --- the solution -------------------------------------------------------------------------------------------------
+@shapes
+@kinds
+@pytest.mark.parametrize("seed", range(3))
+def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, freedoms, seed):
+    """One factor serves any number of right-hand sides."""
+    given = unsymmetric(problem(parents, freedoms, seed=seed), seed=seed)
+    factor(given.tree)
+    for k in range(3):
+        assert given.error(*given.right_hand_side(k)) < 1e-10
+
+
+@pytest.mark.parametrize("rows", range(1, 7))
+@shapes
+def test_any_number_of_rows_may_hold_a_rigid_body(parents, rows):
+    given = unsymmetric(problem(parents, KINDS["rigid"], [0] + [rows] * COUNT))
+    factor(given.tree)
+    assert given.error(*given.right_hand_side(rows)) < 1e-10
+
+
+@kinds
+def test_trees_may_float(freedoms):
+    """Two trees: one hangs from a body that nothing holds, the other from a pin."""
+    given = unsymmetric(problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], freedoms, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2]))
+    factor(given.tree)
+    assert given.error(*given.right_hand_side(0)) < 1e-10
+
+
+@shapes
+def test_values_and_loops_factor_alike(parents):
+    """Six freedoms held to six: by value and in loops, the same numbers come to lie in the same places."""
+    by_value, in_loops = (unsymmetric(problem(parents, KINDS["rigid"])) for _ in range(2))
+    assert np.all(by_value.tree.nodes["rigid"][1:] == 1)
+    in_loops.tree.nodes["rigid"][:] = 0
+    factor(by_value.tree)
+    factor(in_loops.tree)
+    np.testing.assert_allclose(by_value.tree.cells.numbers, in_loops.tree.cells.numbers, rtol=1e-9, atol=1e-11)
+    right_hand_side = by_value.right_hand_side(0)
+    assert max(by_value.error(*right_hand_side), in_loops.error(*right_hand_side)) < 1e-10
+
+
+@shapes
+@kinds
+def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, freedoms):
+    """D symmetric and K = J: motions and multipliers of `kkt_tree`."""
+    sibling = problem(parents, freedoms)
+    given = unsymmetric(sibling, change=0.0)
+    kkt_tree.factor(sibling.tree)
+    factor(given.tree)
+    f, c = given.right_hand_side(0)
+    np.testing.assert_allclose(given.solved(f, c), sibling.solved(f, c), rtol=1e-9, atol=1e-10)
+
+
+@kinds
+def test_solutions_leave_the_factors_as_they_are(freedoms):
+    """What was solved before, and what a vector says of the ground, changes not a bit of a solution."""
+    given = unsymmetric(problem(SHAPES["grown by chance"], freedoms))
+    factor(given.tree)
+    factors, right_hand_side = given.tree.cells.numbers.copy(), given.right_hand_side(0)
+    first = given.solved(*right_hand_side)
+    for k in range(1, 4):
+        given.solved(*given.right_hand_side(k))
+    assert np.array_equal(given.solved(*right_hand_side), first)
+    assert np.array_equal(given.tree.cells.numbers, factors)
+
+
+# --- digits -------------------------------------------------------------------------------------------------------
+@shapes
+@kinds
+@pytest.mark.parametrize("seed", range(3))
+def test_no_more_digits_are_lost_than_the_matrix_is_conditioned_for(parents, freedoms, seed):
+    """As a dense solve with pivots would promise, though no pivot is searched for."""
+    given = unsymmetric(problem(parents, freedoms, seed=seed), seed=seed)
+    factor(given.tree)
+    assert given.error(*given.right_hand_side(seed)) < 2 * EPSILON * np.linalg.cond(given.matrix())
+
+
+@pytest.mark.parametrize("rows", [1, 3, 5, 6])
+@pytest.mark.parametrize("heavy", [lambda i: i % 2, lambda i: i == 25], ids=["every other", "the last"])
+def test_light_bodies_between_heavy_ones_cost_their_ratio_and_no_more(rows, heavy):
+    """A ratio of 10^4 takes four digits, where the condition number, of up to 10^12, would leave four."""
+    ratio, given = 1e4, problem([0, *range(25)], [RIGID] * 25, [0] + [rows] * 25)
+    masses = [M * (ratio if heavy(i) else 1.0) for i, M in enumerate(given.masses)]
+    given = unsymmetric(replace(given, masses=masses), change=0.05)
+    factor(given.tree)
+    assert given.error(*given.right_hand_side(0)) < 50 * EPSILON * ratio
+
+
+# --- the pattern --------------------------------------------------------------------------------------------------
+@shapes
+@kinds
+def test_nothing_fills_in(parents, freedoms):
+    """L has exactly the blocks of the matrix, and the tree keeps each of them twice, for L and for U."""
+    given = unsymmetric(problem(parents, freedoms))
+    H, nodes = given.matrix(), leaves_first(given)
+    pairs = [(j, k) for k in range(len(nodes)) for j in range(k + 1, len(nodes))]
+    before = {(j, k) for j, k in pairs if H[nodes[j], nodes[k]].any()}
+    assert before == {(j, k) for j, k in pairs if H[nodes[k], nodes[j]].any()}
+    assert factored_blocks(H, nodes) == factored_blocks(H.T, nodes) == before
+    factor(given.tree)
+    kept = sum(block(given.tree, i, side).any() for block, side in SIDES for i in range(1, COUNT + 1))
+    assert kept == 2 * len(before)
+
+
+@pytest.mark.parametrize("freedoms", [RIGID, POINT, AFFINE])
+def test_storage_grows_by_the_same_cells_with_every_body(freedoms):
+    """One block for a body, four sides and one factor of its constraint: nothing that grows with the tree."""
+
+    def cells(count):
+        tree = unsymmetric(problem([0, *range(count)], [freedoms] * count, [0] + [3] * count)).tree
+        return len(tree.cells.numbers) // 6
+
+    wide = -(-freedoms // 6)
+    assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (freedoms * wide + 4 * 3 * wide + 3)
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="plain Python allocates")
+@pytest.mark.parametrize("freedoms", [RIGID, AFFINE])
+def test_factor_and_solve_allocate_nothing(freedoms):
+    """What numba counts is the same for two bodies and for forty: its handles of the arguments."""
+
+    def allocations(count):
+        tree = unsymmetric(problem([0, *range(count)], [freedoms] * count, [0] + [3] * count)).tree
+        x, y = vector_for(tree), np.ones(3 * count)
+        runtime.memsys_enable_stats()
+        before = rtsys.get_allocation_stats()
+        factor(tree)
+        solve(tree, x, y)
+        after = rtsys.get_allocation_stats()
+        runtime.memsys_disable_stats()
+        return after.alloc - before.alloc
+
+    allocations(2)  # compiling allocates
+    assert allocations(2) == allocations(40)
