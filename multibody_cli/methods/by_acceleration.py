@@ -9,7 +9,7 @@ fraction of the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -146,6 +146,7 @@ def touching_dynamics(
         collide=collide.bind(name, placing, accelerate, respond, solver, touches, rubs),
         conclude=bound_kernel(conclude_contacts, name, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
         resume=resume_contacts,
+        touches=True,
     )
 
 
@@ -190,6 +191,14 @@ class AccelerationKind:
     workspace: Callable[[System, Any], Work] = plain_workspace
     maximal: bool = False
 
+    def objection(self, feature: Feature, options: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Say which of the options a scene cannot have together with a feature, and why; None if it can."""
+        moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
+        if moving and options.get("stabilization") == "baumgarte":
+            message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
+            return "stabilization", message
+        return None
+
     @property
     def own_integrator(self) -> None:
         """It takes any integrator of the catalogue."""
@@ -218,10 +227,12 @@ class AccelerationKind:
         return AccelerationMethod(self, model, integrator, control, state, options or self.Options())
 
 
-def told(report: Report, touch: Touch) -> Report:
+def with_contacts(report: Report, touch: Touch) -> Report:
     """Add what there is to tell of the contacts since this was last asked for."""
     report = report._replace(
-        iterations=int(touch.steps[0]), contact_residual=float(touch.residual[0]), unsolved=int(touch.unsolved_steps[0])
+        iterations=max(report.iterations, int(touch.steps[0])),
+        contact_residual=float(touch.residual[0]),
+        unsolved=int(touch.unsolved_steps[0]),
     )
     touch.steps[0] = touch.residual[0] = touch.unsolved_steps[0] = 0
     return report._replace(status=Status.CROWDED) if touch.full[0] else report
@@ -255,7 +266,7 @@ class AccelerationMethod:
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to the time `until`."""
         report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
-        return told(report, self.touch) if self.touch else report
+        return with_contacts(report, self.touch) if self.touch else report
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Work out the accelerations of a whole state `count` times, for timing."""

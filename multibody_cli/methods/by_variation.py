@@ -14,11 +14,12 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.dynamics import restraint
+from multibody_cli.dynamics.touch import touch_for
 from multibody_cli.dynamics.variational.ahead import Settings, Told, ahead_for
 from multibody_cli.dynamics.variational.composition import STAGES
 from multibody_cli.dynamics.variational.guess import GUESSES
 from multibody_cli.dynamics.variational.held import held_for
-from multibody_cli.methods.by_acceleration import AccelerationKind, repeated
+from multibody_cli.methods.by_acceleration import AccelerationKind, repeated, with_contacts
 from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
 from multibody_cli.methods.integrators.variational_steps import bind_free, bind_held
 from multibody_cli.model import Model, State, System
@@ -31,11 +32,11 @@ OWN = Integrator("", "a variational step, of the method itself", 2, False, None)
 class VariationalOptions(Spec):
     """How steps are taken, and how they are searched for."""
 
-    order: Literal[1, 2, 4, 6] = Field(
-        2,
-        description="2: what pushes does so half at the start and half at the end of each step. 1: all of it at the "
-        "start; the same positions, with velocities of first order. 4 and 6: a step is composed of five or nine steps "
-        "of order 2, for smooth motion.",
+    order: Literal[1, 2, 4, 6] | None = Field(
+        None,
+        description="1: all that pushes in a step does so at its start. 2: half of it does so at the end; the same "
+        "positions, with velocities of second order. 4 and 6: a step is composed of five or nine steps of order 2, for "
+        "smooth motion. Without it, 1 where bodies touch and 2 elsewhere.",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
         1e-10, description="Of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s alike."
@@ -98,6 +99,15 @@ class VariationalKind:
         """Whether it works in the coordinates of the bodies instead of those of the joints."""
         return self.of.maximal
 
+    def objection(self, feature: Feature, options: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Say which of the options a scene cannot have together with a feature, and why; None if it can."""
+        order = options.get("order")
+        if feature is Feature.CONTACT and order in (2, 4, 6):
+            return "order", "contacts push at the start of a step: they need `order: 1`, the default with contacts"
+        if feature is Feature.LIMITS and order in (4, 6):
+            return "order", "the composed steps of orders 4 and 6 go backward on their way, past limits: use 1 or 2"
+        return None
+
     @property
     def own_integrator(self) -> Integrator:
         """Stand for the integrator."""
@@ -132,16 +142,17 @@ class VariationalMethod:
 
     def __init__(self, kind: VariationalKind, model: Model, control: StepControl, state: State, options: Any) -> None:
         system = self._system = model.system
+        order = options.order or (1 if system.contacts else 2)
         settings = Settings(
             tolerance=options.tolerance,
             max_iterations=options.max_iterations,
-            first_kick=1.0 if options.order == 1 else 0.5,
-            guess=GUESSES[options.initial_guess],
+            first_kick=1.0 if order == 1 else 0.5,
+            guess=GUESSES["ig2" if system.contacts else options.initial_guess],  # contacts guess the rates
             adaptive=options.adaptive,
-            stages=np.array(STAGES[options.order]),
+            stages=np.array(STAGES[order]),
         )
         self.work = kind.of.workspace(system, options)
-        self.touch = ()
+        self.touch = touch_for(system) if system.contacts else ()
         self.dynamics = kind.of.dynamics(system)
         held = held_for(system) if kind.is_held(system) else ()
         solver = kind.finders[options.root_finder].allocate(system)
@@ -161,7 +172,7 @@ class VariationalMethod:
         return self._advance(state, int(np.rint((until - state.time[0]) / self._control.step)))
 
     def _advance(self, state: State, count: int) -> Report:
-        scratch = (self._ahead, self._powers)
+        scratch = (self._ahead, self._powers, self.touch)
         h, first = self._control.step, self._steps
         done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count))
         self._steps += max(done, 0)
@@ -187,7 +198,9 @@ class VariationalMethod:
         told[:] = 0.0
         if lost:
             return report._replace(status=Status.NOT_FOUND, culprit=lost - 1)
-        return report if sound else report._replace(status=Status.DIVERGED)
+        if not sound:
+            report = report._replace(status=Status.DIVERGED)
+        return with_contacts(report, self.touch) if self.touch else report
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Work out the accelerations of a whole state `count` times, for timing."""

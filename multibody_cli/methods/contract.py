@@ -12,7 +12,7 @@ raises inside a step, and reports a Status.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -29,7 +29,7 @@ Kernel = Callable[..., Any]
 class Dynamics(NamedTuple):
     """What integrators know of a method: the kernels that `evaluate` and the like stand for, under a name of its own.
 
-    The last three are of steps with contacts, and do nothing where nothing touches.
+    The last three kernels are of steps with contacts, and do nothing unless it `touches`, or rubs, somewhere.
     """
 
     name: str
@@ -38,11 +38,12 @@ class Dynamics(NamedTuple):
     collide: Kernel
     conclude: Kernel
     resume: Kernel
+    touches: bool = False
 
     @property
     def kernels(self) -> dict[str, Kernel]:
         """Give the kernels by the names that stand for them."""
-        return {name: kernel for name, kernel in self._asdict().items() if name != "name"}
+        return {name: kernel for name, kernel in self._asdict().items() if name not in ("name", "touches")}
 
 
 def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
@@ -237,6 +238,9 @@ class MethodKind(Protocol):
     @property
     def maximal(self) -> bool:
         """Whether it works in the coordinates of the bodies instead of those of the joints."""
+
+    def objection(self, feature: Feature, options: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Say which of the options a scene cannot have together with a feature, and why; None if it can."""
 
     @property
     def own_integrator(self) -> Integrator | None:

@@ -39,7 +39,7 @@ VARIATIONAL_MAXIMAL = VariationalKind(
     name="variational_maximal",
     description="variational integrator in the coordinates of the bodies, joints held by position, O(n)",
     of=BARAFF,
-    supports=BARAFF.supports - {Feature.CONTACT, Feature.JOINT_FRICTION, Feature.AFFINE},
+    supports=BARAFF.supports - {Feature.JOINT_FRICTION, Feature.AFFINE},
     Options=MaximalOptions,
     finders=FINDERS,
 )

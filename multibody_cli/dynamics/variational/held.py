@@ -44,11 +44,11 @@ from multibody_cli.dynamics.restraint import (
     worst_error,
 )
 from multibody_cli.dynamics.variational.ahead import TOLD_RESIDUAL, largest
-from multibody_cli.dynamics.variational.strides import find_lacks, kick, move_velocities
+from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, kick, move_velocities
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel
 from multibody_cli.model import Floats, Integers, System
-from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.spatial.memory import load, store
 
 
 class Held(NamedTuple):
@@ -238,8 +238,7 @@ def settle_held(system, work, ahead, v, ledger):
             if not (rows[r].holonomic or rows[r].one_sided):
                 impel_row(rows[r], work.terms, again * rows[r].multiplier, work.wrenches, work.impulse)
         impel_closures(system.tree, work.impulse, work)
-        for i in range(1, len(links)):
-            store_force(ahead.strides[i], load_force(ahead.strides[i]) + load_force(work.wrenches[i]))
+        add_wrenches(ahead.strides, work.wrenches)
         forget_closures(system.tree, work.impulse)
         for j in range(len(v)):
             ahead.carry[j] += work.impulse[j]

@@ -103,6 +103,20 @@ def kick(strides, h):
         store_force(stride, load_force(stride) + h * push_of(stride))
 
 
+@kernel
+def push_all(strides, h, wrenches):
+    """Write what the pushes at the start bring in a time h as impulses on the bodies."""
+    for i in range(1, len(strides)):
+        store_force(wrenches[i], h * push_of(strides[i]))
+
+
+@kernel
+def add_wrenches(strides, wrenches):
+    """Add impulses at the start to the momenta that the bodies bring there."""
+    for i in range(1, len(strides)):
+        store_force(strides[i], load_force(strides[i]) + load_force(wrenches[i]))
+
+
 # --- on the way ---------------------------------------------------------------------------------------------------
 @kernel
 def find_lacks(links, bodies, strides, h, wrenches):

@@ -43,10 +43,11 @@ from multibody_cli.dynamics.variational.held import (
     prepare_held,
     settle_held,
 )
+from multibody_cli.dynamics.variational.meeting import meet, meet_nothing
 from multibody_cli.dynamics.variational.search import find_step, search
 from multibody_cli.dynamics.variational.strides import find_momentum, stride_energy
 from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Dynamics, Kernel, evaluate, restore
+from multibody_cli.methods.contract import Dynamics, Kernel, conclude, evaluate, restore, resume
 from multibody_cli.methods.integrators.vectors import is_finite, is_sound
 
 PARTS = 1024
@@ -59,11 +60,13 @@ def find_otherwise(system, work, ahead, t, h, q, v):
     return False
 
 
-def advance_one(system, work, ahead, t, h, q, v, a, powers, ledger):
+def advance_one(system, work, touch, ahead, t, h, q, v, a, powers, ledger):
     """Take one basic step of h from t, or as many parts as it takes where that is allowed; whether it succeeded."""
     reached, part = 0, PARTS
     while reached < PARTS:
         dt, now = h * part / PARTS, t + h * reached / PARTS
+        if not meet(system, work, touch, ahead, now, dt, q, v, a, powers, ledger):
+            return False
         found = find_step(system, work, ahead, now, dt, q, v)
         if not found:
             found = find_otherwise(system, work, ahead, now, dt, q, v)
@@ -101,17 +104,19 @@ def farthest(x):
 def take_variational_steps(system, state, work, scratch, h, start, first, count):
     """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
-    ahead, powers = scratch
+    ahead, powers, touch = scratch
     if first == 0:
         restore(system, work, time[0], q, v, a, ledger)
         begin(system, work, ahead, time[0], q, v, a, ahead.before)
         if not is_finite(a):
             return -1
         begin_energy(system, work, ahead, q)
+    else:
+        resume(touch, a)
     stages = ahead.settings.stages
     for step in range(first + 1, first + count + 1):
         for k in range(len(stages)):
-            if not advance_one(system, work, ahead, time[0], stages[k] * h, q, v, a, powers, ledger):
+            if not advance_one(system, work, touch, ahead, time[0], stages[k] * h, q, v, a, powers, ledger):
                 return step - first - 1
             time[0] += stages[k] * h
         time[0] = start + step * h
@@ -119,6 +124,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count)
             return step - first - 1
     find_momentum(ahead.strides, ahead.momentum)
     evaluate(system, work, time[0], q, v, a, powers)
+    conclude(system, work, touch, time[0], h, q, v, a, powers)
     return count
 
 
@@ -150,7 +156,17 @@ def bind_free(dynamics: Dynamics, respond: Kernel) -> Kernel:
     owner = dynamics.name
     correct = bound_kernel(correct_free, owner, respond=respond)
     settle = bound_kernel(settle_free, owner, respond=respond)
-    return bind(dynamics, settle, Finder("riqn", prepare_free, look_free, correct, carry_over_free))
+    meeting = bind_meeting(dynamics, respond)
+    return bind(dynamics, settle, meeting, Finder("riqn", prepare_free, look_free, correct, carry_over_free))
+
+
+def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
+    """Bind contacts, where anything touches."""
+    if not dynamics.touches:
+        return meet_nothing  # type: ignore[no-any-return]
+    owner = dynamics.name
+    answer_ = bound_kernel(answer, owner, respond=respond)
+    return bound_kernel(meet, owner, answer=answer_, collide=dynamics.collide, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
 
 
 @cache
@@ -183,7 +199,7 @@ def bind_held(
         for word, answer_lacks in answers
     ]
     settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
-    return bind(dynamics, settle, *finders)
+    return bind(dynamics, settle, bind_meeting(dynamics, respond), *finders)
 
 
 def bind_search(owner: str, finder: Finder) -> Kernel:
@@ -192,13 +208,14 @@ def bind_search(owner: str, finder: Finder) -> Kernel:
     return bound_kernel(find_step, owner, search=searching, **finder.kernels)  # type: ignore[no-any-return]
 
 
-def bind(dynamics: Dynamics, settle: Kernel, *finders: Finder) -> Kernel:
+def bind(dynamics: Dynamics, settle: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
     """Bind the templates of a step, from the parts upward, to one or two root finders."""
     owner = "_".join([dynamics.name, *(finder.word for finder in finders)])
     searches = [bind_search(f"{dynamics.name}_{finder.word}", finder) for finder in finders]
     one = bound_kernel(
         advance_one,
         owner,
+        meet=meeting,
         find_step=searches[0],
         find_otherwise=searches[1] if len(searches) > 1 else find_nothing,
         arrive_at=bound_kernel(arrive_at, dynamics.name, evaluate=dynamics.evaluate, settle=settle),
@@ -210,4 +227,6 @@ def bind(dynamics: Dynamics, settle: Kernel, *finders: Finder) -> Kernel:
         begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate),
         evaluate=dynamics.evaluate,
         restore=dynamics.restore,
+        conclude=dynamics.conclude,
+        resume=dynamics.resume,
     )

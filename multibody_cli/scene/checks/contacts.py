@@ -81,7 +81,7 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
 
 
 def _check_steps(draft: Draft) -> None:
-    """Impacts, and friction that sticks, need steps of constant length and velocities that are projected."""
+    """Impacts, and friction that sticks, need steps of constant length."""
     settings = draft.scene.simulation
     if draft.scene.contacts is None and not any(has_friction(joint) for joint in draft.scene.joints.values()):
         return
@@ -91,9 +91,6 @@ def _check_steps(draft: Draft) -> None:
         able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.collides)
         message = f"integrator `{settings.integrator}` takes neither impacts nor dry friction: use {able}"
         draft.tell(("simulation", "integrator"), message)
-    if settings.options.get("stabilization") == "baumgarte":
-        message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
-        draft.tell(("simulation", "options", "stabilization"), message)
 
 
 def _check_rubbing(draft: Draft) -> None:

@@ -25,20 +25,20 @@ def check_features(draft: Draft) -> None:
     if "simulation" in draft.broken or settings.method not in METHODS or settings.integrator not in INTEGRATORS:
         return
     method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
+    objections: dict[str, str] = {}
     for feature, path in _asked(draft.scene, integrator.name):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method can yet"
             draft.tell(path, f"method `{settings.method}` cannot take {feature.value}: {remedy}")
+        elif objection := method.objection(feature, settings.options):
+            objections[objection[0]] = objection[1]
+    for option, message in objections.items():
+        draft.tell(("simulation", "options", option), message)
     closing = set(draft.scene.joints) - set(holders(draft.scene.bodies, draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
         if not isinstance(joint, MovingJointSpec):
             continue
-        if joint.limits is not None and settings.options.get("stabilization") == "baumgarte":
-            draft.tell(
-                ("joints", name, "limits"),
-                "impacts on limits are projections of velocity: they need `stabilization: projection`, the default",
-            )
         if joint.limits is not None and integrator.adaptive:
             draft.tell(
                 ("joints", name, "limits"),
