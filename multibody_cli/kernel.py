@@ -24,7 +24,9 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite.binding import Linkage, parse_bitcode
 from numba import types
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.registry import CPUDispatcher
 
 WITHOUT_KERNELS = frozenset(
@@ -84,6 +86,51 @@ def kernels_are_compiled(name: str = "*") -> bool:
 
 
 numba.config.CACHE_DIR = str(cache_root() / source_fingerprint())
+
+
+class OwnCode(JITCodeLibrary):  # type: ignore[misc]
+    """Compiled code that calls no copies of functions but its own.
+
+    A compiled function holds copies of the functions that it calls and that were not dissolved in it, each optimized
+    anew where it stands, so that they round in different ways.  To numba all copies of a function are one, and the one
+    that a process meets first serves every caller: where the function was compiled, the function itself; where compiled
+    code was found, a copy in whatever was loaded first.  The same run would give other numbers.
+    """
+
+    _copies: frozenset[str] = frozenset()
+    _shared_module: Any
+
+    def finalize(self) -> None:
+        """Link in what is called, optimize all of it, and make it ready to run."""
+        own = {function.name for function in _defined(self._final_module)}
+        linked = [library._get_module_for_linking() for library in self._linking_libraries]
+        self._copies = frozenset(function.name for module in linked for function in _defined(module)) - own
+        super().finalize()
+
+    def _finalize_final_module(self) -> None:
+        """Hide the copies from other code before it becomes machine code."""
+        for function in _defined(self._final_module):
+            if function.name in self._copies:
+                function.linkage = "internal"
+        super()._finalize_final_module()
+
+    def _get_module_for_linking(self) -> Any:
+        """Give the code for others to link in: the same, whether it was compiled just now or found."""
+        if self._shared_module is None:
+            self._ensure_finalized()
+            self._shared_module = parse_bitcode(self._final_module.as_bitcode())
+            for function in _defined(self._shared_module):
+                if function.linkage == Linkage.external or function.name in self._copies:
+                    function.linkage = "linkonce_odr"
+        return self._shared_module
+
+
+def _defined(module: Any) -> list[Any]:
+    """Functions of a module that have a body in it."""
+    return [function for function in module.functions if not function.is_declaration]
+
+
+JITCPUCodegen._library_class = OwnCode
 
 FORMULA_OPTIONS: dict[str, Any] = {
     "forceinline": True,

@@ -18,7 +18,8 @@ from multibody_cli.dynamics.touch import touch_for
 from multibody_cli.dynamics.variational.ahead import Settings, Told, ahead_for
 from multibody_cli.dynamics.variational.composition import STAGES
 from multibody_cli.dynamics.variational.guess import GUESSES
-from multibody_cli.dynamics.variational.held import held_for
+from multibody_cli.dynamics.variational.held import answer_by_start, held_for
+from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, repeated, with_contacts
 from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
 from multibody_cli.methods.integrators.variational_steps import bind_free, bind_held
@@ -59,14 +60,19 @@ class RootFinder:
 
     Parameters
     ----------
-    answer
-        Kernel `answer_lacks` of `dynamics.variational.held`; None for the factors of the start.
+    make
+        Makes the kernel `answer_lacks` of `dynamics.variational.held` for an owner, from the method's `answer`.
     allocate
         Its work arrays.
     """
 
-    answer: Kernel | None = None
-    allocate: Callable[[System], Any] = lambda _system: ()
+    make: Callable[[str, Kernel], Kernel]
+    allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
+
+
+def make_by_start(owner: str, answer: Kernel) -> Kernel:
+    """Make the root finder that uses the factors of the start."""
+    return bound_kernel(answer_by_start, owner, answer=answer)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -120,10 +126,10 @@ class VariationalKind:
     def stepping(self, system: System, options: Any) -> Kernel:
         """Give the kernel that takes steps of a system."""
         of = self.of
+        answers = tuple((word, self.finders[word].make) for word in options.search_in(system))
         if not self.is_held(system):
-            return bind_free(of.dynamics(system), of.respond)
+            return bind_free(of.dynamics(system), of.respond, answers)
         bound = restraint.bind(of.name, of.accelerate, of.respond)
-        answers = tuple((word, self.finders[word].answer) for word in options.search)
         return bind_held(of.dynamics(system), bound, of.respond, answers)
 
     def is_held(self, system: System) -> bool:
@@ -155,7 +161,7 @@ class VariationalMethod:
         self.touch = touch_for(system) if system.contacts else ()
         self.dynamics = kind.of.dynamics(system)
         held = held_for(system) if kind.is_held(system) else ()
-        solver = kind.finders[options.root_finder].allocate(system)
+        solver = kind.finders[options.search_in(system)[-1]].allocate(system, options)
         self._ahead = ahead_for(system, model.nq, len(state.ledger), settings, held, solver)
         self._take = kind.stepping(system, options)
         self._powers = np.zeros_like(state.ledger)

@@ -9,24 +9,69 @@ Source: Lee, Liu, Park and Srinivasa 2016, A linear-time variational integrator 
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from pydantic import Field
 
+from multibody_cli.dynamics.variational.broyden import answer_by_broyden
+from multibody_cli.dynamics.variational.newton import Searching, answer_by_newton, gather_lacks, searching_for
+from multibody_cli.dynamics.variational.svi import answer_by_start_to_sums, sum_lacks
+from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.aba import ABA
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions
-from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
+from multibody_cli.methods.contract import Feature, Kernel
+from multibody_cli.model import System
+
+
+def make_exact(template: Any, gather: Kernel, word: str) -> Callable[[str, Kernel], Kernel]:
+    """Say how a root finder that works out the derivative is made, with a way to evaluate the residual."""
+    bound = bound_kernel(template, word, gather=gather)
+    return lambda _owner, _answer: bound
+
+
+def make_by_sums(owner: str, answer: Kernel) -> Kernel:
+    """Make the root finder that uses the factors of the start, with the residual by sums."""
+    return bound_kernel(answer_by_start_to_sums, owner, answer=answer)  # type: ignore[no-any-return]
+
+
+def with_derivative(system: System, options: Any) -> Searching:
+    """Allocate the work arrays of a root finder that works out the derivative."""
+    return searching_for(system, options.max_iterations)
+
+
+FINDERS = {
+    "riqn": RootFinder(make_by_start),
+    "newton": RootFinder(make_exact(answer_by_newton, gather_lacks, "drnea"), with_derivative),
+    "broyden": RootFinder(make_exact(answer_by_broyden, gather_lacks, "drnea"), with_derivative),
+    "riqn_svi": RootFinder(make_by_sums, with_derivative),
+    "newton_svi": RootFinder(make_exact(answer_by_newton, sum_lacks, "svi"), with_derivative),
+    "broyden_svi": RootFinder(make_exact(answer_by_broyden, sum_lacks, "svi"), with_derivative),
+}
+"""Every root finder, with either way to evaluate the residual."""
+
+MOST_DENSE = 300
+"""Freedoms up to which Newton's method stands by for steps that the other does not find: it takes a dense matrix."""
 
 
 class GeneralizedOptions(VariationalOptions):
     """Options of the method."""
 
-    root_finder: Literal["riqn"] = Field("riqn", description="`riqn`: the response by the factors of the start.")
+    root_finder: Literal["riqn", "newton", "broyden"] = Field(
+        "riqn",
+        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and up to "
+        f"{MOST_DENSE} freedoms, Newton's method goes on. `newton`: the exact derivative as a dense matrix. `broyden`: "
+        "the same for the first correction, then secants.",
+    )
+    evaluation: Literal["drnea", "svi"] = Field(
+        "drnea", description="Residual of a step: `drnea` by one recursion, O(n); `svi` by sums over bodies, O(n^2)."
+    )
 
-    @property
-    def search(self) -> tuple[str, ...]:
-        """The root finders in the order in which they are tried."""
-        return (self.root_finder,)
+    def search_in(self, system: System) -> tuple[str, ...]:
+        """Give the root finders in the order in which they are tried."""
+        end = "" if self.evaluation == "drnea" else "_svi"
+        stand_by = self.root_finder == "riqn" and len(system.tree.driven) <= MOST_DENSE
+        return (f"{self.root_finder}{end}", *([f"newton{end}"] if stand_by else []))
 
 
 VARIATIONAL = VariationalKind(
@@ -35,5 +80,5 @@ VARIATIONAL = VariationalKind(
     of=ABA,
     supports=ABA.supports - {Feature.JOINT_FRICTION, Feature.IMPLICIT_SPRINGS},
     Options=GeneralizedOptions,
-    finders={"riqn": RootFinder()},
+    finders=FINDERS,
 )

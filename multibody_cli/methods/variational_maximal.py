@@ -14,10 +14,14 @@ from pydantic import Field
 
 from multibody_cli.dynamics.variational.newton_maximal import answer_exactly, newton_for
 from multibody_cli.methods.baraff import BARAFF
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions
+from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
 from multibody_cli.methods.contract import Feature
+from multibody_cli.model import System
 
-FINDERS = {"newton": RootFinder(answer_exactly, newton_for), "riqn": RootFinder()}
+FINDERS = {
+    "newton": RootFinder(lambda _owner, _answer: answer_exactly, lambda system, _options: newton_for(system)),
+    "riqn": RootFinder(make_by_start),
+}
 
 
 class MaximalOptions(VariationalOptions):
@@ -29,8 +33,7 @@ class MaximalOptions(VariationalOptions):
         "factors of the start.",
     )
 
-    @property
-    def search(self) -> tuple[str, ...]:
+    def search_in(self, system: System) -> tuple[str, ...]:
         """The root finders in the order in which they are tried."""
         return (self.root_finder,)
 

@@ -117,7 +117,6 @@ class Hdf5Sink:
         block = self._history.block(samples, count)
         with self._explaining():
             append_block(self._columns, block, self._is_direct)
-            self._file.flush()
 
     def close(self, outcome: Outcome) -> None:
         """Write how the run ended, and give the file its name."""

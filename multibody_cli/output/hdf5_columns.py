@@ -1,18 +1,20 @@
 """Datasets that grow, block by block, such that their bytes do not depend on how a run was cut into blocks.
 
 Rows are written in pieces, each of them within one chunk, and chunks are begun whole.  What is left to chance is where
-in the file a chunk lies: that follows the order in which chunks are begun.  Datasets of contacts begin theirs at any
-instant, so pieces are written in the order of the instants of their first rows, whatever the blocks.
+in the file a chunk lies: that follows the order in which chunks are begun, and what was flushed in between, for HDF5
+gives up room that it holds ready when it flushes.  Datasets of contacts begin theirs at any instant, so pieces are
+written in the order of the instants of their first rows, and flushed after each such instant, whatever the blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 import numpy as np
-from h5py import h5d
+from h5py import h5d, h5f
 
 from multibody_cli.output.channel import CONTACT
 
@@ -46,7 +48,7 @@ def append_lead(columns: Sequence[Column], direct: bool) -> None:
 
 
 def append_block(columns: Sequence[Column], block: Block, direct: bool) -> None:
-    """Append a block to all columns.
+    """Append a block to all columns, and flush their file.
 
     Parameters
     ----------
@@ -58,9 +60,11 @@ def append_block(columns: Sequence[Column], block: Block, direct: bool) -> None:
         Whether a chunk is stored as it lies in memory, so that a new one may go past HDF5's filters and caches.
     """
     pieces = (piece for number, column in enumerate(columns) for piece in _pieces(number, column, block))
-    for piece in sorted(pieces, key=lambda piece: piece[:2]):
-        column = columns[piece.column]
-        _append(column, column.series.read(block)[piece.rows], direct)
+    for _, begun in groupby(sorted(pieces, key=lambda piece: piece[:2]), key=lambda piece: piece.instant):
+        for piece in begun:
+            column = columns[piece.column]
+            _append(column, column.series.read(block)[piece.rows], direct)
+        h5f.flush(columns[0].dataset)
 
 
 def _pieces(number: int, column: Column, block: Block) -> Iterator[Piece]:

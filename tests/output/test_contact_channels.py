@@ -87,13 +87,16 @@ def test_what_goes_in_comes_out_of_file_and_memory_alike(tmp_path, names, size, 
         assert (mine.per, mine.labels, mine.units, mine.role) == (other.per, other.labels, other.units, other.role)
 
 
-def test_bytes_do_not_depend_on_when_blocks_are_handed_over(tmp_path):
-    time = np.linspace(0.0, 1.0, 101)
-    samples = samples_of(CROWD, time)
+@pytest.mark.parametrize("first", [0, 3, 30], ids="contacts from row {}".format)
+@pytest.mark.parametrize("block_rows", [10, 101])
+def test_bytes_do_not_depend_on_when_blocks_are_handed_over(tmp_path, block_rows, first):
+    samples = samples_of(CROWD, np.linspace(0.0, 1.0, 101))
+    samples.contact_count[:first] = 0
     assert samples.contact_count.sum() > 10 * CONTACT_ROWS
-    for size in (1, 4, 7, 10):
-        record(Hdf5Sink(tmp_path / f"{size}.h5"), CROWD, samples, DONE, blocks=size, block_rows=10)
-        assert (tmp_path / f"{size}.h5").read_bytes() == (tmp_path / "1.h5").read_bytes(), size
+    for size in (1, 4, 7, block_rows):
+        path = tmp_path / f"{size}.h5"
+        record(Hdf5Sink(path), CROWD, samples, DONE, blocks=size, block_rows=block_rows)
+        assert path.read_bytes() == (tmp_path / "1.h5").read_bytes(), size
 
 
 def test_a_scene_without_contacts_has_no_channel_of_them(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 from multibody_cli.dynamics.variational.poses import Crosser, crosser_for
 from multibody_cli.dynamics.variational.strides import STRIDE
 from multibody_cli.kernel import formula, records
-from multibody_cli.model import Floats, Records, System
+from multibody_cli.model import Floats, Integers, Records, System
 
 
 class Settings(NamedTuple):
@@ -40,6 +40,7 @@ class Ahead(NamedTuple):
     rate: Floats  # (n,) mean rates of the step
     change: Floats  # (n,) correction of these
     tau: Floats  # (n,) generalized forces at the start
+    corrected: Integers  # (1,) corrections of this search so far
     carry: Floats  # (n,) impulses that earlier steps left over
     impulse: Floats  # (n,) impulses on the coordinates, of one step
     a: Floats  # (n,) accelerations at the start
@@ -79,6 +80,7 @@ def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: 
         rate=np.zeros(n),
         change=np.zeros(n),
         tau=np.zeros(n),
+        corrected=np.zeros(1, np.int64),
         carry=np.zeros(n),
         impulse=np.zeros(n),
         a=np.zeros(n),

@@ -17,6 +17,10 @@ from multibody_cli.dynamics.variational.strides import find_lacks, kick, move_ve
 from multibody_cli.kernel import kernel
 
 
+def answer_lacks(system: Any, work: Any, ahead: Any, h: float) -> None:
+    """Stand for the kernel of a root finder (`held`)."""
+
+
 def respond(system: Any, work: Any, x: Any, y: Any) -> None:
     """Stand for a method's kernel: y = M^-1 (x + J^T of `work.wrenches`), by its factors at the start."""
 
@@ -40,6 +44,16 @@ def correct_free(system, work, ahead, h):
     """Correct the mean rates by the response to what the bodies lack."""
     find_lacks(system.tree.links, work.bodies, ahead.strides, h, work.wrenches)
     respond(system, work, ahead.impulse, ahead.change)
+
+
+def correct_free_by(system, work, ahead, h):
+    """Correct the mean rates as a root finder answers to what the bodies lack."""
+    find_lacks(system.tree.links, work.bodies, ahead.strides, h, work.wrenches)
+    for j in range(len(ahead.impulse)):
+        work.impulse[j] = ahead.impulse[j]
+    answer_lacks(system, work, ahead, h)
+    for j in range(len(ahead.change)):
+        ahead.change[j] = work.response[j]
 
 
 @kernel

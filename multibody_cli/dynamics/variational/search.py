@@ -66,6 +66,7 @@ def search(system, work, ahead, t, h, fastest):
     """Correct the mean rates until nothing is left to correct, relative to the rate `fastest`; whether that was so."""
     settings, before = ahead.settings, math.inf
     for k in range(settings.max_iterations):
+        ahead.corrected[0] = k
         look(system, work, ahead, t)
         correct(system, work, ahead, h)
         size = largest(ahead.change) / fastest

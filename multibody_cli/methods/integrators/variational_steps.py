@@ -27,6 +27,7 @@ Geometric Numerical Integration, VII.1.4.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -34,9 +35,15 @@ from multibody_cli.dynamics.restraint import Restraint, answer
 from multibody_cli.dynamics.variational.ahead import TOLD_FALLBACKS, TOLD_HALVINGS, TOLD_LOST
 from multibody_cli.dynamics.variational.arrival import arrive_at, begin
 from multibody_cli.dynamics.variational.energy import begin_energy, modify_energy
-from multibody_cli.dynamics.variational.free import carry_over_free, correct_free, look_free, prepare_free, settle_free
+from multibody_cli.dynamics.variational.free import (
+    carry_over_free,
+    correct_free,
+    correct_free_by,
+    look_free,
+    prepare_free,
+    settle_free,
+)
 from multibody_cli.dynamics.variational.held import (
-    answer_by_start,
     carry_over_held,
     correct_held,
     look_held,
@@ -49,6 +56,9 @@ from multibody_cli.dynamics.variational.strides import find_momentum, stride_ene
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import Dynamics, Kernel, conclude, evaluate, restore, resume
 from multibody_cli.methods.integrators.vectors import is_finite, is_sound
+
+AT_ONCE = "riqn"
+"""The root finder for which the factors of the start answer at once where nothing restrains the mechanism."""
 
 PARTS = 1024
 """Parts into which a step may be cut where it cannot be found as a whole."""
@@ -150,14 +160,40 @@ def find_nothing(system, work, ahead, t, h, q, v):
     return False
 
 
+Answers = tuple[tuple[str, Callable[[str, Kernel], Kernel]], ...]
+"""Root finders in the order in which they are tried: a word, and what makes a kernel `answer_lacks` for an owner from
+the kernel `answer` of the method."""
+
+
 @cache
-def bind_free(dynamics: Dynamics, respond: Kernel) -> Kernel:
+def bind_free(dynamics: Dynamics, respond: Kernel, answers: Answers) -> Kernel:
     """Bind the steps of a mechanism that nothing restrains to the kernels of a method."""
     owner = dynamics.name
-    correct = bound_kernel(correct_free, owner, respond=respond)
+    answer_ = bound_kernel(answer, owner, respond=respond)
+    finders = []
+    for word, make in answers:
+        if word == AT_ONCE:
+            correct = bound_kernel(correct_free, owner, respond=respond)
+        else:
+            correct = bound_kernel(correct_free_by, f"{owner}_{word}", answer_lacks=make(owner, answer_))
+        finders.append(Finder(word, prepare_free, look_free, correct, carry_over_free))
     settle = bound_kernel(settle_free, owner, respond=respond)
-    meeting = bind_meeting(dynamics, respond)
-    return bind(dynamics, settle, meeting, Finder("riqn", prepare_free, look_free, correct, carry_over_free))
+    return bind(dynamics, settle, bind_meeting(dynamics, respond), *finders)
+
+
+@cache
+def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: Answers) -> Kernel:
+    """Bind the steps of a mechanism that rows restrain."""
+    owner = dynamics.name
+    answer_ = bound_kernel(answer, owner, respond=respond)
+    prepare = bound_kernel(prepare_held, owner, build_delassus=bound.build_delassus)
+    finders = []
+    for word, make in answers:
+        kernels = {"build_delassus": bound.build_delassus, "answer": answer_, "answer_lacks": make(owner, answer_)}
+        correct = bound_kernel(correct_held, f"{owner}_{word}", **kernels)
+        finders.append(Finder(word, prepare, look_held, correct, carry_over_held))
+    settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
+    return bind(dynamics, settle, bind_meeting(dynamics, respond), *finders)
 
 
 def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
@@ -167,39 +203,6 @@ def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
     owner = dynamics.name
     answer_ = bound_kernel(answer, owner, respond=respond)
     return bound_kernel(meet, owner, answer=answer_, collide=dynamics.collide, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
-
-
-@cache
-def bind_held(
-    dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: tuple[tuple[str, Kernel | None], ...]
-) -> Kernel:
-    """Bind the steps of a mechanism that rows restrain.
-
-    `answers` are the root finders in the order in which they are tried, each with the kernel `answer_lacks`; None
-    stands for `answer_by_start`.
-    """
-    owner = dynamics.name
-    answer_ = bound_kernel(answer, owner, respond=respond)
-    by_start = bound_kernel(answer_by_start, owner, answer=answer_)
-    prepare = bound_kernel(prepare_held, owner, build_delassus=bound.build_delassus)
-    finders = [
-        Finder(
-            word,
-            prepare,
-            look_held,
-            bound_kernel(
-                correct_held,
-                f"{owner}_{word}",
-                build_delassus=bound.build_delassus,
-                answer=answer_,
-                answer_lacks=answer_lacks or by_start,
-            ),
-            carry_over_held,
-        )
-        for word, answer_lacks in answers
-    ]
-    settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
-    return bind(dynamics, settle, bind_meeting(dynamics, respond), *finders)
 
 
 def bind_search(owner: str, finder: Finder) -> Kernel:

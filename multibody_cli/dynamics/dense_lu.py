@@ -1,0 +1,46 @@
+"""L U of a dense matrix with row pivoting, in place: for matrices without structure, of some hundred rows at most."""
+
+from __future__ import annotations
+
+from multibody_cli.kernel import kernel
+
+
+@kernel
+def factor_dense(A, order):
+    """Factor A (n, n) in place, rows exchanged; `order` (n,) says which row came to each place. False if singular."""
+    n = len(order)
+    for k in range(n):
+        order[k] = k
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > abs(A[best, k]):
+                best = i
+        if not abs(A[best, k]) > 0.0:
+            return False
+        if best != k:
+            order[k], order[best] = order[best], order[k]
+            for j in range(n):
+                A[k, j], A[best, j] = A[best, j], A[k, j]
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            A[i, k] = factor
+            for j in range(k + 1, n):
+                A[i, j] -= factor * A[k, j]
+    return True
+
+
+@kernel
+def solve_dense(A, order, b, x):
+    """Solve with a factored A: x (n,) from b (n,)."""
+    n = len(order)
+    for i in range(n):
+        total = b[order[i]]
+        for j in range(i):
+            total -= A[i, j] * x[j]
+        x[i] = total
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, n):
+            total -= A[i, j] * x[j]
+        x[i] = total / A[i, i]
