@@ -1,0 +1,98 @@
+"""The root finders of the variational method find the same steps, and the derivative is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RODS = [{"type": "cylinder", "radius": 0.05, "length": 0.4}]
+JOINTS = {
+    "free": {"type": "free", "child": "trunk", "v": {"linear": [1, 0, 2], "angular": [0.5, -1, 2]}},
+    "slide": {"type": "prismatic", "parent": "trunk", "child": "sled", "axis": [1, 0, 0], "v": 1},
+    "ball": {"type": "spherical", "parent": "trunk", "child": "arm", "v": [1, 2, -1]},
+    "cross": {"type": "universal", "parent": "arm", "child": "hand", "q": [0.4, -0.3], "v": [2, 1]},
+    "chart": {"type": "spherical", "parent": "sled", "child": "tail", "parametrization": "exponential", "v": [0, 3, 1]},
+    "turn": {"type": "revolute", "parent": "tail", "child": "tip", "axis": [0, 0.6, 0.8], "q": 1, "v": -4},
+    "drive": {"type": "revolute", "parent": "hand", "child": "wheel", "motion": {"velocity": "5*t"}},
+}
+SCENE = {
+    "mbsim": 1,
+    "name": "zoo",
+    "description": "A free body with two arms of joints of many kinds, one of them driven.",
+    "bodies": {joint["child"]: {"mass": 1.0, "shapes": RODS} for joint in JOINTS.values()},
+    "joints": {
+        name: {"origin": {"position": [0.1, 0, -0.2]}, "child_origin": {"position": [0, 0.1, 0.2]}, **joint}
+        for name, joint in JOINTS.items()
+    },
+    "simulation": {"duration": 1.0, "step": 0.04},
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the searches tell, in a process that does not compile."""
+    path = tmp_path_factory.mktemp("searches") / "zoo.yaml"
+    path.write_text(yaml.safe_dump(SCENE, sort_keys=False), encoding="utf-8")
+    words = [sys.executable, str(ROOT / "tests/interpreted_searches.py"), str(path)]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_all_root_finders_find_the_same_steps(found: dict[str, Any]) -> None:
+    reference = found["newton drnea"]
+    assert reference["imbalance"] < 1e-13
+    for root, evaluation in product(("riqn", "newton", "broyden"), ("drnea", "svi")):
+        other = found[f"{root} {evaluation}"]
+        assert other["status"] == "ok"
+        np.testing.assert_allclose(other["q"], reference["q"], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(other["v"], reference["v"], rtol=0, atol=1e-10)
+
+
+def test_newton_takes_fewer_corrections_than_broyden_and_that_fewer_than_riqn(found: dict[str, Any]) -> None:
+    newton, broyden, riqn = (sum(found[f"{root} drnea"]["iterations"]) for root in ("newton", "broyden", "riqn"))
+    assert newton < broyden < riqn
+
+
+def test_the_derivative_is_that_of_finite_differences(found: dict[str, Any]) -> None:
+    """At rates of 20 rad/s and a step of 10 ms, so that it is far from symmetric."""
+    told = found["derivative"]
+    free = ~np.array(told["driven"])
+    N, differences = (np.array(told[name])[np.ix_(free, free)] for name in ("N", "differences"))
+    assert np.count_nonzero(~free) == 1
+    np.testing.assert_allclose(N, differences, rtol=0, atol=1e-8)
+    assert np.abs(N - N.T).max() > 0.05 * np.abs(N).max()
+
+
+def test_guesses_lead_to_the_same_steps_the_better_ones_sooner(found: dict[str, Any]) -> None:
+    guesses = [found[guess] for guess in ("ig1", "ig2", "ig3", "extrapolated")]
+    for other in guesses[1:]:
+        np.testing.assert_allclose(other["q"], guesses[0]["q"], rtol=0, atol=1e-10)
+    taken = [sum(guess["iterations"][1:]) for guess in guesses]
+    assert taken == sorted(taken, reverse=True)
+    assert taken[-1] < taken[0]
+
+
+def test_a_step_that_is_not_found_is_told_cut_or_found_otherwise(found: dict[str, Any]) -> None:
+    assert found["few"]["status"] == "the end of a step was not found"
+    assert found["cut"]["status"] == "ok"
+    assert found["cut"]["halvings"] > 0
+    assert found["fallen back"]["status"] == "ok"
+    assert found["fallen back"]["fallbacks"] > 0
+    np.testing.assert_allclose(found["fallen back"]["q"], found["newton drnea"]["q"], rtol=0, atol=1e-12)
+
+
+def test_a_dense_matrix_is_factored_with_exchanges(found: dict[str, Any]) -> None:
+    assert found["dense"]["fine"]
+    assert found["dense"]["error"] < 1e-13
+    assert found["dense"]["singular"]
