@@ -99,6 +99,7 @@ def prepare_held(system, work, ahead, h):
             held.taken[r] = 1
             count += 1
     held.called[0] = count
+    aim_nowhere(work)
     build_delassus(system, work, count)
 
 
@@ -133,6 +134,7 @@ def correct_held(system, work, ahead, h):
     """Correct the mean rates by the response to what the bodies lack, and the rows by theirs."""
     tree, rows, terms, dual, held = system.tree, work.rows, work.terms, work.dual, ahead.held
     if call_more(work, held):
+        aim_nowhere(work)
         build_delassus(system, work, held.called[0])
     find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
     for j in range(len(work.impulse)):
