@@ -72,6 +72,7 @@ CLOSURE = np.dtype(
     [
         ("parent", "i8"),
         ("child", "i8"),
+        ("ghost", "i8"),  # row behind those of the bodies
         ("way", "i8"),  # one free screw or ball is fitted in a fast way
         ("first_part", "i8"),
         ("last_part", "i8"),

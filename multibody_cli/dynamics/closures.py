@@ -32,9 +32,9 @@ from multibody_cli.spatial.values import Force, Motion
 @kernel
 def write_closures(tree, v, work):
     """The rows of every closure."""
-    closures, first, bodies, rows, terms = tree.closures, len(tree.links), work.bodies, work.rows, work.terms
+    closures, bodies, rows, terms = tree.closures, work.bodies, work.rows, work.terms
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[first + k]
+        closure, ghost = closures[k], bodies[closures[k].ghost]
         parent, child = bodies[closure.parent], bodies[closure.child]
         inner, outer = load(ghost.x) - load(parent.x), load(ghost.x) - load(child.x)
         driven = driven_motion(tree.driven, closure, v, work.columns)
@@ -67,9 +67,9 @@ def lag_of(child, ghost, r):
 @kernel
 def push_closures(tree, tau, work):
     """Generalized forces on the coordinates of closures, as wrenches on both bodies."""
-    closures, first, bodies = tree.closures, len(tree.links), work.bodies
+    closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[first + k]
+        closure, ghost = closures[k], bodies[closures[k].ghost]
         W = effort_of(tree.driven, closure, tau, work.duals)
         push_apart(closure, ghost, bodies, W)
 
@@ -96,9 +96,9 @@ def push_apart(closure, ghost, bodies, W):
 @kernel
 def impel_closures(tree, x, work):
     """Impulses x (nv,) on the coordinates of closures, added to the impulses on both bodies."""
-    closures, first, bodies, wrenches = tree.closures, len(tree.links), work.bodies, work.wrenches
+    closures, bodies, wrenches = tree.closures, work.bodies, work.wrenches
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[first + k]
+        closure, ghost = closures[k], bodies[closures[k].ghost]
         W = effort_of(tree.driven, closure, x, work.duals)
         child, parent = wrenches[closure.child], wrenches[closure.parent]
         store_force(child, load_force(child) + shift_force(W, load(ghost.x) - load(bodies[closure.child].x)))
@@ -108,9 +108,9 @@ def impel_closures(tree, x, work):
 @kernel
 def follow_closures(tree, y, work):
     """Rates y of the coordinates of closures, from the changes (dw, dv) of the bodies."""
-    closures, first, bodies = tree.closures, len(tree.links), work.bodies
+    closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[first + k]
+        closure, ghost = closures[k], bodies[closures[k].ghost]
         change = change_across(closure, ghost, bodies)
         for j in range(closure.iv, closure.iv + closure.nv):
             y[j] = 0.0 if tree.driven[j] else power(change, load_force(work.duals[j]))
@@ -119,9 +119,9 @@ def follow_closures(tree, y, work):
 @kernel
 def accelerate_closures(tree, a, work):
     """dv/dt of the free coordinates of closures, from the accelerations of the bodies."""
-    closures, first, bodies = tree.closures, len(tree.links), work.bodies
+    closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[first + k]
+        closure, ghost = closures[k], bodies[closures[k].ghost]
         parent, child = bodies[closure.parent], bodies[closure.child]
         inner, outer = load(ghost.x) - load(parent.x), load(ghost.x) - load(child.x)
         placed = shift_motion(Motion(load(child.alpha), load(child.a)), outer)
@@ -143,10 +143,9 @@ def change_across(closure, ghost, bodies):
 @kernel
 def react_closures(tree, work):
     """Reaction of every closure about its origin, world axes: its efforts and its multipliers."""
-    first = len(tree.links)
     for k in range(len(tree.closures)):
         closure = tree.closures[k]
         W = effort_of(tree.driven, closure, work.tau, work.duals)
         for r in range(closure.first_row, closure.last_row):
             W = W + work.rows[r].multiplier * load_force(work.locks[r])
-        store_force(work.wrenches[first + k], W)
+        store_force(work.wrenches[closure.ghost], W)

@@ -44,9 +44,9 @@ FITTED = 1e-13
 @kernel
 def place_closures(tree, q, v, a, work):
     """Fit the coordinates q and v of every closure to the placed bodies, and place its ghost."""
-    closures, first = tree.closures, len(tree.links)
+    closures = tree.closures
     for k in range(len(closures)):
-        closure, ghost = closures[k], work.bodies[first + k]
+        closure, ghost = closures[k], work.bodies[closures[k].ghost]
         if closure.way == WAY_SCREW:
             fit_screw(tree.parts[closure.first_part], closure, ghost, q, v, work)
         elif closure.way == WAY_BALL:

@@ -134,7 +134,7 @@ def transmit_impulses(tree, touch, static, size, work):
         W = no_force()
         for r in range(closure.first_row, closure.last_row):
             W = W + work.rows[r].multiplier * load_force(work.locks[r])
-        store_force(wrenches[len(links) + c], W)
+        store_force(wrenches[closure.ghost], W)
 
 
 @kernel

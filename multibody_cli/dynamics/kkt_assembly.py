@@ -65,19 +65,19 @@ def assemble_mixed(kkt, firsts, tree, work):
             store_block(wrenches, nodes[i].block, own_inertia(tree.links[firsts[i]], work.bodies[firsts[i]]))
         else:
             write_block(nodes[i], numbers, firsts[i], firsts[i + 1], tree.links, work)
-    write_sides_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work)
+    write_sides_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work.columns, work.rows, work.terms)
 
 
 @kernel
-def write_sides_mixed(nodes, near, far, numbers, firsts, tree, work):
+def write_sides_mixed(nodes, near, far, numbers, firsts, tree, columns, rows, terms):
     """`write_sides_rigid` for bodies of any freedoms."""
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
         for r in range(node.last_row - node.first_row):
-            own, other = 6 * (near[i] + r * node.cells), 6 * (far[i] + r * outer.cells)
-            write_side(node, numbers, own, firsts, i, node.first_row + r, tree, work)
+            row, own, other = rows[node.first_row + r], 6 * (near[i] + r * node.cells), 6 * (far[i] + r * outer.cells)
+            write_side(node, numbers, own, firsts, i, tree, columns, row, terms)
             if node.parent > 0:
-                write_side(outer, numbers, other, firsts, node.parent, node.first_row + r, tree, work)
+                write_side(outer, numbers, other, firsts, node.parent, tree, columns, row, terms)
 
 
 @kernel
@@ -98,13 +98,12 @@ def write_block(node, numbers, first, last, links, work):
 
 
 @kernel
-def write_side(node, numbers, place, firsts, i, r, tree, work):
-    """What row r says of body i: its numbers from `place` on."""
-    row = work.rows[r]
+def write_side(node, numbers, place, firsts, i, tree, columns, row, terms):
+    """What a row says of body i: its numbers from `place` on."""
     for k in range(node.freedoms):
         numbers[place + k] = 0.0
     for k in range(row.first_term, row.last_term):
-        term, p = work.terms[k], place
+        term, p = terms[k], place
         for n in range(firsts[i], firsts[i + 1]):
             share = share_of(tree, term.body, n)
             if node.freedoms == 6:
@@ -112,7 +111,7 @@ def write_side(node, numbers, place, firsts, i, r, tree, work):
             else:
                 link = tree.links[n]
                 for j in range(link.nv):
-                    column = column_of(work.columns[link.iv + j])
+                    column = column_of(columns[link.iv + j])
                     numbers[p + j] += share * power(column, load_force(term))
                 p += link.nv
 

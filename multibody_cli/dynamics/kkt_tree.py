@@ -19,7 +19,7 @@ after the other (Gram and Schmidt), which squares no condition number.  L, 1/d, 
 
 Six freedoms held to six go by value (`dynamics.kkt_rigid`), anything else in loops (`dynamics.kkt_general`).
 
-Both passes are templates, which `dynamics.ldu_tree` binds to unsymmetric nodes (`bound_kernel`).
+The passes are templates, which `dynamics.ldu_tree` binds to unsymmetric nodes (`bound_kernel`).
 
 Source: Baraff 1996, sections 6 and 7 and appendix A, each inverse being an L d L^T (footnote 8).
 """
@@ -56,6 +56,12 @@ def solve_tree(tree, x, y):
     y
         (rows,) c in, the multipliers out.
     """
+    reduce(tree, x, y)
+    recover(tree, x, y)
+
+
+def reduce_tree(tree, x, y):
+    """Carry the right-hand sides of a factored tree inward."""
     nodes, cells = tree.nodes, tree.cells
     for i in range(len(nodes) - 1, 0, -1):
         node, outer = nodes[i], nodes[nodes[i].parent]
@@ -64,6 +70,11 @@ def solve_tree(tree, x, y):
             reduce_rigid(node, outer, cells, x, y)
         else:
             reduce_general(node, outer, cells.numbers, x.numbers, y)
+
+
+def recover_tree(tree, x, y):
+    """Work out motions and multipliers outward, from what `reduce_tree` has left."""
+    nodes, cells = tree.nodes, tree.cells
     store_force(x.wrenches[0], no_force())
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
@@ -98,4 +109,6 @@ def raise_multipliers(node, numbers, y):
 
 
 factor = bound_kernel(factor_tree, "symmetric")
+reduce = bound_kernel(reduce_tree, "symmetric")
+recover = bound_kernel(recover_tree, "symmetric")
 solve = bound_kernel(solve_tree, "symmetric")

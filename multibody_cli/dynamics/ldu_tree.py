@@ -26,7 +26,7 @@ Source: Bruedigam and Manchester 2020, algorithms 3 and 4, the inverse of each b
 
 from __future__ import annotations
 
-from multibody_cli.dynamics.kkt_tree import factor_tree, solve_tree
+from multibody_cli.dynamics.kkt_tree import factor_tree, recover_tree, reduce_tree, solve_tree
 from multibody_cli.dynamics.ldu_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.dynamics.ldu_rigid import eliminate_rigid, recover_rigid, reduce_rigid
 from multibody_cli.kernel import bound_kernel, formula
@@ -45,12 +45,12 @@ def lower_multipliers(node, numbers, y):
 
 
 factor = bound_kernel(factor_tree, "unsymmetric", eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
-solve = bound_kernel(
-    solve_tree,
+reduce = bound_kernel(
+    reduce_tree,
     "unsymmetric",
     lower_multipliers=lower_multipliers,
     reduce_rigid=reduce_rigid,
     reduce_general=reduce_general,
-    recover_rigid=recover_rigid,
-    recover_general=recover_general,
 )
+recover = bound_kernel(recover_tree, "unsymmetric", recover_rigid=recover_rigid, recover_general=recover_general)
+solve = bound_kernel(solve_tree, "unsymmetric", reduce=reduce, recover=recover)

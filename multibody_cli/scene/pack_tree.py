@@ -150,6 +150,7 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
         row = len(links) + k
         first_q[row], first_v[row] = tables.nq, tables.nv
         body_frames[row] = loop.child_origin.inverse()
+        closures[k]["ghost"] = row
         _pack_loop(loop, body_frames, closures[k], tables, locks)
     hung: list[Limb | Loop] = [*limbs, *loops]
     tree = Tree(

@@ -9,6 +9,7 @@ import math
 
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spatial.trigonometry import sine_and_cosine
 from multibody_cli.spatial.values import Mat3, Vec3
 
 
@@ -42,9 +43,14 @@ def quaternion_product(aw, a, bw, b):
 @formula
 def quaternion_of_vector(p):
     """The unit quaternion exp(p/2) of a rotation vector p, as the pair (w, Vec3)."""
-    angle = math.sqrt(dot(p, p))
-    half = 0.5 - angle * angle / 48.0 if angle < 1e-6 else math.sin(0.5 * angle) / angle
-    return math.cos(0.5 * angle), half * p
+    z = 0.25 * dot(p, p)
+    if z < 1e-2:
+        cosine = 1.0 - z * (1.0 / 2.0 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z * (1.0 / 40320.0 - z / 3628800.0))))
+        half = 0.5 - z * (1.0 / 12.0 - z * (1.0 / 240.0 - z * (1.0 / 10080.0 - z / 725760.0)))
+        return cosine, half * p
+    angle = math.sqrt(z)
+    sine, cosine = sine_and_cosine(angle)
+    return cosine, (0.5 * sine / angle) * p
 
 
 @formula

@@ -49,6 +49,8 @@ class Ahead(NamedTuple):
     momentum: Floats  # (6,) of the last step: linear, and angular about the world's origin
     energy: Floats  # (3,) at the start, its potential part, and the modified energy of the last step, J
     told: Floats  # what there is to tell since it was last asked for: see `Told`
+    plain: Records  # coordinates that the search moves: all but those of bonds, which are fitted where it ends
+    quaternions: Records
     held: Any  # where rows restrain the mechanism
     solver: Any  # what one root finder alone needs
 
@@ -72,6 +74,7 @@ def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: 
     n = len(tree.driven)
     strides = np.zeros(len(tree.links), STRIDE)
     strides["R"][0, ::4] = 1.0
+    moved = ~held.bonds.coordinates if held else np.ones(n, np.bool_)
     return Ahead(
         settings=settings,
         strides=records(strides),
@@ -89,6 +92,8 @@ def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: 
         momentum=np.zeros(6),
         energy=np.zeros(3),
         told=np.zeros(len(Told)),
+        plain=records(np.asarray(tree.plain)[moved[tree.plain["iv"]]]),
+        quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
         held=held,
         solver=solver,
     )

@@ -67,6 +67,11 @@ def carry_over_free(system, work, ahead, h):
     ahead.told[TOLD_RESIDUAL] = max(ahead.told[TOLD_RESIDUAL], largest(ahead.carry))
 
 
+@kernel
+def keep_no_loads(work, ahead):
+    """There are no rows."""
+
+
 def settle_free(system, work, ahead, v, ledger):
     """Give the bodies the velocities that belong to their momenta."""
     respond(system, work, ahead.carry, ahead.change)

@@ -39,34 +39,48 @@ from multibody_cli.dynamics.restraint import (
     clear_impulses,
     find_velocities,
     latch,
-    place,
     touch,
     worst_error,
 )
 from multibody_cli.dynamics.variational.ahead import TOLD_RESIDUAL, largest
+from multibody_cli.dynamics.variational.bonds import Bonds, bonds_for
 from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, kick, move_velocities
 from multibody_cli.dynamics.workspace import Work, workspace_for
-from multibody_cli.kernel import kernel
-from multibody_cli.model import Floats, Integers, System
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.kernel import kernel, records
+from multibody_cli.model import Floats, Integers, System, Tree
 
 
 class Held(NamedTuple):
     """Work arrays of a step with m rows."""
 
+    tree: Tree  # with those closures alone that are no bonds
+    bonds: Bonds
     work: Work  # bodies, ghosts and rows at the coordinates ahead
     v: Floats  # (n,) scratch
     a: Floats  # (n,)
-    push: Floats  # (m,) impulses of the rows
+    errors: Floats  # (m,) of the rows at the coordinates ahead
+    load: Floats  # (m,) multipliers that are among the pushes at the start
+    push: Floats  # (m,) impulses of the rows beside these
     taken: Integers  # (m,) whether a row is called
     called: Integers  # (1,) how many are
 
 
 def held_for(system: System) -> Held:
     """Allocate the work arrays."""
-    n, m = len(system.tree.driven), len(system.rows)
+    n, m, bonds = len(system.tree.driven), len(system.rows), bonds_for(system)
+    left = np.delete(np.asarray(system.tree.closures), bonds.table["closure"])
+    left.flags.writeable = False
     return Held(
-        workspace_for(system), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m, np.int64), np.zeros(1, np.int64)
+        tree=system.tree._replace(closures=records(left)),
+        bonds=bonds,
+        work=workspace_for(system),
+        v=np.zeros(n),
+        a=np.zeros(n),
+        errors=np.zeros(m),
+        load=np.zeros(m),
+        push=np.zeros(m),
+        taken=np.zeros(m, np.int64),
+        called=np.zeros(1, np.int64),
     )
 
 
@@ -76,7 +90,11 @@ def build_delassus(system: Any, work: Any, count: int) -> None:
 
 
 def answer_lacks(system: Any, work: Any, ahead: Any, h: float) -> None:
-    """Stand for the kernel that answers to impulses on bodies and coordinates: `answer_by_start`, or an exact one."""
+    """Stand for the kernel that answers to impulses on bodies and coordinates: `answer_by_start`, or an exact one.
+
+    To the impulses in `work.wrenches` and `work.impulse` it adds those of the primary rows so far, and to these what it
+    finds.
+    """
 
 
 def project(system: Any, work: Any, level: int) -> None:
@@ -105,11 +123,11 @@ def prepare_held(system, work, ahead, h):
 
 @kernel
 def call_more(work, held):
-    """Call one-sided rows that the coordinates ahead violate; whether there are any."""
+    """Call one-sided rows that the coordinates ahead violate; whether there are any.  Locks of closures are not."""
     rows, called, before = work.rows, work.dual.called, held.called[0]
     count = before
-    for r in range(len(rows)):
-        if rows[r].one_sided and held.work.rows[r].error < 0.0 and not held.taken[r]:
+    for r in range(len(work.locks), len(rows)):
+        if rows[r].one_sided and held.errors[r] < 0.0 and not held.taken[r]:
             called[count] = r
             held.taken[r] = 1
             count += 1
@@ -118,18 +136,6 @@ def call_more(work, held):
 
 
 # --- on the way ---------------------------------------------------------------------------------------------------
-@kernel
-def look_held(system, work, ahead, t):
-    """Place the bodies, and the rows, at the coordinates ahead."""
-    held = ahead.held
-    for j in range(len(held.v)):
-        held.v[j] = ahead.rate[j]
-    place(system, t, ahead.q, held.v, held.a, held.work)
-    for i in range(1, len(ahead.strides)):
-        store(ahead.strides[i].x, load(held.work.bodies[i].x))
-        store(ahead.strides[i].R, load(held.work.bodies[i].R))
-
-
 def correct_held(system, work, ahead, h):
     """Correct the mean rates by the response to what the bodies lack, and the rows by theirs."""
     tree, rows, terms, dual, held = system.tree, work.rows, work.terms, work.dual, ahead.held
@@ -139,9 +145,8 @@ def correct_held(system, work, ahead, h):
     find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
     for j in range(len(work.impulse)):
         work.impulse[j] = ahead.impulse[j]
-    push_rows(work, held)
+    push_called(work, held)
     answer_lacks(system, work, ahead, h)
-    keep_primary(work, held)
     for j in range(len(ahead.change)):
         ahead.change[j] = work.response[j]
     count = held.called[0]
@@ -149,8 +154,8 @@ def correct_held(system, work, ahead, h):
         return
     for k in range(count):
         r = dual.called[k]
-        dual.r[k] = held.work.rows[r].error / h + change_of_row(rows[r], terms, work.bodies, work.response)
-        dual.lower[k] = -held.push[r] - h * rows[r].multiplier if rows[r].one_sided else -math.inf
+        dual.r[k] = held.errors[r] / h + change_of_row(rows[r], terms, work.bodies, work.response)
+        dual.lower[k] = -held.push[r] - h * held.load[r] if rows[r].one_sided else -math.inf
         dual.upper[k] = math.inf
         dual.x[k] = math.nan
         if dual.W[k, k] == 0.0:
@@ -172,17 +177,27 @@ def correct_held(system, work, ahead, h):
 
 def answer_by_start(system, work, ahead, h):
     """Response to the impulses in `work.wrenches` and `work.impulse` by the factors of the start: quasi-Newton."""
+    push_primary(work, ahead.held)
     for r in range(len(work.aims)):
-        work.rows[r].residual = ahead.held.work.rows[r].error / h
+        work.rows[r].residual = ahead.held.errors[r] / h
     aim(work, VELOCITY)
     answer(system, work)
+    keep_primary(work, ahead.held)
 
 
 @kernel
-def push_rows(work, held):
-    """Add the impulses of all rows so far to those on the bodies and on the coordinates."""
-    for r in range(len(work.rows)):
-        if held.push[r] != 0.0:
+def push_called(work, held):
+    """Add the impulses so far of the called rows to those on the bodies and on the coordinates."""
+    for k in range(held.called[0]):
+        r = work.dual.called[k]
+        impel_row(work.rows[r], work.terms, held.push[r], work.wrenches, work.impulse)
+
+
+@kernel
+def push_primary(work, held):
+    """Add the impulses so far of the rows that the method holds itself to those on the bodies."""
+    for r in range(len(work.aims)):
+        if work.rows[r].primary:
             impel_row(work.rows[r], work.terms, held.push[r], work.wrenches, work.impulse)
 
 
@@ -201,7 +216,8 @@ def carry_over_held(system, work, ahead, h):
     find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
     for j in range(len(work.impulse)):
         work.impulse[j] = ahead.impulse[j]
-    push_rows(work, ahead.held)
+    push_called(work, ahead.held)
+    push_primary(work, ahead.held)
     impel_closures(tree, work.impulse, work)
     for j in range(len(ahead.carry)):
         ahead.carry[j] = 0.0 if tree.driven[j] else work.impulse[j]
@@ -220,9 +236,17 @@ def forget_closures(tree, x):
 
 
 # --- the arrival --------------------------------------------------------------------------------------------------
+@kernel
+def keep_loads(work, ahead):
+    """Keep the multipliers of one-sided rows that the accelerations at the start came with: they push in `push_of`."""
+    for r in range(len(work.rows)):
+        ahead.held.load[r] = work.rows[r].multiplier if work.rows[r].one_sided else 0.0
+
+
 def settle_held(system, work, ahead, v, ledger):
     """Give the bodies the velocities that belong to their momenta, and that the rows allow."""
     links, rows = system.tree.links, work.rows
+    keep_loads(work, ahead)
     work.dual.worst[0] = worst_error(work)
     for j in range(len(v)):
         work.impulse[j] = ahead.carry[j]

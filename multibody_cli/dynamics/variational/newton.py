@@ -22,9 +22,9 @@ from multibody_cli.dynamics.dense_lu import factor_dense, solve_dense
 from multibody_cli.dynamics.jacobian import add_jacobian_transposed_times, complete_columns, jacobian_times
 from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.kkt_assembly import column_of
+from multibody_cli.dynamics.kkt_nodes import Cells, cells_for
 from multibody_cli.dynamics.markers import follow_markers, hand_on
-from multibody_cli.dynamics.variational.newton_maximal import write_derivative
-from multibody_cli.dynamics.variational.strides import half_turn
+from multibody_cli.dynamics.variational.momentum import write_derivative
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, System
@@ -38,7 +38,7 @@ class Dense(NamedTuple):
 
     work: Work  # bodies and columns at the coordinates ahead
     rest: Floats  # (n,)
-    composites: Floats  # (36 b,) row by row
+    composites: Cells  # six rows a body
     N: Floats  # (n, n), then its factors
     order: Integers  # (n,) of its rows
     lacks: Floats  # (n,)
@@ -48,7 +48,7 @@ def dense_for(system: System) -> Dense:
     """Allocate the work arrays."""
     n, b = len(system.tree.driven), len(system.tree.links)
     return Dense(
-        workspace_for(system), np.zeros(n), np.zeros(36 * b), np.zeros((n, n)), np.zeros(n, np.int64), np.zeros(n)
+        workspace_for(system), np.zeros(n), cells_for(6 * b), np.zeros((n, n)), np.zeros(n, np.int64), np.zeros(n)
     )
 
 
@@ -73,21 +73,20 @@ def gather(tree: Any, work: Any, lacks: Any) -> None:
 def gather_composites(tree, bodies, ends, strides, A):
     """Derivatives of the momenta of all bodies, with those of the bodies that they carry, into A."""
     links = tree.links
-    for k in range(len(A)):
-        A[k] = 0.0
+    for k in range(len(A.numbers)):
+        A.numbers[k] = 0.0
     for i in range(len(links) - 1, 0, -1):
         add_derivative(A, i, links[i], bodies[i], strides[i])
         if links[i].parent > 0:
-            hand_in(A, i, links[i].parent, load(bodies[i].r), load(ends[i].r))
+            hand_in(A.numbers, i, links[i].parent, load(bodies[i].r), load(ends[i].r))
 
 
 @kernel
 def add_derivative(A, i, link, body, stride):
     """Add the derivative of a body's own momentum, by way of the space of the ground."""
-    s, u = half_turn(load(body.R), load(stride.R))
-    write_derivative(A, 0, link, body, stride, s, u)
+    write_derivative(A.wrenches, 0, link, body, stride)
     for k in range(36):
-        A[36 * i + k] += A[k]
+        A.numbers[36 * i + k] += A.numbers[k]
 
 
 @formula
@@ -168,8 +167,8 @@ def fill_derivative(tree, work, dense):
 def write_path(tree, work, dense, i, j):
     """Column and row j of N, for a coordinate of body i, with the coordinates from the ground to it."""
     links, driven, N = tree.links, tree.driven, dense.N
-    F = composite_times(dense.composites, i, column_of(dense.work.columns[j]))
-    G = transposed_composite_times(dense.composites, i, column_of(work.columns[j]))
+    F = composite_times(dense.composites.numbers, i, column_of(dense.work.columns[j]))
+    G = transposed_composite_times(dense.composites.numbers, i, column_of(work.columns[j]))
     for k in range(links[i].iv, links[i].iv + links[i].nv):
         if not driven[k]:
             N[k, j] = power(column_of(work.columns[k]), F)

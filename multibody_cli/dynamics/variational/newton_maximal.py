@@ -6,10 +6,9 @@ momentum, about the origin at the start, and the errors g of the rows then chang
     [ h D  -J^T ] [ y      ]   [ lacks  ]
     [ K     0   ] [ lambda ] = [ -g / h ]
 
-with the rows J of the start, where their impulses push, and K of the end, where they are asked to hold.  The derivative
-of the momentum of a turn (s, u) by a further turn w, in world axes, is
-
-    dl = (1 / h) ((s J + [u] J - [J u]) (s 1 - [u]) - J u u^T) w.
+with the rows J of the start, where their impulses push, and K of the end, where they are asked to hold (`momentum` for
+D, `sides` for J and K).  Impulses of the rows that were found before are added to what the bodies lack, so that
+lambda is what these still change by.
 
 Source: Bruedigam and Manchester 2020, (36)-(39) with the signs of -G^T, and alg. 3 and 4 (`dynamics.ldu_tree`).
 """
@@ -21,23 +20,18 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.dynamics.closures import follow_closures, impel_closures
-from multibody_cli.dynamics.kkt_assembly import (
-    bodies_of,
-    column_of,
-    gather_forces,
-    scatter_motions,
-    write_sides_mixed,
-    write_sides_rigid,
-)
+from multibody_cli.dynamics.kkt_assembly import bodies_of, gather_forces, scatter_motions, write_sides_mixed
 from multibody_cli.dynamics.kkt_nodes import Cells, KktTree, vector_for
 from multibody_cli.dynamics.ldu_nodes import ldu_tree_for
-from multibody_cli.dynamics.ldu_tree import factor, solve
-from multibody_cli.dynamics.variational.strides import half_turn
-from multibody_cli.kernel import formula, kernel
-from multibody_cli.model import Floats, Integers, System
-from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import UNIT, ZERO, cross, dot, power
-from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.dynamics.ldu_rigid import eliminate_rigid, reduce_rigid
+from multibody_cli.dynamics.ldu_tree import factor, lower_multipliers, recover, reduce
+from multibody_cli.dynamics.variational.bonds import bonds_for
+from multibody_cli.dynamics.variational.held import push_primary
+from multibody_cli.dynamics.variational.momentum import write_derivative, write_projected
+from multibody_cli.dynamics.variational.sides import SIDES, push_bodies, sides_for, write_sides
+from multibody_cli.kernel import kernel, records
+from multibody_cli.model import Floats, Integers, Records, System
+from multibody_cli.spatial.memory import load_force, store_force
 
 
 class Newton(NamedTuple):
@@ -46,106 +40,89 @@ class Newton(NamedTuple):
     kkt: KktTree
     firsts: Integers  # (n + 1,) first link of each node, and the end
     mixed: Floats  # (1,) whether any body is not rigid
+    sides: Records  # where none is
     x: Cells
     multipliers: Floats  # (m,)
 
 
-# --- the derivative of a momentum ---------------------------------------------------------------------------------
-@formula
-def turned_momentum(J, s, u, w):
-    """The change h dl of the momentum of a turn (s, u) by a further turn w, times h."""
-    Ju, b = J @ u, s * w - cross(u, w)
-    return s * (J @ b) + cross(u, J @ b) - cross(Ju, b) - dot(u, w) * Ju
-
-
-@formula
-def moved_momentum(link, body, stride, s, u, y):
-    """What a further motion y at the end adds to the momentum of a step about the origin at the start, times h."""
-    r_end, r = load(stride.R) @ load(link.com), load(stride.c) - load(body.x)
-    f = link.mass * (y.v + cross(y.w, r_end))
-    return Force(turned_momentum(load(stride.J), s, u, y.w) + cross(r, f), f)
-
-
-# --- the linear problem -------------------------------------------------------------------------------------------
 def newton_for(system: System) -> Newton:
     """Allocate the work arrays for a system in the coordinates of its bodies."""
     firsts, freedoms = bodies_of(system.tree)
     kkt = ldu_tree_for(system.tree.holders, freedoms)
-    mixed = np.array([float(any(n != 6 for n in freedoms))])
-    return Newton(kkt, firsts, mixed, vector_for(kkt), np.zeros(len(system.rows)))
+    mixed = any(n != 6 for n in freedoms)
+    sides = records(np.zeros(0, SIDES)) if mixed else sides_for(system.tree, kkt, bonds_for(system))
+    return Newton(kkt, firsts, np.array([float(mixed)]), sides, vector_for(kkt), np.zeros(len(system.rows)))
 
 
 @kernel
-def assemble(newton, tree, work, held, strides):
-    """Write the derivative at the coordinates ahead where `factor` will look for it."""
-    kkt, firsts = newton.kkt, newton.firsts
-    nodes, cells = kkt.nodes, kkt.cells
+def reduce_bodies(newton, tree, work, held, strides):
+    """Write the linear problem of rigid bodies, factor it, and carry its right-hand sides inward, all in one pass.
+
+    What belongs to a joint is written when its turn comes to be eliminated: large systems are spared to be read anew.
+    """
+    nodes, cells, sides, x, y = newton.kkt.nodes, newton.kkt.cells, newton.sides, newton.x, newton.multipliers
+    links, bodies, bonds, terms, ends, push = (
+        tree.links,
+        work.bodies,
+        held.bonds,
+        work.terms,
+        held.work.terms,
+        held.push,
+    )
+    for i in range(1, len(nodes)):
+        write_derivative(cells.wrenches, nodes[i].block, links[i], bodies[i], strides[i])
+        store_force(x.wrenches[i], load_force(work.wrenches[i]))
+    for i in range(len(nodes) - 1, 0, -1):
+        node, outer = nodes[i], nodes[nodes[i].parent]
+        write_sides(sides[i], bonds, strides, terms, ends, cells.wrenches)
+        push_bodies(sides[i], cells.wrenches, push, x.wrenches)
+        eliminate_rigid(node, outer, cells)
+        lower_multipliers(node, cells.numbers, y)
+        reduce_rigid(node, outer, cells, x, y)
+
+
+@kernel
+def reduce_mixed(newton, tree, work, held, strides):
+    """`reduce_bodies` for bodies of any freedoms, pass by pass."""
+    nodes, cells, firsts = newton.kkt.nodes, newton.kkt.cells, newton.firsts
+    push_primary(work, held)
+    gather_forces(newton.kkt, firsts, tree, work, newton.x)
     for i in range(1, len(nodes)):
         link, body, stride = tree.links[firsts[i]], work.bodies[firsts[i]], strides[firsts[i]]
-        s, u = half_turn(load(body.R), load(stride.R))
         if nodes[i].freedoms == 6:
-            write_derivative(cells.numbers, nodes[i].block, link, body, stride, s, u)
+            write_derivative(cells.wrenches, nodes[i].block, link, body, stride)
         else:
-            write_projected(nodes[i], cells.numbers, link, body, stride, s, u, work.columns)
-    if newton.mixed[0]:
-        write_sides_mixed(nodes, nodes.near, nodes.far, cells.numbers, firsts, tree, work)
-        write_sides_mixed(nodes, nodes.near_aim, nodes.far_aim, cells.numbers, firsts, tree, held.work)
-    else:
-        write_sides_rigid(nodes, nodes.near, nodes.far, cells.wrenches, work.rows, work.terms)
-        write_sides_rigid(nodes, nodes.near_aim, nodes.far_aim, cells.wrenches, held.work.rows, held.work.terms)
-
-
-@formula
-def write_derivative(numbers, k, link, body, stride, s, u):
-    """Keep the derivative of the momentum of a rigid body, column by column, in the rows from k on."""
-    for axis in range(3):
-        e = UNIT.x if axis == 0 else (UNIT.y if axis == 1 else UNIT.z)
-        turning = moved_momentum(link, body, stride, s, u, Motion(e, ZERO))
-        moving = moved_momentum(link, body, stride, s, u, Motion(ZERO, e))
-        write_column(numbers, k, axis, turning)
-        write_column(numbers, k, 3 + axis, moving)
-
-
-@formula
-def write_column(numbers, k, j, p):
-    """Keep a wrench as column j of the 6 x 6 block whose rows begin at cell k."""
-    first = 6 * k + j
-    numbers[first] = p.t.x
-    numbers[first + 6] = p.t.y
-    numbers[first + 12] = p.t.z
-    numbers[first + 18] = p.f.x
-    numbers[first + 24] = p.f.y
-    numbers[first + 30] = p.f.z
-
-
-@kernel
-def write_projected(node, numbers, link, body, stride, s, u, columns):
-    """Keep the derivative of the momentum of a body of other freedoms, in its own coordinates.
-
-    The columns of such a body are the same at the end of a step as at its start.
-    """
-    for j in range(link.nv):
-        p = moved_momentum(link, body, stride, s, u, column_of(columns[link.iv + j]))
-        for k in range(link.nv):
-            numbers[6 * (node.block + k * node.cells) + j] = power(column_of(columns[link.iv + k]), p)
+            write_projected(cells.numbers, nodes[i], link, body, stride, work.columns)
+    ends = held.work
+    write_sides_mixed(nodes, nodes.near, nodes.far, cells.numbers, firsts, tree, work.columns, work.rows, work.terms)
+    write_sides_mixed(
+        nodes, nodes.near_aim, nodes.far_aim, cells.numbers, firsts, tree, work.columns, ends.rows, ends.terms
+    )
+    factor(newton.kkt)
+    reduce(newton.kkt, newton.x, newton.multipliers)
 
 
 @kernel
 def answer_exactly(system, work, ahead, h):
     """Correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`, rows held by the end.
 
-    Multipliers of the rows that the method holds itself go into these, the motions of the bodies into (dw, dv).
+    What the rows that the method holds itself push with is added to `ahead.held.push`; the motions of the bodies are
+    left in (dw, dv).
     """
-    tree, newton, rows, ends = system.tree, ahead.solver, work.rows, ahead.held.work.rows
-    impel_closures(tree, work.impulse, work)
-    assemble(newton, tree, work, ahead.held, ahead.strides)
-    factor(newton.kkt)
-    gather_forces(newton.kkt, newton.firsts, tree, work, newton.x)
-    for r in range(len(rows)):
-        newton.multipliers[r] = -ends[r].error / h
-    solve(newton.kkt, newton.x, newton.multipliers)
+    tree, newton, held = system.tree, ahead.solver, ahead.held
+    nodes, errors, push, multipliers = newton.kkt.nodes, held.errors, held.push, newton.multipliers
+    impel_closures(held.tree, work.impulse, work)
+    for r in range(len(multipliers)):
+        multipliers[r] = -errors[r] / h
+    if newton.mixed[0]:
+        reduce_mixed(newton, tree, work, held, ahead.strides)
+    else:
+        reduce_bodies(newton, tree, work, held, ahead.strides)
+    recover(newton.kkt, newton.x, multipliers)
+    for j in range(len(work.response)):
+        work.response[j] = 0.0
     scatter_motions(newton.kkt, newton.firsts, tree, work, newton.x, work.response)
-    for r in range(len(rows)):
-        if rows[r].primary:
-            rows[r].multiplier = newton.multipliers[r]
-    follow_closures(tree, work.response, work)
+    for i in range(1, len(nodes)):
+        for r in range(nodes[i].first_row, nodes[i].last_row):
+            push[r] += multipliers[r]
+    follow_closures(held.tree, work.response, work)

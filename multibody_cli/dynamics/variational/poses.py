@@ -8,11 +8,12 @@ import numpy as np
 
 from multibody_cli.dynamics.workspace import BODY, COLUMN
 from multibody_cli.joints.parts.screw import orientation_across
-from multibody_cli.joints.parts.switch import cross_part
+from multibody_cli.joints.parts.switch import FREE, cross_part
 from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.model import WAY_BALL, WAY_GENERAL, Floats, Records
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.rotations import rotation_of_quaternion
+from multibody_cli.spatial.values import Vec3
 
 
 class Crosser(NamedTuple):
@@ -31,11 +32,13 @@ def crosser_for(n: int) -> Crosser:
 @kernel
 def pose_all(tree, q, poses, crosser):
     """Position x and orientation R of every body into `poses`, of which the first is the ground."""
-    links = tree.links
+    links, parts = tree.links, tree.parts
     for i in range(1, len(links)):
         link, outer = links[i], poses[links[i].parent]
-        if link.way == WAY_GENERAL:
-            pose_general(link, tree.parts, outer, poses[i], q, crosser)
+        if link.nv == 6 and link.parent == 0 and not link.tilted and parts[link.first_part].code == FREE:
+            pose_free(link, poses[i], q)
+        elif link.way == WAY_GENERAL:
+            pose_general(link, parts, outer, poses[i], q, crosser)
         else:
             pose(link, outer, poses[i], q)
 
@@ -55,6 +58,14 @@ def pose(link, outer, own, q):
         if link.slides:
             x = x + q[link.iq] * (P @ load(link.slide))
     store(own.x, x)
+
+
+@formula
+def pose_free(link, own, q):
+    """Pose of a body that moves freely in the axes of the world: its coordinates themselves."""
+    k = link.iq
+    store(own.x, load(link.origin) + Vec3(q[k], q[k + 1], q[k + 2]))
+    store(own.R, rotation_of_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6]))
 
 
 @kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from multibody_cli.dynamics.configuration import displace, normalize
+from multibody_cli.dynamics.configuration import displace, displace_some, normalize
 from multibody_cli.dynamics.variational.ahead import TOLD_ITERATIONS, largest
 from multibody_cli.dynamics.variational.guess import guess_rates, prescribe_rates
 from multibody_cli.dynamics.variational.strides import kick
@@ -73,7 +73,7 @@ def search(system, work, ahead, t, h, fastest):
         ahead.told[TOLD_ITERATIONS] = max(ahead.told[TOLD_ITERATIONS], k + 1.0)
         if not size < math.inf:
             return False
-        displace(system.tree, ahead.q, ahead.change, h)
+        displace_some(ahead.plain, ahead.quaternions, ahead.q, ahead.change, h)
         for j in range(len(ahead.rate)):
             ahead.rate[j] += ahead.change[j]
         if is_found(size, before, settings.tolerance):

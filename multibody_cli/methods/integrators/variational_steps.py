@@ -34,11 +34,13 @@ from typing import NamedTuple
 from multibody_cli.dynamics.restraint import Restraint, answer
 from multibody_cli.dynamics.variational.ahead import TOLD_FALLBACKS, TOLD_HALVINGS, TOLD_LOST
 from multibody_cli.dynamics.variational.arrival import arrive_at, begin
+from multibody_cli.dynamics.variational.ends import look_held
 from multibody_cli.dynamics.variational.energy import begin_energy, modify_energy
 from multibody_cli.dynamics.variational.free import (
     carry_over_free,
     correct_free,
     correct_free_by,
+    keep_no_loads,
     look_free,
     prepare_free,
     settle_free,
@@ -46,7 +48,7 @@ from multibody_cli.dynamics.variational.free import (
 from multibody_cli.dynamics.variational.held import (
     carry_over_held,
     correct_held,
-    look_held,
+    keep_loads,
     prepare_held,
     settle_held,
 )
@@ -178,7 +180,7 @@ def bind_free(dynamics: Dynamics, respond: Kernel, answers: Answers) -> Kernel:
             correct = bound_kernel(correct_free_by, f"{owner}_{word}", answer_lacks=make(owner, answer_))
         finders.append(Finder(word, prepare_free, look_free, correct, carry_over_free))
     settle = bound_kernel(settle_free, owner, respond=respond)
-    return bind(dynamics, settle, bind_meeting(dynamics, respond), *finders)
+    return bind(dynamics, settle, keep_no_loads, bind_meeting(dynamics, respond), *finders)
 
 
 @cache
@@ -193,7 +195,7 @@ def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: An
         correct = bound_kernel(correct_held, f"{owner}_{word}", **kernels)
         finders.append(Finder(word, prepare, look_held, correct, carry_over_held))
     settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
-    return bind(dynamics, settle, bind_meeting(dynamics, respond), *finders)
+    return bind(dynamics, settle, keep_loads, bind_meeting(dynamics, respond), *finders)
 
 
 def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
@@ -211,7 +213,7 @@ def bind_search(owner: str, finder: Finder) -> Kernel:
     return bound_kernel(find_step, owner, search=searching, **finder.kernels)  # type: ignore[no-any-return]
 
 
-def bind(dynamics: Dynamics, settle: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
+def bind(dynamics: Dynamics, settle: Kernel, keeping: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
     """Bind the templates of a step, from the parts upward, to one or two root finders."""
     owner = "_".join([dynamics.name, *(finder.word for finder in finders)])
     searches = [bind_search(f"{dynamics.name}_{finder.word}", finder) for finder in finders]
@@ -227,7 +229,7 @@ def bind(dynamics: Dynamics, settle: Kernel, meeting: Kernel, *finders: Finder) 
         take_variational_steps,
         owner,
         advance_one=one,
-        begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate),
+        begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate, keep_loads=keeping),
         evaluate=dynamics.evaluate,
         restore=dynamics.restore,
         conclude=dynamics.conclude,

@@ -1,0 +1,52 @@
+"""The end of a step that is being looked for: poses of the bodies there, and errors of the rows.
+
+Nothing else is asked for on the way: no velocities, no inertias, and of bonds not even coordinates.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraints.elements import write_all
+from multibody_cli.constraints.reduction import follow
+from multibody_cli.dynamics.closures import write_closures
+from multibody_cli.dynamics.ghosts import place_closures
+from multibody_cli.dynamics.markers import place_markers
+from multibody_cli.dynamics.variational.bonds import write_errors
+from multibody_cli.dynamics.variational.poses import pose_all
+from multibody_cli.joints.motion import prescribe
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load, store
+
+
+@kernel
+def look_held(system, work, ahead, t):
+    """Place the bodies at the coordinates ahead, and find the errors of the rows there."""
+    held, strides = ahead.held, ahead.strides
+    prescribe(system.motions, t, ahead.q, held.v, held.a)
+    follow(system.reductions, ahead.q, held.v)
+    pose_all(system.tree, ahead.q, strides, ahead.crosser)
+    write_errors(held.bonds, strides, held.errors)
+    if len(held.tree.closures) > 0 or len(system.rows) > len(system.tree.locks):
+        place_others(system, held, t, ahead.q, strides)
+
+
+@kernel
+def place_others(system, held, t, q, strides):
+    """Write the rows that are not of bonds, terms included, at the poses ahead, for bodies that rest there."""
+    bodies, rows, closures = held.work.bodies, held.work.rows, held.tree.closures
+    for i in range(1, len(strides)):
+        store(bodies[i].x, load(strides[i].x))
+        store(bodies[i].R, load(strides[i].R))
+    place_markers(system.tree, bodies)
+    place_closures(held.tree, q, held.v, held.a, held.work)
+    write_closures(held.tree, held.v, held.work)
+    write_all(system.constraints, t, bodies, q, rows, held.work.terms)
+    for k in range(len(closures)):
+        keep_errors(rows, closures[k].first_row, closures[k].last_row, held.errors)
+    keep_errors(rows, len(held.work.locks), len(rows), held.errors)
+
+
+@formula
+def keep_errors(rows, first, last, errors):
+    """Keep the errors of some rows."""
+    for r in range(first, last):
+        errors[r] = rows[r].error

@@ -1,0 +1,153 @@
+"""Bonds: which joints they are, where their errors vanish, and how these change by motions of the bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from strided import Strided, chain, strided
+
+from multibody_cli.dynamics.kkt_nodes import far_block, near_block
+from multibody_cli.dynamics.restraint import place
+from multibody_cli.dynamics.variational.bonds import write_errors
+from multibody_cli.dynamics.variational.sides import write_sides
+from multibody_cli.dynamics.workspace import workspace_for
+from multibody_cli.kernel import bound_kernel
+
+REVOLUTE = {"type": "revolute", "axis": [1.0, -2.0, 0.5], "q": 0.7, "v": 1.2}
+BALL = {"type": "spherical", "q": {"rotvec": [0.4, -0.6, 0.3]}, "v": [0.5, -1.0, 0.7]}
+SLIDER = {"type": "prismatic", "axis": [0.3, 1.0, -2.0], "q": 0.8, "v": -0.6}
+FIXED = {"type": "fixed"}
+BONDS = {"revolute": REVOLUTE, "spherical": BALL, "prismatic": SLIDER, "fixed": FIXED}
+
+bonds = pytest.mark.parametrize("joint", BONDS.values(), ids=BONDS)
+
+
+def write_every_side(sides, bonds, poses, terms, ends, wrenches):
+    for i in range(1, len(sides)):
+        write_sides(sides[i], bonds, poses, terms, ends, wrenches)
+
+
+every_side = bound_kernel(write_every_side, "test_bonds", write_sides=write_sides)
+
+
+def errors(given: Strided) -> np.ndarray:
+    """g of all rows, at the poses ahead."""
+    found = np.full(len(given.system.rows), np.nan)
+    write_errors(given.ahead.held.bonds, given.ahead.strides, found)
+    return found
+
+
+def derivatives(given: Strided, side: str) -> np.ndarray:
+    """J (side "") or K (side "_aim") of all rows, (m, bodies, 6)."""
+    newton, held = given.ahead.solver, given.ahead.held
+    every_side(
+        newton.sides, held.bonds, given.ahead.strides, given.work.terms, held.work.terms, newton.kkt.cells.wrenches
+    )
+    nodes = newton.kkt.nodes
+    found = np.zeros((len(given.system.rows), len(nodes), 6))
+    for i in range(1, len(nodes)):
+        rows, parent = slice(nodes[i]["first_row"], nodes[i]["last_row"]), nodes[i]["parent"]
+        found[rows, i] = near_block(newton.kkt, i, f"near{side}")
+        if parent > 0:
+            found[rows, parent] = far_block(newton.kkt, i, f"far{side}")
+    return found
+
+
+def differences(given: Strided, eps: float = 1e-5) -> np.ndarray:
+    """The same as K, from g at bodies that are moved."""
+    found = np.zeros((len(given.system.rows), len(given.ahead.strides), 6))
+    for i in range(1, len(given.ahead.strides)):
+        kept = given.ahead.strides[i : i + 1].copy()
+        for k in range(6):
+            values = []
+            for sign in (1.0, -1.0):
+                given.turn(i, sign * eps * np.eye(6)[k])
+                values.append(errors(given))
+                given.ahead.strides[i : i + 1] = kept
+            found[:, i, k] = (values[0] - values[1]) / (2 * eps)
+    return found
+
+
+def force_rows(given: Strided) -> np.ndarray:
+    """Rows without a moment."""
+    return ~given.ahead.held.bonds.locks["t"].any(axis=1)
+
+
+@bonds
+def test_errors_vanish_and_rows_are_those_of_the_start_where_joints_are_closed(joint):
+    """The rows of the start come from ghosts; `fixed` and `spherical` alike, in any place and hung either way."""
+    given = strided(chain(joint, joint, joint))
+    given.stride(0.0)
+    assert len(given.ahead.held.bonds.table) == 3
+    assert len(given.ahead.held.tree.closures) == 0
+    assert np.max(np.abs(errors(given))) < 1e-10
+    J, K = derivatives(given, ""), derivatives(given, "_aim")
+    assert np.allclose(K, J, rtol=0.0, atol=1e-10)
+    assert np.max(np.abs(J), axis=(1, 2)).min() > 0.1
+
+
+@bonds
+def test_derivatives_are_those_of_the_errors_on_the_manifold(joint):
+    given = strided(chain(joint, joint, joint, seed=1))
+    given.stride(0.0)
+    assert np.allclose(derivatives(given, "_aim"), differences(given), rtol=0.0, atol=1e-9)
+
+
+@bonds
+def test_of_forces_derivatives_are_exact_off_the_manifold_and_of_moments_nearly(joint):
+    """At an end that is wrong by e, the derivative of a moment is wrong by no more than e."""
+    given = strided(chain(joint, joint, joint, seed=2))
+    given.stride(0.0)
+    for i in range(1, 4):
+        given.turn(i, np.random.default_rng(i).uniform(-0.1, 0.1, 6))
+    gap, wrong = np.max(np.abs(errors(given))), derivatives(given, "_aim") - differences(given)
+    assert gap > 0.01
+    assert np.max(np.abs(wrong[force_rows(given)])) < 1e-9
+    assert np.max(np.abs(wrong)) < 0.4
+
+
+@bonds
+def test_errors_are_those_of_ghosts_to_first_order(joint):
+    """Beside the manifold by e both differ by e^2, with the same signs: they have the same zeros."""
+    given = strided(chain(joint, joint, joint, seed=3))
+    system, q = given.system, given.state.q.copy()
+    last, off = [], np.random.default_rng(4).uniform(-1.0, 1.0, 3)
+    for e in (1e-3, 1e-4):
+        moved = q.copy()
+        moved[7:10] += e * off  # position of the second body
+        work = workspace_for(system)
+        place(system, 0.0, moved, np.zeros(len(given.state.v)), np.zeros(len(given.state.v)), work)
+        given.state.q[:], given.state.v[:] = moved, 0.0
+        given.stride(0.0)
+        assert np.max(np.abs(work.rows["error"])) > 0.1 * e
+        last.append(np.max(np.abs(errors(given) - work.rows["error"])))
+    assert last[1] <= max(0.02 * last[0], 1e-15)
+
+
+@pytest.mark.parametrize(
+    "joint",
+    [
+        {"type": "screw", "pitch": 0.3},
+        {"type": "universal"},
+        {"type": "cylindrical"},
+        {"type": "revolute", "motion": {"position": "0.1*sin(t)"}},
+        {"type": "revolute", "limits": [-1.0, 1.0]},
+    ],
+    ids=["screw", "universal", "cylindrical", "driven", "limited"],
+)
+def test_what_needs_its_coordinates_is_no_bond(joint):
+    """Nor is a joint that would be one, if a row reads its coordinate; the search then moves it."""
+    given = strided(chain(REVOLUTE, joint))
+    held = given.ahead.held
+    assert held.bonds.table["closure"].tolist() == [0]
+    assert held.bonds.coordinates.tolist() == [j == 12 for j in range(len(given.state.v))]
+    assert sorted(given.ahead.plain["iv"].tolist()) == [0, 1, 2, 6, 7, 8, *range(13, len(given.state.v))]
+
+
+def test_nothing_is_a_bond_between_planar_bodies():
+    """Their rows are projected onto their own coordinates, from terms."""
+    scene = {
+        "bodies": {"a": {"kind": "planar", "mass": 1.0, "inertia": {"principal": [0.2, 0.3, 0.4]}}},
+        "joints": {"j": {"type": "revolute", "child": "a"}},
+    }
+    assert len(strided(scene).ahead.held.bonds.table) == 0
