@@ -46,6 +46,7 @@ class Ahead(NamedTuple):
     a: Floats  # (n,) accelerations at the start
     bend: Floats  # (n,) by how much the mean rates of the last step differed from v + h a / 2, over h^2
     before: Floats  # (na,) powers of all accounts at the start
+    powers: Floats  # (na,) scratch
     momentum: Floats  # (6,) of the last step: linear, and angular about the world's origin
     energy: Floats  # (3,) at the start, its potential part, and the modified energy of the last step, J
     told: Floats  # what there is to tell since it was last asked for: see `Told`
@@ -89,6 +90,7 @@ def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: 
         a=np.zeros(n),
         bend=np.zeros(n),
         before=np.zeros(accounts),
+        powers=np.zeros(accounts),
         momentum=np.zeros(6),
         energy=np.zeros(3),
         told=np.zeros(len(Told)),

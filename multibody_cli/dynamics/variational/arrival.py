@@ -8,6 +8,7 @@ from multibody_cli.dynamics.configuration import recentre
 from multibody_cli.dynamics.jacobian import complete_columns
 from multibody_cli.dynamics.variational.held import forget_closures
 from multibody_cli.dynamics.variational.strides import arrive, find_lacks_at_start, keep_momenta, keep_start, kick
+from multibody_cli.forces.elements import push_all
 from multibody_cli.kernel import kernel
 
 
@@ -44,6 +45,7 @@ def arrive_at(system, work, ahead, t, h, q, v, a, powers, ledger):
         ahead.carry[j] += share * ahead.tau[j]
     find_lacks_at_start(tree.links, work.bodies, ahead.strides, work.wrenches)
     settle(system, work, ahead, v, ledger)
+    find_powers(system, work, ahead, t, q, v, powers)
 
 
 def begin(system, work, ahead, t, q, v, a, powers):
@@ -66,3 +68,14 @@ def keep_forces(tree, work, ahead, a):
         ahead.a[j] = a[j]
         ahead.tau[j] = work.tau[j]
     forget_closures(tree, ahead.tau)
+
+
+@kernel
+def find_powers(system, work, ahead, t, q, v, powers):
+    """Find the powers of all forces again, at the velocities that belong to the momenta; motions keep theirs."""
+    rows = system.motions.rows
+    push_all(system.forces, t, q, v, work.bodies, work.tau, ahead.powers)
+    for k in range(len(rows)):
+        ahead.powers[rows[k].account] = powers[rows[k].account]
+    for i in range(len(powers)):
+        powers[i] = ahead.powers[i]

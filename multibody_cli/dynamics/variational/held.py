@@ -61,6 +61,7 @@ class Held(NamedTuple):
     errors: Floats  # (m,) of the rows at the coordinates ahead
     load: Floats  # (m,) multipliers that are among the pushes at the start
     push: Floats  # (m,) impulses of the rows beside these
+    lost: Floats  # (m,) what those of one-sided rows dissipate, J
     taken: Integers  # (m,) whether a row is called
     called: Integers  # (1,) how many are
 
@@ -79,6 +80,7 @@ def held_for(system: System) -> Held:
         errors=np.zeros(m),
         load=np.zeros(m),
         push=np.zeros(m),
+        lost=np.zeros(m),
         taken=np.zeros(m, np.int64),
         called=np.zeros(1, np.int64),
     )
@@ -110,7 +112,7 @@ def prepare_held(system, work, ahead, h):
         ahead.impulse[j] = ahead.carry[j] + share * ahead.tau[j]
     count = 0
     for r in range(len(rows)):
-        held.push[r] = 0.0
+        held.push[r] = held.lost[r] = 0.0
         held.taken[r] = 0
         if not rows[r].primary and (rows[r].active if rows[r].one_sided else rows[r].holonomic):
             work.dual.called[count] = r
@@ -168,7 +170,6 @@ def correct_held(system, work, ahead, h):
         r = dual.called[k]
         held.push[r] += dual.x[k]
         impel_row(rows[r], terms, dual.x[k], work.wrenches, work.impulse)
-    aim_nowhere(work)
     answer(system, work)
     keep_primary(work, held)
     for j in range(len(ahead.change)):
@@ -224,6 +225,16 @@ def carry_over_held(system, work, ahead, h):
     add_jacobian_transposed_times(tree, work, ahead.carry)
     forget_closures(tree, ahead.carry)
     ahead.told[TOLD_RESIDUAL] = max(ahead.told[TOLD_RESIDUAL], largest(ahead.carry))
+    find_losses(work.rows, ahead.held, h)
+
+
+@kernel
+def find_losses(rows, held, h):
+    """Find what impulses of one-sided rows dissipate: by the mean of their rates at the start and on the way."""
+    for r in range(len(rows)):
+        if rows[r].one_sided:
+            on_the_way = (held.errors[r] - rows[r].error) / h
+            held.lost[r] = -0.5 * held.push[r] * (rows[r].residual + on_the_way)
 
 
 @kernel
@@ -247,6 +258,9 @@ def settle_held(system, work, ahead, v, ledger):
     """Give the bodies the velocities that belong to their momenta, and that the rows allow."""
     links, rows = system.tree.links, work.rows
     keep_loads(work, ahead)
+    for r in range(len(rows)):
+        if rows[r].one_sided:
+            ledger[rows[r].account] += ahead.held.lost[r]
     work.dual.worst[0] = worst_error(work)
     for j in range(len(v)):
         work.impulse[j] = ahead.carry[j]

@@ -19,7 +19,11 @@ from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 
 STALLED = 0.7
-"""A correction that is no smaller than this part of the one before tells that the search has stalled."""
+"""A correction that is no smaller than this part of the one before tells that the search has stalled.
+
+The first two are not compared: rows push from nothing, and where the guess is good, the second is what the first has
+left of a large response that it took back.
+"""
 
 ROUND_OFF = 1e-15
 """Of positions relative to the extent of the mechanism; by a factor of 1000, a search may stall there and be done."""
@@ -78,7 +82,7 @@ def search(system, work, ahead, t, h, fastest):
             ahead.rate[j] += ahead.change[j]
         if is_found(size, before, settings.tolerance):
             return True
-        if size > STALLED * before:
+        if k > 1 and size > STALLED * before:
             return size <= 1e3 * ROUND_OFF * extent_of(ahead.strides) / abs(h * fastest)
         before = size
     return False

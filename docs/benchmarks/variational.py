@@ -1,0 +1,269 @@
+"""The published experiments on variational integrators, with the methods of this program.
+
+    python docs/benchmarks/variational.py [EXPERIMENT...]
+
+Every experiment prints a table; `energy` draws `docs/pictures/variational_energy.png` as well.  To add one, add a
+function and its name to `EXPERIMENTS`.
+
+Sources: Bruedigam and Manchester 2020, section 5; Lee, Liu, Park and Srinivasa 2016, section 4.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multibody_cli import MemorySink, prepare
+from multibody_cli.methods.contract import Report, Status
+from multibody_cli.pictures.style import new_figure, save
+
+ROOT = Path(__file__).parents[2]
+SCENES = ROOT / "scenes"
+METHODS = ("variational", "variational_maximal")
+WEIGHT = "gravity=[4, 0, -9.81]"
+"""Leaning, so that what hangs at rest begins to swing."""
+
+
+@dataclass
+class Bound:
+    """A scene with its method, made whole at its start."""
+
+    state: Any
+    method: Any
+    step: float
+
+    def steps(self, count: int) -> Iterator[Report]:
+        """Take steps one by one, until one fails."""
+        for k in range(1, count + 1):
+            report = self.method.advance(self.state, k * self.step)
+            yield report
+            if report.status is not Status.OK:
+                return
+
+
+def bind(scene: str, method: str, step: float, *settings: str, **options: Any) -> Bound:
+    """Prepare a scene of `scenes/` with a method and its options."""
+    words = [f"simulation.method={method}", f"simulation.step={step}", "simulation.duration=3600", "expect=[]"]
+    words += [
+        f"output.every={step}",
+        *settings,
+        *(f"simulation.options.{key}={value}" for key, value in options.items()),
+    ]
+    simulation = prepare(SCENES / scene, words)
+    state = simulation.fresh_state()
+    bound = simulation.method_for(state)
+    bound.start(state)
+    return Bound(state, bound, step)
+
+
+def run(scene: str, *settings: str) -> Any:
+    """Run a scene; its trajectory, its outcome, and the seconds that took."""
+    simulation, sink = prepare(SCENES / scene, [*settings, "expect=[]"]), MemorySink()
+    began = time.perf_counter()
+    summary = simulation.run(sink)
+    return sink.trajectory(), summary, time.perf_counter() - began
+
+
+def table(*rows: Sequence[Any]) -> None:
+    """Print a table; its first row is the head."""
+    head, *others = rows
+    print("| " + " | ".join(map(str, head)) + " |")
+    print("|" + "---|" * len(head))
+    for row in others:
+        print("| " + " | ".join(map(str, row)) + " |")
+    print(flush=True)
+
+
+# --- energy and momentum --------------------------------------------------------------------------------------------
+def energy() -> None:
+    """The double pendulum for 60 minutes at 10 ms."""
+    ways = [(method, "rk4", f"`{method}`") for method in METHODS]
+    ways += [("aba", "rk4", "`aba`, `rk4`"), ("aba", "semi_implicit_euler", "`aba`, `semi_implicit_euler`")]
+    figure = new_figure()
+    axes = figure.add_subplot()
+    rows: list[Sequence[Any]] = [("", "wavers by, J", "trend over the run, J", "at the end, J", "largest gap, m", "s")]
+    for method, integrator, label in ways:
+        settings = [f"simulation.method={method}", f"simulation.integrator={integrator}", "simulation.step=10 ms"]
+        trajectory, _, took = run(
+            "validation/double_pendulum_rods.yaml", *settings, "simulation.duration=3600", "output.every=0.5 s"
+        )
+        values = trajectory.channel("energy/total").values
+        error, t = values - values[0], trajectory.time
+        trend = np.polyfit(t, error, 1)[0] * t[-1]
+        waver = np.percentile(np.abs(error), 99)
+        gaps = [trajectory.channel(f"joints/{name}/constraint_error").values for name in ("shoulder", "elbow")
+                if f"joints/{name}/constraint_error" in trajectory.paths]  # fmt: skip
+        gap = f"{max(np.abs(g).max() for g in gaps):.1e}" if gaps else "none to have"
+        rows.append((label, f"{waver:.2e}", f"{trend:.1e}", f"{error[-1]:.2e}", gap, f"{took:.1f}"))
+        axes.plot(t / 60, np.abs(error) + 1e-16, label=label.replace("`", ""), linewidth=0.6)
+    table(*rows)
+    axes.set(xlabel="time, min", ylabel="error of the energy, J", yscale="log", ylim=(1e-5, 1e2))
+    axes.legend(loc="upper right")
+    save(figure, ROOT / "docs/pictures/variational_energy.png")
+
+
+def chain_energy() -> None:
+    """Ten rods on hinges that fall and whirl for 60 s at 1 ms."""
+    rows: list[Sequence[Any]] = [("", "wavers by, J", "trend over 60 s, J", "largest over all, J")]
+    ways = [*((method, "rk4") for method in METHODS), ("aba", "semi_implicit_euler"), ("aba", "rk4")]
+    for method, integrator in ways:
+        settings = [f"simulation.method={method}", f"simulation.integrator={integrator}", "vars.n=10", "vars.swing=1"]
+        trajectory, _, _ = run("bench/chain.yaml", *settings, "simulation.duration=60", "simulation.step=1 ms")
+        values = trajectory.channel("energy/total").values
+        error = values - values[0]
+        trend = np.polyfit(trajectory.time, error, 1)[0] * 60
+        label = f"`{method}`" + ("" if method in METHODS else f", `{integrator}`")
+        rows.append((label, f"{error.std():.1e}", f"{trend:.1e}", f"{np.abs(error).max():.1e}"))
+    table(*rows)
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+def drift() -> None:
+    """A loop of four links that swings for 60 s at 10 ms: the gap over time."""
+    instants = (1.0, 10.0, 30.0, 60.0)
+    rows: list[Sequence[Any]] = [("", *(f"gap until {t:g} s, m" for t in instants))]
+    none = ["simulation.options.stabilization=baumgarte", "simulation.options.baumgarte_rate=1e-9"]
+    ways: list[tuple[str, list[str]]] = [(f"`{method}`", [f"simulation.method={method}"]) for method in METHODS]
+    ways += [("`aba`, `rk4`, accelerations alone", none), ("`aba`, `rk4`, `projection`", [])]
+    for label, settings in ways:
+        trajectory, summary, _ = run(
+            "bench/loop.yaml", "vars.n=4", "vars.closing=spherical", WEIGHT, "simulation.duration=60",
+            "simulation.step=10 ms", "simulation.integrator=rk4", "output.every=10 ms", *settings,
+        )  # fmt: skip
+        gap = np.abs(trajectory.channel("joints/last/constraint_error").values)
+        shown = [f"{gap[trajectory.time <= t].max():.1e}" if summary.reached >= t else "" for t in instants]
+        rows.append((label, *shown))
+    table(*rows)
+
+
+def segments() -> None:
+    """Chains of four-bars through their singular positions, for 10 s."""
+    rows: list[Sequence[Any]] = [("method", "segments", "step, ms", "reached, s", "gap, m", "halvings", "s")]
+    for method in METHODS:
+        for n in (2, 5, 10, 20):
+            for step in (10, 1):
+                trajectory, summary, took = run(
+                    "bench/fourbar_chain.yaml", f"vars.n={n}", f"simulation.method={method}",
+                    f"simulation.step={step} ms", "simulation.options.adaptive=true",
+                )  # fmt: skip
+                gaps = [trajectory.channel(f"joints/bottom{k}/constraint_error").values for k in range(n)]
+                gap, halvings = np.abs(gaps).max(), trajectory.channel("solver/halvings").values.sum()
+                rows.append((f"`{method}`", n, step, f"{summary.reached:.4g}", f"{gap:.1e}", halvings, f"{took:.1f}"))
+    table(*rows)
+
+
+# --- the search -----------------------------------------------------------------------------------------------------
+def convergence() -> None:
+    """Corrections of one step of 10 ms from no motion, of chains of 1, 10 and 100 links."""
+    most = 9
+    rows: list[Sequence[Any]] = [("root finder", "links", *(f"correction {k}" for k in range(1, most + 1)))]
+    for method, finder in (("variational_maximal", "newton"), ("variational_maximal", "riqn"), ("variational", "riqn")):
+        for n in (1, 10, 100):
+            sizes = []
+            for k in range(1, most + 1):
+                bound = bind(
+                    "bench/chain.yaml", method, 0.01, f"vars.n={n}", "vars.swing=0.5",
+                    root_finder=finder, max_iterations=k, tolerance=1e-300, initial_guess="ig1",
+                )  # fmt: skip
+                list(bound.steps(1))
+                sizes.append(np.abs(bound.method._ahead.change).max())
+            shown = [f"{size:.0e}" if k == 0 or size < sizes[k - 1] else "" for k, size in enumerate(sizes)]
+            rows.append((f"`{finder}` of `{method}`", n, *shown))
+    table(*rows)
+
+
+def tolerances() -> None:
+    """Chains of up to 200 hinges at 10 ms: whether 1000 steps are found, and in how many corrections."""
+    rows: list[Sequence[Any]] = [("method", "links", *(f"tolerance {t:.0e}" for t in (1e-6, 1e-8, 1e-10)))]
+    for method in METHODS:
+        for n in (10, 50, 100, 200):
+            shown = []
+            for tolerance in (1e-6, 1e-8, 1e-10):
+                bound = bind("bench/chain.yaml", method, 0.01, f"vars.n={n}", tolerance=tolerance, max_iterations=100)
+                shown.append(told(list(bound.steps(1000))))
+            rows.append((f"`{method}`", n, *shown))
+    table(*rows)
+
+
+def told(reports: list[Report]) -> str:
+    """Mean and most corrections of steps, and where they ended if one failed."""
+    found = [report.iterations for report in reports if report.status is Status.OK]
+    mean = f"{np.mean(found):.2f}, at most {max(found)}" if found else ""
+    return mean if len(found) == len(reports) else f"fails in step {len(reports)}"
+
+
+def frames() -> None:
+    """Corrections a step at 1 ms, over 10 s of chains of ten and a hundred hinges, from two guesses."""
+    rows: list[Sequence[Any]] = [("root finder", "links", "guess", "mean", "sigma", "most")]
+    for method, finder in (("variational", "riqn"), ("variational_maximal", "riqn"), ("variational_maximal", "newton")):
+        for n in (10, 100):
+            for guess in ("ig3", "extrapolated"):
+                bound = bind(
+                    "bench/chain.yaml", method, 0.001, f"vars.n={n}", "vars.swing=1" if n == 10 else "vars.swing=0.1",
+                    root_finder=finder, initial_guess=guess,
+                )  # fmt: skip
+                counts = np.array([report.iterations for report in bound.steps(10_000 if n == 10 else 2000)])
+                label = f"`{finder}` of `{method}`"
+                rows.append((label, n, f"`{guess}`", f"{counts.mean():.2f}", f"{counts.std():.2f}", counts.max()))
+    table(*rows)
+
+
+def guesses() -> None:
+    """Corrections a step by where the search begins, and how far the ends are apart after a second."""
+    rows: list[Sequence[Any]] = [("method", "`ig1`", "`ig2`", "`ig3`", "`extrapolated`", "ends apart")]
+    for method in METHODS:
+        means, ends = [], []
+        for guess in ("ig1", "ig2", "ig3", "extrapolated"):
+            bound = bind("bench/chain.yaml", method, 0.001, "vars.n=10", "vars.swing=1", initial_guess=guess)
+            means.append(np.mean([report.iterations for report in bound.steps(1000)][2:]))
+            ends.append(np.concatenate([body["x"] for body in bound.method.work.bodies]))
+        apart = max(np.abs(end - ends[0]).max() for end in ends)
+        rows.append((f"`{method}`", *(f"{mean:.2f}" for mean in means), f"{apart:.0e} m"))
+    table(*rows)
+
+
+def sparsity() -> None:
+    """One Newton step of the maximal method, sparse as it is, against a dense solve of a matrix of that size."""
+    rows: list[Sequence[Any]] = [("links", "unknowns", "a step, us", "corrections", "dense solve, us")]
+    sizes, ours, dense = (10, 20, 50, 100, 200), [], []
+    for n in sizes:
+        bound = bind("bench/chain.yaml", "variational_maximal", 0.01, f"vars.n={n}")
+        bound.method.advance(bound.state, 0.1)
+        began = time.perf_counter()
+        report = bound.method.advance(bound.state, 1.1)
+        ours.append((time.perf_counter() - began) / 100)
+        unknowns = 11 * n
+        matrix = np.random.default_rng(1).normal(size=(unknowns, unknowns))
+        began = time.perf_counter()
+        for _ in range(3):
+            np.linalg.solve(matrix, matrix[0])
+        dense.append((time.perf_counter() - began) / 3)
+        rows.append((n, unknowns, f"{1e6 * ours[-1]:.0f}", report.iterations, f"{1e6 * dense[-1]:.0f}"))
+    table(*rows)
+    last = np.log(sizes[2:])
+    print(f"exponents from 50 links on: {np.polyfit(last, np.log(ours[2:]), 1)[0]:.2f} a step, ", end="")
+    print(f"{np.polyfit(last, np.log(dense[2:]), 1)[0]:.2f} a dense solve\n", flush=True)
+
+
+EXPERIMENTS: dict[str, Callable[[], None]] = {
+    "energy": energy,
+    "chain_energy": chain_energy,
+    "drift": drift,
+    "sparsity": sparsity,
+    "convergence": convergence,
+    "segments": segments,
+    "tolerances": tolerances,
+    "frames": frames,
+    "guesses": guesses,
+}
+
+if __name__ == "__main__":
+    for word in sys.argv[1:] or EXPERIMENTS:
+        print(f"### {word}: {EXPERIMENTS[word].__doc__}\n", flush=True)
+        EXPERIMENTS[word]()

@@ -1,0 +1,95 @@
+"""What variational steps keep, however many they are: momenta, a modified energy, and the loops closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from stepped import VALIDATION, both_methods, delivered, stepped
+
+from multibody_cli import MemorySink, prepare
+from multibody_cli.methods.contract import Status
+
+
+# --- momenta ------------------------------------------------------------------------------------------------------
+def floating() -> dict[str, Any]:
+    """Three bodies that nothing holds: a base, an arm on a ball and one on a hinge, all of them spinning."""
+    arm = {"mass": 0.7, "com": [0.3, 0, 0], "inertia": {"principal": [0.01, 0.05, 0.055]}}
+    base = {
+        "mass": 2.0,
+        "inertia": {"principal": [0.2, 0.3, 0.4]},
+        "velocity": {"linear": [0.19, -0.41, 0.07], "angular": [0.9, -1.4, 2.0]},
+    }
+    return {
+        "gravity": [0, 0, 0],
+        "bodies": {"base": base, "left": arm, "right": {**arm, "mass": 1.1}},
+        "joints": {
+            "ball": {"type": "spherical", "parent": "base", "child": "left", "v": [1.0, 2.0, -1.0],
+                     "origin": {"position": [0.2, 0.1, 0]}, "q": {"rotvec": [0.4, 0.3, -0.2]}},
+            "hinge": {"type": "revolute", "parent": "base", "child": "right", "axis": [1, 2, 2], "v": 3.0,
+                      "origin": {"position": [-0.2, 0, 0.1]}, "stiffness": 2.0, "q": 0.4},
+        },
+    }  # fmt: skip
+
+
+@both_methods
+def test_momenta_stay_over_a_hundred_thousand_steps(method: str) -> None:
+    """The momentum map of the discrete Lagrangian, to 1e-10 of its size; velocities at the ends of steps follow it.
+
+    As a whole it hardly moves: far from the origin the round-off of positions, over a step, is of that size.
+    """
+    run = stepped(floating(), method, 0.01, tolerance=1e-12)
+    first = momenta(run.advance(0.01))
+    sizes = np.array([4.0] * 3 + [np.linalg.norm(first[3:])] * 3)  # linear: the sum of those of the bodies
+    assert np.linalg.norm(first[3:]) > 1.0
+    seen = run.observed()
+    for t in (10.0, 100.0, 1000.0):
+        assert (np.abs(momenta(run.advance(t)) - first) < 1e-10 * sizes).all()
+    now = run.observed()
+    assert np.abs(now.linear_momentum - seen.linear_momentum).max() < 1e-9
+    assert np.abs(now.angular_momentum - seen.angular_momentum).max() < 1e-9
+
+
+def momenta(run: Any) -> np.ndarray:
+    """Linear and angular momentum of the last step."""
+    return run.method._ahead.momentum.copy()
+
+
+# --- energy -------------------------------------------------------------------------------------------------------
+def energies(method: str, step: float, duration: float, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Error of the energy and of the modified energy of the double pendulum, at the end of every step."""
+    run, found = stepped(delivered("double_pendulum_rods"), method, step, **options), []
+    began, _ = run.energy()
+    for k in range(1, round(duration / step) + 1):
+        assert run.method.advance(run.state, k * step).status is Status.OK
+        found.append((run.energy()[0], run.method._ahead.energy[2]))
+    total, modified = np.array(found).T
+    return total - began, modified
+
+
+@both_methods
+def test_the_modified_energy_wavers_as_h4_and_the_energy_as_h2(method: str) -> None:
+    wavering = [[np.ptp(energy) for energy in energies(method, h, 2.0)] for h in (0.004, 0.002)]
+    assert wavering[0][0] / wavering[1][0] == pytest.approx(4.0, rel=0.1)
+    assert wavering[0][1] / wavering[1][1] == pytest.approx(16.0, rel=0.15)
+    assert wavering[0][1] < 0.05 * wavering[0][0]
+
+
+@both_methods
+def test_the_energy_of_a_double_pendulum_has_no_trend(method: str) -> None:
+    """A hundred seconds of chaos at 10 ms; explicit methods of second order gain or lose without end."""
+    energy = energy_over(method, 100.0)
+    energy -= energy[0]
+    assert np.ptp(energy) < 0.5
+    slope = np.polyfit(np.linspace(0.0, 1.0, len(energy)), energy, 1)[0]
+    assert abs(slope) < 0.1 * np.ptp(energy)
+
+
+def energy_over(method: str, duration: float) -> np.ndarray:
+    """Energy over a run of `double_pendulum_rods` at 10 ms."""
+    words = [f"simulation.method={method}", "simulation.step=10ms", f"simulation.duration={duration}", "expect=[]"]
+    sink = MemorySink()
+    prepare(VALIDATION / "double_pendulum_rods.yaml", words).run(sink)
+    values: np.ndarray = sink.trajectory().channel("energy/total").values
+    return values

@@ -1,0 +1,152 @@
+"""Of which order variational steps are: in smooth motion, with what dissipates or drives, and with what restrains."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from stepped import both_methods, delivered, end_of, errors_of, finely, orders, stepped
+
+SMOOTH = {"double_pendulum_rods": (1.0, 1.0), "ball_chain_2": (1.0, 1.0), "torque_free_top": (8.0, 8.0)}
+"""Scenes of `scenes/validation`: until when they run here, and by how much longer steps are."""
+
+STEPS = {1: 0.001, 2: 0.005, 4: 0.01, 6: 0.02}
+
+
+# --- smooth motion ------------------------------------------------------------------------------------------------
+@both_methods
+@pytest.mark.parametrize("order", STEPS)
+@pytest.mark.parametrize("scene", SMOOTH)
+def test_errors_fall_as_the_order_says(scene: str, order: int, method: str) -> None:
+    """Positions, rotations and velocities against the fine reference; what nothing pushes has order 2 for order 1."""
+    until, slowness = SMOOTH[scene]
+    h, expected = slowness * STEPS[order], 2 if (scene, order) == ("torque_free_top", 1) else order
+    errors = errors_of(delivered(scene), method, until, [h, h / 2], order=order)
+    assert errors[1] > 1e-10  # round-off is at 1e-11
+    assert orders(errors) == [pytest.approx(expected, abs=0.1)]
+
+
+@both_methods
+def test_order_1_takes_bodies_through_the_positions_of_order_2(method: str) -> None:
+    """If its momenta start half a push short: p1 = p2 - h f / 2, which at rest is v1 = -h a / 2."""
+    h, scene = 0.01, delivered("double_pendulum_rods")
+    second = stepped(scene, method, h)
+    for k, joint in enumerate(scene["joints"].values()):
+        acceleration = second.joint(("shoulder", "elbow")[k], "acceleration")[0]
+        joint["v"] = -0.5 * h * float(acceleration)
+    first = stepped(scene, method, h, order=1)
+    for t in (0.01, 0.5, 1.0):
+        ends = [end_of(run, t)[: 2 * 3 + 2 * 16] for run in (first, second)]
+        np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-10)
+    assert np.abs(end_of(first, 1.0) - end_of(second, 1.0)).max() > 0.01  # velocities are half a push apart
+
+
+# --- what dissipates and what drives ------------------------------------------------------------------------------
+DAMPED: dict[str, dict[str, Any]] = {
+    "dampers": {"joints": {"shoulder": {"damping": 0.4}, "elbow": {"damping": 0.2}}},
+    "drag": {"forces": {"air": {"body": "lower", "viscous": {"linear": 0.5, "angular": 0.1}}}},
+    "motor": {"joints": {"shoulder": {"force": "3*sin(5*t)"}}},
+}
+
+
+def changed(scene: dict[str, Any], by: dict[str, Any]) -> dict[str, Any]:
+    """A scene with entries added to its elements."""
+    for section, entries in by.items():
+        for name, fields in entries.items():
+            scene.setdefault(section, {}).setdefault(name, {}).update(fields)
+    return scene
+
+
+@both_methods
+@pytest.mark.parametrize("what", DAMPED)
+def test_forces_and_their_ledger_are_of_second_order(what: str, method: str) -> None:
+    """Energy less what the accounts say stays, up to an error that falls with the square of the step."""
+    scene, until, steps = changed(delivered("double_pendulum_rods"), DAMPED[what]), 1.0, [0.004, 0.002, 0.001]
+    exact, gaps, errors = end_of(finely(scene), until), [], []
+    for h in steps:
+        run = stepped(scene, method, h)
+        (began, _), before = run.energy(), run.energy()[1]
+        errors.append(np.abs(end_of(run, until) - exact).max())
+        total, left = run.energy()
+        gaps.append(abs(left - before))
+        assert abs(total - began) > 0.05  # something was done
+    assert orders(errors)[-1] == pytest.approx(2.0, abs=0.1)
+    assert orders(gaps)[-1] == pytest.approx(2.0, abs=0.2)
+
+
+GIVEN = {"position": "0.4*sin(4*t)", "velocity": "1.6*cos(4*t)", "acceleration": "-6.4*sin(4*t)"}
+
+
+@both_methods
+@pytest.mark.parametrize("given", GIVEN)
+def test_prescribed_motion_is_of_second_order(given: str, method: str) -> None:
+    """A shoulder that is moved, and what hangs on it; the work of its drive is in the ledger."""
+    motion: dict[str, Any] = {"motion": {given: GIVEN[given]}, **({"v": 1.6} if given == "acceleration" else {})}
+    scene = changed(delivered("double_pendulum_rods"), {"joints": {"shoulder": motion}})
+    errors = errors_of(scene, method, 1.0, [0.004, 0.002, 0.001])
+    assert orders(errors)[-1] == pytest.approx(2.0, abs=0.1)
+    gaps = []
+    for h in (0.004, 0.002):
+        run = stepped(scene, method, h)
+        _, before = run.energy()
+        run.advance(1.0)
+        total, left = run.energy()
+        gaps.append(abs(left - before))
+        assert abs(total - before) > 0.1
+        q, v = (run.joint("shoulder", channel)[0] for channel in ("coordinates", "velocity"))
+        exact = {"position": 1e-14, "velocity": 1e-5, "acceleration": 2e-4}[given]
+        assert q == pytest.approx(0.4 * math.sin(4), abs=exact)
+        assert v == pytest.approx(1.6 * math.cos(4), abs=1e-4 if given == "acceleration" else 1e-14)
+    assert orders(gaps)[0] == pytest.approx(2.0, abs=0.2)
+
+
+# --- what restrains -----------------------------------------------------------------------------------------------
+COUPLED: dict[str, dict[str, Any]] = {
+    "gear": {"couplings": {"teeth": {"type": "gear", "joints": ["shoulder", "elbow"], "ratio": -0.5}}},
+    "rod": {"constraints": {"rod": {"type": "distance", "length": math.hypot(1.7, 0.4),
+            "between": [{"body": "world", "point": [0.3, 0.4, 0]}, {"body": "lower", "point": [0.5, 0, 0]}]}}},
+}  # fmt: skip
+
+
+@both_methods
+@pytest.mark.parametrize("what", COUPLED)
+def test_couplings_and_constraints_are_of_second_order(what: str, method: str) -> None:
+    """They hold to the tolerance of the search at any step."""
+    scene = changed(delivered("double_pendulum_rods"), COUPLED[what])
+    if what == "rod":
+        for joint in scene["joints"].values():
+            joint["type"] = "spherical"
+            del joint["axis"]
+    errors = errors_of(scene, method, 0.5, [0.004, 0.002, 0.001])
+    assert orders(errors)[-1] == pytest.approx(2.0, abs=0.1)
+    run = stepped(scene, method, 0.004)
+    assert max(max(run.advance(0.004 * k).errors()) for k in range(1, 50)) < 1e-11
+
+
+@both_methods
+def test_a_skate_is_of_second_order(method: str) -> None:
+    """A cycloid, known in closed form: a row that restrains velocities alone."""
+    scene = delivered("knife_edge_incline")
+    g, w, until = 9.81 * math.sin(0.3), 2.0, 1.0
+    A = g / (2 * w * w)
+    exact = A * np.array([math.sin(w * until) ** 2, w * until - math.sin(2 * w * until) / 2])
+    errors = []
+    for h in (0.02, 0.01, 0.005):
+        run = stepped(scene, method, h).advance(until)
+        errors.append(float(np.abs(run.body("skate", "position")[:2] - exact).max()))
+        assert run.errors()[1] < 1e-14  # it does not slip across its edge where a step ends
+    assert orders(errors)[-1] == pytest.approx(2.0, abs=0.1)
+
+
+@both_methods
+def test_a_rolling_ball_has_no_error(method: str) -> None:
+    """a = 5/7 g sin(alpha) down the slope: uniform acceleration is exact, by rows of positions and of velocities."""
+    alpha, radius, scene = math.radians(25), 0.1, delivered("sphere_roll_incline")
+    down, normal = (np.array([math.cos(alpha), 0, -math.sin(alpha)]), np.array([math.sin(alpha), 0, math.cos(alpha)]))
+    a = 5 / 7 * 9.81 * math.sin(alpha)
+    run = stepped(scene, method, 0.01).advance(1.0)
+    np.testing.assert_allclose(run.body("ball", "position"), radius * normal + a / 2 * down, atol=1e-11)
+    np.testing.assert_allclose(run.body("ball", "linear_velocity"), a * down, atol=1e-11)
+    np.testing.assert_allclose(run.body("ball", "angular_velocity"), [0, a / radius, 0], atol=1e-10)

@@ -1,0 +1,177 @@
+"""Variational methods on mechanisms: two ways to the same motion, limits, and searches that are hard or fail."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from loops import joint_kinds
+from stepped import METHODS, both_methods, delivered, end_of, failed, finely, stepped
+
+from multibody_cli import Hdf5Sink, prepare, read_trajectory
+from multibody_cli.methods.contract import Status
+
+ROD = {"mass": 1.0, "com": [0.5, 0, 0], "inertia": {"principal": [0.01, 0.1, 0.1]}}
+
+
+# --- two ways to the same motion ----------------------------------------------------------------------------------
+def hung_on(kind: str) -> dict[str, Any]:
+    """Two bodies that move: one on a joint of this kind, which another of its kind carries."""
+    joint = joint_kinds()[kind]
+    if joint["type"] == "spherical":
+        joint["q"] = {"rotvec": [0.3, 1.1, 0.2]}
+    body = {"mass": 1.3, "com": [0.1, -0.2, 0.1], "inertia": {"principal": [0.1, 0.2, 0.25]}}
+    place = {"position": [0.3, 0.1, -0.4], "rotation": {"rotvec": [0.3, 0.5, -0.2]}}
+    swing = {"type": "revolute", "axis": [1, 2, 2], "child": "a", "q": 0.4, "v": 1.0}
+    return {
+        "bodies": {"a": ROD, "b": body, "c": body},
+        "joints": {
+            "swing": swing,
+            "one": {**joint, "parent": "a", "child": "b", "origin": place},
+            "two": {**joint, "parent": "b", "child": "c", "origin": place, "child_origin": place},
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", joint_kinds())
+def test_both_methods_give_the_same_motion(kind: str) -> None:
+    """Joint by joint they solve the same equations, in other unknowns; the tolerance is all they may differ by."""
+    runs = [stepped(hung_on(kind), method, 0.01) for method in METHODS]
+    for t in (0.05, 0.2, 0.4):  # soon after, the XZX angles are singular
+        ends = [end_of(run, t) for run in runs]
+        assert np.abs(ends[0] - ends[1]).max() < 1e-8
+    assert np.abs(ends[0] - end_of(stepped(hung_on(kind), "variational", 0.01), 0.0)).max() > 0.1  # it moved
+
+
+@both_methods
+@pytest.mark.parametrize("scene", ["double_pendulum_rods", "redmax_scene_4", "sphere_roll_incline"])
+def test_the_end_does_not_depend_on_where_output_is_taken(scene: str, method: str) -> None:
+    """Trees, loops, and rows of velocities."""
+    at_once, in_pieces = (stepped(delivered(scene), method, 0.001) for _ in range(2))
+    last = at_once.advance(0.1)
+    for k in range(1, 51):
+        in_pieces.advance(0.002 * k)
+    np.testing.assert_allclose(end_of(in_pieces, 0.1), end_of(last, 0.1), rtol=0, atol=1e-12 * size_of(last))
+
+
+def size_of(run: Any) -> float:
+    """Largest number of what is compared."""
+    return float(np.abs(end_of(run, 0.0)).max())
+
+
+# --- loops --------------------------------------------------------------------------------------------------------
+@both_methods
+def test_loops_are_closed_at_the_tolerance_wherever_a_step_ends(method: str) -> None:
+    """Positions and velocities alike; the bars are 10 long and fall at some hundreds a second."""
+    run = stepped(delivered("redmax_scene_4"), method, 0.001)
+    worst = np.array([run.advance(0.001 * k).errors() for k in range(1, 201)]).max(axis=0)
+    assert worst[0] < 1e-11
+    assert worst[1] < 1e-10
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+@both_methods
+def test_a_pendulum_falls_on_its_limit_and_stays(method: str) -> None:
+    """It never passes the limit, loses all it has, and the ledger says where that went."""
+    joint = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "q": -0.4, "limits": [None, 0.5]}
+    run = stepped({"bodies": {"rod": ROD}, "joints": {"hinge": joint}}, method, 0.002)
+    total, before = run.energy()
+    angles, rates = [], []
+    for k in range(1, 501):
+        run.advance(0.002 * k)
+        angles.append(run.joint("hinge", "coordinates")[0])
+        rates.append(run.joint("hinge", "velocity")[0])
+    assert max(angles) < 0.5 + 1e-12
+    assert min(np.diff(angles)) > -1e-12  # no rebound
+    assert max(rates) > 2.0
+    assert abs(rates[-1]) < 1e-12
+    lost = 9.81 * 0.5 * (np.sin(0.5) + np.sin(0.4))
+    after, left = run.energy()
+    assert after - total == pytest.approx(-lost, rel=1e-9)
+    assert abs(left - before) < 0.02 * lost  # the step of the impact: what lasts h there is of first order
+
+
+@both_methods
+def test_a_body_leaves_its_limit_when_pushed_away(method: str) -> None:
+    joint = {"type": "prismatic", "child": "a", "axis": [0, 0, 1], "limits": [0, None], "force": "40*t"}
+    run = stepped({"bodies": {"a": ROD}, "joints": {"lift": joint}}, method, 0.001)
+    leaves = 9.81 / 40
+    for t in (0.1, 0.2):
+        assert run.advance(t).joint("lift", "coordinates")[0] == pytest.approx(0.0, abs=1e-12)
+    run.advance(1.0)
+    rise = 40 / 6 * (1.0 - leaves) ** 3
+    assert run.joint("lift", "coordinates")[0] == pytest.approx(rise, rel=2e-3)
+
+
+# --- searches -----------------------------------------------------------------------------------------------------
+LARGE = 0.3
+"""A step in which the double pendulum turns by too much to be found at once."""
+
+
+@both_methods
+def test_a_step_that_is_too_large_is_cut_where_that_is_allowed(method: str) -> None:
+    scene = delivered("double_pendulum_rods")
+    report = failed(stepped(scene, method, LARGE), 3.0)
+    assert report.status is Status.NOT_FOUND
+    assert report.culprit >= 0
+    run = stepped(scene, method, LARGE, adaptive=True)
+    halvings = 0
+    for k in range(1, 11):
+        told = run.method.advance(run.state, LARGE * k)
+        assert told.status is Status.OK
+        halvings += told.diagnosis.halvings
+    assert halvings > 0
+    assert run.state.time[0] == pytest.approx(3.0)
+
+
+@both_methods
+def test_a_run_that_fails_names_the_coordinate_and_leaves_a_valid_file(method: str, tmp_path: Path) -> None:
+    scene = Path(__file__).parents[2] / "scenes/validation/double_pendulum_rods.yaml"
+    settings = [f"simulation.method={method}", "simulation.step=0.3 s", "simulation.duration=30 s", "expect=[]"]
+    summary = prepare(scene, [*settings, "output.every=0.3 s"]).run(Hdf5Sink(tmp_path / "run.h5"))
+    assert summary.outcome.status == "diverged"
+    assert "the end of step" in summary.outcome.message
+    assert re.search("joint (shoulder|elbow)|body (upper|lower)", summary.outcome.message)
+    run = read_trajectory(tmp_path / "run.h5")
+    assert run.attributes["status"] == "diverged"
+    assert len(run.time) == summary.instants >= 1
+    assert np.isfinite(run.channel("joints/shoulder/q").values).all()
+
+
+@both_methods
+def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None:
+    """From no motion, from the step before, from the accelerations, and from what these missed before."""
+    ends, corrections = [], []
+    for guess in ("ig1", "ig2", "ig3", "extrapolated"):
+        run = stepped(delivered("ball_chain_2"), method, 0.001, tolerance=1e-12, initial_guess=guess)
+        told = [run.method.advance(run.state, 0.001 * k) for k in range(1, 201)]
+        corrections.append(sum(report.iterations for report in told[2:]))
+        ends.append(end_of(run, 0.2))
+    assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-10
+    assert corrections == sorted(corrections, reverse=True)
+    assert corrections[0] > corrections[-1]
+
+
+def test_newton_converges_quadratically_and_riqn_does_not() -> None:
+    """Digits double in each correction; by the factors of the start each is some part of the last."""
+    steps = {finder: corrections_of(finder) for finder in ("newton", "riqn")}
+    newton, riqn = steps["newton"], steps["riqn"]
+    assert newton <= 4 < riqn
+
+
+def corrections_of(finder: str) -> int:
+    """Most corrections of a step of a fast double pendulum, from no motion, to 1e-12."""
+    options = {"root_finder": finder, "initial_guess": "ig1", "tolerance": 1e-12}
+    run = stepped(delivered("double_pendulum_rods"), "variational_maximal", 0.01, **options)
+    return max(run.method.advance(run.state, 0.01 * k).iterations for k in range(1, 101))
+
+
+def test_a_fine_reference_is_met() -> None:
+    """Both ends of this module's own comparisons: order 6 at 2 ms is the reference to 1e-9."""
+    scene = delivered("ball_chain_2")
+    for method in METHODS:
+        apart = end_of(stepped(scene, method, 0.005, order=6), 1.0) - end_of(finely(scene), 1.0)
+        assert np.abs(apart).max() < 1e-9

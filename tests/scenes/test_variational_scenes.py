@@ -1,0 +1,89 @@
+"""Scenes of smooth motion, of loops and of limits meet what they expect by variational steps of some order and length."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from multibody_cli.cli.app import main
+
+VALIDATION = Path(__file__).parents[2] / "scenes/validation"
+
+STEPS: dict[str, tuple[int, str]] = {
+    "ball_chain_2": (6, "10 ms"),
+    "compound_pendulum_period": (4, "1 ms"),
+    "double_pendulum_rods": (6, "2 ms"),
+    "dzhanibekov_analytic": (2, "2 ms"),
+    "dzhanibekov_num": (4, "2 ms"),
+    "fourbar_parallelogram": (2, "1 ms"),
+    "gear_pair": (6, "2 ms"),
+    "hooke_joint": (4, "0.1 ms"),
+    "iftomm_a01_pendulum": (4, "10 ms"),
+    "iftomm_a02_nfourbar_N1": (2, "0.5 ms"),
+    "iftomm_a02_nfourbar_N2": (2, "0.25 ms"),
+    "iftomm_a03_andrews_t003": (6, "0.05 ms"),
+    "iftomm_a04_bricard_slender": (4, "10 ms"),
+    "knife_edge_incline": (4, "1 ms"),
+    "lagrange_top_cusp": (4, "0.2 ms"),
+    "lagrange_top_steady": (4, "0.2 ms"),
+    "rack_pinion": (6, "1 ms"),
+    "rc10_chain": (4, "10 ms"),
+    "rc20_chain": (4, "10 ms"),
+    "rc100_chain": (2, "1 ms"),
+    "redmax_scene_1": (6, "5 ms"),
+    "redmax_scene_4": (4, "10 ms"),
+    "redmax_scene_6": (2, "2 ms"),
+    "redmax_scene_16": (6, "10 ms"),
+    "redmax_scene_19": (6, "5 ms"),
+    "redmax_scene_m1": (6, "5 ms"),
+    "slider_crank_free_spin": (4, "0.1 ms"),
+    "sphere_roll_incline": (2, "10 ms"),
+    "spherical_pendulum": (4, "1 ms"),
+    "testset_caraxis": (4, "1 ms"),
+    "torque_free_top": (4, "10 ms"),
+}
+"""The order and the step by which a scene meets all that it expects: the longest of 10, 5, 2, 1, ... ms, or near it."""
+
+SINGULAR = ("fourbar_parallelogram", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2")
+"""Loops that lose rank on the way: steps that stride over such a position are not found as a whole, and are cut."""
+
+WITHOUT_INERTIA = ("iftomm_a01_pendulum", "iftomm_a04_bricard_slender", "spherical_pendulum")
+
+
+def words_for(scene: str) -> list[str]:
+    """Order, step, and whether steps may be cut."""
+    order, step = STEPS[scene]
+    cut = ["--set", "simulation.options.adaptive=true"] if scene in SINGULAR else []
+    return ["--set", f"simulation.options.order={order}", "--step", step, *cut]
+
+
+def run(scene: str, method: str, result: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of the command line: 0 if all that the scene expects is met."""
+    path = VALIDATION / f"{scene}.yaml"
+    words = ["mbsim", "run", str(path), "--method", method, *words_for(scene), "-o", str(result)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as end:
+        main()
+    return int(end.value.code or 0)
+
+
+@pytest.mark.parametrize("scene", STEPS)
+def test_scene_meets_what_it_expects_in_generalized_coordinates(
+    scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(scene, "variational", tmp_path / "result.h5", monkeypatch) == 0
+
+
+@pytest.mark.parametrize("scene", STEPS)
+def test_scene_meets_what_it_expects_in_maximal_coordinates(
+    scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bodies without inertia are refused, in words."""
+    code = run(scene, "variational_maximal", tmp_path / "result.h5", monkeypatch)
+    if scene in WITHOUT_INERTIA:
+        assert code == 2
+        assert "has no mass or no inertia about an axis" in capsys.readouterr().err
+    else:
+        assert code == 0
