@@ -1,4 +1,4 @@
-"""Scenes of smooth motion, of loops and of limits meet what they expect by variational steps of some order and length."""
+"""Scenes of smooth motion, loops and limits meet what they expect by variational steps of some order and length."""
 
 from __future__ import annotations
 

@@ -170,6 +170,7 @@ def correct_held(system, work, ahead, h):
         r = dual.called[k]
         held.push[r] += dual.x[k]
         impel_row(rows[r], terms, dual.x[k], work.wrenches, work.impulse)
+    aim_nowhere(work)
     answer(system, work)
     keep_primary(work, held)
     for j in range(len(ahead.change)):
