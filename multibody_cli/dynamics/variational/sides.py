@@ -38,6 +38,7 @@ def sides_for(tree: Tree, kkt: KktTree, bonds: Bonds) -> Records:
     held = {int(closure["first_row"]): k for k, closure in enumerate(tree.closures)}
     bond_of = {int(k): n for n, k in enumerate(bonds.table["closure"])}
     nodes, table = kkt.nodes, np.zeros(len(kkt.nodes), SIDES)
+    table["bond"] = -1
     for i in range(1, len(nodes)):
         node = nodes[i]
         if node["first_row"] == node["last_row"]:
