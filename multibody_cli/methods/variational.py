@@ -51,7 +51,10 @@ FINDERS = {
 """Every root finder, with either way to evaluate the residual."""
 
 MOST_DENSE = 300
-"""Freedoms up to which Newton's method stands by for steps that the other does not find: it takes a dense matrix."""
+"""Freedoms up to which Newton's method stands by for steps that the other does not find: it takes a dense matrix.
+
+With rows of restraint it does not: these are answered by the start in either way, and no better by Newton's method.
+"""
 
 
 class GeneralizedOptions(VariationalOptions):
@@ -59,8 +62,8 @@ class GeneralizedOptions(VariationalOptions):
 
     root_finder: Literal["riqn", "newton", "broyden"] = Field(
         "riqn",
-        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and up to "
-        f"{MOST_DENSE} freedoms, Newton's method goes on. `newton`: the exact derivative as a dense matrix. `broyden`: "
+        description="`riqn`: the response by the factors of the start, O(n); where that stalls, Newton's method goes on "
+        f"if nothing restrains the joints and they have {MOST_DENSE} freedoms at most. `newton`: the exact derivative as a dense matrix. `broyden`: "
         "the same for the first correction, then secants.",
     )
     evaluation: Literal["drnea", "svi"] = Field(
@@ -70,7 +73,8 @@ class GeneralizedOptions(VariationalOptions):
     def search_in(self, system: System) -> tuple[str, ...]:
         """Give the root finders in the order in which they are tried."""
         end = "" if self.evaluation == "drnea" else "_svi"
-        stand_by = self.root_finder == "riqn" and len(system.tree.driven) <= MOST_DENSE
+        loose = not system.is_held and len(system.tree.driven) <= MOST_DENSE
+        stand_by = self.root_finder == "riqn" and loose
         return (f"{self.root_finder}{end}", *([f"newton{end}"] if stand_by else []))
 
 
