@@ -62,9 +62,9 @@ class GeneralizedOptions(VariationalOptions):
 
     root_finder: Literal["riqn", "newton", "broyden"] = Field(
         "riqn",
-        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and if nothing restrains "
-        f"the joints and they have {MOST_DENSE} freedoms at most, Newton's method goes on. `newton`: the exact derivative "
-        "as a dense matrix. `broyden`: the same for the first correction, then secants.",
+        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and if nothing "
+        f"restrains the joints and they have {MOST_DENSE} freedoms at most, Newton's method goes on. `newton`: the "
+        "exact derivative as a dense matrix. `broyden`: the same for the first correction, then secants.",
     )
     evaluation: Literal["drnea", "svi"] = Field(
         "drnea", description="Residual of a step: `drnea` by one recursion, O(n); `svi` by sums over bodies, O(n^2)."
