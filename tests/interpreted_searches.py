@@ -103,8 +103,8 @@ def main(path: str) -> None:
         guess: run(path, 3, initial_guess=guess, tolerance=1e-12) for guess in ("ig1", "ig2", "ig3", "extrapolated")
     }
     found["few"] = run(path, 1, max_iterations=1, root_finder="newton")
-    found["cut"] = run(path, 1, max_iterations=2, root_finder="newton", tolerance=1e-13, adaptive="true")
-    found["fallen back"] = run(path, 3, max_iterations=3, tolerance=1e-13)
+    found["cut"] = run(path, 1, max_iterations=2, root_finder="newton", tolerance=1e-8, adaptive="true")
+    found["fallen back"] = run(path, 3, max_iterations=4, tolerance=1e-13)
     found["derivative"] = derivative(path)
     found["dense"] = dense(7)
     print(json.dumps(found))

@@ -23,9 +23,9 @@ from multibody_cli.spatial.values import Force, Mat3, Vec3
 
 
 @formula
-def turning_of(body, stride):
+def turning_of(stride):
     """The matrix L."""
-    J, (s, u) = load(stride.J), half_turn(load(body.R), load(stride.R))
+    J, (s, u) = load(stride.J), half_turn(load(stride.R_start), load(stride.R))
     Ju = J @ u
     A = (
         skew_times(u, J)
@@ -48,7 +48,7 @@ def write_derivative(wrenches, k, link, body, stride):
     """Keep the derivative for a rigid body in the six rows from k on."""
     r, e = levers_of(link, body, stride)
     mr, me, re = link.mass * r, link.mass * e, link.mass * dot(r, e)
-    L = turning_of(body, stride) - outer(e, mr)
+    L = turning_of(stride) - outer(e, mr)
     store_force(wrenches[k], Force(Vec3(L.x.x + re, L.y.x, L.z.x), Vec3(0.0, -mr.z, mr.y)))
     store_force(wrenches[k + 1], Force(Vec3(L.x.y, L.y.y + re, L.z.y), Vec3(mr.z, 0.0, -mr.x)))
     store_force(wrenches[k + 2], Force(Vec3(L.x.z, L.y.z, L.z.z + re), Vec3(-mr.y, mr.x, 0.0)))
@@ -63,7 +63,7 @@ def write_projected(numbers, node, link, body, stride, columns):
 
     The columns of such a body are the same at the end of a step as at its start.
     """
-    L, (r, e) = turning_of(body, stride), levers_of(link, body, stride)
+    L, (r, e) = turning_of(stride), levers_of(link, body, stride)
     for j in range(link.nv):
         y = column_of(columns[link.iv + j])
         f = link.mass * (y.v + cross(y.w, e))

@@ -25,6 +25,13 @@ The first two are not compared: rows push from nothing, and where the guess is g
 left of a large response that it took back.
 """
 
+LEAST = 0.05
+"""A correction is not taken to shrink to less than this part of the one before.
+
+What is answered by the factors of the start shrinks at a steady rate, which may lie hidden under what Newton's method
+answers to at once.
+"""
+
 ROUND_OFF = 1e-15
 """Of positions relative to the extent of the mechanism; by a factor of 1000, a search may stall there and be done."""
 
@@ -91,7 +98,7 @@ def search(system, work, ahead, t, h, fastest):
 @formula
 def is_found(size, before, tolerance):
     """Whether the corrections that are still to come, which shrink as the last two did, stay below the tolerance."""
-    shrinking = size / before if before < math.inf else 1.0
+    shrinking = max(size / before, LEAST) if before < math.inf else 1.0
     return size <= tolerance or (shrinking < STALLED and size * shrinking <= tolerance * (1.0 - shrinking))
 
 

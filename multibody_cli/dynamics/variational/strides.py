@@ -36,8 +36,9 @@ STRIDE = np.dtype(
         for name, size in {
             "x": 3,  # position of the joint frame's origin at the end of the step
             "R": 9,  # its orientation there
-            "J": 6,  # central inertia at the start, world axes
-            "c": 3,  # centre of mass at the start
+            "R_start": 9,  # its orientation at the start
+            "J": 6,  # central inertia there, world axes
+            "c": 3,  # centre of mass there
             "t": 3,  # momentum that the body brings to the start, about its origin there
             "f": 3,
             "push_t": 3,  # what pushes it there, gravity included
@@ -73,7 +74,7 @@ def centre_ahead(link, stride):
 # --- the start of a step ------------------------------------------------------------------------------------------
 @kernel
 def keep_start(tree, bodies, strides):
-    """Keep of placed and pushed bodies where a step starts and what pushes them there."""
+    """Keep the inertias of placed and pushed bodies where a step starts, and what pushes them there."""
     links = tree.links
     g = Vec3(tree.gravity[0], tree.gravity[1], tree.gravity[2])
     for i in range(1, len(links)):
@@ -84,7 +85,6 @@ def keep_start(tree, bodies, strides):
         weight = link.mass * g
         push = placed - load_force(body) + Force(cross(r, weight), weight)
         store(stride.J, J)
-        store(stride.c, load(body.x) + r)
         store(stride.push_t, push.t)
         store(stride.push_f, push.f)
 
@@ -126,7 +126,7 @@ def find_lacks(links, bodies, strides, h, wrenches):
     """
     for i in range(1, len(links)):
         link, body, stride = links[i], bodies[i], strides[i]
-        s, u = half_turn(load(body.R), load(stride.R))
+        s, u = half_turn(load(stride.R_start), load(stride.R))
         spin = angular_momentum(load(stride.J), s, u, h)
         c = load(stride.c)
         p = (link.mass / h) * (centre_ahead(link, stride) - c)
@@ -138,11 +138,16 @@ def find_lacks(links, bodies, strides, h, wrenches):
 
 @kernel
 def arrive(links, strides):
-    """Bring the momenta of the step to its end, about the origins there, as those of the next start."""
+    """Bring poses and momenta of the step to its end, the latter about the origins there, as those of the next start.
+
+    To the last bit, whatever rounding placing the bodies there anew has: so momenta are not lost from step to step.
+    """
     for i in range(1, len(links)):
         stride = strides[i]
-        r, p = load(stride.c) - load(stride.x), load(stride.drift)
-        store_force(stride, Force(load(stride.spin) + cross(r, p), p))
+        c, p = centre_ahead(links[i], stride), load(stride.drift)
+        store_force(stride, Force(load(stride.spin) + cross(c - load(stride.x), p), p))
+        store(stride.c, c)
+        store(stride.R_start, load(stride.R))
 
 
 @kernel
@@ -160,9 +165,12 @@ def momentum_of(link, body):
 
 @kernel
 def keep_momenta(links, bodies, strides):
-    """Let the bodies bring the momenta that they have at the velocities with which they were placed."""
+    """Let the bodies start where they are, with the momenta of the velocities with which they were placed."""
     for i in range(1, len(links)):
-        store_force(strides[i], momentum_of(links[i], bodies[i]))
+        body, stride = bodies[i], strides[i]
+        store_force(stride, momentum_of(links[i], body))
+        store(stride.R_start, load(body.R))
+        store(stride.c, load(body.x) + load(body.R) @ load(links[i].com))
 
 
 @kernel
@@ -179,13 +187,13 @@ def find_momentum(strides, momentum):
 
 # --- energy -------------------------------------------------------------------------------------------------------
 @kernel
-def stride_energy(links, bodies, strides, h):
-    """Kinetic part of the discrete energy -dL_d/dh of a step, J; of bodies that are still placed at its start."""
+def stride_energy(links, strides, h):
+    """Kinetic part of the discrete energy -dL_d/dh of a step, J, before bodies arrive."""
     energy = 0.0
     for i in range(1, len(links)):
         link, stride = links[i], strides[i]
         d = centre_ahead(link, stride) - load(stride.c)
-        _, u = half_turn(load(bodies[i].R), load(stride.R))
+        _, u = half_turn(load(stride.R_start), load(stride.R))
         energy += 0.5 * link.mass * dot(d, d) + 2.0 * dot(u, load(stride.J) @ u)
     return energy / (h * h)
 

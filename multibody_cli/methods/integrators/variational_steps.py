@@ -85,7 +85,7 @@ def advance_one(system, work, touch, ahead, t, h, q, v, a, powers, ledger):
             ahead.told[TOLD_FALLBACKS] += found
         if found:
             reached += part
-            kinetic = stride_energy(system.tree.links, work.bodies, ahead.strides, dt)
+            kinetic = stride_energy(system.tree.links, ahead.strides, dt)
             arrive_at(system, work, ahead, t + h * reached / PARTS, dt, q, v, a, powers, ledger)
             modify_energy(system, work, ahead, kinetic, q)
             for i in range(len(ledger)):
