@@ -36,10 +36,7 @@ LINK = np.dtype(
         ("principal", "i8"),  # whether the central inertia is diagonal in the joint frame
         ("along", "i8"),  # screw: which axis it turns about
         ("slides", "i8"),  # screw: whether it translates
-        (
-            "weightless",
-            "i8",
-        ),  # whether gravity leaves it alone: a director of an affine body, which hangs on the ground
+        ("weightless", "i8"),  # whether gravity leaves it alone: a director of an affine body
         ("iq", "i8"),
         ("iv", "i8"),
         ("nv", "i8"),

@@ -156,6 +156,7 @@ class VariationalMethod:
             guess=GUESSES["ig2" if system.contacts else options.initial_guess],  # contacts guess the rates
             adaptive=options.adaptive,
             stages=np.array(STAGES[order]),
+            maximal=kind.maximal,
         )
         self.work = kind.of.workspace(system, options)
         self.touch = touch_for(system) if system.contacts else ()

@@ -19,7 +19,7 @@ class Settings(NamedTuple):
     `tolerance` is of the mean rates of a step, relative to 1 + the largest of them, rad/s and m/s alike; `first_kick`
     is the share of a step's push that comes at its start, 1/2 or 1, and the rest comes at its end; `adaptive` says
     whether a step that is not found is cut into parts; `stages` (s,) are the lengths of the basic steps of one step, as
-    parts of it.
+    parts of it; `maximal` says that every body moves by itself.
     """
 
     tolerance: float
@@ -28,6 +28,7 @@ class Settings(NamedTuple):
     guess: int
     adaptive: bool
     stages: Floats
+    maximal: bool
 
 
 class Ahead(NamedTuple):

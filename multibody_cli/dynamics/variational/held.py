@@ -44,7 +44,7 @@ from multibody_cli.dynamics.restraint import (
 )
 from multibody_cli.dynamics.variational.ahead import TOLD_RESIDUAL, largest
 from multibody_cli.dynamics.variational.bonds import Bonds, bonds_for
-from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, kick, move_velocities
+from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, kick, leave_over, move_velocities
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel, records
 from multibody_cli.model import Floats, Integers, System, Tree
@@ -221,11 +221,15 @@ def carry_over_held(system, work, ahead, h):
     push_called(work, ahead.held)
     push_primary(work, ahead.held)
     impel_closures(tree, work.impulse, work)
-    for j in range(len(ahead.carry)):
-        ahead.carry[j] = 0.0 if tree.driven[j] else work.impulse[j]
-    add_jacobian_transposed_times(tree, work, ahead.carry)
-    forget_closures(tree, ahead.carry)
-    ahead.told[TOLD_RESIDUAL] = max(ahead.told[TOLD_RESIDUAL], largest(ahead.carry))
+    if ahead.settings.maximal:  # its coordinates take no impulses of their own
+        left = leave_over(tree.links, ahead.strides, work.wrenches)
+    else:
+        for j in range(len(ahead.carry)):
+            ahead.carry[j] = 0.0 if tree.driven[j] else work.impulse[j]
+        add_jacobian_transposed_times(tree, work, ahead.carry)
+        forget_closures(tree, ahead.carry)
+        left = largest(ahead.carry)
+    ahead.told[TOLD_RESIDUAL] = max(ahead.told[TOLD_RESIDUAL], left)
     find_losses(work.rows, ahead.held, h)
 
 

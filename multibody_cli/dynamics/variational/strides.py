@@ -45,6 +45,8 @@ STRIDE = np.dtype(
             "push_f": 3,
             "spin": 3,  # momentum of the step: l and p
             "drift": 3,
+            "left_t": 3,  # impulse that the step was left without, of a body that moves by itself
+            "left_f": 3,
         }.items()
     ]
 )
@@ -137,6 +139,19 @@ def find_lacks(links, bodies, strides, h, wrenches):
 
 
 @kernel
+def leave_over(links, strides, wrenches):
+    """Keep the impulses that bodies still lack, of those that move by themselves; the largest of their numbers."""
+    most = 0.0
+    for i in range(1, len(links)):
+        if links[i].nv == 6:
+            w = load_force(wrenches[i])
+            store(strides[i].left_t, w.t)
+            store(strides[i].left_f, w.f)
+            most = max(most, abs(w.t.x), abs(w.t.y), abs(w.t.z), abs(w.f.x), abs(w.f.y), abs(w.f.z))
+    return most
+
+
+@kernel
 def arrive(links, strides):
     """Bring poses and momenta of the step to its end, the latter about the origins there, as those of the next start.
 
@@ -145,7 +160,8 @@ def arrive(links, strides):
     for i in range(1, len(links)):
         stride = strides[i]
         c, p = centre_ahead(links[i], stride), load(stride.drift)
-        store_force(stride, Force(load(stride.spin) + cross(c - load(stride.x), p), p))
+        left = Force(load(stride.left_t), load(stride.left_f))
+        store_force(stride, left + Force(load(stride.spin) + cross(c - load(stride.x), p), p))
         store(stride.c, c)
         store(stride.R_start, load(stride.R))
 
