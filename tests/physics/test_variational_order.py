@@ -76,6 +76,18 @@ def test_forces_and_their_ledger_are_of_second_order(what: str, method: str) -> 
     assert orders(gaps)[-1] == pytest.approx(2.0, abs=0.2)
 
 
+@both_methods
+def test_what_a_motor_does_is_booked_at_the_order_of_the_step(method: str) -> None:
+    """Forces that depend on time alone do not lower the order, nor does their account: powers are of the velocities."""
+    scene = changed(delivered("double_pendulum_rods"), DAMPED["motor"])
+    gaps = []
+    for h in (0.008, 0.004):
+        run = stepped(scene, method, h, order=4)
+        _, before = run.energy()
+        gaps.append(abs(run.advance(1.0).energy()[1] - before))
+    assert orders(gaps) == [pytest.approx(4.0, abs=0.1)]
+
+
 GIVEN = {"position": "0.4*sin(4*t)", "velocity": "1.6*cos(4*t)", "acceleration": "-6.4*sin(4*t)"}
 
 

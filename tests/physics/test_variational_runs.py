@@ -152,7 +152,8 @@ def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None
         ends.append(end_of(run, 0.2))
     assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-10
     assert corrections == sorted(corrections, reverse=True)
-    assert corrections[0] > corrections[-1]
+    distinct = 4 if method == "variational" else 2  # Newton's method takes three from no motion, two from any other
+    assert len(set(corrections)) == distinct
 
 
 def test_newton_converges_quadratically_and_riqn_does_not() -> None:

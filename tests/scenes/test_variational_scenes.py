@@ -22,7 +22,7 @@ STEPS: dict[str, tuple[int, str]] = {
     "hooke_joint": (4, "0.1 ms"),
     "iftomm_a01_pendulum": (4, "10 ms"),
     "iftomm_a02_nfourbar_N1": (2, "0.5 ms"),
-    "iftomm_a02_nfourbar_N2": (2, "0.25 ms"),
+    "iftomm_a02_nfourbar_N2": (2, "0.2 ms"),
     "iftomm_a03_andrews_t003": (6, "0.05 ms"),
     "iftomm_a04_bricard_slender": (4, "10 ms"),
     "knife_edge_incline": (4, "1 ms"),
@@ -49,14 +49,18 @@ STEPS: dict[str, tuple[int, str]] = {
 SINGULAR = ("fourbar_parallelogram", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2")
 """Loops that lose rank on the way: steps that stride over such a position are not found as a whole, and are cut."""
 
+CUT = {"adaptive": "true", "tolerance": "1e-6"}
+"""With which they are: near the position, more digits than these are not to be had."""
+
 WITHOUT_INERTIA = ("iftomm_a01_pendulum", "iftomm_a04_bricard_slender", "spherical_pendulum")
 
 
 def words_for(scene: str) -> list[str]:
-    """Order, step, and whether steps may be cut."""
+    """Order and step, and whether steps may be cut."""
     order, step = STEPS[scene]
-    cut = ["--set", "simulation.options.adaptive=true"] if scene in SINGULAR else []
-    return ["--set", f"simulation.options.order={order}", "--step", step, *cut]
+    options = {"order": order, **(CUT if scene in SINGULAR else {})}
+    settings = [word for key, value in options.items() for word in ("--set", f"simulation.options.{key}={value}")]
+    return [*settings, "--step", step]
 
 
 def run(scene: str, method: str, result: Path, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -76,11 +80,11 @@ def test_scene_meets_what_it_expects_in_generalized_coordinates(
     assert run(scene, "variational", tmp_path / "result.h5", monkeypatch) == 0
 
 
-@pytest.mark.parametrize("scene", STEPS)
+@pytest.mark.parametrize("scene", sorted(STEPS.keys() - set(SINGULAR)))
 def test_scene_meets_what_it_expects_in_maximal_coordinates(
     scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bodies without inertia are refused, in words."""
+    """Bodies without inertia are refused, in words; singular positions are not passed (docs/variational.md)."""
     code = run(scene, "variational_maximal", tmp_path / "result.h5", monkeypatch)
     if scene in WITHOUT_INERTIA:
         assert code == 2
