@@ -43,8 +43,9 @@ class Setup:
 
     @property
     def words(self) -> str:
-        """The method, the integrator and its stepping, in a sentence."""
-        return f"`{self.method}` with `{self.integrator}` at {self.stepping}"
+        """The method, the integrator unless it has its own, and the stepping, in a sentence."""
+        ways = " with ".join(f"`{word}`" for word in (self.method, self.integrator) if word)
+        return f"{ways} at {self.stepping}"
 
 
 def setup_of(
