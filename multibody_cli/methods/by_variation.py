@@ -110,6 +110,13 @@ class VariationalKind:
         order = options.get("order")
         if feature is Feature.CONTACT and order in (2, 4, 6):
             return "order", "contacts push at the start of a step: they need `order: 1`, the default with contacts"
+        if feature is Feature.CONTACT and options.get("adaptive"):
+            return "adaptive", "a step with contacts cannot be cut, for its impacts have happened: leave `adaptive` out"
+        if feature is Feature.CONTACT and "initial_guess" in options:
+            return (
+                "initial_guess",
+                "has no effect with contacts, whose impulses say where the search begins: leave it out",
+            )
         if feature is Feature.LIMITS and order in (4, 6):
             return "order", "the composed steps of orders 4 and 6 go backward on their way, past limits: use 1 or 2"
         return None

@@ -44,7 +44,8 @@ from multibody_cli.dynamics.restraint import (
 )
 from multibody_cli.dynamics.variational.ahead import TOLD_RESIDUAL, largest
 from multibody_cli.dynamics.variational.bonds import Bonds, bonds_for
-from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, kick, leave_over, move_velocities
+from multibody_cli.dynamics.variational.free import prepare_free
+from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, leave_over, move_velocities
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel, records
 from multibody_cli.model import Floats, Integers, System, Tree
@@ -106,11 +107,8 @@ def project(system: Any, work: Any, level: int) -> None:
 # --- the start of a search ----------------------------------------------------------------------------------------
 def prepare_held(system, work, ahead, h):
     """Push the bodies at the start, gather the impulses on coordinates, and find how the rows answer each other."""
-    share, rows, held = ahead.settings.first_kick * h, work.rows, ahead.held
-    kick(ahead.strides, share)
-    for j in range(len(ahead.impulse)):
-        ahead.impulse[j] = ahead.carry[j] + share * ahead.tau[j]
-    count = 0
+    rows, held, count = work.rows, ahead.held, 0
+    prepare_free(system, work, ahead, h)
     for r in range(len(rows)):
         held.push[r] = held.lost[r] = 0.0
         held.taken[r] = 0

@@ -1,0 +1,32 @@
+"""What variational methods cannot have together with contacts or limits is refused before the run, by option."""
+
+from __future__ import annotations
+
+import pytest
+from loops import loaded
+
+from multibody_cli.errors import SceneError
+
+BALL = {"bodies": {"ball": {"mass": 1, "shapes": [{"type": "sphere", "radius": 1}], "position": [0, 0, 2]}}}
+TOUCHING = {**BALL, "world": {"shapes": [{"type": "plane"}]}, "contacts": {}}
+HINGE = {"type": "revolute", "child": "ball", "limits": [-1, 1]}
+
+
+@pytest.mark.parametrize("method", ["variational", "variational_maximal"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": 2}, "order: contacts push at the start of a step"),
+        ({"adaptive": True}, "adaptive: a step with contacts cannot be cut"),
+        ({"initial_guess": "ig3"}, "initial_guess: has no effect with contacts"),
+    ],
+)
+def test_options_that_contacts_forbid_are_named(method: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(SceneError, match=f"simulation.options.{message}"):
+        loaded(TOUCHING, method=method, options=options)
+    loaded(BALL, method=method, options=options)
+
+
+def test_limits_forbid_composed_steps() -> None:
+    with pytest.raises(SceneError, match="order: the composed steps of orders 4 and 6"):
+        loaded({**BALL, "joints": {"hinge": HINGE}}, method="variational", options={"order": 4})
