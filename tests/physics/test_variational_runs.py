@@ -146,26 +146,24 @@ def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None
     """From no motion, from the step before, from the accelerations, and from what these missed before."""
     ends, corrections = [], []
     for guess in ("ig1", "ig2", "ig3", "extrapolated"):
-        run = stepped(delivered("ball_chain_2"), method, 0.001, tolerance=1e-12, initial_guess=guess)
-        told = [run.method.advance(run.state, 0.001 * k) for k in range(1, 201)]
+        run = stepped(delivered("ball_chain_2"), method, 0.005, tolerance=1e-12, initial_guess=guess)
+        told = [run.method.advance(run.state, 0.005 * k) for k in range(1, 201)]
         corrections.append(sum(report.iterations for report in told[2:]))
-        ends.append(end_of(run, 0.2))
+        ends.append(end_of(run, 1.0))
     assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-10
-    assert corrections == sorted(corrections, reverse=True)
-    distinct = 4 if method == "variational" else 2  # Newton's method takes three from no motion, two from any other
-    assert len(set(corrections)) == distinct
+    assert corrections == sorted(set(corrections), reverse=True)
 
 
 def test_newton_converges_quadratically_and_riqn_does_not() -> None:
-    """Digits double in each correction; by the factors of the start each is some part of the last."""
-    steps = {finder: corrections_of(finder) for finder in ("newton", "riqn")}
-    newton, riqn = steps["newton"], steps["riqn"]
-    assert newton <= 4 < riqn
+    """Twice the digits cost one correction more; by the factors of the start each brings some part of the last."""
+    more = {finder: corrections_of(finder, 1e-12) - corrections_of(finder, 1e-6) for finder in ("newton", "riqn")}
+    assert more["newton"] <= 1
+    assert more["riqn"] >= 3
 
 
-def corrections_of(finder: str) -> int:
-    """Most corrections of a step of a fast double pendulum, from no motion, to 1e-12."""
-    options = {"root_finder": finder, "initial_guess": "ig1", "tolerance": 1e-12}
+def corrections_of(finder: str, tolerance: float) -> int:
+    """Most corrections of a step of a fast double pendulum, from no motion."""
+    options = {"root_finder": finder, "initial_guess": "ig1", "tolerance": tolerance}
     run = stepped(delivered("double_pendulum_rods"), "variational_maximal", 0.01, **options)
     return max(run.method.advance(run.state, 0.01 * k).iterations for k in range(1, 101))
 
