@@ -64,10 +64,13 @@ class RootFinder:
         Makes the kernel `answer_lacks` of `dynamics.variational.held` for an owner, from the method's `answer`.
     allocate
         Its work arrays.
+    again
+        The kernel `answer_again` of `dynamics.variational.exact`, of one that asks rows of restraint where a step ends.
     """
 
     make: Callable[[str, Kernel], Kernel]
     allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
+    again: Kernel | None = None
 
 
 def make_by_start(owner: str, answer: Kernel) -> Kernel:
@@ -133,7 +136,7 @@ class VariationalKind:
     def stepping(self, system: System, options: Any) -> Kernel:
         """Give the kernel that takes steps of a system."""
         of = self.of
-        answers = tuple((word, self.finders[word].make) for word in options.search_in(system))
+        answers = tuple((word, self.finders[word].make, self.finders[word].again) for word in options.search_in(system))
         if not self.is_held(system):
             return bind_free(of.dynamics(system), of.respond, answers)
         bound = restraint.bind(of.name, of.accelerate, of.respond)

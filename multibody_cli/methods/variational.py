@@ -9,13 +9,18 @@ Source: Lee, Liu, Park and Srinivasa 2016, A linear-time variational integrator 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field
 
 from multibody_cli.dynamics.variational.broyden import answer_by_broyden
-from multibody_cli.dynamics.variational.newton import Searching, answer_by_newton, gather_lacks, searching_for
+from multibody_cli.dynamics.variational.newton import (
+    Searching,
+    answer_by_factors,
+    answer_by_newton,
+    gather_lacks,
+    searching_for,
+)
 from multibody_cli.dynamics.variational.svi import answer_by_start_to_sums, sum_lacks
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.aba import ABA
@@ -23,11 +28,24 @@ from multibody_cli.methods.by_variation import RootFinder, VariationalKind, Vari
 from multibody_cli.methods.contract import Feature, Kernel
 from multibody_cli.model import System
 
+AGAIN = {
+    "drnea": bound_kernel(answer_by_factors, "drnea", gather=gather_lacks),
+    "svi": bound_kernel(answer_by_factors, "svi", gather=sum_lacks),
+}
+"""Answers by factors that were found, with either way to evaluate the residual."""
 
-def make_exact(template: Any, gather: Kernel, word: str) -> Callable[[str, Kernel], Kernel]:
-    """Say how a root finder that works out the derivative is made, with a way to evaluate the residual."""
-    bound = bound_kernel(template, word, gather=gather)
-    return lambda _owner, _answer: bound
+
+def newton(evaluation: str) -> RootFinder:
+    """Newton's method, with a way to evaluate the residual."""
+    again = AGAIN[evaluation]
+    bound = bound_kernel(answer_by_newton, evaluation, answer_by_factors=again)
+    return RootFinder(lambda _owner, _answer: bound, with_derivative, again)
+
+
+def broyden(evaluation: str, gather: Kernel) -> RootFinder:
+    """Broyden's method, with a way to evaluate the residual."""
+    bound = bound_kernel(answer_by_broyden, evaluation, gather=gather)
+    return RootFinder(lambda _owner, _answer: bound, with_derivative)
 
 
 def make_by_sums(owner: str, answer: Kernel) -> Kernel:
@@ -42,19 +60,16 @@ def with_derivative(system: System, options: Any) -> Searching:
 
 FINDERS = {
     "riqn": RootFinder(make_by_start),
-    "newton": RootFinder(make_exact(answer_by_newton, gather_lacks, "drnea"), with_derivative),
-    "broyden": RootFinder(make_exact(answer_by_broyden, gather_lacks, "drnea"), with_derivative),
+    "newton": newton("drnea"),
+    "broyden": broyden("drnea", gather_lacks),
     "riqn_svi": RootFinder(make_by_sums, with_derivative),
-    "newton_svi": RootFinder(make_exact(answer_by_newton, sum_lacks, "svi"), with_derivative),
-    "broyden_svi": RootFinder(make_exact(answer_by_broyden, sum_lacks, "svi"), with_derivative),
+    "newton_svi": newton("svi"),
+    "broyden_svi": broyden("svi", sum_lacks),
 }
 """Every root finder, with either way to evaluate the residual."""
 
 MOST_DENSE = 300
-"""Freedoms up to which Newton's method stands by for steps that the other does not find: it takes a dense matrix.
-
-With rows of restraint it does not: these are answered by the start in either way, and no better by Newton's method.
-"""
+"""Freedoms up to which Newton's method stands by for steps that the other does not find: it takes a dense matrix."""
 
 
 class GeneralizedOptions(VariationalOptions):
@@ -62,9 +77,10 @@ class GeneralizedOptions(VariationalOptions):
 
     root_finder: Literal["riqn", "newton", "broyden"] = Field(
         "riqn",
-        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and if nothing "
-        f"restrains the joints and they have {MOST_DENSE} freedoms at most, Newton's method goes on. `newton`: the "
-        "exact derivative as a dense matrix. `broyden`: the same for the first correction, then secants.",
+        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and if there are "
+        f"{MOST_DENSE} freedoms at most, Newton's method takes over. `newton`: the exact derivative as a dense matrix, "
+        "and rows of restraint by theirs at the end of the step. `broyden`: the same matrix for the first correction, "
+        "then secants.",
     )
     evaluation: Literal["drnea", "svi"] = Field(
         "drnea", description="Residual of a step: `drnea` by one recursion, O(n); `svi` by sums over bodies, O(n^2)."
@@ -73,8 +89,7 @@ class GeneralizedOptions(VariationalOptions):
     def search_in(self, system: System) -> tuple[str, ...]:
         """Give the root finders in the order in which they are tried."""
         end = "" if self.evaluation == "drnea" else "_svi"
-        loose = not system.is_held and len(system.tree.driven) <= MOST_DENSE
-        stand_by = self.root_finder == "riqn" and loose
+        stand_by = self.root_finder == "riqn" and len(system.tree.driven) <= MOST_DENSE
         return (f"{self.root_finder}{end}", *([f"newton{end}"] if stand_by else []))
 
 

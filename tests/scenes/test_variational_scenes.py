@@ -46,21 +46,13 @@ STEPS: dict[str, tuple[int, str]] = {
 }
 """The order and the step by which a scene meets all that it expects: the longest of 10, 5, 2, 1, ... ms, or near it."""
 
-SINGULAR = ("fourbar_parallelogram", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2")
-"""Loops that lose rank on the way: steps that stride over such a position are not found as a whole, and are cut."""
-
-CUT = {"adaptive": "true", "tolerance": "1e-6"}
-"""With which they are: near the position, more digits than these are not to be had."""
-
 WITHOUT_INERTIA = ("iftomm_a01_pendulum", "iftomm_a04_bricard_slender", "spherical_pendulum")
 
 
 def words_for(scene: str) -> list[str]:
-    """Order and step, and whether steps may be cut."""
+    """Order and step."""
     order, step = STEPS[scene]
-    options = {"order": order, **(CUT if scene in SINGULAR else {})}
-    settings = [word for key, value in options.items() for word in ("--set", f"simulation.options.{key}={value}")]
-    return [*settings, "--step", step]
+    return ["--set", f"simulation.options.order={order}", "--step", step]
 
 
 def run(scene: str, method: str, result: Path, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -80,11 +72,11 @@ def test_scene_meets_what_it_expects_in_generalized_coordinates(
     assert run(scene, "variational", tmp_path / "result.h5", monkeypatch) == 0
 
 
-@pytest.mark.parametrize("scene", sorted(STEPS.keys() - set(SINGULAR)))
+@pytest.mark.parametrize("scene", sorted(STEPS))
 def test_scene_meets_what_it_expects_in_maximal_coordinates(
     scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bodies without inertia are refused, in words; singular positions are not passed (docs/variational.md)."""
+    """Bodies without inertia are refused, in words."""
     code = run(scene, "variational_maximal", tmp_path / "result.h5", monkeypatch)
     if scene in WITHOUT_INERTIA:
         assert code == 2

@@ -32,7 +32,7 @@ def answer_by_broyden(system, work, ahead, h):
             z[j] *= scale
     for j in range(len(z)):
         steps[k, j] = z[j]
-    spread_response(system.tree, work)
+    spread_response(system.tree, work, dense.work)
 
 
 @formula

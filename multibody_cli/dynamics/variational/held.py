@@ -107,8 +107,16 @@ def project(system: Any, work: Any, level: int) -> None:
 # --- the start of a search ----------------------------------------------------------------------------------------
 def prepare_held(system, work, ahead, h):
     """Push the bodies at the start, gather the impulses on coordinates, and find how the rows answer each other."""
-    rows, held, count = work.rows, ahead.held, 0
     prepare_free(system, work, ahead, h)
+    call_rows(work, ahead.held)
+    aim_nowhere(work)
+    build_delassus(system, work, ahead.held.called[0])
+
+
+@kernel
+def call_rows(work, held):
+    """Call the rows that hold positions, and those one-sided ones that push at the start."""
+    rows, count = work.rows, 0
     for r in range(len(rows)):
         held.push[r] = held.lost[r] = 0.0
         held.taken[r] = 0
@@ -117,8 +125,6 @@ def prepare_held(system, work, ahead, h):
             held.taken[r] = 1
             count += 1
     held.called[0] = count
-    aim_nowhere(work)
-    build_delassus(system, work, count)
 
 
 @kernel
@@ -138,14 +144,11 @@ def call_more(work, held):
 # --- on the way ---------------------------------------------------------------------------------------------------
 def correct_held(system, work, ahead, h):
     """Correct the mean rates by the response to what the bodies lack, and the rows by theirs."""
-    tree, rows, terms, dual, held = system.tree, work.rows, work.terms, work.dual, ahead.held
+    rows, terms, dual, held = work.rows, work.terms, work.dual, ahead.held
     if call_more(work, held):
         aim_nowhere(work)
         build_delassus(system, work, held.called[0])
-    find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
-    for j in range(len(work.impulse)):
-        work.impulse[j] = ahead.impulse[j]
-    push_called(work, held)
+    gather_lacks(system, work, ahead, h)
     answer_lacks(system, work, ahead, h)
     for j in range(len(ahead.change)):
         ahead.change[j] = work.response[j]
@@ -186,6 +189,15 @@ def answer_by_start(system, work, ahead, h):
 
 
 @kernel
+def gather_lacks(system, work, ahead, h):
+    """What the bodies lack to stride as they do, called rows included, into `work.wrenches` and `work.impulse`."""
+    find_lacks(system.tree.links, work.bodies, ahead.strides, h, work.wrenches)
+    for j in range(len(work.impulse)):
+        work.impulse[j] = ahead.impulse[j]
+    push_called(work, ahead.held)
+
+
+@kernel
 def push_called(work, held):
     """Add the impulses so far of the called rows to those on the bodies and on the coordinates."""
     for k in range(held.called[0]):
@@ -210,13 +222,21 @@ def keep_primary(work, held):
 
 
 @kernel
+def holds_idle(work, ahead, slack):
+    """Whether idle rows, which the corrections could not mind, hold at the end as they did at the start."""
+    rows, dual, held = work.rows, work.dual, ahead.held
+    for k in range(held.called[0]):
+        r = dual.called[k]
+        if dual.W[k, k] == 0.0 and not rows[r].one_sided and abs(held.errors[r]) > slack + 10.0 * abs(rows[r].error):
+            return False
+    return True
+
+
+@kernel
 def carry_over_held(system, work, ahead, h):
     """Keep what is left of the equations of the step for the next one."""
     tree = system.tree
-    find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
-    for j in range(len(work.impulse)):
-        work.impulse[j] = ahead.impulse[j]
-    push_called(work, ahead.held)
+    gather_lacks(system, work, ahead, h)
     push_primary(work, ahead.held)
     impel_closures(tree, work.impulse, work)
     if ahead.settings.maximal:  # its coordinates take no impulses of their own

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.dynamics.articulated import change_of, keep_change
 from multibody_cli.dynamics.closures import follow_closures, impel_closures
 from multibody_cli.dynamics.dense_lu import factor_dense, solve_dense
 from multibody_cli.dynamics.jacobian import add_jacobian_transposed_times, complete_columns, jacobian_times
@@ -24,6 +25,7 @@ from multibody_cli.dynamics.kinematics import place_all
 from multibody_cli.dynamics.kkt_assembly import column_of
 from multibody_cli.dynamics.kkt_nodes import Cells, cells_for
 from multibody_cli.dynamics.markers import follow_markers, hand_on
+from multibody_cli.dynamics.variational.exact import Exact, exact_for
 from multibody_cli.dynamics.variational.momentum import write_derivative
 from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import formula, kernel
@@ -57,11 +59,12 @@ class Searching(NamedTuple):
 
     dense: Dense
     corrections: Floats  # (most, n)
+    exact: Exact  # of rows of restraint
 
 
 def searching_for(system: System, most: int = 0) -> Searching:
     """Allocate the work arrays, with room for so many corrections."""
-    return Searching(dense_for(system), np.zeros((most, len(system.tree.driven))))
+    return Searching(dense_for(system), np.zeros((most, len(system.tree.driven))), exact_for(system))
 
 
 def gather(tree: Any, work: Any, lacks: Any) -> None:
@@ -150,13 +153,13 @@ def column_times(A, p, s):
 # --- the matrix ---------------------------------------------------------------------------------------------------
 @kernel
 def fill_derivative(tree, work, dense):
-    """N, from the composites; 1 on the diagonal of prescribed coordinates."""
+    """N, from the composites; 1 on the diagonal of coordinates that are prescribed, or of joints that close loops."""
     links, driven, N = tree.links, tree.driven, dense.N
     n = len(driven)
     for j in range(n):
         for k in range(n):
             N[j, k] = 0.0
-        N[j, j] = 1.0 if driven[j] else 0.0
+        N[j, j] = 1.0
     for i in range(1, len(links)):
         for j in range(links[i].iv, links[i].iv + links[i].nv):
             if not driven[j]:
@@ -211,17 +214,24 @@ def hand_on_all(tree, work):
 
 
 @kernel
-def spread_response(tree, work):
-    """Let bodies, markers and closures follow the response of the coordinates."""
-    jacobian_times(tree, work.response, work)
-    follow_markers(tree, work.bodies)
+def spread_response(tree, work, ends):
+    """Let bodies, markers and closures follow the response of the coordinates, as they would at the end of the step."""
+    jacobian_times(tree, work.response, ends)
+    follow_markers(tree, ends.bodies)
+    for i in range(len(ends.bodies)):
+        keep_change(work.bodies[i], change_of(ends.bodies[i]))
     follow_closures(tree, work.response, work)
 
 
 def answer_by_newton(system, work, ahead, h):
     """Correction of the mean rates, by the exact derivative, for impulses in `work.wrenches` and `work.impulse`."""
+    factor_ahead(system, work, ahead, h)
+    answer_by_factors(system, work, ahead)
+
+
+def answer_by_factors(system, work, ahead):
+    """`answer_by_newton` to other impulses, by the factors that it left."""
     dense = ahead.solver.dense
     gather(system.tree, work, dense.lacks)
-    factor_ahead(system, work, ahead, h)
     solve_dense(dense.N, dense.order, dense.lacks, work.response)
-    spread_response(system.tree, work)
+    spread_response(system.tree, work, dense.work)

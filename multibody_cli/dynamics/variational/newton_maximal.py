@@ -24,9 +24,10 @@ from multibody_cli.dynamics.kkt_assembly import bodies_of, gather_forces, scatte
 from multibody_cli.dynamics.kkt_nodes import Cells, KktTree, vector_for
 from multibody_cli.dynamics.ldu_nodes import ldu_tree_for
 from multibody_cli.dynamics.ldu_rigid import eliminate_rigid, reduce_rigid
-from multibody_cli.dynamics.ldu_tree import factor, lower_multipliers, recover, reduce
+from multibody_cli.dynamics.ldu_tree import factor, lower_multipliers, recover, reduce, solve
 from multibody_cli.dynamics.variational.bonds import bonds_for
-from multibody_cli.dynamics.variational.held import push_primary
+from multibody_cli.dynamics.variational.exact import Exact, exact_for
+from multibody_cli.dynamics.variational.held import keep_primary, push_primary
 from multibody_cli.dynamics.variational.momentum import write_derivative, write_projected
 from multibody_cli.dynamics.variational.sides import SIDES, push_bodies, sides_for, write_sides
 from multibody_cli.kernel import kernel, records
@@ -43,6 +44,7 @@ class Newton(NamedTuple):
     sides: Records  # where none is
     x: Cells
     multipliers: Floats  # (m,)
+    exact: Exact  # of rows that the tree of joints leaves over
 
 
 def newton_for(system: System) -> Newton:
@@ -51,7 +53,8 @@ def newton_for(system: System) -> Newton:
     kkt = ldu_tree_for(system.tree.holders, freedoms)
     mixed = any(n != 6 for n in freedoms)
     sides = records(np.zeros(0, SIDES)) if mixed else sides_for(system.tree, kkt, bonds_for(system))
-    return Newton(kkt, firsts, np.array([float(mixed)]), sides, vector_for(kkt), np.zeros(len(system.rows)))
+    multipliers = np.zeros(len(system.rows))
+    return Newton(kkt, firsts, np.array([float(mixed)]), sides, vector_for(kkt), multipliers, exact_for(system))
 
 
 @kernel
@@ -110,19 +113,37 @@ def answer_exactly(system, work, ahead, h):
     left in (dw, dv).
     """
     tree, newton, held = system.tree, ahead.solver, ahead.held
-    nodes, errors, push, multipliers = newton.kkt.nodes, held.errors, held.push, newton.multipliers
     impel_closures(held.tree, work.impulse, work)
-    for r in range(len(multipliers)):
-        multipliers[r] = -errors[r] / h
+    for r in range(len(newton.multipliers)):
+        newton.multipliers[r] = -held.errors[r] / h
     if newton.mixed[0]:
         reduce_mixed(newton, tree, work, held, ahead.strides)
     else:
         reduce_bodies(newton, tree, work, held, ahead.strides)
-    recover(newton.kkt, newton.x, multipliers)
+    recover(newton.kkt, newton.x, newton.multipliers)
+    hand_out(tree, work, newton, held)
+    keep_primary(work, held)
+
+
+@kernel
+def answer_to_more(system, work, ahead):
+    """`answer_exactly` to other impulses, by the factors that it left; rows that the method holds itself stay."""
+    tree, newton, held = system.tree, ahead.solver, ahead.held
+    impel_closures(held.tree, work.impulse, work)
+    for r in range(len(newton.multipliers)):
+        newton.multipliers[r] = 0.0
+    gather_forces(newton.kkt, newton.firsts, tree, work, newton.x)
+    solve(newton.kkt, newton.x, newton.multipliers)
+    hand_out(tree, work, newton, held)
+
+
+@kernel
+def hand_out(tree, work, newton, held):
+    """Hand motions and multipliers out to coordinates, bodies and rows."""
     for j in range(len(work.response)):
         work.response[j] = 0.0
     scatter_motions(newton.kkt, newton.firsts, tree, work, newton.x, work.response)
-    for i in range(1, len(nodes)):
-        for r in range(nodes[i].first_row, nodes[i].last_row):
-            push[r] += multipliers[r]
+    for r in range(len(newton.multipliers)):
+        if work.rows[r].primary:
+            work.rows[r].multiplier = newton.multipliers[r]
     follow_closures(held.tree, work.response, work)

@@ -1,8 +1,8 @@
 """The search for the end of a step: corrections of its mean rates until none is left.
 
 How the bodies are looked at where the coordinates ahead put them, and how the rates are corrected by what is missing
-there, is up to whether anything restrains the mechanism (`free`, `held`); `prepare`, `look`, `correct` and `carry_over`
-stand for that.
+there, is up to whether anything restrains the mechanism (`free`, `held`); `prepare`, `look`, `correct`, `holds` and
+`carry_over` stand for that.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ What is answered by the factors of the start shrinks at a steady rate, which may
 answers to at once.
 """
 
+SLACK = 1e3
+"""Error of a row at the end, over that of the coordinates there, by which the row has been let go."""
+
 ROUND_OFF = 1e-15
 """Of positions relative to the extent of the mechanism; by a factor of 1000, a search may stall there and be done."""
 
@@ -49,6 +52,11 @@ def correct(system: Any, work: Any, ahead: Any, h: float) -> None:
     """Stand for the kernel that works out the correction of the mean rates, `ahead.change`."""
 
 
+def holds(work: Any, ahead: Any, slack: float) -> bool:
+    """Stand for the kernel that tells whether rows that could not push hold all the same."""
+    return True
+
+
 def carry_over(system: Any, work: Any, ahead: Any, h: float) -> None:
     """Stand for the kernel that keeps what is left of the equations of the step, in `ahead.carry`."""
 
@@ -64,13 +72,15 @@ def find_step(system, work, ahead, t, h, q, v):
     displace(tree, ahead.q, ahead.rate, h)
     prescribe(system.motions, t + h, ahead.q, ahead.change, ahead.change)
     prepare(system, work, ahead, h)
-    if not search(system, work, ahead, t + h, h, 1.0 + largest(v)):
-        kick(ahead.strides, -settings.first_kick * h)
-        return False
-    normalize(tree, ahead.q)
-    look(system, work, ahead, t + h)
-    carry_over(system, work, ahead, h)
-    return True
+    fastest = 1.0 + largest(v)
+    if search(system, work, ahead, t + h, h, fastest):
+        normalize(tree, ahead.q)
+        look(system, work, ahead, t + h)
+        if holds(work, ahead, SLACK * settings.tolerance * abs(h) * fastest):
+            carry_over(system, work, ahead, h)
+            return True
+    kick(ahead.strides, -settings.first_kick * h)
+    return False
 
 
 def search(system, work, ahead, t, h, fastest):

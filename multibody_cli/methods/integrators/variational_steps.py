@@ -36,10 +36,12 @@ from multibody_cli.dynamics.variational.ahead import TOLD_FALLBACKS, TOLD_HALVIN
 from multibody_cli.dynamics.variational.arrival import arrive_at, begin
 from multibody_cli.dynamics.variational.ends import look_held
 from multibody_cli.dynamics.variational.energy import begin_energy, modify_energy
+from multibody_cli.dynamics.variational.exact import correct_exactly, fill_answers, prepare_exactly
 from multibody_cli.dynamics.variational.free import (
     carry_over_free,
     correct_free,
     correct_free_by,
+    holds_anyway,
     keep_no_loads,
     look_free,
     prepare_free,
@@ -48,6 +50,7 @@ from multibody_cli.dynamics.variational.free import (
 from multibody_cli.dynamics.variational.held import (
     carry_over_held,
     correct_held,
+    holds_idle,
     keep_loads,
     prepare_held,
     settle_held,
@@ -148,6 +151,7 @@ class Finder(NamedTuple):
     prepare: Kernel
     look: Kernel
     correct: Kernel
+    holds: Kernel
     carry_over: Kernel
 
     @property
@@ -162,9 +166,9 @@ def find_nothing(system, work, ahead, t, h, q, v):
     return False
 
 
-Answers = tuple[tuple[str, Callable[[str, Kernel], Kernel]], ...]
-"""Root finders in the order in which they are tried: a word, and what makes a kernel `answer_lacks` for an owner from
-the kernel `answer` of the method."""
+Answers = tuple[tuple[str, Callable[[str, Kernel], Kernel], Kernel | None], ...]
+"""Root finders in the order in which they are tried: a word, what makes a kernel `answer_lacks` for an owner from the
+kernel `answer` of the method, and its kernel `answer_again` if it asks rows where a step ends."""
 
 
 @cache
@@ -173,12 +177,12 @@ def bind_free(dynamics: Dynamics, respond: Kernel, answers: Answers) -> Kernel:
     owner = dynamics.name
     answer_ = bound_kernel(answer, owner, respond=respond)
     finders = []
-    for word, make in answers:
+    for word, make, _ in answers:
         if word == AT_ONCE:
             correct = bound_kernel(correct_free, owner, respond=respond)
         else:
             correct = bound_kernel(correct_free_by, f"{owner}_{word}", answer_lacks=make(owner, answer_))
-        finders.append(Finder(word, prepare_free, look_free, correct, carry_over_free))
+        finders.append(Finder(word, prepare_free, look_free, correct, holds_anyway, carry_over_free))
     settle = bound_kernel(settle_free, owner, respond=respond)
     return bind(dynamics, settle, keep_no_loads, bind_meeting(dynamics, respond), *finders)
 
@@ -190,10 +194,17 @@ def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: An
     answer_ = bound_kernel(answer, owner, respond=respond)
     prepare = bound_kernel(prepare_held, owner, build_delassus=bound.build_delassus)
     finders = []
-    for word, make in answers:
-        kernels = {"build_delassus": bound.build_delassus, "answer": answer_, "answer_lacks": make(owner, answer_)}
-        correct = bound_kernel(correct_held, f"{owner}_{word}", **kernels)
-        finders.append(Finder(word, prepare, look_held, correct, carry_over_held))
+    for word, make, again in answers:
+        lacks = make(owner, answer_)
+        if again is not None:
+            exactly = bound_kernel(fill_answers, f"{owner}_{word}", answer_again=again)
+            kernels = {"answer_lacks": lacks, "answer_again": again, "fill_answers": exactly}
+            correct = bound_kernel(correct_exactly, f"{owner}_{word}", **kernels)
+            finders.append(Finder(word, prepare_exactly, look_held, correct, holds_anyway, carry_over_held))
+        else:
+            kernels = {"answer_lacks": lacks, "answer": answer_, "build_delassus": bound.build_delassus}
+            correct = bound_kernel(correct_held, f"{owner}_{word}", **kernels)
+            finders.append(Finder(word, prepare, look_held, correct, holds_idle, carry_over_held))
     settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
     return bind(dynamics, settle, keep_loads, bind_meeting(dynamics, respond), *finders)
 

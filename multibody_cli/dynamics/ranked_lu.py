@@ -1,0 +1,115 @@
+"""L U of a dense matrix of any rank, by complete pivoting, and a solution of what is left of its equations.
+
+Rows and columns are scaled to a largest entry of 1 first, so that units do not choose pivots.  Elimination ends where
+no pivot of more than DEPENDENT remains: the equations of the rows that are left are taken to follow from the others,
+and the unknowns of the columns that are left are 0.
+
+Source: Golub and Van Loan, Matrix Computations, 3.4.8 and 3.5.2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.kernel import kernel
+from multibody_cli.model import Floats, Integers
+
+DEPENDENT = 1e-10
+"""Largest pivot, of a matrix scaled to 1, that belongs to a dependent row.
+
+Where rows are asked at another place than they push, a position in between at which they lose rank leaves a pivot of
+the product of both distances, angles in rad: it is passed as singular where these are 1e-5.
+"""
+
+
+class RankedLU(NamedTuple):
+    """Work arrays for up to m equations."""
+
+    A: Floats  # (m, m)
+    rows: Integers  # (m,) which row came to each place
+    columns: Integers  # (m,) which column did
+    by_row: Floats  # (m,) scales
+    by_column: Floats
+    y: Floats  # (m,)
+
+
+def ranked_lu_for(m: int) -> RankedLU:
+    """Allocate the work arrays."""
+    whole, numbers = np.zeros(m, np.int64), np.zeros(m)
+    return RankedLU(np.zeros((m, m)), whole, whole.copy(), numbers, numbers.copy(), numbers.copy())
+
+
+@kernel
+def solve_ranked(F, n, b, x):
+    """Solve the n equations whose matrix lies in F.A for x (n,), from b (n,): their rank.  F.A is overwritten."""
+    scale(F, n)
+    rank = factor_ranked(F, n)
+    A, rows, columns, y = F.A, F.rows, F.columns, F.y
+    for i in range(rank):
+        total = b[rows[i]] * F.by_row[rows[i]]
+        for j in range(i):
+            total -= A[i, j] * y[j]
+        y[i] = total
+    for j in range(n):
+        x[j] = 0.0
+    for i in range(rank - 1, -1, -1):
+        total = y[i]
+        for j in range(i + 1, rank):
+            total -= A[i, j] * y[j]
+        y[i] = total / A[i, i]
+        x[columns[i]] = y[i] * F.by_column[columns[i]]
+    return rank
+
+
+@kernel
+def scale(F, n):
+    """Scale the largest entry of each row, and then of each column, to 1; rows and columns of zeros stay."""
+    A, by_row, by_column = F.A, F.by_row, F.by_column
+    for i in range(n):
+        most = 0.0
+        for j in range(n):
+            most = max(most, abs(A[i, j]))
+        by_row[i] = 1.0 / most if most > 0.0 else 1.0
+    for j in range(n):
+        most = 0.0
+        for i in range(n):
+            most = max(most, abs(A[i, j]) * by_row[i])
+        by_column[j] = 1.0 / most if most > 0.0 else 1.0
+    for i in range(n):
+        for j in range(n):
+            A[i, j] *= by_row[i] * by_column[j]
+
+
+@kernel
+def factor_ranked(F, n):
+    """Factor a scaled matrix in place, rows and columns exchanged: its rank."""
+    A, rows, columns = F.A, F.rows, F.columns
+    for k in range(n):
+        rows[k] = columns[k] = k
+    for k in range(n):
+        p, q = k, k
+        for i in range(k, n):
+            for j in range(k, n):
+                if abs(A[i, j]) > abs(A[p, q]):
+                    p, q = i, j
+        if not abs(A[p, q]) > DEPENDENT:
+            return k
+        exchange(A, rows, columns, k, p, q, n)
+        for i in range(k + 1, n):
+            A[i, k] /= A[k, k]
+            for j in range(k + 1, n):
+                A[i, j] -= A[i, k] * A[k, j]
+    return n
+
+
+@kernel
+def exchange(A, rows, columns, k, p, q, n):
+    """Exchange row k for row p and column k for column q."""
+    rows[k], rows[p] = rows[p], rows[k]
+    columns[k], columns[q] = columns[q], columns[k]
+    for j in range(n):
+        A[k, j], A[p, j] = A[p, j], A[k, j]
+    for i in range(n):
+        A[i, k], A[i, q] = A[i, q], A[i, k]
