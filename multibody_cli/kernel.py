@@ -95,9 +95,14 @@ class OwnCode(JITCodeLibrary):  # type: ignore[misc]
     anew where it stands, so that they round in different ways.  To numba all copies of a function are one, and the one
     that a process meets first serves every caller: where the function was compiled, the function itself; where compiled
     code was found, a copy in whatever was loaded first.  The same run would give other numbers.
+
+    Machine code is made where it is asked for, of a function that Python calls; of all others, which are kept to be
+    linked in, it would be a fifth of the time of compiling.
     """
 
     _copies: frozenset[str] = frozenset()
+    _compiled_object: Any
+    _made = False
     _shared_module: Any
 
     def finalize(self) -> None:
@@ -112,7 +117,30 @@ class OwnCode(JITCodeLibrary):  # type: ignore[misc]
         for function in _defined(self._final_module):
             if function.name in self._copies:
                 function.linkage = "internal"
+        if self._object_caching_enabled and self._compiled_object is None:  # a kernel, just compiled
+            self._verify_declare_only_symbols()
+            self._finalized = True
+        else:
+            self._make()
+
+    def _make(self) -> None:
+        """Make the machine code, or load what was found."""
         super()._finalize_final_module()
+        self._made = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Give the address of a function of this library, 0 if it has none of that name."""
+        self._ensure_finalized()
+        if not self._made and any(function.name == name for function in _defined(self._final_module)):
+            self._make()
+        return super().get_pointer_to_function(name)  # type: ignore[no-any-return]
+
+    def serialize_using_object_code(self) -> Any:
+        """Keep the machine code, if there is any, and the code for others to link in."""
+        self._ensure_finalized()
+        if self._made:
+            return super().serialize_using_object_code()
+        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
 
     def _get_module_for_linking(self) -> Any:
         """Give the code for others to link in: the same, whether it was compiled just now or found."""
@@ -130,6 +158,14 @@ def _defined(module: Any) -> list[Any]:
     return [function for function in module.functions if not function.is_declaration]
 
 
+def _tell_environment(codegen: Any, name: str, environment: Any) -> None:
+    """Tell a function of its environment, unless it has no machine code that could look there."""
+    if codegen._engine.is_symbol_defined(name):
+        _tell(codegen, name, environment)
+
+
+_tell = JITCPUCodegen.set_env
+JITCPUCodegen.set_env = _tell_environment
 JITCPUCodegen._library_class = OwnCode
 
 FORMULA_OPTIONS: dict[str, Any] = {

@@ -83,7 +83,7 @@ CLOSURE = np.dtype(
         ("last_row", "i8"),
         ("first_term", "i8"),
         ("steady", "i8"),  # whether the directions that it locks are constant in M
-        ("flat", "i8"),  # whether both its bodies move in one plane, so that it locks nothing across that
+        ("one_plane", "i8"),  # whether both its bodies move in one plane, so that it locks nothing across that
         ("origin", "f8", 3),  # F in the parent's joint frame
         ("frame", "f8", 9),
         ("child_origin", "f8", 3),  # M in the child's joint frame

@@ -218,7 +218,7 @@ def _explain(report: Report, culprit: str, sound_until: float, reached: float) -
     if report.status is Status.NOT_FOUND:
         return (
             f"the end of step {report.steps + 1} (t = {reached:.9g} s) was not found: {culprit} is farthest off. "
-            "Try a smaller `simulation.step`, or `simulation.options: {adaptive: true}`, which cuts such steps"
+            f"{report.remedy}"
         )
     if report.status is Status.CROWDED:
         step = f"step {report.steps + 1} (t = {reached:.9g} s)"

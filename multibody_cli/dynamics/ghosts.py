@@ -224,7 +224,7 @@ def turn_locks(tree, closure, ghost, work):
             store_force(locks[r], Force(R @ load(given[r].t), R @ load(given[r].f)))
         return
     last = closure.iv + closure.nv
-    if closure.flat:
+    if closure.one_plane:
         find_locks_in_plane(work.columns, closure.iv, last, tree.driven, R, load(closure.normal), work.basis, locks)
     else:
         find_locks(work.columns, closure.iv, last, tree.driven, R, work.basis, locks)

@@ -9,7 +9,7 @@ fraction of the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -191,13 +191,12 @@ class AccelerationKind:
     workspace: Callable[[System, Any], Work] = plain_workspace
     maximal: bool = False
 
-    def objection(self, feature: Feature, options: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Say which of the options a scene cannot have together with a feature, and why; None if it can."""
+    def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Say which of the options a scene cannot have together with a feature, and why."""
         moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
         if moving and options.get("stabilization") == "baumgarte":
             message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
-            return "stabilization", message
-        return None
+            yield "stabilization", message
 
     @property
     def own_integrator(self) -> None:
@@ -216,7 +215,7 @@ class AccelerationKind:
         there = (len(contacts.geometry.geoms) > 0, len(contacts.journals.pads) > 0)
         return touching_dynamics(alone, placing, self.accelerate, self.respond, solver, *there)
 
-    def owner(self, system: System) -> str:
+    def owner(self, system: System, options: Any = None) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
         return self.dynamics(system).name
 

@@ -6,7 +6,7 @@ step ends.  What a step is stands in `dynamics.variational`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ from multibody_cli.dynamics.variational.held import answer_by_start, held_for
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, repeated, with_contacts
 from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
-from multibody_cli.methods.integrators.variational_steps import bind_free, bind_held
+from multibody_cli.methods.integrators.variational_steps import PARTS, bind_free, bind_held
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
 
@@ -108,30 +108,28 @@ class VariationalKind:
         """Whether it works in the coordinates of the bodies instead of those of the joints."""
         return self.of.maximal
 
-    def objection(self, feature: Feature, options: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Say which of the options a scene cannot have together with a feature, and why; None if it can."""
+    def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Say which of the options a scene cannot have together with a feature, and why."""
         order = options.get("order")
-        if feature is Feature.CONTACT and order in (2, 4, 6):
-            return "order", "contacts push at the start of a step: they need `order: 1`, the default with contacts"
-        if feature is Feature.CONTACT and options.get("adaptive"):
-            return "adaptive", "a step with contacts cannot be cut, for its impacts have happened: leave `adaptive` out"
-        if feature is Feature.CONTACT and "initial_guess" in options:
-            return (
-                "initial_guess",
-                "has no effect with contacts, whose impulses say where the search begins: leave it out",
-            )
+        if feature is Feature.CONTACT:
+            if order in (2, 4, 6):
+                yield "order", "contacts push at the start of a step: they need `order: 1`, the default with contacts"
+            if options.get("adaptive"):
+                yield "adaptive", "a step with contacts cannot be cut, for its impacts have happened: leave it out"
+            if "initial_guess" in options:
+                message = "has no effect with contacts, whose impulses say where the search begins: leave it out"
+                yield "initial_guess", message
         if feature is Feature.LIMITS and order in (4, 6):
-            return "order", "the composed steps of orders 4 and 6 go backward on their way, past limits: use 1 or 2"
-        return None
+            yield "order", "the composed steps of orders 4 and 6 go backward on their way, past limits: use 1 or 2"
 
     @property
     def own_integrator(self) -> Integrator:
         """Stand for the integrator."""
         return OWN
 
-    def owner(self, system: System) -> str:
+    def owner(self, system: System, options: Any) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
-        return self.of.owner(system)
+        return "_".join([self.of.owner(system), *options.search_in(system)])
 
     def stepping(self, system: System, options: Any) -> Kernel:
         """Give the kernel that takes steps of a system."""
@@ -214,10 +212,24 @@ class VariationalMethod:
         lost = int(told[Told.LOST])
         told[:] = 0.0
         if lost:
-            return report._replace(status=Status.NOT_FOUND, culprit=lost - 1)
+            return report._replace(status=Status.NOT_FOUND, culprit=lost - 1, remedy=self._remedy(report.iterations))
         if not sound:
             report = report._replace(status=Status.DIVERGED)
         return with_contacts(report, self.touch) if self.touch else report
+
+    def _remedy(self, iterations: int) -> str:
+        """Say what may help where no step was found."""
+        settings, words = self._ahead.settings, "Try a smaller `simulation.step`"
+        if settings.adaptive:
+            words = f"Neither was it in {PARTS} parts. {words}"
+        elif not self._system.contacts:
+            words += ", or `simulation.options: {adaptive: true}`, which cuts such steps"
+        if iterations >= settings.max_iterations:
+            words += f", or more than {iterations} `simulation.options.max_iterations`"
+        return (
+            f"{words}. In a step a body must turn by less than 1 rad; and loops, motions and constraints must not "
+            "contradict each other"
+        )
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Work out the accelerations of a whole state `count` times, for timing."""

@@ -12,7 +12,7 @@ raises inside a step, and reports a Status.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -118,7 +118,8 @@ class Report(NamedTuple):
 
     `steps` counts all so far.  Of the advance itself are the most iterations of a step, the error that loops and
     constraints have at its end, the largest relative residual of contacts, and the steps whose contacts do not meet
-    their tolerance.  `culprit` is the coordinate that kept the end of a step from being found.
+    their tolerance.  `culprit` is the coordinate that kept the end of a step from being found, and `remedy` says
+    what to try.
     """
 
     steps: int = 0
@@ -128,6 +129,7 @@ class Report(NamedTuple):
     unsolved: int = 0
     status: Status = Status.OK
     culprit: int = -1
+    remedy: str = ""
     diagnosis: Diagnosis | None = None
 
     def after(self, earlier: Report) -> Report:
@@ -239,14 +241,14 @@ class MethodKind(Protocol):
     def maximal(self) -> bool:
         """Whether it works in the coordinates of the bodies instead of those of the joints."""
 
-    def objection(self, feature: Feature, options: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Say which of the options a scene cannot have together with a feature, and why; None if it can."""
+    def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Say which of the options a scene cannot have together with a feature, and why."""
 
     @property
     def own_integrator(self) -> Integrator | None:
         """What it has in place of an integrator of the catalogue; None where it takes any of these."""
 
-    def owner(self, system: System) -> str:
+    def owner(self, system: System, options: Any) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
 
     def __call__(

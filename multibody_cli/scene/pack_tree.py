@@ -205,7 +205,7 @@ def _pack_loop(
     closure["last_plain"], closure["last_quaternion"] = len(tables.plain), len(tables.quaternions)
     closure["first_row"], closure["last_row"] = len(locks), len(locks) + len(found.directions)
     closure["first_term"] = 2 * len(locks)
-    closure["steady"], closure["flat"] = found.steady, loop.normal is not None
+    closure["steady"], closure["one_plane"] = found.steady, loop.normal is not None
     closure["normal"][:] = loop.normal or (0.0, 0.0, 0.0)
     locks.extend(found.directions if found.steady else [((0.0,) * 3, (0.0,) * 3)] * len(found.directions))
     # a marker, which has no row among the bodies, is its own frame

@@ -172,7 +172,7 @@ def _require_one_plane(loaded: LoadedScene, model: Model, state: State) -> None:
     bodies, tree = placed_bodies(model, state), model.system.tree
     for joint in _closing(model):
         gap = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
-        if tree.closures[joint.row - len(tree.links)]["flat"] and gap > WORTH_TELLING:
+        if tree.closures[joint.row - len(tree.links)]["one_plane"] and gap > WORTH_TELLING:
             problems += loaded.error(
                 f"is off by {gap:.3g} m or rad across the plane in which its bodies move, so that no motion can "
                 "close it: check the places of its frames and of the bodies",

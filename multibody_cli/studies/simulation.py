@@ -17,6 +17,7 @@ from multibody_cli.scene.compile import Compiled, compile_scene
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
+from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import Summary, simulate
 
@@ -47,10 +48,8 @@ class Simulation:
 
     def method_for(self, state: State) -> Method:
         """Make the method of the scene for a state of it."""
-        settings = self.scene.simulation
-        kind = METHODS[settings.method]
-        options = kind.Options.model_validate(settings.options)
-        return kind(self.compiled.model, self.integrator, self.compiled.control, state, options)
+        kind = METHODS[self.scene.simulation.method]
+        return kind(self.compiled.model, self.integrator, self.compiled.control, state, self._options)
 
     @property
     def integrator(self) -> Integrator:
@@ -60,7 +59,13 @@ class Simulation:
     @property
     def kernel_owner(self) -> str:
         """Word under which the compiled kernels that step this scene are kept."""
-        return METHODS[self.scene.simulation.method].owner(self.compiled.model.system)
+        return METHODS[self.scene.simulation.method].owner(self.compiled.model.system, self._options)
+
+    @property
+    def _options(self) -> Spec:
+        """The options of the method."""
+        settings = self.scene.simulation
+        return METHODS[settings.method].Options.model_validate(settings.options)
 
     def header(self) -> Header:
         """Say what is known of the run before it starts."""

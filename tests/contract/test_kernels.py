@@ -9,6 +9,7 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from numba import config
@@ -16,6 +17,8 @@ from numba.core.dispatcher import Dispatcher
 
 import multibody_cli
 from multibody_cli import kernel as policy
+from multibody_cli import prepare
+from multibody_cli.methods import METHODS
 
 TESTS = Path(__file__).parent.parent
 
@@ -116,3 +119,22 @@ def test_whether_kernels_are_compiled_is_known(tmp_path, monkeypatch):
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "kernel.nbi").touch()
     assert policy.kernels_are_compiled()
+
+
+@pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if kind.own_integrator))
+@pytest.mark.parametrize("loops", [False, True])
+def test_compiled_steps_are_looked_for_where_they_are_kept(method: str, loops: bool, tmp_path: Path) -> None:
+    """Else every run would say that it compiles."""
+    hinge = "{type: revolute, child: a, axis: [0, 1, 0]}"
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(
+        "mbsim: 1\nbodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}, com: [0, 0, -1]}}\n"
+        f"joints: {{h: {hinge}{', again: ' + hinge if loops else ''}}}\n"
+        f"simulation: {{duration: 1 s, step: 1 ms, method: {method}}}\n",
+        encoding="utf-8",
+    )
+    simulation = prepare(scene, [])
+    made: Any = simulation.method_for(simulation.fresh_state())
+    steps = made._take.py_func
+    assert steps.__module__.rpartition(".")[2] == simulation.integrator.kernels
+    assert steps.__qualname__.startswith(f"{simulation.kernel_owner}.")

@@ -15,16 +15,16 @@ from multibody_cli.methods.contract import Status
 from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.load import load_scene
 
-VALIDATION = Path(__file__).parents[2] / "scenes/validation"
+SCENES = Path(__file__).parents[2] / "scenes"
 METHODS = ("variational", "variational_maximal")
 TIGHT = {"tolerance": 1e-13}
 
 both_methods = pytest.mark.parametrize("method", METHODS)
 
 
-def delivered(name: str, *settings: str) -> Data:
-    """A scene of `scenes/validation` as data, without what it expects."""
-    loaded = load_scene(VALIDATION / f"{name}.yaml", [*settings, "expect=[]"])
+def delivered(name: str, *settings: str, room: str = "validation") -> Data:
+    """A scene of `scenes` as data, without what it expects."""
+    loaded = load_scene(SCENES / room / f"{name}.yaml", [*settings, "expect=[]"])
     compile_scene(loaded)
     return {key: value for key, value in loaded.data.items() if key not in ("simulation", "output", "mbsim")}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stepped import VALIDATION, both_methods, delivered, stepped
+from stepped import SCENES, both_methods, delivered, stepped
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.methods.contract import Status
@@ -93,6 +93,6 @@ def energy_over(method: str, duration: float) -> np.ndarray:
     """Energy over a run of `double_pendulum_rods` at 10 ms."""
     words = [f"simulation.method={method}", "simulation.step=10ms", f"simulation.duration={duration}", "expect=[]"]
     sink = MemorySink()
-    prepare(VALIDATION / "double_pendulum_rods.yaml", words).run(sink)
+    prepare(SCENES / "validation" / "double_pendulum_rods.yaml", words).run(sink)
     values: np.ndarray = sink.trajectory().channel("energy/total").values
     return values

@@ -27,6 +27,14 @@ def test_options_that_contacts_forbid_are_named(method: str, options: dict[str, 
     loaded(BALL, method=method, options=options)
 
 
+def test_all_that_contacts_forbid_is_told_at_once() -> None:
+    options = {"order": 4, "adaptive": True, "initial_guess": "ig1"}
+    with pytest.raises(SceneError) as told:
+        loaded(TOUCHING, method="variational", options=options)
+    for option in options:
+        assert f"simulation.options.{option}: " in str(told.value)
+
+
 def test_limits_forbid_composed_steps() -> None:
     with pytest.raises(SceneError, match="order: the composed steps of orders 4 and 6"):
         loaded({**BALL, "joints": {"hinge": HINGE}}, method="variational", options={"order": 4})

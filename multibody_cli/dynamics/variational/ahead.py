@@ -39,6 +39,7 @@ class Ahead(NamedTuple):
     crosser: Crosser
     q: Floats  # (nq,) coordinates at the end of the step
     rate: Floats  # (n,) mean rates of the step
+    rate_before: Floats  # (n,) what a search found there
     change: Floats  # (n,) correction of these
     tau: Floats  # (n,) generalized forces at the start
     corrected: Integers  # (1,) corrections of this search so far
@@ -83,6 +84,7 @@ def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: 
         crosser=crosser_for(n),
         q=np.zeros(nq),
         rate=np.zeros(n),
+        rate_before=np.zeros(n),
         change=np.zeros(n),
         tau=np.zeros(n),
         corrected=np.zeros(1, np.int64),

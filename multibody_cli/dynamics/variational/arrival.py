@@ -17,8 +17,8 @@ def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: A
     """Stand for the kernel of a method that gives accelerations (`methods.contract`)."""
 
 
-def keep_loads(work: Any, ahead: Any) -> None:
-    """Stand for the kernel that keeps what rows push with."""
+def begin_rows(work: Any, ahead: Any) -> None:
+    """Stand for the kernel that keeps what rows push with, and how far they are off."""
 
 
 def settle(system: Any, work: Any, ahead: Any, v: Any, ledger: Any) -> None:
@@ -55,7 +55,7 @@ def begin(system, work, ahead, t, q, v, a, powers):
     keep_start(system.tree, work.bodies, ahead.strides)
     keep_momenta(system.tree.links, work.bodies, ahead.strides)
     keep_forces(system.tree, work, ahead, a)
-    keep_loads(work, ahead)
+    begin_rows(work, ahead)
     for j in range(len(v)):
         ahead.rate[j] = v[j]
         ahead.carry[j] = ahead.bend[j] = 0.0

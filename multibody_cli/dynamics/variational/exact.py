@@ -14,6 +14,7 @@ A one-sided row takes part where it would be violated without, or pushes: of bot
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,7 +152,10 @@ def fill_answers(system, work, ahead, count):
 # --- the called rows ----------------------------------------------------------------------------------------------
 @kernel
 def solve_mixed(work, exact, count):
-    """Find the multipliers of the called rows, of which the one-sided ones do not push or are not answered."""
+    """Find the multipliers of the called rows, of which the one-sided ones do not push or are not answered.
+
+    Where that goes round in circles the first is no number.
+    """
     rows, dual, pushing = work.rows, work.dual, exact.pushing
     for k in range(count):
         pushing[k] = 1
@@ -165,6 +169,7 @@ def solve_mixed(work, exact, count):
                 settled = False
         if settled:
             return
+    dual.x[0] = math.nan
 
 
 @kernel

@@ -57,8 +57,8 @@ def correct_free_by(system, work, ahead, h):
 
 
 @kernel
-def holds_anyway(work, ahead, slack):
-    """There are no rows, or none that the corrections did not mind."""
+def holds_nothing(work, ahead, slack):
+    """There are no rows."""
     return True
 
 
@@ -74,7 +74,7 @@ def carry_over_free(system, work, ahead, h):
 
 
 @kernel
-def keep_no_loads(work, ahead):
+def begin_no_rows(work, ahead):
     """There are no rows."""
 
 

@@ -60,6 +60,7 @@ class Held(NamedTuple):
     v: Floats  # (n,) scratch
     a: Floats  # (n,)
     errors: Floats  # (m,) of the rows at the coordinates ahead
+    written: Floats  # (m,) of the rows where the run started: bodies as they were made cannot hold better
     load: Floats  # (m,) multipliers that are among the pushes at the start
     push: Floats  # (m,) impulses of the rows beside these
     lost: Floats  # (m,) what those of one-sided rows dissipate, J
@@ -79,6 +80,7 @@ def held_for(system: System) -> Held:
         v=np.zeros(n),
         a=np.zeros(n),
         errors=np.zeros(m),
+        written=np.zeros(m),
         load=np.zeros(m),
         push=np.zeros(m),
         lost=np.zeros(m),
@@ -182,7 +184,8 @@ def answer_by_start(system, work, ahead, h):
     """Response to the impulses in `work.wrenches` and `work.impulse` by the factors of the start: quasi-Newton."""
     push_primary(work, ahead.held)
     for r in range(len(work.aims)):
-        work.rows[r].residual = ahead.held.errors[r] / h
+        if work.rows[r].primary:
+            work.rows[r].residual = ahead.held.errors[r] / h
     aim(work, VELOCITY)
     answer(system, work)
     keep_primary(work, ahead.held)
@@ -222,12 +225,16 @@ def keep_primary(work, held):
 
 
 @kernel
-def holds_idle(work, ahead, slack):
-    """Whether idle rows, which the corrections could not mind, hold at the end as they did at the start."""
-    rows, dual, held = work.rows, work.dual, ahead.held
+def holds_rows(work, ahead, slack):
+    """Whether called rows hold at the end, as far as they did where the run started.
+
+    Corrections do not mind rows that cannot push, since others hold what they restrain already, or forbid it.
+    """
+    rows, held = work.rows, ahead.held
     for k in range(held.called[0]):
-        r = dual.called[k]
-        if dual.W[k, k] == 0.0 and not rows[r].one_sided and abs(held.errors[r]) > slack + 10.0 * abs(rows[r].error):
+        r = work.dual.called[k]
+        off = min(held.errors[r], 0.0) if rows[r].one_sided else abs(held.errors[r])
+        if abs(off) > slack + 10.0 * held.written[r]:
             return False
     return True
 
@@ -270,6 +277,14 @@ def forget_closures(tree, x):
 
 
 # --- the arrival --------------------------------------------------------------------------------------------------
+@kernel
+def begin_rows(work, ahead):
+    """Keep what rows push with where the run starts, and how far they are off."""
+    keep_loads(work, ahead)
+    for r in range(len(work.rows)):
+        ahead.held.written[r] = abs(work.rows[r].error)
+
+
 @kernel
 def keep_loads(work, ahead):
     """Keep the multipliers of one-sided rows that the accelerations at the start came with: they push in `push_of`."""

@@ -13,7 +13,7 @@ from typing import Any
 from multibody_cli.dynamics.configuration import displace, displace_some, normalize
 from multibody_cli.dynamics.variational.ahead import TOLD_ITERATIONS, largest
 from multibody_cli.dynamics.variational.guess import guess_rates, prescribe_rates
-from multibody_cli.dynamics.variational.strides import kick
+from multibody_cli.dynamics.variational.strides import kick, turns_too_far
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
@@ -33,7 +33,7 @@ answers to at once.
 """
 
 SLACK = 1e3
-"""Error of a row at the end, over that of the coordinates there, by which the row has been let go."""
+"""Error of a row at the end, over that of the coordinates there and round-off, by which the row has been let go."""
 
 ROUND_OFF = 1e-15
 """Of positions relative to the extent of the mechanism; by a factor of 1000, a search may stall there and be done."""
@@ -53,7 +53,7 @@ def correct(system: Any, work: Any, ahead: Any, h: float) -> None:
 
 
 def holds(work: Any, ahead: Any, slack: float) -> bool:
-    """Stand for the kernel that tells whether rows that could not push hold all the same."""
+    """Stand for the kernel that tells whether all rows hold at the end, those too that could not push."""
     return True
 
 
@@ -63,8 +63,13 @@ def carry_over(system: Any, work: Any, ahead: Any, h: float) -> None:
 
 # --- the search -----------------------------------------------------------------------------------------------------
 def find_step(system, work, ahead, t, h, q, v):
-    """Find the end of a step of h from the start at (t, q, v) into `ahead`; whether that was possible."""
+    """Find the end of a step of h from the start at (t, q, v) into `ahead`; whether that was possible.
+
+    If not, `ahead.rate` is as it was, for the next guess.
+    """
     tree, settings = system.tree, ahead.settings
+    for j in range(len(v)):
+        ahead.rate_before[j] = ahead.rate[j]
     guess_rates(ahead, v, h)
     prescribe_rates(system.motions, t, h, settings.first_kick, v, ahead.rate)
     for k in range(len(q)):
@@ -76,10 +81,13 @@ def find_step(system, work, ahead, t, h, q, v):
     if search(system, work, ahead, t + h, h, fastest):
         normalize(tree, ahead.q)
         look(system, work, ahead, t + h)
-        if holds(work, ahead, SLACK * settings.tolerance * abs(h) * fastest):
+        slack = SLACK * (settings.tolerance * abs(h) * fastest + ROUND_OFF * extent_of(ahead.strides))
+        if holds(work, ahead, slack) and not turns_too_far(ahead.strides):
             carry_over(system, work, ahead, h)
             return True
     kick(ahead.strides, -settings.first_kick * h)
+    for j in range(len(v)):
+        ahead.rate[j] = ahead.rate_before[j]
     return False
 
 

@@ -184,9 +184,12 @@ def keep_momenta(links, bodies, strides):
     """Let the bodies start where they are, with the momenta of the velocities with which they were placed."""
     for i in range(1, len(links)):
         body, stride = bodies[i], strides[i]
-        store_force(stride, momentum_of(links[i], body))
+        momentum = momentum_of(links[i], body)
+        store_force(stride, momentum)
         store(stride.R_start, load(body.R))
         store(stride.c, load(body.x) + load(body.R) @ load(links[i].com))
+        store(stride.drift, momentum.f)
+        store(stride.spin, momentum.t - cross(load(stride.c) - load(body.x), momentum.f))
 
 
 @kernel
@@ -199,6 +202,20 @@ def find_momentum(strides, momentum):
         angular = angular + load(strides[i].spin) + cross(load(strides[i].c), p)
     store(momentum[:3], linear)
     store(momentum[3:], angular)
+
+
+@kernel
+def turns_too_far(strides):
+    """Whether a body with inertia turns by more than a quarter of a revolution in a step.
+
+    Beyond that l falls again as the angle grows: a second solution of the equations, which is not the motion.
+    """
+    for i in range(1, len(strides)):
+        s, _ = half_turn(load(strides[i].R_start), load(strides[i].R))
+        J = load(strides[i].J)
+        if s * s < 0.5 and J.xx + J.yy + J.zz > 0.0:
+            return True
+    return False
 
 
 # --- energy -------------------------------------------------------------------------------------------------------

@@ -38,20 +38,20 @@ from multibody_cli.dynamics.variational.ends import look_held
 from multibody_cli.dynamics.variational.energy import begin_energy, modify_energy
 from multibody_cli.dynamics.variational.exact import correct_exactly, fill_answers, prepare_exactly
 from multibody_cli.dynamics.variational.free import (
+    begin_no_rows,
     carry_over_free,
     correct_free,
     correct_free_by,
-    holds_anyway,
-    keep_no_loads,
+    holds_nothing,
     look_free,
     prepare_free,
     settle_free,
 )
 from multibody_cli.dynamics.variational.held import (
+    begin_rows,
     carry_over_held,
     correct_held,
-    holds_idle,
-    keep_loads,
+    holds_rows,
     prepare_held,
     settle_held,
 )
@@ -182,9 +182,9 @@ def bind_free(dynamics: Dynamics, respond: Kernel, answers: Answers) -> Kernel:
             correct = bound_kernel(correct_free, owner, respond=respond)
         else:
             correct = bound_kernel(correct_free_by, f"{owner}_{word}", answer_lacks=make(owner, answer_))
-        finders.append(Finder(word, prepare_free, look_free, correct, holds_anyway, carry_over_free))
+        finders.append(Finder(word, prepare_free, look_free, correct, holds_nothing, carry_over_free))
     settle = bound_kernel(settle_free, owner, respond=respond)
-    return bind(dynamics, settle, keep_no_loads, bind_meeting(dynamics, respond), *finders)
+    return bind(dynamics, settle, begin_no_rows, bind_meeting(dynamics, respond), *finders)
 
 
 @cache
@@ -200,13 +200,13 @@ def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: An
             exactly = bound_kernel(fill_answers, f"{owner}_{word}", answer_again=again)
             kernels = {"answer_lacks": lacks, "answer_again": again, "fill_answers": exactly}
             correct = bound_kernel(correct_exactly, f"{owner}_{word}", **kernels)
-            finders.append(Finder(word, prepare_exactly, look_held, correct, holds_anyway, carry_over_held))
+            finders.append(Finder(word, prepare_exactly, look_held, correct, holds_rows, carry_over_held))
         else:
             kernels = {"answer_lacks": lacks, "answer": answer_, "build_delassus": bound.build_delassus}
             correct = bound_kernel(correct_held, f"{owner}_{word}", **kernels)
-            finders.append(Finder(word, prepare, look_held, correct, holds_idle, carry_over_held))
+            finders.append(Finder(word, prepare, look_held, correct, holds_rows, carry_over_held))
     settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
-    return bind(dynamics, settle, keep_loads, bind_meeting(dynamics, respond), *finders)
+    return bind(dynamics, settle, begin_rows, bind_meeting(dynamics, respond), *finders)
 
 
 def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
@@ -224,7 +224,7 @@ def bind_search(owner: str, finder: Finder) -> Kernel:
     return bound_kernel(find_step, owner, search=searching, **finder.kernels)  # type: ignore[no-any-return]
 
 
-def bind(dynamics: Dynamics, settle: Kernel, keeping: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
+def bind(dynamics: Dynamics, settle: Kernel, beginning: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
     """Bind the templates of a step, from the parts upward, to one or two root finders."""
     owner = "_".join([dynamics.name, *(finder.word for finder in finders)])
     searches = [bind_search(f"{dynamics.name}_{finder.word}", finder) for finder in finders]
@@ -240,7 +240,7 @@ def bind(dynamics: Dynamics, settle: Kernel, keeping: Kernel, meeting: Kernel, *
         take_variational_steps,
         owner,
         advance_one=one,
-        begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate, keep_loads=keeping),
+        begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate, begin_rows=beginning),
         evaluate=dynamics.evaluate,
         restore=dynamics.restore,
         conclude=dynamics.conclude,

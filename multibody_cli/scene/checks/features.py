@@ -31,8 +31,8 @@ def check_features(draft: Draft) -> None:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method can yet"
             draft.tell(path, f"method `{settings.method}` cannot take {feature.value}: {remedy}")
-        elif objection := method.objection(feature, settings.options):
-            objections[objection[0]] = objection[1]
+        else:
+            objections.update(method.objections(feature, settings.options))
     for option, message in objections.items():
         draft.tell(("simulation", "options", option), message)
     closing = set(draft.scene.joints) - set(holders(draft.scene.bodies, draft.scene.joints).values())

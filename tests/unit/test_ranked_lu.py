@@ -1,0 +1,92 @@
+"""Unsymmetric equations of any rank, against the singular values of numpy; and rows of which some only push."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from multibody_cli.constraints.rows import ROW
+from multibody_cli.dynamics.free_rows import scratch_for
+from multibody_cli.dynamics.multipliers import SOLVED, solve_multipliers
+from multibody_cli.dynamics.ranked_lu import ranked_lu_for, solve_ranked
+from multibody_cli.dynamics.variational.exact import Exact, solve_mixed
+from multibody_cli.kernel import records
+
+
+def solved(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
+    """Unknowns and rank, with room for more equations than there are."""
+    n = len(b)
+    F, x = ranked_lu_for(n + 2), np.full(n, np.nan)
+    F.A[:n, :n] = A
+    return x, solve_ranked(F, n, b, x)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 4, 6])
+def test_equations_that_agree_are_met_whatever_their_rank(rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    A = rng.normal(size=(6, rank)) @ rng.normal(size=(rank, 6))
+    b = A @ rng.normal(size=6)
+    x, found = solved(A, b)
+    assert found == rank == np.linalg.matrix_rank(A)
+    np.testing.assert_allclose(A @ x, b, rtol=0, atol=1e-13)
+
+
+def test_units_of_rows_and_columns_do_not_matter() -> None:
+    """Rows in mm, columns in GN: the same rank, and the same unknowns in their units."""
+    rng = np.random.default_rng(7)
+    A, b = rng.normal(size=(5, 4)) @ rng.normal(size=(4, 5)), rng.normal(size=5)
+    b = A @ b
+    rows, columns = 10.0 ** rng.integers(-9, 9, 5), 10.0 ** rng.integers(-9, 9, 5)
+    plain, scaled = solved(A, b), solved(rows[:, None] * A * columns, rows * b)
+    assert plain[1] == scaled[1] == 4
+    np.testing.assert_allclose(A @ (columns * scaled[0]), b, rtol=0, atol=1e-12)
+
+
+def test_a_lever_of_either_sign_is_answered_down_to_the_bound() -> None:
+    """Beside two plain rows one whose pivot is the product of both distances from a singular position."""
+    for pivot, rank in ((-1e-4, 3), (1e-9, 3), (-1e-9, 3), (1e-11, 2)):
+        A = np.array([[2.0, 1.0, 1.0], [1.0, 3.0, 1.0], [1.0, 1.0, 0.0]])
+        A[2, 2] = np.linalg.solve(A[:2, :2], A[:2, 2]) @ A[2, :2] + pivot
+        x = np.array([1.0, -2.0, 3.0])
+        found, of = solved(A, A @ x)
+        assert of == rank
+        if rank == 3:
+            np.testing.assert_allclose(found, x, rtol=1e-5)
+
+
+# --- rows of which some only push -----------------------------------------------------------------------------------
+class Dual(NamedTuple):
+    """What is read of the problem of the multipliers."""
+
+    called: Any
+    W: Any
+    r: Any
+    lower: Any
+    x: Any
+
+
+class Work(NamedTuple):
+    """What is read of the work arrays."""
+
+    rows: Any
+    dual: Dual
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_only_push_are_those_of_the_bounded_minimum(seed: int) -> None:
+    """Where W is symmetric and definite the solution is that of another algorithm, and there is but one."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 9))
+    J = rng.normal(size=(m, m + 1))
+    W, r, one_sided = J @ J.T, rng.normal(size=m), rng.random(m) < 0.6
+    lower = np.where(one_sided, -rng.random(m), -np.inf)
+    expected = np.full(m, np.nan)
+    assert solve_multipliers(W.copy(), r.copy(), lower, np.full(m, np.inf), expected, scratch_for(m)) == SOLVED
+    rows = np.zeros(m, ROW)
+    rows["one_sided"] = one_sided
+    dual = Dual(np.arange(m), W, r, lower, np.zeros(m))
+    whole = np.zeros(m, np.int64)
+    solve_mixed(Work(records(rows), dual), Exact(ranked_lu_for(m), np.zeros(m), np.zeros(m), whole, whole.copy()), m)
+    np.testing.assert_allclose(dual.x, expected, rtol=0, atol=1e-9)
