@@ -84,7 +84,7 @@ def simulate(
                 recorder.record(state, report)
                 instants += 1
                 outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
-        outcome = _with_doubts(outcome, recorder.unsolved)
+        outcome = _with_doubts(outcome, recorder.unsolved, recorder.halvings)
     finally:
         recorder.flush()
         sink.close(outcome)
@@ -143,6 +143,7 @@ class _Recorder:
         self._flushed = clock.monotonic()
         self.reached = 0.0
         self.unsolved = 0
+        self.halvings = 0
 
     def record(self, state: State, report: Report) -> None:
         """Take the state as one more instant."""
@@ -158,6 +159,7 @@ class _Recorder:
         samples.contacts_unsolved[k] = report.unsolved
         if report.diagnosis is not None:
             _note_diagnosis(report.diagnosis, samples, k)
+            self.halvings += report.diagnosis.halvings
         self.unsolved += report.unsolved
         self.reached = float(state.time[0])
         self._filled += 1
@@ -191,15 +193,22 @@ def _judge(model: Model, state: State, report: Report, before: State) -> Outcome
     return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
 
 
-def _with_doubts(outcome: Outcome, unsolved: int) -> Outcome:
-    """Say of a complete run in how many steps contacts were not solved."""
-    if outcome.status != "complete" or not unsolved:
-        return outcome
-    message = (
-        f"contacts or friction do not meet their tolerance in {unsolved} of {outcome.steps} steps: `contacts/unsolved` "
-        "says when, `contacts/residual` by how much; shorter steps help, or more of `contacts.max_iterations`"
-    )
-    return replace(outcome, message=message)
+def _with_doubts(outcome: Outcome, unsolved: int, halvings: int) -> Outcome:
+    """Say of a complete run in how many steps contacts were not solved, and how often steps were cut."""
+    doubts = []
+    if unsolved:
+        doubts.append(
+            f"contacts or friction do not meet their tolerance in {unsolved} of {outcome.steps} steps: "
+            "`contacts/unsolved` says when, `contacts/residual` by how much; shorter steps help, or more of "
+            "`contacts.max_iterations`"
+        )
+    if halvings:
+        doubts.append(
+            f"steps were cut in halves {halvings} times, for their ends were not found (`solver/halvings`): the "
+            "motion is hardly resolved there, and where the energy jumps, another solution than its own was found; "
+            "take a smaller `simulation.step`"
+        )
+    return replace(outcome, message="; ".join(doubts)) if outcome.status == "complete" else outcome
 
 
 def _fastest_growing(state: State, before: State) -> int:

@@ -62,8 +62,8 @@ def announce_compilation(owner: str = "*", integrator: str = "*") -> None:
     messages.detail(f"kernels are kept in {cache_root()}")
     if not kernels_are_compiled(f"{integrator}.{owner}.*"):
         messages.note(
-            "compiling kernels for this machine (once for each method and integrator, up to 20 s, with loops 90 s, "
-            "with contacts some minutes) ..."
+            "compiling kernels for this machine (once for each method, integrator and root finder: some 20 s, with "
+            "loops or by variational methods two minutes, with contacts some minutes) ..."
         )
 
 

@@ -14,7 +14,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "energy/modified",
         "J",
         "Of the step that ends here: the modified energy, which a variational integrator of constant step keeps where "
-        "nothing dissipates, up to an error of higher order in the step than that of the energy.",
+        "nothing dissipates, up to an error of higher order in the step than that of the energy. At the start of a run "
+        "the energy itself.",
         lambda b, _: b.samples.modified_energy,
         role="energy",
         element=STRIDES,

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.methods import METHODS
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, without
 from multibody_cli.scene.dump import dump_resolved
@@ -123,11 +124,15 @@ def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
 
 def _warn_of_integrator(scene: Scene, tree: Node) -> tuple[str, ...]:
     settings = scene.simulation
-    if METHODS[settings.method].own_integrator is None or "integrator" not in settings.model_fields_set:
-        return ()
-    place = find(tree, ("simulation", "integrator")).mark
-    words = f"method `{settings.method}` is its own integrator, and `{settings.integrator}` has no effect"
-    return (f"{place}: simulation.integrator: {words}",)
+    words = {}
+    if METHODS[settings.method].own_integrator is not None:
+        itself = f"method `{settings.method}` is its own integrator"
+        words["integrator"] = f"{itself}, and `{settings.integrator}` has no effect"
+        words["tolerance"] = f"has no effect: that of method `{settings.method}` is `simulation.options.tolerance`"
+    elif not INTEGRATORS[settings.integrator].adaptive:
+        words["tolerance"] = f"has no effect: `{settings.integrator}` takes steps of constant length"
+    written = [field for field in words if field in settings.model_fields_set]
+    return tuple(f"{find(tree, ('simulation', field)).mark}: simulation.{field}: {words[field]}" for field in written)
 
 
 def _warn_of_contacts(scene: Scene, tree: Node) -> tuple[str, ...]:

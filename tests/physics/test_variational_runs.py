@@ -141,6 +141,16 @@ def test_a_run_that_fails_names_the_coordinate_and_leaves_a_valid_file(method: s
     assert np.isfinite(run.channel("joints/shoulder/q").values).all()
 
 
+def test_a_run_whose_steps_were_cut_says_so(tmp_path: Path) -> None:
+    scene = Path(__file__).parents[2] / "scenes/validation/double_pendulum_rods.yaml"
+    settings = ["simulation.method=variational", "simulation.step=0.3 s", "simulation.duration=3 s", "expect=[]"]
+    adaptive = ["simulation.options.adaptive=true", "output.every=0.3 s"]
+    outcome = prepare(scene, [*settings, *adaptive]).run(Hdf5Sink(tmp_path / "run.h5")).outcome
+    assert outcome.status == "complete"
+    halvings = read_trajectory(tmp_path / "run.h5").channel("solver/halvings").values.sum()
+    assert f"steps were cut in halves {halvings} times" in outcome.message
+
+
 @both_methods
 def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None:
     """From no motion, from the step before, from the accelerations, and from what these missed before."""

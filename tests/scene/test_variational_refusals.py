@@ -35,6 +35,21 @@ def test_all_that_contacts_forbid_is_told_at_once() -> None:
         assert f"simulation.options.{option}: " in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "integrator", "message"),
+    [
+        ("aba", "dop853", None),
+        ("aba", "rk4", "has no effect: `rk4` takes steps of constant length"),
+        ("variational", "dop853", "that of method `variational` is `simulation.options.tolerance`"),
+    ],
+)
+def test_a_tolerance_that_nothing_reads_is_told(method: str, integrator: str, message: str | None) -> None:
+    told = loaded(BALL, method=method, integrator=integrator, tolerance=1e-6).warnings
+    about = [warning for warning in told if "simulation.tolerance: " in warning]
+    assert len(about) == (message is not None)
+    assert message is None or message in about[0]
+
+
 def test_limits_forbid_composed_steps() -> None:
     with pytest.raises(SceneError, match="order: the composed steps of orders 4 and 6"):
         loaded({**BALL, "joints": {"hinge": HINGE}}, method="variational", options={"order": 4})

@@ -159,7 +159,7 @@ class Yardstick:
         last = "no method and integrator can run it"
         for fine, coarse in _references(simulations):
             try:
-                motion, twin = self._run(prepare(fine.settings)), self._run(prepare(coarse.settings))
+                motion, twin = (self._run(prepare(_settings_of(case, simulations[0]))) for case in (fine, coarse))
             except SceneError as refusal:
                 last = str(refusal).splitlines()[0]
                 continue
@@ -220,6 +220,12 @@ def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]
             yield Case(method, integrator, None, FINE), Case(method, integrator, None, COARSE)
         else:
             yield Case(method, integrator, finest / FINER), Case(method, integrator, finest / LESS_FINE)
+
+
+def _settings_of(case: Case, first: Simulation) -> tuple[str, ...]:
+    """Settings of a run that may serve as a reference: what is written for one method is no option of another."""
+    foreign = case.method != first.scene.simulation.method
+    return (*case.settings, *(["simulation.options={}"] if foreign else []))
 
 
 def _divided(simulation: Simulation, instants: int) -> Instants:
