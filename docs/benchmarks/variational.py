@@ -22,6 +22,7 @@ import numpy as np
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy
+from multibody_cli.methods import variational
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.pictures.style import new_figure, save
 
@@ -198,7 +199,8 @@ def segments() -> None:
 
 # --- the search -----------------------------------------------------------------------------------------------------
 def convergence() -> None:
-    """Corrections of one step of 10 ms from no motion, of chains of 1, 10 and 100 links."""
+    """Corrections of one step of 10 ms from no motion, of chains of 1, 10 and 100 links; Newton does not stand by."""
+    variational.MOST_DENSE = 0
     most = 9
     rows: list[Sequence[Any]] = [("root finder", "links", *(f"correction {k}" for k in range(1, most + 1)))]
     for method, finder in (("variational_maximal", "newton"), ("variational_maximal", "riqn"), ("variational", "riqn")):
@@ -211,7 +213,8 @@ def convergence() -> None:
                 )  # fmt: skip
                 list(bound.steps(1))
                 sizes.append(np.abs(bound.method._ahead.change).max())
-            shown = [f"{size:.0e}" if k == 0 or size < sizes[k - 1] else "" for k, size in enumerate(sizes)]
+            falling = next((k for k in range(1, most) if not sizes[k] < sizes[k - 1]), most)
+            shown = [f"{size:.0e}" for size in sizes[:falling]] + [""] * (most - falling)
             rows.append((f"`{finder}` of `{method}`", n, *shown))
     table(*rows)
 
@@ -266,6 +269,27 @@ def guesses() -> None:
     table(*rows)
 
 
+def root_finders() -> None:
+    """Time of a step at 1 ms by each root finder, with the residual by recursion and by sums, from `ig3`; us."""
+    pairs = [(finder, how) for how in ("drnea", "svi") for finder in ("riqn", "newton", "broyden")]
+    rows: list[Sequence[Any]] = [("freedoms", *(f"{finder}, {how}" for finder, how in pairs))]
+    for n, steps in ((10, 1000), (100, 100)):
+        shown = []
+        for finder, how in pairs:
+            options = {"root_finder": finder, "evaluation": how, "initial_guess": "ig3"}
+            bound = bind("bench/chain.yaml", "variational", 0.001, f"vars.n={n}", "vars.swing=0.3", **options)
+            list(bound.steps(1))
+            took = []
+            for block in range(BLOCKS):
+                began = time.perf_counter()
+                report = bound.method.advance(bound.state, (1 + (block + 1) * steps) * bound.step)
+                took.append((time.perf_counter() - began) / steps)
+                assert report.status is Status.OK
+            shown.append(f"{1e6 * statistics.median(took):.3g}")
+        rows.append((n, *shown))
+    table(*rows)
+
+
 def sparsity() -> None:
     """One Newton step of the maximal method, sparse as it is, against a dense solve of a matrix of that size."""
     rows: list[Sequence[Any]] = [("links", "unknowns", "a step, us", "corrections", "dense solve, us")]
@@ -305,9 +329,13 @@ EXPERIMENTS: dict[str, Callable[[], None]] = {
     "tolerances": tolerances,
     "frames": frames,
     "guesses": guesses,
+    "root_finders": root_finders,
 }
 
 if __name__ == "__main__":
+    unknown = set(sys.argv[1:]) - set(EXPERIMENTS)
+    if unknown:
+        sys.exit(f"no such experiment: {', '.join(sorted(unknown))}; there are {', '.join(EXPERIMENTS)}")
     for word in sys.argv[1:] or EXPERIMENTS:
         print(f"### {word}: {EXPERIMENTS[word].__doc__}\n", flush=True)
         EXPERIMENTS[word]()

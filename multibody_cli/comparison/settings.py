@@ -77,5 +77,5 @@ def _child(tree: Any, step: Any) -> Any:
 
 
 def _told(value: Any) -> str:
-    text = " ".join(str(value).split())
+    text = " ".join(str(value).split()) or "none"
     return text if len(text) <= 60 else text[:57] + "..."

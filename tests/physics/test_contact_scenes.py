@@ -16,7 +16,7 @@ from multibody_cli.output.trajectory import Trajectory
 SCENES = Path(__file__).parents[2] / "scenes" / "validation"
 G, WORLD = 9.81, -1
 
-METHOD = pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if not kind.own_integrator))
+METHOD = pytest.mark.parametrize("method", sorted(METHODS))
 
 LEANING = """
 mbsim: 1

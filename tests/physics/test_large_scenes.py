@@ -74,3 +74,14 @@ def test_a_chain_on_its_way_over_a_bar_gains_nothing(method, scene, settings):
     places = found.channel("bodies/position").values
     assert (places[-1, [0, -1], 2] < places[0, [0, -1], 2] - 0.05).all()  # it hangs down on both sides
     assert np.linalg.norm(places[..., [0, 2]], axis=-1).min() > 0.0899  # and nothing has gone into the bar
+
+
+@pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if kind.own_integrator))
+def test_a_robot_with_closed_legs_trots(method):
+    """Two steps of its gait: loops stay closed, nothing sinks in, and what drives and dissipates is accounted for."""
+    found = run("four_legs", f"simulation.method={method}", "simulation.duration=1 s", "output.every=1 ms", "expect=[]")
+    assert found.channel("solver/residual").values.max() < 1e-11
+    assert found.channel("contacts/unsolved").values.sum() <= 5
+    trunk = found.channel("bodies/trunk/position").values
+    assert trunk[-1, 0] - trunk[0, 0] > 0.2
+    assert trunk[:, 2].min() > 0.8 * trunk[0, 2]

@@ -60,7 +60,8 @@ def series_of(measurements: Sequence[Measurement]) -> list[Series]:
     for way, head in zip(ways, short, strict=True):
         several = tuple(one for one in sized if _way(one) == way)
         unique = short.count(head) == 1
-        name = " ".join(head if unique else (*head, way.stepping, *way.settings))
+        words = head if unique else (*head, way.stepping, *way.settings)
+        name = " ".join(word for word in words if word)
         fits = {quantity: _fit(several, quantity) for quantity in QUANTITIES}
         series.append(Series(name, several, {quantity: fit for quantity, fit in fits.items() if fit is not None}))
     return series
