@@ -8,6 +8,7 @@ from typing import Any
 from multibody_cli.cli import scene_values
 from multibody_cli.cli.list import LISTS
 from multibody_cli.cli.markdown import anchor, markdown_table
+from multibody_cli.methods import METHODS
 from multibody_cli.scene.dump import flow
 
 _WIDTH: dict[str, Any] = {"terminal_width": 100, "max_content_width": 100}
@@ -76,6 +77,8 @@ def catalogues_page() -> str:
     for what, rows_of in LISTS.items():
         if what != "channels":
             lines += ["", f"## {what.capitalize()}", "", *markdown_table(rows_of())]
+    for name, kind in METHODS.items():
+        lines += ["", f"## Options of {name}", "", *_fields_table(kind.Options.model_json_schema(), {})]
     return _page("Catalogues", lines)
 
 

@@ -113,6 +113,11 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     "literal_error": _literal,
     "string_type": _expected("a text"),
     "bool_type": _expected("true or false"),
+    "int_type": _expected("a whole number"),
+    "int_from_float": _expected("a whole number"),
+    "greater_than_equal": lambda finding, holder: (
+        f"expected {finding['ctx']['ge']} at least, found {shown(finding['input'])}"
+    ),
     "list_type": _expected("a list"),
     "dict_type": _expected("a mapping"),
     "model_type": _mapping,

@@ -50,6 +50,26 @@ def test_a_tolerance_that_nothing_reads_is_told(method: str, integrator: str, me
     assert message is None or message in about[0]
 
 
+@pytest.mark.parametrize(
+    ("method", "option", "value", "message"),
+    [
+        ("variational", "order", 3, "expected 1, 2, 4 or 6, found `3`"),
+        ("variational", "tolerance", 0, "expected a plain number above 0"),
+        ("variational", "max_iterations", 2.5, "expected a whole number, found `2.5`"),
+        ("variational", "max_iterations", 0, "expected 1 at least, found `0`"),
+        ("variational_maximal", "root_finder", "broyden", "expected `newton` or `riqn`, found `broyden`"),
+        ("variational_maximal", "evaluation", "svi", "it is one of `variational`"),
+        ("aba", "initial_guess", "ig1", "it is one of `variational` and `variational_maximal`"),
+        ("variational", "ordr", 1, "did you mean `order`?"),
+    ],
+)
+def test_options_that_are_wrong_are_told_in_words(method: str, option: str, value: object, message: str) -> None:
+    with pytest.raises(SceneError) as told:
+        loaded(BALL, method=method, options={option: value})
+    assert f"simulation.options.{option}: " in str(told.value)
+    assert message in str(told.value)
+
+
 def test_limits_forbid_composed_steps() -> None:
     with pytest.raises(SceneError, match="order: the composed steps of orders 4 and 6"):
         loaded({**BALL, "joints": {"hinge": HINGE}}, method="variational", options={"order": 4})

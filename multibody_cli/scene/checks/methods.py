@@ -10,6 +10,7 @@ from multibody_cli.errors import nearest
 from multibody_cli.methods import METHODS, METHODS_LATER
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.explain import explain
 
 
 def check_methods(draft: Draft) -> None:
@@ -23,14 +24,15 @@ def check_methods(draft: Draft) -> None:
         return
     options = METHODS[settings.method].Options
     for name in settings.options.keys() - options.model_fields.keys():
-        message = f"method `{settings.method}` has no option `{name}`: {nearest(name, options.model_fields)}"
-        draft.tell(("simulation", "options", name), message)
+        able = " and ".join(f"`{other}`" for other, kind in METHODS.items() if name in kind.Options.model_fields)
+        remark = f"it is one of {able}" if able else nearest(name, options.model_fields)
+        draft.tell(("simulation", "options", name), f"method `{settings.method}` has no option `{name}`: {remark}")
     known = {name: value for name, value in settings.options.items() if name in options.model_fields}
     try:
         options.model_validate(known)
     except ValidationError as error:
-        for one in error.errors(include_url=False):
-            draft.tell(("simulation", "options", *one["loc"]), one["msg"])
+        for path, message in explain(error, options):
+            draft.tell(("simulation", "options", *path), message)
 
 
 def _require_known(draft: Draft, key: str, word: str, valid: Collection[str], later: Collection[str] = ()) -> None:
