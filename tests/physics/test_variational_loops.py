@@ -59,8 +59,11 @@ def parallelogram(*, opening: float, **motions: str) -> Data:
             "child_origin": {"position": [1, 0, 0]},
         },
     }
+    if motions:
+        for joint in joints.values():
+            joint.pop("v", None)
     for name, law in motions.items():
-        joints[name] = {key: value for key, value in joints[name].items() if key not in ("q", "v")}
+        del joints[name]["q"]
         joints[name]["motion"] = {"position": law}
     return {"bodies": bodies, "joints": joints, "gravity": [0, -9.81, 0]}
 
@@ -68,6 +71,13 @@ def parallelogram(*, opening: float, **motions: str) -> Data:
 def rhombus() -> Data:
     """Four rods that fall together until they overlap, and open to the other side."""
     return delivered("fourbar_chain", "vars.n=1", "gravity=[0, 0, -40]", room="bench")
+
+
+def driven_into_a_limit() -> Data:
+    """The rocker meets a limit while the crank is driven on."""
+    scene = parallelogram(opening=0.9, A="0.9+0.5*t")
+    scene["joints"]["D"]["limits"] = [None, 0.91]
+    return scene
 
 
 def locked_slider() -> Data:
@@ -92,6 +102,7 @@ SCENES: dict[str, tuple[Callable[[], Data], str, float, int]] = {
     "hinge": (hinge, "turn", 0.005, 12),
     "flat": (lambda: parallelogram(opening=-0.045), "A", 0.01, 5),
     "rhombi": (rhombus, "side_c0", 0.01, 24),
+    "driven": (driven_into_a_limit, "D", 0.01, 5),
     "locked": (locked_slider, "s", 0.01, 3),
     "contradiction": (
         lambda: parallelogram(opening=0.9, A="0.9+0.5*t", B="-0.9-0.5*t", D="0.9+0.5*t+0.3*t**2"), "A", 0.01, 4
@@ -130,7 +141,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Any
         running.append(subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True))
     told: dict[tuple[str, ...], Any] = {}
     for half, process in enumerate(running):
-        told |= zip(keys[half::2], json.loads(process.communicate()[0]), strict=True)
+        said = process.communicate()[0]
+        assert process.returncode == 0
+        told |= zip(keys[half::2], json.loads(said), strict=True)
     return told
 
 
@@ -182,7 +195,7 @@ def test_a_loop_passes_positions_in_which_it_loses_rank(found, scene, method, fi
 
 
 @each_finder
-@pytest.mark.parametrize("scene", ["locked", "contradiction"])
+@pytest.mark.parametrize("scene", ["locked", "contradiction", "driven"])
 def test_rows_that_nothing_can_hold_are_no_step(found, scene, method, finder):
     """A gap is no way out: of a row that has no answer where it pushes, or of motions that forbid each other."""
     assert found[scene, method, finder]["status"][-1] == "NOT_FOUND"

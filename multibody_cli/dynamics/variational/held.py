@@ -47,7 +47,7 @@ from multibody_cli.dynamics.variational.bonds import Bonds, bonds_for
 from multibody_cli.dynamics.variational.free import prepare_free
 from multibody_cli.dynamics.variational.strides import add_wrenches, find_lacks, leave_over, move_velocities
 from multibody_cli.dynamics.workspace import Work, workspace_for
-from multibody_cli.kernel import kernel, records
+from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.model import Floats, Integers, System, Tree
 
 
@@ -233,10 +233,15 @@ def holds_rows(work, ahead, slack):
     rows, held = work.rows, ahead.held
     for k in range(held.called[0]):
         r = work.dual.called[k]
-        off = min(held.errors[r], 0.0) if rows[r].one_sided else abs(held.errors[r])
-        if abs(off) > slack + 10.0 * held.written[r]:
+        if amiss(rows[r], held.errors[r]) > slack + 10.0 * held.written[r]:
             return False
     return True
+
+
+@formula
+def amiss(row, error):
+    """How far a row is from holding."""
+    return max(-error, 0.0) if row.one_sided else abs(error)
 
 
 @kernel
@@ -282,7 +287,7 @@ def begin_rows(work, ahead):
     """Keep what rows push with where the run starts, and how far they are off."""
     keep_loads(work, ahead)
     for r in range(len(work.rows)):
-        ahead.held.written[r] = abs(work.rows[r].error)
+        ahead.held.written[r] = amiss(work.rows[r], work.rows[r].error)
 
 
 @kernel
