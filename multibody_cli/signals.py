@@ -136,6 +136,18 @@ class SignalPacker:
         self._ranges.append((True, first, len(self._knots)))
         return len(self._ranges) - 1
 
+    def add_hermite(self, times: Floats, values: Floats, slopes: Floats) -> int:
+        """Add cubics through (times, values) with these slopes at both ends of each piece, (n - 1, 2)."""
+        first, lengths, steps = len(self._knots), np.diff(times), np.diff(values)
+        mean = steps / lengths
+        quadratic = (3.0 * mean - 2.0 * slopes[:, 0] - slopes[:, 1]) / lengths
+        cubic = (slopes[:, 0] + slopes[:, 1] - 2.0 * mean) / lengths**2
+        self._knots += list(times)
+        pieces = np.column_stack([values[:-1], slopes[:, 0], quadratic, cubic])
+        self._pieces += list(np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]))
+        self._ranges.append((True, first, len(self._knots)))
+        return len(self._ranges) - 1
+
     def pack(self) -> Signals:
         """Give the arrays of all signals added so far."""
         ranges = np.array(self._ranges, dtype=np.int64).reshape(-1, 3)

@@ -6,7 +6,9 @@ from multibody_cli.dynamics.affine import directors_of, polar_rotation, rates_of
 from multibody_cli.dynamics.configuration import read_quaternion
 from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy, momentum
 from multibody_cli.dynamics.ghosts import gap_length
+from multibody_cli.dynamics.moment_arms import find_arms
 from multibody_cli.dynamics.wrenches import transmit_all
+from multibody_cli.forces import muscle, spring
 from multibody_cli.forces.elements import elastic_energy
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
@@ -42,7 +44,26 @@ def observe(system, state, work, body_rows, joint_rows, samples, k):
         samples.row_error[k, r - first] = work.rows[r].error
     samples.kinetic[k] = kinetic_energy(tree, work.bodies)
     samples.potential[k] = gravity_energy(tree, work.bodies)
-    samples.elastic[k] = elastic_energy(system.forces, state.q)
+    samples.elastic[k] = elastic_energy(system.forces, state.q, work.bodies)
+    spring.observe(
+        system.forces.springs,
+        system.forces.points,
+        work.bodies,
+        samples.spring_length[k],
+        samples.spring_force[k],
+    )
+    muscle.observe(
+        system.forces.muscles,
+        system.forces.points,
+        system.forces.signals,
+        state.time[0],
+        work.bodies,
+        samples.muscle_length[k],
+        samples.muscle_velocity[k],
+        samples.muscle_force[k],
+        samples.activation[k],
+    )
+    find_arms(system, work, samples.moment_arm[k])
     linear, angular = momentum(tree, work.bodies)
     store(samples.linear_momentum[k], linear)
     store(samples.angular_momentum[k], angular)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Force, Vec3
 
 BODY_LOAD = np.dtype(
@@ -38,17 +39,42 @@ def apply_wrench(body, moment, force):
     store_force(body, load_force(body) - Force(moment, force))
 
 
+@formula
+def load_of(item, signals, t, R):
+    """Force and torque of a load, world axes."""
+    force, torque = signal_vector(signals, item.force, t), signal_vector(signals, item.torque, t)
+    if item.turns_along:
+        axes = load(item.axes)
+        return R @ (axes @ force), R @ (axes @ torque)
+    return force, torque
+
+
 @kernel
 def push(loads, signals, t, bodies, powers):
     """Apply every load to its body; its power goes to the account."""
     for k in range(len(loads)):
         item = loads[k]
         body = bodies[item.row]
-        force, torque = signal_vector(signals, item.force, t), signal_vector(signals, item.torque, t)
         R = load(body.R)
-        if item.turns_along:
-            axes = load(item.axes)
-            force, torque = R @ (axes @ force), R @ (axes @ torque)
+        force, torque = load_of(item, signals, t, R)
         r, w = R @ load(item.point), load(body.w)
         apply_wrench(body, torque + cross(r, force), force)
         powers[item.account] += dot(force, load(body.v) + cross(w, r)) + dot(torque, w)
+
+
+@kernel
+def vary(loads, signals, t, bodies, along, exact, wrenches):
+    """Add what a displacement makes of the wrenches: see `forces.variation`.  Nothing of it can be kept.
+
+    Source: Sueda, notes 1.9.2, (1.33).
+    """
+    for k in range(len(loads) if exact else 0):
+        item = loads[k]
+        body = bodies[item.row]
+        R, dw = load(body.R), along * load(body.dw)
+        force, torque = load_of(item, signals, t, R)
+        r = R @ load(item.point)
+        if item.turns_along:
+            add_wrench(wrenches[item.row], cross(dw, torque + cross(r, force)), cross(dw, force))
+        else:
+            add_wrench(wrenches[item.row], cross(cross(dw, r), force), ZERO)

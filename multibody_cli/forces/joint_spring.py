@@ -25,11 +25,11 @@ def push(springs, q, v, tau, powers):
 
 
 @kernel
-def foresee(springs, h, v, tau, armature):
-    """tau -= h k v, and the inertia h d + h^2 k of each coordinate: the push after the time h, linearized."""
+def foresee(springs, h, along, faster, ahead, tau, armature):
+    """tau -= (along k + faster d) ahead, and the inertia h d + h^2 k of each coordinate: see `elements.foresee_all`."""
     for k in range(len(springs)):
         spring, iv = springs[k], springs[k].iv
-        tau[iv] -= h * spring.stiffness * v[iv]
+        tau[iv] -= (along * spring.stiffness + faster * spring.damping) * ahead[iv]
         armature[iv] += h * (spring.damping + h * spring.stiffness)
 
 

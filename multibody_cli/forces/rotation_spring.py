@@ -61,13 +61,13 @@ def push(springs, q, v, tau, powers):
 
 
 @kernel
-def foresee(springs, h, v, tau, armature):
-    """tau -= h K w, and the inertia h D + h^2 K: the push after the time h, linearized about the rest orientation."""
+def foresee(springs, h, along, faster, ahead, tau, armature):
+    """tau -= (along K + faster D) ahead, and the inertia h D + h^2 K, linearized about the rest orientation."""
     for k in range(len(springs)):
         spring = springs[k]
         for j in range(3):
             iv = spring.iv + j
-            tau[iv] -= h * spring.stiffness[j] * v[iv]
+            tau[iv] -= (along * spring.stiffness[j] + faster * spring.damping[j]) * ahead[iv]
             armature[iv] += h * (spring.damping[j] + h * spring.stiffness[j])
 
 

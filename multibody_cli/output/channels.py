@@ -153,6 +153,50 @@ CHANNELS: tuple[Channel, ...] = (
     ),
     *CONTACT_CHANNELS,
     *VARIATIONAL_CHANNELS,
+    Channel(
+        "springs/{spring}/length",
+        "m",
+        "Length of the spring along its points.",
+        lambda b, spring: b.samples.spring_length[:, spring.at],
+    ),
+    Channel(
+        "springs/{spring}/force",
+        "N",
+        "Tension of the spring and its damper: positive where it pulls.",
+        lambda b, spring: b.samples.spring_force[:, spring.at],
+    ),
+    Channel(
+        "muscles/{muscle}/length",
+        "m",
+        "Length of the muscle's path, fibers and tendon.",
+        lambda b, muscle: b.samples.muscle_length[:, muscle.at],
+    ),
+    Channel(
+        "muscles/{muscle}/velocity",
+        "m/s",
+        "Rate of that length: positive where the muscle lengthens.",
+        lambda b, muscle: b.samples.muscle_velocity[:, muscle.at],
+    ),
+    Channel(
+        "muscles/{muscle}/force",
+        "N",
+        "Tension of the muscle, of its active and its passive fibers.",
+        lambda b, muscle: b.samples.muscle_force[:, muscle.at],
+    ),
+    Channel(
+        "muscles/{muscle}/activation",
+        "1",
+        "Activation of the muscle, from 0 to 1.",
+        lambda b, muscle: b.samples.activation[:, muscle.at],
+    ),
+    Channel(
+        "muscles/{crossing}/moment_arm",
+        "m or 1",
+        "How much shorter the path gets for each unit of each coordinate of the joints that it crosses, "
+        "-(d length)/(d q).",
+        lambda b, muscle: b.samples.moment_arm[:, muscle.columns],
+        dimensions=("crossed",),
+    ),
     Channel("energy/kinetic", "J", "Kinetic energy.", lambda b, _: b.samples.kinetic, role="energy"),
     Channel(
         "energy/potential",

@@ -28,8 +28,8 @@ from multibody_cli.output.sink import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from multibody_cli.model import Samples
     from multibody_cli.output.sink import Header
+    from multibody_cli.samples import Samples
 
 LIBRARY_FORMAT = ("v108", "v108")
 COMPACT_FORMAT = ("v110", "v110")

@@ -67,7 +67,8 @@ class Layout:
         """Create the dataset of a series, still without a row, and return a handle for writing."""
         group, _, link = series.path.rpartition("/")
         place = self._group(group)
-        kind = (series.channel.path, series.units, series.same, series.shape)
+        axes = tuple(dimension.path for dimension in series.dimensions)
+        kind = (series.channel.path, series.units, series.same, series.shape, axes)
         if kind in self._templates:
             h5o.copy(self._templates[kind], b".", place, link.encode())
         else:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from multibody_cli.model import Floats, Integers, Names, Samples
+    from multibody_cli.model import Floats, Integers, Names
+    from multibody_cli.samples import Samples
 
 
 class Contacts(NamedTuple):

@@ -38,7 +38,16 @@ STATIC_DATASETS = {
 }
 """Datasets that do not change in time."""
 
-LENGTHS = {"body": "B", "xyz": "3", "wxyz": "4", "matrix": "9", "moment_force": "6", "coordinate": "n", "row": "m"}
+LENGTHS = {
+    "body": "B",
+    "xyz": "3",
+    "wxyz": "4",
+    "matrix": "9",
+    "moment_force": "6",
+    "coordinate": "n",
+    "crossed": "c",
+    "row": "m",
+}
 """Length of each axis after the first, as a page writes it."""
 
 FIRST_AXES = {INSTANT: ("time", "T"), CONTACT: ("contact", "N"), BOUND: ("bound", "T+1")}

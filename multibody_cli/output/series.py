@@ -32,7 +32,7 @@ class Item(NamedTuple):
     """What a word in braces stands for: its text in the path, and where the numbers lie in the samples.
 
     `at` is a row among joints or a column among accounts; `columns` are a joint's columns among coordinates, or those
-    of a restraint among its kind of rows.
+    of a restraint among its kind of rows; `labels` name the places along an axis of its own.
     """
 
     text: str = ""
@@ -40,6 +40,7 @@ class Item(NamedTuple):
     columns: slice = slice(0)
     units: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 class Dimension(NamedTuple):
@@ -119,6 +120,11 @@ EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "": lambda names: [Item()],
     "affine": lambda names: [Item(_link(name), place) for place, name in enumerate(names.affine)],
     "joint": _joint_items,
+    "spring": lambda names: [Item(_link(name), place) for place, name in enumerate(names.springs)],
+    "muscle": lambda names: [Item(_link(entry.name), place) for place, entry in enumerate(names.muscles)],
+    "crossing": lambda names: [
+        Item(_link(entry.name), columns=entry.arms, labels=entry.crossed) for entry in names.muscles if entry.crossed
+    ],
     "rubbing": lambda names: [Item(_link(name), place) for place, name in enumerate(names.rubbing)],
     "limited": _restraint_items("joints"),
     "coupling": _restraint_items("couplings"),
@@ -140,6 +146,7 @@ DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
     "row": lambda _, entry: Dimension(
         f"rows_{len(entry.units)}", tuple(str(place) for place in range(len(entry.units)))
     ),
+    "crossed": lambda _, muscle: Dimension(f"muscles/{muscle.text}/crossed", muscle.labels),
     "coordinate": lambda _, joint: Dimension(
         f"coordinates_{len(joint.units)}", tuple(str(place) for place in range(len(joint.units)))
     ),

@@ -15,8 +15,9 @@ from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, Record, Traj
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from multibody_cli.model import Floats, Names, Samples
+    from multibody_cli.model import Floats, Names
     from multibody_cli.output.channel import Array
+    from multibody_cli.samples import Samples
 
 Status = Literal["running", "complete", "diverged", "interrupted"]
 

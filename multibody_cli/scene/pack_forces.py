@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.elements import DTYPES, Forces
+from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.forces.spec import DragSpec, LoadSpec
+from multibody_cli.forces.spring_spec import BushingSpec, SpringSpec
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Account
+from multibody_cli.scene.excitation import follow_excitation
 from multibody_cli.scene.markers import Markers
 from multibody_cli.scene.pack_tree import IN_PLACE, Placement
 from multibody_cli.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
+
+Frame = tuple[int, Placement]
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
 
@@ -65,6 +70,29 @@ class ForcePacker:
         com = body_frame.position + body_frame.rotation @ mass.com
         self._rows["drags"].append((row, com, spec.viscous.linear, spec.viscous.angular, account))
 
+    def add_spring(self, name: str, spec: SpringSpec, points: Sequence[tuple[int, Any]]) -> None:
+        """Add a spring through points of bodies, each with its row."""
+        account = self.account("dissipation", f"springs/{name}")
+        self._rows["springs"].append((*self._path(points), *spec.coefficients, spec.rest_length, account))
+
+    def add_bushing(self, name: str, spec: BushingSpec, parent: Frame, child: Frame) -> None:
+        """Add a bushing between two frames, each with its row, seen from the joint frames of their bodies."""
+        account = self.account("dissipation", f"springs/{name}")
+        frames = [entry for _, at in (parent, child) for entry in (at.position, at.rotation.T.ravel())]
+        stiffness, damping = spec.stiffness, spec.damping
+        coefficients = (stiffness.linear, damping.linear, stiffness.angular, damping.angular)
+        self._rows["bushings"].append((parent[0], child[0], *frames, *coefficients, account))
+
+    def add_muscle(self, name: str, spec: MuscleSpec, points: Sequence[tuple[int, Any]], duration: float) -> None:
+        """Add a muscle through points of bodies, each with its row, for a run of this duration, s."""
+        account = self.account("work", f"muscles/{name}")
+        if spec.activation is not None:
+            activation = self.signal(spec.activation)
+        else:
+            activation = self._signals.add_hermite(*follow_excitation(spec, duration))
+        numbers = (spec.max_isometric_force, spec.optimal_length, spec.tendon_slack_length, spec.max_velocity)
+        self._rows["muscles"].append((*self._path(points), *numbers, activation, account))
+
     def pack(self) -> tuple[Forces, Motions]:
         """Give the arrays of everything that was added."""
         signals = self._signals.pack()
@@ -84,6 +112,12 @@ class ForcePacker:
             return self._signals.add_expression(spec.expression.body)
         cubic = cubic or spec.interpolation == "cubic"
         return self._signals.add_table(np.array(spec.times), np.array(spec.values), cubic)
+
+    def _path(self, points: Sequence[tuple[int, Any]]) -> tuple[int, int]:
+        """Add the points of a cable: the range that they take."""
+        first = len(self._rows["points"])
+        self._rows["points"] += points
+        return first, len(self._rows["points"])
 
     def _add_springs(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, iq: int, iv: int

@@ -71,6 +71,8 @@ STIFFNESS = _kind("a stiffness", "N/m", mass=1, time=-2)
 ANGULAR_STIFFNESS = _kind("an angular stiffness", "N*m/rad", mass=1, length=2, time=-2)
 DAMPING = _kind("a damping coefficient", "N*s/m", mass=1, time=-1)
 ANGULAR_DAMPING = _kind("an angular damping coefficient", "N*m*s/rad", mass=1, length=2, time=-1)
+STRAIN_DAMPING = _kind("a damping coefficient for each unit of strain", "N*s", mass=1, length=1, time=-1)
+RATE = _kind("a rate", "1/s", time=-1)
 MOMENTUM = _kind("a momentum", "kg*m/s", mass=1, length=1, time=-1)
 ANGULAR_MOMENTUM = _kind("an angular momentum", "kg*m^2/s", mass=1, length=2, time=-1)
 
