@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from multibody_cli.alerts import tell_alerts
 from multibody_cli.dynamics.observe import observe
 from multibody_cli.dynamics.observe_contacts import observe_contacts, observe_journals
 from multibody_cli.methods.contract import Diagnosis, Method, Report, Status
-from multibody_cli.model import Model, Samples, State, samples_for
+from multibody_cli.model import Model, State
 from multibody_cli.output.sink import Header, Outcome, Sink
+from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.timing import Timing
 
 FLUSH_AFTER = 10.0
@@ -84,7 +86,12 @@ def simulate(
                 recorder.record(state, report)
                 instants += 1
                 outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
-        outcome = _with_doubts(outcome, recorder.unsolved, recorder.halvings)
+        doubts = [
+            *_doubts(outcome, recorder.unsolved, recorder.halvings, recorder.unforeseen),
+            *tell_alerts(model, method.work.alerts),
+        ]
+        if outcome.status == "complete":
+            outcome = replace(outcome, message="; ".join(doubts))
     finally:
         recorder.flush()
         sink.close(outcome)
@@ -144,6 +151,7 @@ class _Recorder:
         self.reached = 0.0
         self.unsolved = 0
         self.halvings = 0
+        self.unforeseen = 0
 
     def record(self, state: State, report: Report) -> None:
         """Take the state as one more instant."""
@@ -161,6 +169,7 @@ class _Recorder:
             _note_diagnosis(report.diagnosis, samples, k)
             self.halvings += report.diagnosis.halvings
         self.unsolved += report.unsolved
+        self.unforeseen += report.unforeseen
         self.reached = float(state.time[0])
         self._filled += 1
         late = self._sink.takes_any_rows and clock.monotonic() - self._flushed > FLUSH_AFTER
@@ -193,8 +202,8 @@ def _judge(model: Model, state: State, report: Report, before: State) -> Outcome
     return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
 
 
-def _with_doubts(outcome: Outcome, unsolved: int, halvings: int) -> Outcome:
-    """Say of a complete run in how many steps contacts were not solved, and how often steps were cut."""
+def _doubts(outcome: Outcome, unsolved: int, halvings: int, unforeseen: int) -> list[str]:
+    """Say in how many steps contacts were not solved, and how often steps were cut or forces not found."""
     doubts = []
     if unsolved:
         doubts.append(
@@ -208,7 +217,12 @@ def _with_doubts(outcome: Outcome, unsolved: int, halvings: int) -> Outcome:
             "motion is hardly resolved there, and where the energy jumps, another solution than its own was found; "
             "take a smaller `simulation.step`"
         )
-    return replace(outcome, message="; ".join(doubts)) if outcome.status == "complete" else outcome
+    if unforeseen:
+        doubts.append(
+            f"accelerations with implicit forces missed their tolerance {unforeseen} times: give them more of "
+            "`simulation.options.implicit_iterations`, or take a smaller `simulation.step`"
+        )
+    return doubts
 
 
 def _fastest_growing(state: State, before: State) -> int:

@@ -34,6 +34,7 @@ def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 
 def _describe_scene(simulation: Simulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
+    from multibody_cli.scene.schema import between_bodies
     from multibody_cli.scene.timing import is_adaptive
     from multibody_cli.scene.topology import holders
 
@@ -73,6 +74,11 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
         "couplings and constraints": [
             {"name": name, "section": section, "type": entry.type, "rows": entry.row_count}
             for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints))
+            for name, entry in entries.items()
+        ],
+        "springs, muscles and strands": [
+            {"name": name, "section": section, "acts on": " ".join(dict.fromkeys(body for _, body in entry.bodies))}
+            for section, entries in between_bodies(scene)
             for name, entry in entries.items()
         ],
         "forces": [

@@ -12,6 +12,7 @@ from multibody_cli.cli.render import show_json, show_table
 
 if TYPE_CHECKING:
     from multibody_cli.constraints.contract import ConstraintKind
+    from multibody_cli.spec import Spec
 
 Rows = list[dict[str, Any]]
 
@@ -104,6 +105,24 @@ def list_forces() -> Rows:
     ]
 
 
+def list_springs() -> Rows:
+    """Describe what acts between bodies, with the section of the scene where it stands."""
+    from multibody_cli.forces.muscle_spec import MuscleSpec
+    from multibody_cli.forces.spring_spec import SPRINGS
+    from multibody_cli.forces.strand_spec import StrandSpec
+
+    sections: list[tuple[str, Mapping[str, type[Spec]]]] = [
+        ("springs", SPRINGS),
+        ("muscles", {"muscle": MuscleSpec}),
+        ("strands", {"strand": StrandSpec}),
+    ]
+    return [
+        {"spring": name, "section": section, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
+        for section, kinds in sections
+        for name, spec in kinds.items()
+    ]
+
+
 def list_couplings() -> Rows:
     """Describe the entries of `couplings:`."""
     from multibody_cli.constraints import COUPLINGS
@@ -128,6 +147,7 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "couplings": list_couplings,
     "constraints": list_constraints,
     "forces": list_forces,
+    "springs": list_springs,
 }
 """Every list by the word of the command line."""
 

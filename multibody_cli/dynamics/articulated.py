@@ -55,6 +55,8 @@ def gather(tree, tau, work):
     for i in range(len(links)):
         if links[i].branches:
             fill_inbox(inboxes[i], no_inertia(), no_force())
+    if len(work.foresight.blocks) > 0:
+        hand_in_blocks(links, work.foresight.blocks, inboxes)
     A_in, p_in = no_inertia(), no_force()
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
@@ -74,6 +76,14 @@ def gather(tree, tau, work):
         else:
             add_to_inbox(inboxes[link.parent], A, p)
             A_in, p_in = no_inertia(), no_force()
+
+
+@kernel
+def hand_in_blocks(links, blocks, inboxes):
+    """Hand in what implicit forces add to the inertia of single bodies (`dynamics.foresight`)."""
+    for i in range(1, len(links)):
+        if links[i].branches:
+            add_to_inbox(inboxes[i], inertia_in(blocks[i]), no_force())
 
 
 @kernel
@@ -113,17 +123,29 @@ def keep_change(body, da):
 
 # --- what side branches hand in -----------------------------------------------------------------------------------
 @formula
+def inertia_in(record):
+    """The inertia that lies in a record."""
+    return Inertia(load(record.J), load(record.H), load(record.M))
+
+
+@formula
+def keep_inertia(record, A):
+    """Keep an inertia in a record."""
+    store(record.J, A.J)
+    store(record.H, A.H)
+    store(record.M, A.M)
+
+
+@formula
 def inbox_of(inbox):
     """Inertia and bias force that lie there."""
-    return Inertia(load(inbox.J), load(inbox.H), load(inbox.M)), load_force(inbox)
+    return inertia_in(inbox), load_force(inbox)
 
 
 @formula
 def fill_inbox(inbox, A, p):
     """Put an inertia and a bias force there."""
-    store(inbox.J, A.J)
-    store(inbox.H, A.H)
-    store(inbox.M, A.M)
+    keep_inertia(inbox, A)
     store_force(inbox, p)
 
 

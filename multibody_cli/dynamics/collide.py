@@ -196,7 +196,7 @@ def collide(system, work, touch, t, h, q, v, ledger):
     for k in range(equalities):
         touch.r[k] = 0.0
     leave_room(touch, h, first, count)
-    mechanisms = find_mechanisms(system.tree, work.rows, work.terms, G)
+    mechanisms = find_mechanisms(system, work, G)
     find_sides(static, touch.rows, touch.terms, pads, contacts, count, G)
     list_halves(size, mechanisms, touch.rows, G)
     islands = find_islands(size, mechanisms, G)

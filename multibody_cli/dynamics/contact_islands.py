@@ -1,8 +1,8 @@
 """Which rows of a step feel each other: mechanisms, and islands of them.
 
-A *mechanism* is what joints and rows couple, whatever touches: a free body, or all bodies of a machine.  No impulse
-leaves it.  A contact has two *sides*, one on each mechanism that it touches; any other row has one.  Mechanisms that
-touch each other are an *island*: a problem of its own.
+A *mechanism* is what joints and rows couple, and springs that are taken implicitly, whatever touches: a free body, or
+all bodies of a machine.  No impulse leaves it.  A contact has two *sides*, one on each mechanism that it touches; any
+other row has one.  Mechanisms that touch each other are an *island*: a problem of its own.
 
 Rows are numbered through: first those that take part beside contacts, then three for each pad of a joint, then three
 for each contact.
@@ -81,9 +81,10 @@ def join(group, i, j):
 
 # --- mechanisms -----------------------------------------------------------------------------------------------------
 @kernel
-def find_mechanisms(tree, rows, terms, G):
+def find_mechanisms(system, work, G):
     """Number the mechanisms by their first bodies, and list their bodies; how many there are."""
-    links, closures, mechanism = tree.links, tree.closures, G.mechanism
+    rows, terms = work.rows, work.terms
+    links, closures, mechanism = system.tree.links, system.tree.closures, G.mechanism
     for i in range(len(links)):
         mechanism[i] = i
     for i in range(1, len(links)):
@@ -100,6 +101,8 @@ def find_mechanisms(tree, rows, terms, G):
                 if last > 0:
                     join(mechanism, last, body)
                 last = body
+    if system.implicit:
+        join_pulled(system, mechanism)
     count = 0
     for i in range(1, len(links)):
         first = root(mechanism, i)
@@ -111,6 +114,33 @@ def find_mechanisms(tree, rows, terms, G):
         mechanism[i] = G.number[mechanism[i]]
     list_bodies(len(links), count, G)
     return count
+
+
+@kernel
+def join_pulled(system, mechanism):
+    """Join what springs and muscles couple: taken implicitly, they hand impulses on."""
+    tree, forces = system.tree, system.forces
+    for k in range(len(forces.bushings)):
+        if forces.bushings[k].parent > 0 and forces.bushings[k].child > 0:
+            join(mechanism, forces.bushings[k].parent, forces.bushings[k].child)
+    for k in range(len(forces.springs)):
+        join_path(tree, forces.points, forces.springs[k].first, forces.springs[k].last, mechanism)
+    for k in range(len(forces.muscles)):
+        join_path(tree, forces.points, forces.muscles[k].first, forces.muscles[k].last, mechanism)
+
+
+@kernel
+def join_path(tree, points, first, last, mechanism):
+    """Join the bodies along a cable."""
+    before, markers = 0, len(tree.links) + len(tree.closures)
+    for k in range(first, last):
+        body = points[k].row
+        if body >= markers:
+            body = tree.markers[body - markers].link
+        if body > 0:
+            if before > 0:
+                join(mechanism, before, body)
+            before = body
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.dynamics.articulated import own_inertia
+from multibody_cli.dynamics.articulated import inertia_in, own_inertia
 from multibody_cli.dynamics.kkt_rigid import store_block
 from multibody_cli.dynamics.markers import share_of
 from multibody_cli.kernel import formula, kernel
@@ -28,7 +28,7 @@ def bodies_of(tree: Tree) -> tuple[Integers, list[int]]:
 
 # --- rigid bodies alone -------------------------------------------------------------------------------------------
 @kernel
-def assemble_rigid(kkt, links, bodies, rows, terms):
+def assemble_rigid(kkt, links, work):
     """Write the inertia of every rigid body, and the wrenches of its rows, where `factor` will look for them.
 
     Body i of the links and of the bodies is node i.  A row has a wrench on the body that it holds and, unless that is
@@ -37,8 +37,15 @@ def assemble_rigid(kkt, links, bodies, rows, terms):
     nodes, wrenches = kkt.nodes, kkt.cells.wrenches
     for i in range(1, len(nodes)):
         if nodes[i].freedoms == 6:
-            store_block(wrenches, nodes[i].block, own_inertia(links[i], bodies[i]))
-    write_sides_rigid(nodes, nodes.near, nodes.far, wrenches, rows, terms)
+            store_block(wrenches, nodes[i].block, felt_inertia(links, work, i))
+    write_sides_rigid(nodes, nodes.near, nodes.far, wrenches, work.rows, work.terms)
+
+
+@formula
+def felt_inertia(links, work, i):
+    """The inertia of a body with what implicit forces add to it (`dynamics.foresight`)."""
+    A = own_inertia(links[i], work.bodies[i])
+    return A + inertia_in(work.foresight.blocks[i]) if len(work.foresight.blocks) > 0 else A
 
 
 @kernel
@@ -62,7 +69,7 @@ def assemble_mixed(kkt, firsts, tree, work):
     nodes, wrenches, numbers = kkt.nodes, kkt.cells.wrenches, kkt.cells.numbers
     for i in range(1, len(nodes)):
         if nodes[i].freedoms == 6:
-            store_block(wrenches, nodes[i].block, own_inertia(tree.links[firsts[i]], work.bodies[firsts[i]]))
+            store_block(wrenches, nodes[i].block, felt_inertia(tree.links, work, firsts[i]))
         else:
             write_block(nodes[i], numbers, firsts[i], firsts[i + 1], tree.links, work)
     write_sides_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work.columns, work.rows, work.terms)
@@ -88,7 +95,7 @@ def write_block(node, numbers, first, last, links, work):
     p = 0
     for i in range(first, last):
         link = links[i]
-        A = own_inertia(link, work.bodies[i])
+        A = felt_inertia(links, work, i)
         for j in range(link.nv):
             h = A @ column_of(work.columns[link.iv + j])
             for k in range(j, link.nv):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.dynamics.free_rows import scratch_for
+from multibody_cli.forces.elements import Alerts, alerts_for
 from multibody_cli.kernel import records
 from multibody_cli.model import LOCK, Floats, Integers, Records, System
 
@@ -60,6 +61,61 @@ WRENCH = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
 """A wrench about a joint's origin."""
 
 
+MASS, BLOCKS = range(2)
+"""What the preconditioner of implicit forces holds: the masses, or also the blocks of `dynamics.foresight`."""
+
+
+class ForesightSettings(NamedTuple):
+    """How implicit forces are solved for: `tolerance` of the answer in the norm of the masses, and most `rounds`."""
+
+    preconditioner: int = BLOCKS
+    tolerance: float = 1e-12
+    rounds: int = 1000
+
+
+class Foresight(NamedTuple):
+    """What implicit forces take, for n bodies and m rates: see `dynamics.foresight`; empty where none are."""
+
+    settings: ForesightSettings
+    time: Floats  # (1,) at which the forces were taken, s
+    blocks: Records  # (n,) what they add to the inertia of single bodies; markers behind
+    r: Records  # (n,) what is left of the equations, as wrenches
+    s: Records  # (n,) P p
+    x: Floats  # (m,) forces on coordinates
+    z: Floats  # (m,) P^-1 r
+    p: Floats  # (m,) direction
+    direction: Records  # (n,) its motion
+    answer: Records  # (n,) motion of the answer
+    rounds: Integers  # (1,) most of any answer since this was read
+    unsolved: Integers  # (1,) answers that miss the tolerance
+    multipliers: Floats  # (2, r) of the rows that the method holds: of the answer, and of the direction
+
+
+def foresight_for(system: System) -> Foresight:
+    """Allocate it."""
+    tree, there = system.tree, int(system.implicit)
+    n, m = there * len(tree.links), there * len(tree.driven)
+    blocks = np.zeros(n + there * (len(tree.closures) + len(tree.markers)), INBOX)
+    r, s, direction, answer = (records(np.zeros(n, WRENCH)) for _ in range(4))
+    x, z, p = np.zeros((3, m))
+    rounds, unsolved = np.zeros((2, 1), np.int64)
+    return Foresight(
+        ForesightSettings(),
+        np.zeros(1),
+        records(blocks),
+        r,
+        s,
+        x,
+        z,
+        p,
+        direction,
+        answer,
+        rounds,
+        unsolved,
+        np.zeros((2, there * len(system.rows))),
+    )
+
+
 class Dual(NamedTuple):
     """The problem that gives the multipliers of the rows that take part; k of them may, for k are not primary."""
 
@@ -85,9 +141,12 @@ class Work(NamedTuple):
     inboxes: Records
     wrenches: Records
     tau: Floats  # (n,)
+    alerts: Alerts  # what forces have to tell
     v: Floats  # (n,) coordinate rates that the bodies were placed with
     armature: Floats  # (n,) inertia that each coordinate has of its own
-    horizon: Floats  # (1,) how far ahead springs of joints push, s: 0, or the step of an implicit integrator
+    horizon: Floats  # (3,) how far ahead forces push: see `forces.elements.foresee_all`; 0 for as they are now
+    ahead: Floats  # (n,) rates with which forces are taken to change
+    foresight: Foresight
     duals: Records  # (n,) of the coordinates of closures
     locks: Records  # locked directions of closures, world axes
     basis: Floats  # (6, 6) scratch
@@ -129,9 +188,12 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         inboxes=records(np.zeros(len(tree.links), INBOX)),
         wrenches=records(np.zeros(placed, WRENCH)),
         tau=np.zeros(n),
+        alerts=alerts_for(system.forces),
         v=np.zeros(n if differentiated else 0),
         armature=np.zeros(n),
-        horizon=np.zeros(1),
+        horizon=np.zeros(3),
+        ahead=np.zeros(n),
+        foresight=foresight_for(system),
         duals=records(np.zeros(n, WRENCH)),
         locks=records(np.zeros(len(tree.locks), LOCK)),
         basis=np.zeros((6, 6)),

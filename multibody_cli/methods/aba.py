@@ -14,6 +14,7 @@ from __future__ import annotations
 from multibody_cli.dynamics.articulated import accelerate, respond
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.implicit import ImplicitOptions
 
 ABA = AccelerationKind(
     name="aba",
@@ -21,4 +22,5 @@ ABA = AccelerationKind(
     accelerate=accelerate,
     respond=respond,
     supports=frozenset(Feature) - {Feature.AFFINE},
+    Options=ImplicitOptions,
 )

@@ -31,6 +31,7 @@ from multibody_cli.dynamics.workspace import Work, workspace_for
 from multibody_cli.kernel import kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.model import Floats, Integers, System
 from multibody_cli.spatial.memory import load_force, store_force
 
@@ -60,7 +61,7 @@ def accelerate(system, work, a):
     if sparse.mixed[0]:
         assemble_mixed(sparse.kkt, sparse.firsts, system.tree, work)
     else:
-        assemble_rigid(sparse.kkt, system.tree.links, bodies, work.rows, work.terms)
+        assemble_rigid(sparse.kkt, system.tree.links, work)
     factor(sparse.kkt)
     for i in range(1, len(system.tree.links)):
         store_force(work.wrenches[i], -load_force(bodies[i]))
@@ -95,7 +96,8 @@ BARAFF = AccelerationKind(
     description="Lagrange multipliers on the coordinates of the bodies, O(n)",
     accelerate=accelerate,
     respond=respond,
-    supports=frozenset(Feature) - {Feature.REDUCTION, Feature.IMPLICIT_SPRINGS},
+    supports=frozenset(Feature) - {Feature.REDUCTION},
+    Options=ImplicitOptions,
     workspace=workspace,
     maximal=True,
 )

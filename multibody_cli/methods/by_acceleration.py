@@ -16,18 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics import collide, restraint
+from multibody_cli.dynamics import collide, foresight, restraint
 from multibody_cli.dynamics.closures import push_closures
 from multibody_cli.dynamics.contact_pushes import find_pushes, push_contacts, push_no_more
+from multibody_cli.dynamics.foresight import foresee_joints as foresee
 from multibody_cli.dynamics.journals import carry
 from multibody_cli.dynamics.kinematics import place_tree
 from multibody_cli.dynamics.markers import hand_on
 from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
 from multibody_cli.dynamics.rubbing import carry_nothing
 from multibody_cli.dynamics.touch import Touch, touch_for
-from multibody_cli.dynamics.workspace import Work, workspace_for
+from multibody_cli.dynamics.workspace import Foresight, Work, workspace_for
 from multibody_cli.dynamics.wrenches import book_motions, transmit_all
-from multibody_cli.forces.elements import foresee_all, push_all
+from multibody_cli.forces.elements import push_all
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl, evaluate
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
@@ -40,9 +41,9 @@ def evaluate_free(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
     """dv/dt of every coordinate at (t, q, v) into `a`, and the power of every account (na,), W."""
     tree, motions = system.tree, system.motions
     place_tree(system, t, q, v, a, work)
-    push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
+    push_all(system.forces, t, q, v, work, powers)
     if work.horizon[0] > 0.0:
-        foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
+        foresee(system, work, t)
     push_contacts(work)
     accelerate(system, work, a)
     if len(motions.rows) > 0:
@@ -55,9 +56,9 @@ def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powe
     tree, motions = system.tree, system.motions
     place(system, t, q, v, a, work)
     aim_placed(work, v)
-    push_all(system.forces, t, q, v, work.bodies, work.tau, powers)
+    push_all(system.forces, t, q, v, work, powers)
     if work.horizon[0] > 0.0:
-        foresee_all(system.forces, work.horizon[0], v, work.tau, work.armature)
+        foresee(system, work, t)
     push_closures(tree, work.tau, work)
     push_contacts(work)
     hand_on(tree, work.bodies)
@@ -134,6 +135,17 @@ def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
 
 
 @cache
+def implicit_dynamics(method: str, implicit: foresight.Implicit) -> Dynamics:
+    """Bind a method's kernels for systems with implicit forces."""
+    name = f"{method}_implicit"
+    bound = restraint.bind(name, implicit.factor, implicit.respond)
+    evaluate = bound_kernel(
+        evaluate_held, name, accelerate=implicit.accelerate, restrain=bound.restrain, foresee=foresight.foresee
+    )
+    return Dynamics(name, evaluate, bound.restore, **NO_CONTACTS)
+
+
+@cache
 def touching_dynamics(
     alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
 ) -> Dynamics:
@@ -180,6 +192,8 @@ class AccelerationKind:
         Allocates the work arrays for a system, with what the method needs for its options.
     maximal
         Whether it works in the coordinates of the bodies instead of those of the joints.
+    implicit
+        From its name and the two kernels to those with implicit forces.
     """
 
     name: str
@@ -190,6 +204,7 @@ class AccelerationKind:
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[System, Any], Work] = plain_workspace
     maximal: bool = False
+    implicit: Callable[[str, Kernel, Kernel], foresight.Implicit] = foresight.by_iteration
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Say which of the options a scene cannot have together with a feature, and why."""
@@ -198,14 +213,23 @@ class AccelerationKind:
             message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
             yield "stabilization", message
 
+    def longest_stage(self, options: Spec) -> float:
+        """A step is one step."""
+        return 1.0
+
     @property
     def own_integrator(self) -> None:
         """It takes any integrator of the catalogue."""
 
     def dynamics(self, system: System) -> Dynamics:
         """Give the kernels for a system."""
-        if system.is_held:
-            alone, placing = held_dynamics(self.name, self.accelerate, self.respond), place
+        factor, respond, placing = self.accelerate, self.respond, place
+        if system.implicit:
+            implicit = self.implicit(self.name, self.accelerate, self.respond)
+            factor, respond = implicit.factor, implicit.respond
+            alone = implicit_dynamics(self.name, implicit)
+        elif system.is_held:
+            alone = held_dynamics(self.name, self.accelerate, self.respond)
         else:
             alone, placing = free_dynamics(self.name, self.accelerate), place_tree
         if not system.contacts:
@@ -213,7 +237,7 @@ class AccelerationKind:
         contacts = system.contacts
         solver = "dense" if contacts.options.dense else "proximal"
         there = (len(contacts.geometry.geoms) > 0, len(contacts.journals.pads) > 0)
-        return touching_dynamics(alone, placing, self.accelerate, self.respond, solver, *there)
+        return touching_dynamics(alone, placing, factor, respond, solver, *there)
 
     def owner(self, system: System, options: Any = None) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
@@ -237,6 +261,13 @@ def with_contacts(report: Report, touch: Touch) -> Report:
     return report._replace(status=Status.CROWDED) if touch.full[0] else report
 
 
+def with_foresight(report: Report, found: Foresight) -> Report:
+    """Add what there is to tell of implicit forces since this was last asked for."""
+    told = report._replace(iterations=int(found.rounds[0]), unforeseen=int(found.unsolved[0]))
+    found.rounds[0] = found.unsolved[0] = 0
+    return told
+
+
 class AccelerationMethod:
     """A method bound to one model, with any integrator."""
 
@@ -251,6 +282,7 @@ class AccelerationMethod:
     ) -> None:
         system = model.system
         self.work = kind.workspace(system, options)
+        self.work = self.work._replace(foresight=self.work.foresight._replace(settings=options.foresight))
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
         self._system = system
@@ -265,6 +297,8 @@ class AccelerationMethod:
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to the time `until`."""
         report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
+        if self._system.implicit:
+            report = with_foresight(report, self.work.foresight)
         return with_contacts(report, self.touch) if self.touch else report
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:

@@ -22,11 +22,12 @@ from multibody_cli.dynamics.variational.held import answer_by_start, held_for
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, repeated, with_contacts
 from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
+from multibody_cli.methods.integrators.stability import of_variational_steps
 from multibody_cli.methods.integrators.variational_steps import PARTS, bind_free, bind_held
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
 
-OWN = Integrator("", "a variational step, of the method itself", 2, False, None)
+OWN = Integrator("", "a variational step, of the method itself", 2, False, None, stable_step=of_variational_steps)
 """Stands for the integrator of methods that have their own."""
 
 
@@ -121,6 +122,10 @@ class VariationalKind:
                 yield "initial_guess", message
         if feature is Feature.LIMITS and order in (4, 6):
             yield "order", "the composed steps of orders 4 and 6 go backward on their way, past limits: use 1 or 2"
+
+    def longest_stage(self, options: Any) -> float:
+        """Longest of the steps of which a step of higher order is made, as part of it."""
+        return max(abs(stage) for stage in STAGES[options.order or 1])
 
     @property
     def own_integrator(self) -> Integrator:

@@ -85,7 +85,7 @@ class Feature(StrEnum):
     CONTACT = "contacts"
     JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
-    IMPLICIT_SPRINGS = "`linearly_implicit_euler` with springs or dampers of joints"
+    IMPLICIT = "implicit springs, dampers and muscles"
 
 
 class Status(Enum):
@@ -117,9 +117,9 @@ class Report(NamedTuple):
     """What an advance did, and how it ended.
 
     `steps` counts all so far.  Of the advance itself are the most iterations of a step, the error that loops and
-    constraints have at its end, the largest relative residual of contacts, and the steps whose contacts do not meet
-    their tolerance.  `culprit` is the coordinate that kept the end of a step from being found, and `remedy` says
-    what to try.
+    constraints have at its end, the largest relative residual of contacts, the steps whose contacts do not meet their
+    tolerance, and the answers of implicit forces that miss theirs (`unforeseen`).  `culprit` is the coordinate that
+    kept the end of a step from being found, and `remedy` says what to try.
     """
 
     steps: int = 0
@@ -127,6 +127,7 @@ class Report(NamedTuple):
     residual: float = 0.0
     contact_residual: float = 0.0
     unsolved: int = 0
+    unforeseen: int = 0
     status: Status = Status.OK
     culprit: int = -1
     remedy: str = ""
@@ -138,6 +139,7 @@ class Report(NamedTuple):
             iterations=max(self.iterations, earlier.iterations),
             contact_residual=float(np.fmax(self.contact_residual, earlier.contact_residual)),
             unsolved=self.unsolved + earlier.unsolved,
+            unforeseen=self.unforeseen + earlier.unforeseen,
             diagnosis=together(self.diagnosis, earlier.diagnosis),
         )
 
@@ -187,6 +189,11 @@ class Integrator:
         a state to take the sizes from, and the step control; None where that is up to the method.
     collides
         Whether its steps know of contacts.
+    implicit
+        Whether it takes forces as they will push at the end of a step.
+    stable_step
+        From damping and frequency of small motions (n,) to the longest steps beside each
+        (`methods.integrators.stability`); None where any step will do, or it is chosen by tolerance.
     """
 
     name: str
@@ -195,6 +202,8 @@ class Integrator:
     adaptive: bool
     bind: Callable[[Dynamics, System, Work, Any, State, StepControl], Stepper] | None
     collides: bool = False
+    implicit: bool = False
+    stable_step: Callable[[Any, Any], Any] | None = None
 
     @property
     def kernels(self) -> str:
@@ -243,6 +252,9 @@ class MethodKind(Protocol):
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Say which of the options a scene cannot have together with a feature, and why."""
+
+    def longest_stage(self, options: Spec) -> float:
+        """Longest of the steps of which a step is made, as part of it."""
 
     @property
     def own_integrator(self) -> Integrator | None:

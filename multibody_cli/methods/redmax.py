@@ -22,6 +22,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from multibody_cli.dynamics.dense_lu import factor_dense
+from multibody_cli.dynamics.foresight import Implicit, correct_dense, fill_dense
 from multibody_cli.dynamics.jacobian import (
     add_jacobian_transposed_times,
     complete_columns,
@@ -43,7 +45,7 @@ from multibody_cli.kernel import kernel, records
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.stabilization import StabilizationOptions
-from multibody_cli.model import Floats, Records, System
+from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 
 
@@ -63,6 +65,8 @@ class Dense(NamedTuple):
     composites: Records  # (nb + 1,)
     J: Floats  # (6 nb, nv); no rows where M is formed by composites
     dJ: Floats
+    A: Floats  # (nv, nv) with implicit forces, then its factors; no rows without
+    order: Integers  # (nv,) of its rows
 
 
 def workspace(system: System, options: RedmaxOptions) -> Work:
@@ -71,7 +75,9 @@ def workspace(system: System, options: RedmaxOptions) -> Work:
     nv, rows = len(tree.driven), len(tree.links)
     J, dJ = np.zeros((2, 6 * (rows - 1) if differentiated else 0, nv))
     ways = ways_of(tree)
-    dense = Dense(ways, mass_matrix_for(ways), records(np.zeros(rows, COMPOSITE)), J, dJ)
+    n = nv if system.implicit else 0
+    implicit = np.zeros((n, n)), np.zeros(n, np.int64)
+    dense = Dense(ways, mass_matrix_for(ways), records(np.zeros(rows, COMPOSITE)), J, dJ, *implicit)
     return workspace_for(system, dense, differentiated=differentiated)
 
 
@@ -120,6 +126,32 @@ def respond(system, work, x, y):
     jacobian_times(tree, y, work)
 
 
+@kernel
+def factor_implicitly(system, work, a):
+    """`accelerate`, and the factors of the whole matrix with implicit forces."""
+    accelerate(system, work, a)
+    if work.horizon[0] > 0.0:
+        fill_dense(system, work, work.scratch.A)
+        factor_dense(work.scratch.A, work.scratch.order)
+        jacobian_times(system.tree, a, work)
+
+
+@kernel
+def accelerate_implicitly(system, work, a):
+    """`accelerate` with implicit forces."""
+    factor_implicitly(system, work, a)
+    if work.horizon[0] > 0.0:
+        correct_dense(system, work, work.scratch.A, work.scratch.order, a)
+
+
+@kernel
+def respond_implicitly(system, work, x, y):
+    """`respond` with implicit forces."""
+    respond(system, work, x, y)
+    if work.horizon[0] > 0.0:
+        correct_dense(system, work, work.scratch.A, work.scratch.order, y)
+
+
 REDMAX = AccelerationKind(
     name="redmax",
     description="reduced coordinates with a dense mass matrix, O(n^3)",
@@ -128,4 +160,5 @@ REDMAX = AccelerationKind(
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=RedmaxOptions,
     workspace=workspace,
+    implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, respond_implicitly),
 )

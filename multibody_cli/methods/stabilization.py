@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.dynamics.workspace import Work
+from multibody_cli.dynamics.workspace import ForesightSettings, Work
 from multibody_cli.spec import Number, Spec
 
 
@@ -21,6 +21,11 @@ class StabilizationOptions(Spec):
     baumgarte_rate: Annotated[Number, Field(gt=0.0)] = Field(
         50.0, description="Rate at which errors decay with `stabilization: baumgarte`, 1/s."
     )
+
+    @property
+    def foresight(self) -> ForesightSettings:
+        """How implicit forces are solved for."""
+        return ForesightSettings()
 
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:

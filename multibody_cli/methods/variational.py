@@ -97,7 +97,7 @@ VARIATIONAL = VariationalKind(
     name="variational",
     description="variational integrator in the coordinates of the joints, O(n)",
     of=ABA,
-    supports=ABA.supports - {Feature.JOINT_FRICTION, Feature.IMPLICIT_SPRINGS},
+    supports=ABA.supports - {Feature.JOINT_FRICTION, Feature.IMPLICIT},
     Options=GeneralizedOptions,
     finders=FINDERS,
 )

@@ -44,7 +44,7 @@ VARIATIONAL_MAXIMAL = VariationalKind(
     name="variational_maximal",
     description="variational integrator in the coordinates of the bodies, joints held by position, O(n)",
     of=BARAFF,
-    supports=BARAFF.supports - {Feature.JOINT_FRICTION, Feature.AFFINE},
+    supports=BARAFF.supports - {Feature.JOINT_FRICTION, Feature.AFFINE, Feature.IMPLICIT},
     Options=MaximalOptions,
     finders=FINDERS,
 )

@@ -42,6 +42,7 @@ def _what_peers_lack(model: Model) -> Iterator[str]:
         "forces of joints": len(forces.actuators),
         "springs or dampers of joints": len(forces.joint_springs) + len(forces.rotation_springs),
         "forces on bodies": len(forces.loads) + len(forces.drags),
+        "springs or muscles between bodies": len(forces.springs) + len(forces.bushings) + len(forces.muscles),
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),
     }

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.methods import METHODS
+from multibody_cli.scene.moment_arms import coordinates_crossed
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import units
 from multibody_cli.spec.units import Kind
@@ -39,6 +41,12 @@ _JOINT = {
     "q": (units.ANGLE, units.LENGTH),
     "v": (units.ANGULAR_SPEED, units.SPEED),
     "acceleration": (units.ANGULAR_ACCELERATION, units.ACCELERATION),
+}
+_MUSCLE = {
+    "length": units.LENGTH,
+    "velocity": units.SPEED,
+    "force": units.FORCE,
+    "activation": units.NUMBER,
 }
 _GLOBAL = {
     "time": (units.TIME,),
@@ -118,6 +126,18 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
     method = METHODS.get(scene.simulation.method)
     if method is not None and method.own_integrator is not None:
         yield from _STRIDES.items()
+    for name, spring in scene.springs.items():
+        yield f"energy/dissipation/springs/{name}", (units.ENERGY,)
+        if isinstance(spring, SpringSpec):
+            yield f"springs/{name}/length", (units.LENGTH,)
+            yield f"springs/{name}/force", (units.FORCE,)
+    for name in scene.muscles:
+        yield f"energy/work/muscles/{name}", (units.ENERGY,)
+        for quantity, kind in _MUSCLE.items():
+            yield f"muscles/{name}/{quantity}", (kind,)
+        crossed = coordinates_crossed(scene, name)
+        if crossed:
+            yield f"muscles/{name}/moment_arm", (units.ANY,) * len(crossed)
     for name, force in scene.forces.items():
         yield f"energy/{force.ACCOUNT}/forces/{name}", (units.ENERGY,)
 

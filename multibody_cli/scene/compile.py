@@ -11,18 +11,22 @@ import numpy as np
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.dynamics.elimination import holders_for
 from multibody_cli.errors import Problem, Refused, SceneError
+from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
-from multibody_cli.methods import METHODS
+from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
+from multibody_cli.scene.implicit import handed, resists
 from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.moment_arms import pack_arms
 from multibody_cli.scene.overlap import require_apart
+from multibody_cli.scene.pack_between import add_between
 from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
 from multibody_cli.scene.pack_contacts import pack_contacts
 from multibody_cli.scene.pack_forces import ForcePacker, add_forces
@@ -31,7 +35,9 @@ from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker, name_of_lock
 from multibody_cli.scene.pack_tree import PackedTree, pack_tree
 from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.stability import too_long
 from multibody_cli.scene.start import assembled, look
+from multibody_cli.scene.strands import misplaced, with_attached
 from multibody_cli.scene.timing import Timing, timing
 from multibody_cli.scene.turning import require_no_torques
 from multibody_cli.scene.weigh import mass_of
@@ -77,6 +83,7 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
     scene = loaded.scene
     simulation = scene.simulation
     masses = {name: _weigh(loaded, name) for name in scene.bodies}
+    masses = with_attached(scene, masses)
     require_no_torques(loaded)
     try:
         model, state = _pack(loaded, masses, lay_out_joints(scene, masses))
@@ -85,7 +92,10 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
         raise loaded.error(message, "couplings", str(error), "reduce") from None
     if len(model.system.rows) > 0:
         before("assembly")
-    beginning = assembled(loaded, model, state)
+    freedoms, told = assembled(loaded, model, state)
+    if scene.strands:
+        told = (*told, *misplaced(scene, look(model, state)))
+    told = (*told, *too_long(simulation, model, state))
     if scene.contacts is not None:
         before("overlap")
         require_apart(loaded, model, state)
@@ -95,7 +105,7 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
-    return Compiled(model, state, control, timing(simulation, scene.output), masses, *beginning)
+    return Compiled(model, state, control, timing(simulation, scene.output), masses, freedoms, told)
 
 
 def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
@@ -140,7 +150,9 @@ def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Lay
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
-    add_constraints(scene, Ground(layout.rows, packed.frames, places, packer, layout.markers), rows, tables, reductions)
+    ground = Ground(layout.rows, packed.frames, places, packer, layout.markers)
+    add_constraints(scene, ground, rows, tables, reductions)
+    add_between(loaded, ground, packer)
     journals = pack_journals(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, journals, packer.account)
     forces, motions = packer.pack()
@@ -151,17 +163,34 @@ def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Lay
         holders = holders_for(layout.elimination, [rows_of[name] for name in layout.holding])
         tree = tree._replace(holders=records(holders))
         rows.hold(holders)
+    implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit and resists(tree, forces)
+    if implicit:
+        tree = tree._replace(links=handed(tree.links, forces))
     row_table, term_table = rows.pack()
+    joints = tuple(
+        _entry(name, joint, layout.row_of_joint(name, joint), packed) for name, joint in scene.joints.items()
+    )
+    crossing = pack_arms(scene, joints, forces.muscles)
     model = Model(
         system=System(
-            tree, motions, forces, tables.pack(forces.signals), reductions.pack(), row_table, term_table, contacts
+            tree,
+            motions,
+            forces,
+            tables.pack(forces.signals),
+            reductions.pack(),
+            row_table,
+            term_table,
+            crossing.arms,
+            crossing.carried,
+            implicit,
+            contacts,
         ),
         names=Names(
             bodies=tuple(scene.bodies),
+            springs=tuple(name for name, spring in scene.springs.items() if isinstance(spring, SpringSpec)),
+            muscles=crossing.muscles,
             body_rows=np.array([layout.rows[body] for body in scene.bodies], dtype=np.int64),
-            joints=tuple(
-                _entry(name, joint, layout.row_of_joint(name, joint), packed) for name, joint in scene.joints.items()
-            ),
+            joints=joints,
             accounts=accounts,
             coordinates=_coordinate_names(layout),
             rows=tuple(rows.names),

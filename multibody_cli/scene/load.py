@@ -22,6 +22,7 @@ from multibody_cli.scene.nodes import Node, find, plain, written
 from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.resolve import resolve
 from multibody_cli.scene.schema import NAME, Scene
+from multibody_cli.scene.strands import with_strands
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
     except ValidationError as error:
         wrong = list(explain(error))
     else:
-        return Draft(scene, data, tree, frozenset(), range(len(scene.expect)), problems)
+        return Draft(with_strands(scene), data, tree, frozenset(), range(len(scene.expect)), problems)
     unresolved = len(problems) > 0
     for path, message in wrong:
         # what is missing may stand in a file or block that could not be read
@@ -115,7 +116,7 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
     except ValidationError:
         return None  # too little is left
     broken = frozenset(str(path[0]) for path, _ in wrong if path)
-    return Draft(scene, data, tree, broken, kept, problems)
+    return Draft(with_strands(scene), data, tree, broken, kept, problems)
 
 
 def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.templates import Scope, substitute
 from multibody_cli.spec.quantities import shown
 
-MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces")
+MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands")
 LISTS = ("expect",)
 WORDS = frozenset({"count", "index", *MAPPINGS, *LISTS})
 _TYPES: dict[str, type] = {**dict.fromkeys(MAPPINGS, dict), **dict.fromkeys(LISTS, list)}

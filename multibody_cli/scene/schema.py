@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
+from multibody_cli.forces.between import BetweenSpec
+from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
+from multibody_cli.forces.spring_spec import SPRING_KEYS, SPRINGS
+from multibody_cli.forces.strand_spec import StrandSpec
 from multibody_cli.joints import JOINTS, JOINTS_LATER
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.scene.bodies import BodySpec
@@ -46,6 +51,7 @@ Constraint = Annotated[
         elsewhere=dict.fromkeys(COUPLINGS, "couplings"),
     ),
 ]
+SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRINGS, keys=SPRING_KEYS)]
 ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 
 
@@ -60,7 +66,6 @@ class WorldSpec(Spec):
 class Scene(Spec):
     """A scene of bodies, joints, constraints and forces, how it is run, and what is expected of the run."""
 
-    LATER = frozenset({"springs", "muscles", "strands"})
     BEFORE = WORKED_OUT
 
     mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
@@ -83,6 +88,13 @@ class Scene(Spec):
         default_factory=dict, description="Constraints on the motion of bodies, by name."
     )
     forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
+    springs: dict[Name, SpringEntry] = Field(
+        default_factory=dict, description="Springs and bushings between bodies by name."
+    )
+    muscles: dict[Name, MuscleSpec] = Field(default_factory=dict, description="Muscles by name.")
+    strands: dict[Name, StrandSpec] = Field(
+        default_factory=dict, description="Strings and nets of masses and springs, by name."
+    )
     contacts: ContactsSpec | None = Field(
         None, description="What touches what, and how: `contacts: {}` for the defaults; without it, nothing touches."
     )
@@ -100,3 +112,8 @@ class Scene(Spec):
                 f"digit or `_`, at most 100; found {shown(name)}"
             )
         return name
+
+
+def between_bodies(scene: Scene) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
+    """Give the sections of what acts between bodies."""
+    return (("springs", scene.springs), ("muscles", scene.muscles), ("strands", scene.strands))

@@ -11,7 +11,17 @@ from multibody_cli.spec import PositiveTime, Quantity, Spec, units
 PositiveNumber = Annotated[float, Quantity(units.NUMBER, above=0.0)]
 
 ChannelGroup = Literal[
-    "time", "bodies", "joints", "couplings", "constraints", "contacts", "energy", "momentum", "solver"
+    "time",
+    "bodies",
+    "joints",
+    "couplings",
+    "constraints",
+    "springs",
+    "muscles",
+    "contacts",
+    "energy",
+    "momentum",
+    "solver",
 ]
 CHANNEL_GROUPS: tuple[ChannelGroup, ...] = get_args(ChannelGroup)
 

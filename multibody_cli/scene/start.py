@@ -17,7 +17,8 @@ from multibody_cli.dynamics.workspace import workspace_for
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
-from multibody_cli.model import JointEntry, Model, Records, Samples, State, samples_for
+from multibody_cli.model import JointEntry, Model, Records, State
+from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.assemble import ASSEMBLED, Assembler, Finding
 from multibody_cli.scene.kinds import written_freedoms
 from multibody_cli.scene.load import LoadedScene

@@ -74,7 +74,7 @@ def keep_forces(tree, work, ahead, a):
 def find_powers(system, work, ahead, t, q, v, powers):
     """Find the powers of all forces again, at the velocities that belong to the momenta; motions keep theirs."""
     rows = system.motions.rows
-    push_all(system.forces, t, q, v, work.bodies, work.tau, ahead.powers)
+    push_all(system.forces, t, q, v, work, ahead.powers)
     for k in range(len(rows)):
         ahead.powers[rows[k].account] = powers[rows[k].account]
     for i in range(len(powers)):

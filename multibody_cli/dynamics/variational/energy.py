@@ -23,7 +23,7 @@ from multibody_cli.kernel import kernel
 @kernel
 def begin_energy(system, work, ahead, q):
     """Take the energy of the first start, J."""
-    ahead.energy[1] = gravity_energy(system.tree, work.bodies) + elastic_energy(system.forces, q)
+    ahead.energy[1] = gravity_energy(system.tree, work.bodies) + elastic_energy(system.forces, q, work.bodies)
     ahead.energy[0] = ahead.energy[2] = ahead.energy[1] + kinetic_energy(system.tree, work.bodies)
 
 

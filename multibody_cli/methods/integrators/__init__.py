@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from multibody_cli.methods.contract import Integrator
-from multibody_cli.methods.integrators import dop853, linearly_implicit_euler, rk4, semi_implicit_euler
+from multibody_cli.methods.integrators import dop853, linearly_implicit_euler, rk4, sdirk2, semi_implicit_euler
 
-INTEGRATORS: dict[str, Integrator] = {
-    module.INTEGRATOR.name: module.INTEGRATOR for module in (semi_implicit_euler, linearly_implicit_euler, rk4, dop853)
-}
+_MODULES = (semi_implicit_euler, linearly_implicit_euler, sdirk2, rk4, dop853)
+
+INTEGRATORS: dict[str, Integrator] = {module.INTEGRATOR.name: module.INTEGRATOR for module in _MODULES}

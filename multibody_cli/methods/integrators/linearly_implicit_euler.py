@@ -1,14 +1,13 @@
-"""Linearly implicit Euler: springs and dampers of joints push as they will at the end of the step.
+"""Linearly implicit Euler: springs, dampers and muscles push as they will at the end of the step.
 
-With K and D the stiffness and damping of the joints, v' = v + h x and q' = q moved by h v', where
+With K and D the derivatives of all forces by positions and rates, v' = v + h x and q' = q moved by h v', where
 
-    (M + h D + h^2 K) x = f(q, v, t) - h K v.
+    (M - h D - h^2 K) x = f(q, v, t) + h K v.
 
-That is one evaluation in which each coordinate has the armature h D + h^2 K (`forces.elements.foresee_all`).  First
-order; stiff springs cost no small steps, but lose the energy of what is faster than the step.  Everything else is
-taken as semi-implicit Euler takes it.
+That is one evaluation with implicit forces (`dynamics.foresight`).  First order; stiff springs cost no small steps, but
+lose the energy of what is faster than the step.  Everything else is taken as semi-implicit Euler takes it.
 
-Source: Sueda, notes 2.5, (2.77).
+Source: Sueda, notes 2.5, (2.77)-(2.79); Baraff and Witkin 1998.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.dynamics.configuration import displace, normalize, recentre
+from multibody_cli.dynamics.foresight import look_ahead
 from multibody_cli.dynamics.workspace import Work
-from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import (
     Dynamics,
     Integrator,
@@ -33,7 +33,7 @@ from multibody_cli.methods.contract import (
     restore,
 )
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import State, System
 
 
@@ -44,7 +44,8 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
     done = 0
     if first == 0:
         restore(system, work, time[0], q, v, a, ledger)
-    look_ahead(work, h)
+    look_ahead(work, h, h, 0.0)
+    copy(v, work.ahead)
     evaluate(system, work, time[0], q, v, a, before)
     sound = is_finite(a)
     while sound and done < count:
@@ -57,6 +58,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
         recentre(tree, q, v)
         time[0] = start + (first + done + 1) * h
         restore(system, work, time[0], q, v, a, ledger)
+        copy(v, work.ahead)
         evaluate(system, work, time[0], q, v, a, after)
         sound = is_sound(v, a)
         if sound:
@@ -64,19 +66,11 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
             for i in range(len(ledger)):
                 ledger[i] += 0.5 * h * (before[i] + after[i])
                 before[i] = after[i]
-    look_ahead(work, 0.0)
+    look_ahead(work, 0.0, 0.0, 0.0)
     if sound:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
         conclude(system, work, touch, time[0], h, q, v, a, after)
     return done if first + done > 0 or sound else -1
-
-
-@kernel
-def look_ahead(work, h):
-    """Let springs of joints push as they will after the time h; as they do now, for 0."""
-    work.horizon[0] = h
-    for i in range(len(work.armature)):
-        work.armature[i] = 0.0
 
 
 @cache
@@ -93,9 +87,10 @@ def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: Stat
 
 INTEGRATOR = Integrator(
     "linearly_implicit_euler",
-    "first order, stiff springs and dampers of joints implicit, fixed step",
+    "first order, implicit in all springs, dampers and muscles, fixed step",
     1,
     False,
     bind,
     collides=True,
+    implicit=True,
 )

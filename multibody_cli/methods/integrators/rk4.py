@@ -16,6 +16,7 @@ from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
+from multibody_cli.methods.integrators.stability import of_rk4
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import State, System
 
@@ -83,4 +84,4 @@ def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: Stat
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
-INTEGRATOR = Integrator("rk4", "fourth order Runge-Kutta, fixed step", 4, False, bind)
+INTEGRATOR = Integrator("rk4", "fourth order Runge-Kutta, fixed step", 4, False, bind, stable_step=of_rk4)

@@ -26,6 +26,7 @@ from multibody_cli.methods.contract import (
     resume,
 )
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
+from multibody_cli.methods.integrators.stability import of_semi_implicit_euler
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
 from multibody_cli.model import State, System
 
@@ -73,5 +74,11 @@ def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: Stat
 
 
 INTEGRATOR = Integrator(
-    "semi_implicit_euler", "first order, symplectic, fixed step (the default)", 1, False, bind, collides=True
+    "semi_implicit_euler",
+    "first order, symplectic, fixed step (the default)",
+    1,
+    False,
+    bind,
+    collides=True,
+    stable_step=of_semi_implicit_euler,
 )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from multibody_cli.errors import nearest
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.scene.nodes import Node, Path, find
 from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.schema import Scene
+
+Entry = TypeVar("Entry")
 
 _PLACEHOLDERS: dict[str, Any] = {
     "mbsim": 1,
@@ -20,7 +22,7 @@ _PLACEHOLDERS: dict[str, Any] = {
 }
 """Stand for required sections that are wrong."""
 
-_NAMED = frozenset({"bodies", "joints", "couplings", "constraints", "forces"})
+_NAMED = frozenset({"bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands"})
 """Sections whose entries stand for themselves, so that a wrong one can be left out."""
 
 
@@ -66,8 +68,8 @@ class Draft:
 
     @cached_property
     def bodies(self) -> frozenset[str]:
-        """Names of the bodies and of the world."""
-        return self.names("bodies") | {WORLD}
+        """Names of the bodies, nodes of strands among them, and of the world."""
+        return self.names("bodies") | frozenset(self.scene.bodies) | {WORLD}
 
     def require_body(self, name: str, path: Sequence[str | int]) -> bool:
         """Tell whether a body exists, and note a problem where it does not."""
@@ -75,6 +77,11 @@ class Draft:
             return True
         self.tell(path, f"there is no body `{name}`; {nearest(name, self.bodies)}")
         return False
+
+
+def written(draft: Draft, section: str, entries: Mapping[str, Entry]) -> list[tuple[str, Entry]]:
+    """Give the entries of a section that the scene writes itself, without those that strands bring."""
+    return [(name, entry) for name, entry in entries.items() if name in draft.names(section)]
 
 
 def without(data: Mapping[str, Any], wrong: Sequence[Path]) -> tuple[dict[str, Any], list[int]]:

@@ -14,7 +14,7 @@ from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
 _MEASURED = ("value", "atol", "max", "min")
-_BOOKED = frozenset({"joints", "forces", "contacts"})
+_BOOKED = frozenset({"joints", "forces", "springs", "muscles", "contacts"})
 """Sections whose entries have accounts of energy."""
 
 

@@ -16,8 +16,6 @@ from multibody_cli.scene.nodes import Path
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import holders
 
-IMPLICIT = "linearly_implicit_euler"
-
 
 def check_features(draft: Draft) -> None:
     """Check what the scene asks for against what the method says of itself."""
@@ -26,7 +24,7 @@ def check_features(draft: Draft) -> None:
         return
     method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
     objections: dict[str, str] = {}
-    for feature, path in _asked(draft.scene, integrator.name):
+    for feature, path in _asked(draft.scene):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method can yet"
@@ -45,16 +43,16 @@ def check_features(draft: Draft) -> None:
                 f"integrator `{integrator.name}` takes steps of its own length, and an impact on a limit needs short "
                 "ones: use one of constant step, such as `rk4`",
             )
-        if integrator.name == IMPLICIT and name in closing and (joint.stiffness or joint.damping):
+        if integrator.implicit and has_friction(joint) and (draft.scene.springs or draft.scene.muscles):
             draft.tell(
-                ("joints", name),
-                f"`{IMPLICIT}` cannot take springs and dampers of a joint that closes a loop: let another joint close "
-                "it, by writing this one before, or use another integrator",
+                ("joints", name, "friction"),
+                f"integrator `{integrator.name}` takes springs and muscles as they will push, and the dry friction of "
+                "a joint needs what they push now: use `semi_implicit_euler`, or leave out one of the two",
             )
     _check_reductions(draft, closing)
 
 
-def _asked(scene: Scene, integrator: str) -> Iterator[tuple[Feature, Path]]:
+def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
     """List what the scene asks for, and where."""
     if scene.contacts is not None:
         yield Feature.CONTACT, ("contacts",)
@@ -70,8 +68,6 @@ def _asked(scene: Scene, integrator: str) -> Iterator[tuple[Feature, Path]]:
                 yield Feature.JOINT_FRICTION, ("joints", name, "friction")
             if joint.limits is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
-            if integrator == IMPLICIT and (joint.stiffness or joint.damping):
-                yield Feature.IMPLICIT_SPRINGS, ("joints", name)
     for name, coupling in scene.couplings.items():
         yield Feature.COUPLINGS, ("couplings", name)
         if isinstance(coupling, CouplingSpec) and coupling.reduce:

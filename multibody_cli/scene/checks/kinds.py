@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.spec import JointSpec
-from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.draft import Draft, written
 from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.nodes import Path
+from multibody_cli.scene.schema import between_bodies
 from multibody_cli.spec import SignalSpec, Vector
 
 _NOTHING = SignalSpec(constant=0.0)
@@ -22,6 +23,20 @@ def check_kinds(draft: Draft) -> None:
             _refuse_torque(draft, ("forces", name, *field), word)
         if isinstance(force, LoadSpec):
             _require_within(draft, ("forces", name, "point"), force.body, force.point)
+    for section, entries in between_bodies(draft.scene):
+        for name, entry in written(draft, section, entries):
+            for place, end in entry.points:
+                _require_within(draft, (section, name, *place, "point"), end.body, end.point)
+            for place, body in entry.bodies if entry.turns else ():
+                _require_axes(draft, (section, name, *place), body)
+    for name, strand in draft.scene.strands.items():
+        for place, end in strand.points:
+            if end.body in draft.scene.bodies and draft.scene.bodies[end.body].kind == "affine":
+                draft.tell(
+                    ("strands", name, *place),
+                    "cannot be attached to a body of kind `affine`: end the strand "
+                    "free, and tie its last node with a stiff spring",
+                )
     for section in ("couplings", "constraints"):
         for name, spec in getattr(draft.scene, section).items():
             _check_constraint(draft, (section, name), spec)
@@ -61,9 +76,14 @@ def _check_constraint(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
     for place, body in spec.bodies:
         if place[:-1] in points:
             _require_within(draft, (*path, *place[:-1], "point"), body, points[place[:-1]])
-        elif without_axes(draft, body):
-            kind = draft.scene.bodies[body].kind
-            draft.tell((*path, *place), f"needs the orientation of `{body}`, and a body of kind `{kind}` has none")
+        else:
+            _require_axes(draft, (*path, *place), body)
+
+
+def _require_axes(draft: Draft, path: Path, body: str) -> None:
+    if without_axes(draft, body):
+        kind = draft.scene.bodies[body].kind
+        draft.tell(path, f"needs the orientation of `{body}`, and a body of kind `{kind}` has none")
 
 
 def _check_frames(draft: Draft, path: Path, joint: JointSpec) -> None:

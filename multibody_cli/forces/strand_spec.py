@@ -1,0 +1,66 @@
+"""What may stand in `strands:` of a scene file: masses joined by springs, attached to bodies.
+
+Source: Sueda, notes 2.7, (2.80)-(2.89).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from multibody_cli.forces.between import BetweenSpec, Place
+from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, units
+from multibody_cli.spec.reading import located_error
+
+
+class StrandSpec(BetweenSpec):
+    """Point masses joined by springs: a string, or with `segments` a net.
+
+    Nodes that are attached move with their bodies, and so does their share of the mass; the others are points of their
+    own, bodies of the name `STRAND-NODE`, joined by springs of the name `STRAND-NODE-NODE`.
+    """
+
+    nodes: list[Position] = Field(
+        min_length=2, description="Places at the start, m; at rest, the nodes are as far apart as here."
+    )
+    mass: Mass = Field(description="Of all nodes together, which share it alike, kg.")
+    stiffness: Annotated[float, Quantity(units.STIFFNESS, least=0.0)] = Field(description="Of each segment, N/m.")
+    damping: Damping = Field(0.0, description="Of each segment, N*s/m.")
+    segments: list[tuple[int, int]] | None = Field(
+        None, description="Pairs of nodes that springs join, counted from 0; without it, each node and the next."
+    )
+    attach: dict[int, BodyPoint] = Field(
+        default_factory=dict, description="Points of bodies at which nodes are held, by the number of the node."
+    )
+
+    @model_validator(mode="after")
+    def _require_nodes(self) -> Self:
+        count = len(self.nodes)
+        for node in self.attach:
+            if not 0 <= node < count:
+                raise located_error(f"expected a node from 0 to {count - 1}", "attach", str(node))
+        for k, (a, b) in enumerate(self.segments or ()):
+            if not (0 <= a < count and 0 <= b < count) or a == b:
+                raise located_error(f"expected two different nodes from 0 to {count - 1}", "segments", k)
+        seen: set[frozenset[int]] = set()
+        for k, pair in enumerate(self.segments or ()):
+            if frozenset(pair) in seen:
+                raise located_error("stands here twice: these two nodes are joined already", "segments", k)
+            seen.add(frozenset(pair))
+        for a, b in self.pairs:
+            if math.dist(self.nodes[a], self.nodes[b]) == 0.0:
+                raise located_error(f"expected another place than that of node {a}, which a segment joins", "nodes", b)
+        return self
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Nodes that springs join."""
+        return self.segments or list(itertools.pairwise(range(len(self.nodes))))
+
+    @property
+    def points(self) -> list[tuple[Place, BodyPoint]]:
+        """Points of bodies at which nodes are held."""
+        return [(("attach", str(node)), point) for node, point in self.attach.items()]

@@ -1,0 +1,97 @@
+"""Strands as bodies and springs: a node that is not attached is a point mass, a segment a spring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from multibody_cli.forces.spring_spec import SpringSpec
+from multibody_cli.forces.strand_spec import StrandSpec
+from multibody_cli.joints.spec import WORLD
+from multibody_cli.mass import MassProperties, summed
+from multibody_cli.samples import Samples
+from multibody_cli.scene.bodies import BodySpec
+from multibody_cli.scene.rotation_matrix import rotation_matrix
+from multibody_cli.scene.schema import Scene
+from multibody_cli.spec import BodyPoint
+
+MISPLACED = 1e-9
+"""Distance that is told, m, relative to that from the origin where this is more."""
+
+
+def node_name(strand: str, node: int) -> str:
+    """Name of the body that a node is."""
+    return f"{strand}-{node}"
+
+
+def with_strands(scene: Scene) -> Scene:
+    """Give a scene in which every strand is written out, behind what the scene writes itself."""
+    if not scene.strands:
+        return scene
+    bodies, springs = dict(scene.bodies), dict(scene.springs)
+    for strand, spec in scene.strands.items():
+        bodies |= _nodes(strand, spec)
+        springs |= _segments(strand, spec)
+    return scene.model_copy(update={"bodies": bodies, "springs": springs})
+
+
+def _nodes(strand: str, spec: StrandSpec) -> dict[str, BodySpec]:
+    share = spec.mass / len(spec.nodes)
+    return {
+        node_name(strand, k): BodySpec(kind="point", mass=share, position=place)
+        for k, place in enumerate(spec.nodes)
+        if k not in spec.attach
+    }
+
+
+def _segments(strand: str, spec: StrandSpec) -> dict[str, SpringSpec]:
+    return {
+        f"{node_name(strand, a)}-{b}": SpringSpec(
+            between=[_end(strand, spec, a), _end(strand, spec, b)],
+            stiffness=spec.stiffness,
+            damping=spec.damping,
+            rest_length=math.dist(spec.nodes[a], spec.nodes[b]),
+        )
+        for a, b in spec.pairs
+    }
+
+
+def _end(strand: str, spec: StrandSpec, node: int) -> BodyPoint:
+    return spec.attach.get(node) or BodyPoint(body=node_name(strand, node))
+
+
+def taken_names(strand: str, spec: StrandSpec) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Names that a strand takes, by section."""
+    return (("bodies", frozenset(_nodes(strand, spec))), ("springs", frozenset(_segments(strand, spec))))
+
+
+def misplaced(scene: Scene, samples: Samples) -> Iterator[str]:
+    """Tell of attached nodes that do not start where their strand is relaxed."""
+    bodies = list(scene.bodies)
+    for strand, spec in scene.strands.items():
+        for node, end in spec.attach.items():
+            place = np.array(end.point)
+            if end.body != WORLD:
+                k = bodies.index(end.body)
+                place = samples.position[0, k] + rotation_matrix(samples.quaternion[0, k]) @ place
+            apart = float(np.linalg.norm(place - spec.nodes[node]))
+            if apart > MISPLACED * (1.0 + float(np.linalg.norm(place))):
+                where = ", ".join(f"{number:.6g}" for number in place)
+                yield (
+                    f"strand `{strand}`: node {node} is attached at [{where}], {apart:.3g} m from its place among "
+                    "`nodes`: its segments do not start relaxed"
+                )
+
+
+def with_attached(scene: Scene, masses: Mapping[str, MassProperties]) -> dict[str, MassProperties]:
+    """Add to each body the nodes that are attached to it."""
+    loaded = dict(masses)
+    for spec in scene.strands.values():
+        share = spec.mass / len(spec.nodes)
+        for _, end in spec.points:
+            if end.body != WORLD:
+                node = MassProperties(share, np.array(end.point), np.zeros((3, 3)))
+                loaded[end.body] = summed([loaded[end.body], node])
+    return loaded
