@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.model import Account, JointEntry, Names, Samples
+from multibody_cli.model import Account, JointEntry, Names
 from multibody_cli.output.sink import Header, block_rows
+from multibody_cli.samples import Samples
 
 ANGLE, LENGTH = Coordinate.ANGLE, Coordinate.LENGTH
 
@@ -55,6 +56,9 @@ def samples_of(names, time, seed=0):
     shapes = {
         **dict.fromkeys(("coordinates", "velocity", "acceleration"), (freedoms,)),
         "reaction": (joints, 6),
+        **dict.fromkeys(("spring_length", "spring_force"), (len(names.springs),)),
+        **dict.fromkeys(("muscle_length", "muscle_velocity", "muscle_force", "activation"), (len(names.muscles),)),
+        "moment_arm": (sum(len(muscle.crossed) for muscle in names.muscles),),
         "rubbing": (len(names.rubbing), 6),
         "constraint_error": (joints,),
         **dict.fromkeys(("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.restraints),)),

@@ -28,7 +28,8 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method, Status
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.model import Samples, State, samples_for
+from multibody_cli.model import State
+from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.compile import Compiled, compile_scene
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene

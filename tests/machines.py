@@ -12,11 +12,13 @@ from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.expressions import parse
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import Part, Start
+from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.model import JointEntry, Model, Names, Samples, State, System, samples_for
+from multibody_cli.model import ARM, JointEntry, Model, Names, State, System
+from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.pack_forces import ForcePacker
 from multibody_cli.scene.pack_reductions import ReductionPacker
 from multibody_cli.scene.pack_rows import RowPacker
@@ -29,6 +31,9 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 def evaluate(system: System, *rest) -> None:
     """The accelerations of method `aba`."""
     METHODS["aba"].dynamics(system).evaluate(system, *rest)
+
+
+NO_ARMS = (records(np.zeros(0, ARM)), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ def pack(machine: Machine) -> Packed:
     com = np.array([limb.mass.com for limb in limbs])
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
-    system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms)
+    system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS)
     return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v)), tree)
 
 

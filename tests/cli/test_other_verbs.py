@@ -99,6 +99,7 @@ def test_info_of_a_damaged_result(mbsim: Command, folder: Path) -> None:
         ("couplings", COUPLINGS),
         ("constraints", CONSTRAINTS),
         ("forces", ["load", "drag"]),
+        ("springs", ["spring", "bushing", "muscle", "strand"]),
     ],
 )
 def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list[str]) -> None:
@@ -112,7 +113,8 @@ def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list
 
 def test_lists_are_all_tested() -> None:
     constraints = {"couplings", "constraints"}
-    assert set(LISTS) == {"methods", "features", "integrators", "joints", "shapes", "channels", "forces"} | constraints
+    forces = {"forces", "springs"}
+    assert set(LISTS) == {"methods", "features", "integrators", "joints", "shapes", "channels"} | forces | constraints
 
 
 def test_the_table_of_features_is_what_methods_say_of_themselves(mbsim: Command) -> None:

@@ -22,7 +22,8 @@ from multibody_cli.expressions import SIGNAL, TEMPLATE, parse
 from multibody_cli.spec.rotations import FORMS, read_rotation
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
-FOLLOWED = [README, TUTORIAL, ROOT / "docs/comparing.md", ROOT / "docs/contacts.md", ROOT / "docs/variational.md"]
+FOLLOWED = [README, TUTORIAL]
+FOLLOWED += [ROOT / f"docs/{name}.md" for name in ("comparing", "contacts", "muscles", "variational")]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 

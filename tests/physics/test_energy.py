@@ -19,7 +19,7 @@ from multibody_cli.forces.elements import elastic_energy, push_all
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
-from multibody_cli.model import samples_for
+from multibody_cli.samples import samples_for
 from multibody_cli.scene.pack_tree import Placement
 
 

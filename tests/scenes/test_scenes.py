@@ -19,6 +19,10 @@ SCENES = Path(__file__).parents[2] / "scenes"
 VALIDATION = sorted((SCENES / "validation").glob("*.yaml"))
 GALLERY = sorted((SCENES / "gallery").glob("*.yaml"))
 BENCH = sorted((SCENES / "bench").glob("*.yaml"))
+FORCES = {
+    "muscle_pendulum", "redmax_scene_10", "redmax_scene_11", "redmax_scene_12", "redmax_scene_23", "redmax_scene_24",
+    "redmax_scene_24_damped", "redmax_scene_25", "spring_damper_1d",
+}  # fmt: skip
 CASES = {
     "ball_chain_2", "compound_pendulum_period", "double_pendulum_rods", "dzhanibekov_analytic",
     "dzhanibekov_num", "gear_pair", "hooke_joint", "iftomm_a01_pendulum", "iftomm_a02_nfourbar_N1",
@@ -28,6 +32,7 @@ CASES = {
     "slider_crank_free_spin", "sphere_roll_incline", "spherical_pendulum", "testset_caraxis", "torque_free_top",
     "bouncing_ball", "box_stack", "coulomb_oscillator", "incline_stick_slip", "rod_impact", "sliding_stop",
     "sphere_roll_incline_contact", "sphere_slide_to_roll", "two_cards",
+    *FORCES,
 }  # fmt: skip
 LOOPS = {
     "fourbar_parallelogram", "gear_pair", "hooke_joint", "iftomm_a02_nfourbar_N1", "iftomm_a02_nfourbar_N2",
@@ -78,8 +83,8 @@ def test_scene_runs_and_meets_what_it_expects(scene: Path, mbsim: Command, tmp_p
 
 
 @pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if kind.own_integrator is None))
-@by_name([scene for scene in VALIDATION if scene.stem in LOOPS | CONTACTS])
-def test_loops_constraints_and_contacts_are_held_by_every_method(
+@by_name([scene for scene in VALIDATION if scene.stem in FORCES | LOOPS | CONTACTS])
+def test_forces_loops_constraints_and_contacts_are_the_same_in_every_method(
     scene: Path, method: str, mbsim: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same expectations, but for the scenes that a method refuses in words; the others choose step and order."""

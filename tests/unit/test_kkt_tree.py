@@ -167,7 +167,7 @@ def maximal(packed):
     tree = kkt_tree_for(holders, [RIGID] * len(links))
     x, y = vector_for(tree), np.zeros(last[-1])
     x.wrenches["t"][1:], x.wrenches["f"][1:] = -bodies["t"][1:], -bodies["f"][1:]
-    assemble_rigid(tree, links, bodies, records(rows), records(terms))
+    assemble_rigid(tree, links, work._replace(rows=records(rows), terms=records(terms)))
     factor(tree)
     solve(tree, x, y)
     transmit_all(packed.model.system.tree, work)

@@ -1,0 +1,255 @@
+"""Muscles along runs: moment arms, activation that follows an excitation, and what a run tells of them."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from loops import THREE, Data, Run, start
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+from stepped import METHODS as VARIATIONAL
+from stepped import delivered, stepped
+
+from multibody_cli import MemorySink, prepare
+
+Pose = tuple[np.ndarray, Rotation]
+
+every_method = pytest.mark.parametrize("method", [*THREE, *VARIATIONAL])
+
+
+def started(scene: Data, method: str) -> Run:
+    if method in VARIATIONAL:
+        return stepped(scene, method, 0.002)
+    return start(scene, method, "dop853", tolerance=1e-11)
+
+
+@every_method
+def test_the_first_acceleration_is_the_published_one(method: str) -> None:
+    run = started(delivered("muscle_pendulum"), method)
+    assert run.joint("hinge", "acceleration") == pytest.approx([-85.52217102103235], rel=1e-11)
+
+
+# --- moment arms ----------------------------------------------------------------------------------------------------
+BODY = {"mass": 1.5, "com": [0.05, -0.1, 0.1], "inertia": {"principal": [0.1, 0.15, 0.2]}}
+PLACES: dict[str, dict[str, tuple[list[float], list[float]]]] = {
+    "shoulder": {"origin": ([0.1, 0.0, 0.2], [0.3, -0.2, 0.5]), "child_origin": ([0.0, 0.1, 0.3], [0.1, 0.7, 0.0])},
+    "elbow": {"origin": ([0.1, 0.0, -0.3], [-0.4, 0.2, 0.1]), "child_origin": ([0.2, 0.1, 0.2], [0.0, 0.3, -0.6])},
+    "slider": {"origin": ([-0.1, 0.2, 0.1], [0.2, 0.2, 0.9]), "child_origin": ([0.0, -0.2, 0.1], [0.5, 0.0, 0.1])},
+}
+"""Position and rotation vector of the two frames of each joint."""
+
+TYPES: dict[str, Data] = {
+    "shoulder": {"type": "spherical", "child": "a", "q": {"rotvec": [0.4, -0.5, 0.6]}, "v": [1.0, -2.0, 1.5]},
+    "elbow": {"type": "revolute", "parent": "a", "child": "b", "axis": [1, 2, -2], "q": 0.7, "v": -1.0},
+    "slider": {"type": "prismatic", "parent": "b", "child": "c", "axis": [2, -1, 2], "q": 0.1, "v": 0.5},
+}
+PATHS = {
+    "long": [("world", [0.3, -0.2, 0.6]), ("a", [0.2, 0.1, 0.1]), ("b", [-0.1, 0.2, 0.3]), ("c", [0.1, 0.3, -0.2])],
+    "short": [("a", [0.1, 0.2, -0.1]), ("b", [0.2, -0.1, 0.1])],
+}
+STRENGTH = {"max_isometric_force": 20.0, "optimal_length": 0.8, "max_velocity": 5.0, "activation": 0.7}
+SHOULDER, ELBOW, SLIDER = slice(0, 3), 3, 4
+
+
+def arm() -> Data:
+    """Three bodies on a spherical, a revolute and a prismatic joint, a muscle across all, and one across the second."""
+    joints = {
+        name: {
+            **joint,
+            **{side: {"position": x, "rotation": {"rotvec": r}} for side, (x, r) in PLACES[name].items()},
+        }
+        for name, joint in TYPES.items()
+    }
+    muscles = {
+        name: {**STRENGTH, "path": [{"body": body, "point": point} for body, point in path]}
+        for name, path in PATHS.items()
+    }
+    return {"bodies": {name: BODY for name in "abc"}, "joints": joints, "muscles": muscles}
+
+
+def after(one: Pose, other: Pose) -> Pose:
+    (x, R), (y, Q) = one, other
+    return x + R.apply(y), R * Q
+
+
+def written_lengths(rotation: Rotation, angle: float, way: float) -> np.ndarray:
+    """Lengths of the two paths, written out: joint after joint, point after point."""
+    unit = {name: np.array(joint["axis"]) / 3.0 for name, joint in TYPES.items() if "axis" in joint}
+    moved: dict[str, Pose] = {
+        "shoulder": (np.zeros(3), rotation),
+        "elbow": (np.zeros(3), Rotation.from_rotvec(angle * unit["elbow"])),
+        "slider": (way * unit["slider"], Rotation.identity()),
+    }
+    pose: Pose = (np.zeros(3), Rotation.identity())
+    poses = {"world": pose}
+    for name, joint in TYPES.items():
+        (x, r), (y, s) = PLACES[name]["origin"], PLACES[name]["child_origin"]
+        back = Rotation.from_rotvec(s).inv()
+        pose = after(after(after(pose, (np.array(x), Rotation.from_rotvec(r))), moved[name]), (-back.apply(y), back))
+        poses[joint["child"]] = pose
+    lengths = []
+    for path in PATHS.values():
+        points = [poses[body][0] + poses[body][1].apply(point) for body, point in path]
+        lengths.append(sum(float(np.linalg.norm(b - a)) for a, b in pairwise(points)))
+    return np.array(lengths)
+
+
+def slopes(rotation: Rotation, angle: float, way: float) -> np.ndarray:
+    """(dl/dq) of both paths, (2, 5), where the velocities of the spherical joint are those about its child's axes."""
+    h = 1e-3
+    found = np.zeros((2, 5))
+    for k in range(5):
+        d = np.zeros(5)
+        d[k] = h
+        ahead = [
+            written_lengths(rotation * Rotation.from_rotvec(s * d[SHOULDER]), angle + s * d[ELBOW], way + s * d[SLIDER])
+            for s in (-2, -1, 1, 2)
+        ]
+        found[:, k] = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * h)
+    return found
+
+
+@every_method
+def test_moment_arms_are_what_the_path_gets_shorter_by(method: str) -> None:
+    """-dl/dq against finite differences of the written length, and the rate of the length from them, along a run."""
+    run = started(arm(), method)
+    names = run.compiled.model.names
+    assert [muscle.crossed for muscle in names.muscles] == [
+        ("shoulder/0", "shoulder/1", "shoulder/2", "elbow", "slider"),
+        ("elbow",),
+    ]
+    arms = []
+    for t in (0.0, 0.1, 0.2, 0.3, 0.4):
+        if t > 0.0:
+            run.advance(t)
+        samples = run.observed()
+        q = [run.joint(name, "coordinates") for name in TYPES]
+        v = np.concatenate([run.joint(name, "velocity") for name in TYPES])
+        place = Rotation.from_rotvec(q[0]), float(q[1][0]), float(q[2][0])
+        wanted = -slopes(*place)
+        np.testing.assert_allclose(samples.muscle_length[0], written_lengths(*place), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(samples.moment_arm[0], [*wanted[0], wanted[1, ELBOW]], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(samples.muscle_velocity[0], -wanted @ v, rtol=0, atol=1e-8)
+        arms.append(samples.moment_arm[0])
+    assert np.ptp(arms, axis=0).min() > 0.01  # all of them changed
+
+
+# --- activation -----------------------------------------------------------------------------------------------------
+STEP = {"times": [0, 0.1, 0.100001, 0.3, 0.300001, 1], "values": [0, 0, 1, 1, 0, 0]}
+"""An excitation that steps up and down, in a microsecond each."""
+
+
+def pulled(**drive: Any) -> Data:
+    """A slider that a muscle pulls at."""
+    muscle = {"path": [{"body": "world"}, {"body": "a"}], "max_isometric_force": 1, "optimal_length": 0.5, **drive}
+    slide = {"type": "prismatic", "child": "a", "axis": [1, 0, 0], "q": 0.5}
+    return {"bodies": {"a": BODY}, "joints": {"slide": slide}, "muscles": {"m": muscle}}
+
+
+def followed(rise: float, fall: float, instants: np.ndarray) -> list[float]:
+    """The activation from 0.3 on, solved once more from corner to corner: da/dt = (u - a) / tau."""
+
+    def rate(t: float, a: np.ndarray) -> np.ndarray:
+        u = np.interp(t, STEP["times"], STEP["values"])
+        return (u - a) / np.where(u > a, rise * (0.5 + 1.5 * a), fall / (0.5 + 1.5 * a))
+
+    a, found = np.array([0.3]), []
+    for low, high in pairwise([*STEP["times"][:-1], instants[-1]]):
+        solved = solve_ivp(rate, (low, high), a, "DOP853", rtol=1e-10, atol=1e-12, dense_output=True)
+        found += [float(solved.sol(t)[0]) for t in instants if low < t <= high]
+        a = solved.y[:, -1]
+    return found
+
+
+@pytest.mark.parametrize(("rise", "fall"), [(0.01, 0.04), (0.03, 0.02)])
+def test_activation_follows_the_excitation(rise: float, fall: float) -> None:
+    drive = {"excitation": STEP, "activation_time": rise, "deactivation_time": fall, "initial_activation": 0.3}
+    run = start(pulled(**drive), "aba", "rk4", step=0.005, duration=0.5)
+    instants = 0.005 * np.arange(1, 101)
+    found = [run.advance(t).observed().activation[0, 0] for t in instants]
+    np.testing.assert_allclose(found, followed(rise, fall, instants), rtol=0, atol=1e-9)
+    assert min(found) < 0.1
+    assert max(found) > 0.95
+
+
+def test_an_activation_that_is_its_excitation_stays() -> None:
+    run = start(pulled(excitation=0.37, initial_activation=0.37), "aba", "rk4", step=0.01, duration=0.5)
+    for t in (0.1, 0.27, 0.5):
+        assert run.advance(t).observed().activation[0, 0] == pytest.approx(0.37, rel=0, abs=1e-15)
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+TOLD = {
+    "ring": "two neighboring points of its path came together: the line between them has no direction there, and does "
+    "not pull; move a point, or leave one out",
+    "slack": "its fibers were shorter than 0.4 of `optimal_length`, where they do not pull: the path is too short for "
+    "this `tendon_slack_length`",
+    "torn": "its fibers were longer than 1.81 of `optimal_length`, where they no longer answer to activation",
+    "quick": "its fibers moved faster than `max_velocity`, where their force no longer changes",
+    "excited": "its activation left the range from 0 to 1, and was held at its end",
+}
+
+SLIDERS: dict[str, tuple[Data, float, float]] = {
+    "ring": ({"optimal_length": 0.5, "tendon_slack_length": 0.6}, -0.1, 1.0),
+    "slack": ({"optimal_length": 0.4, "tendon_slack_length": 0.2}, 0.5, -1.0),
+    "torn": ({"optimal_length": 0.2}, 0.3, 1.0),
+    "quick": ({"optimal_length": 0.5, "max_velocity": 1.0}, 0.45, -1.0),
+    "excited": ({"optimal_length": 0.5, "activation": "10*t"}, 0.5, -0.5),
+    "quiet": ({"optimal_length": 0.5}, 0.5, 0.1),
+}
+"""Muscles with what is special, and place and speed of the sliders that they hardly pull at."""
+
+
+def lane(*names: str) -> Data:
+    """Sliders side by side, each with its muscle; one slides through a ring point of its path 0.1 s after the start."""
+    scene: Data = {"gravity": [0, 0, 0], "bodies": {}, "joints": {}, "muscles": {}}
+    for k, name in enumerate(names):
+        special, q, v = SLIDERS[name]
+        scene["bodies"][name] = BODY
+        slide = {"type": "prismatic", "child": name, "axis": [1, 0, 0], "origin": {"position": [0, k, 0]}}
+        scene["joints"][name] = {**slide, "q": q, "v": v}
+        anchors = [[0, k, 1], [0, k, 0]] if name == "ring" else [[0, k, 0]]
+        path = [*({"body": "world", "point": point} for point in anchors), {"body": name}]
+        scene["muscles"][name] = {"path": path, "max_isometric_force": 1e-9, "activation": 0.2, **special}
+    return scene
+
+
+def message_of(scene: Data, method: str, path: Path) -> str:
+    """What a run of 0.2 s says of itself in the end."""
+    path.write_text(json.dumps({"mbsim": 1, **scene, "simulation": {"duration": 0.2, "step": 0.01, "method": method}}))
+    outcome = prepare(path).run(MemorySink()).outcome
+    assert outcome.status == "complete"
+    return outcome.message
+
+
+@every_method
+def test_a_run_names_the_muscles_that_left_their_range(method: str, tmp_path: Path) -> None:
+    wanted = "; ".join(f"muscle `{name}`: {words}" for name, words in TOLD.items())
+    assert message_of(lane(*SLIDERS), method, tmp_path / "scene.yaml") == wanted
+
+
+def test_a_run_in_which_nothing_came_up_says_nothing(tmp_path: Path) -> None:
+    assert message_of(lane("quiet"), "aba", tmp_path / "scene.yaml") == ""
+
+
+def test_a_muscle_may_have_several_things_to_tell(tmp_path: Path) -> None:
+    scene = lane("slack")
+    scene["muscles"]["slack"] |= {"max_velocity": 2.0, "activation": "10*t"}
+    wanted = [f"muscle `slack`: {TOLD[name]}" for name in ("slack", "quick", "excited")]
+    assert message_of(scene, "aba", tmp_path / "scene.yaml").split("; ") == wanted
+
+
+def test_a_spring_that_collapses_is_named(tmp_path: Path) -> None:
+    """Through the ring of its path; one that ends where it begins, without length at rest, has nothing to tell."""
+    scene = lane("ring")
+    path = scene.pop("muscles")["ring"]["path"]
+    scene["springs"] = {
+        "through": {"path": path, "stiffness": 1e-9, "rest_length": 1},
+        "bare": {"between": path[1:], "stiffness": 1e-9, "rest_length": 0},
+    }
+    assert message_of(scene, "aba", tmp_path / "scene.yaml") == f"spring `through`: {TOLD['ring']}"

@@ -1,0 +1,206 @@
+"""Implicit forces: what they make of accelerations, by all methods alike; and integrators that are stable with them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from loops import start
+
+from multibody_cli.dynamics.foresight import look_ahead
+
+METHODS = ("aba", "redmax", "baraff")
+IMPLICIT = ("linearly_implicit_euler", "sdirk2")
+
+
+def slider(**spring):
+    """A kilogram on a slider, tied to the ground by a spring that is relaxed at x = 0."""
+    return {
+        "gravity": [0, 0, 0],
+        "bodies": {"m": {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}},
+        "joints": {"s": {"type": "prismatic", "child": "m", "axis": [1, 0, 0], "q": 0.1, "v": 0.3}},
+        "springs": {
+            "k": {"between": [{"body": "world", "point": [-2, 0, 0]}, {"body": "m"}], "rest_length": 2, **spring}
+        },
+    }
+
+
+def steps(scene, method, integrator, h, count):
+    """Coordinate, velocity and energies of the slider over some steps."""
+    run = start(scene, method, integrator=integrator, step=h, duration=1000 * h)
+    states = [(run.state.q[0], run.state.v[0])] if method != "baraff" else [joint_state(run)]
+    for k in range(1, count + 1):
+        report = run.method.advance(run.state, k * h)
+        assert report.status.name == "OK"
+        states.append(joint_state(run))
+    return np.array(states)
+
+
+def joint_state(run):
+    joint = run.compiled.model.names.joints[0]
+    return run.state.q[joint.positions][0], run.state.v[joint.columns][0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_linearly_implicit_euler_takes_the_step_of_the_formula(method):
+    """(1 + h d + h^2 k) v' = v - h k x and x' = x + h v', notes (2.77)."""
+    k, d, h = 1e6, 30.0, 1e-3
+    found = steps(slider(stiffness=k, damping=d), method, "linearly_implicit_euler", h, 5)
+    x, v = 0.1, 0.3
+    for x_found, v_found in found[1:]:
+        v = (v - h * k * x) / (1.0 + h * d + h * h * k)
+        x += h * v
+        assert (x_found, v_found) == pytest.approx((x, v), abs=1e-11)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sdirk2_takes_the_step_of_its_stability_function(method):
+    """R(z) = (1 + (1 - 2 g) z) / (1 - g z)^2 of the matrix of the oscillator, with g = 1 - 1/sqrt(2)."""
+    k, d, h, g = 400.0, 3.0, 0.02, 1.0 - math.sqrt(0.5)
+    found = steps(slider(stiffness=k, damping=d), method, "sdirk2", h, 4)
+    A = h * np.array([[0.0, 1.0], [-k, -d]])
+    solve = np.linalg.inv(np.eye(2) - g * A)
+    R = (np.eye(2) + (1.0 - 2.0 * g) * A) @ solve @ solve
+    for n, state in enumerate(found):
+        assert state == pytest.approx(np.linalg.matrix_power(R, n) @ [0.1, 0.3], abs=1e-9)
+
+
+@pytest.mark.parametrize("integrator", IMPLICIT)
+def test_a_stiff_spring_dies_out_at_any_step(integrator):
+    """1e6 N/m on 1 kg at 1 ms and at 100 ms: no step adds energy, and after long ones all is gone."""
+    for h in (1e-3, 0.1):
+        found = steps(slider(stiffness=1e6), "aba", integrator, h, 30)
+        energy = 0.5 * found[:, 1] ** 2 + 0.5e6 * found[:, 0] ** 2
+        assert (np.diff(energy) <= 1e-12 * energy[0]).all()
+    assert energy[-1] < 1e-20 * energy[0]
+
+
+# --- the same equations by every method ----------------------------------------------------------------------------
+def machine(seed, loop):
+    """Five bodies on joints of several kinds, with everything that answers to motion, anywhere and moving."""
+    rng = np.random.default_rng(seed)
+    types = ["revolute", "spherical", "prismatic", "universal", "revolute"]
+    freedoms = {"revolute": 1, "prismatic": 1, "universal": 2}
+    bodies, joints = {}, {}
+    for k, kind in enumerate(types):
+        bodies[f"b{k}"] = {"mass": 1.0 + k, "com": rng.normal(size=3).tolist(), "inertia": {"principal": [1, 1.2, 1.5]}}
+        joint = {"type": kind, "child": f"b{k}", "parent": f"b{k - 1}" if k else "world"}
+        joint["origin"] = {"position": rng.normal(size=3).tolist()}
+        if kind == "spherical":
+            joint |= {"q": {"rotvec": rng.normal(size=3).tolist()}, "v": rng.normal(size=3).tolist()}
+        else:
+            numbers = rng.normal(size=(2, freedoms[kind])).tolist()
+            joint |= (
+                {"q": numbers[0], "v": numbers[1]} if freedoms[kind] > 1 else {"q": numbers[0][0], "v": numbers[1][0]}
+            )
+        if kind in ("revolute", "prismatic"):
+            joint["axis"] = rng.normal(size=3).tolist()
+        joints[f"j{k}"] = joint | {"stiffness": 7.0, "damping": 2.0}
+    if loop:
+        bodies["c"] = bodies["b0"]
+        joints["hung"] = {"type": "spherical", "child": "c", "parent": "b1", "v": rng.normal(size=3).tolist()}
+
+    def at(body):
+        return {"body": body, "point": rng.normal(size=3).tolist()}
+
+    frames = {
+        "origin": {"position": rng.normal(size=3).tolist()},
+        "child_origin": {"rotation": {"rotvec": [0.3, 0.2, 0.1]}},
+    }
+    stiff = {"linear": [1e3, 2e3, 3e3], "angular": [100, 200, 300]}
+    springs = {
+        "far": {"between": [at("b0"), at("b4")], "stiffness": 1e5, "damping": 10, "rest_length": 2},
+        "ground": {"between": [at("world"), at("b3")], "stiffness": 1e4, "rest_length": 0},
+        "cable": {
+            "path": [at("b1"), at("world"), at("b2"), at("b4")],
+            "stiffness": 5e3,
+            "damping": 3,
+            "rest_length": 1,
+        },
+        "bushing": {"type": "bushing", "parent": "b1", "child": "b3", **frames, "stiffness": stiff, "damping": stiff},
+    }
+    muscle = {"max_isometric_force": 500, "optimal_length": 2, "max_velocity": 3, "activation": 0.5}
+    return {
+        "bodies": bodies,
+        "joints": joints,
+        "springs": springs,
+        "muscles": {"m": {"path": [at("b0"), at("b2"), at("b4")], **muscle}},
+        "forces": {"drag": {"body": "b2", "viscous": {"linear": 5, "angular": 3}}},
+    }
+
+
+def implicit_accelerations(scene, method, **options):
+    """Accelerations of all joints with forces as they will push after 10 ms, and the iterations that they took."""
+    h = 1e-2
+    run = start(scene, method, integrator="linearly_implicit_euler", step=h, duration=1.0, options=options)
+    model, state, work = run.compiled.model, run.state, run.method.work
+    look_ahead(work, h, h, 0.0)
+    work.ahead[:] = state.v
+    work.foresight.rounds[0] = 0
+    run.method.dynamics.evaluate(model.system, work, 0.0, state.q, state.v, state.a, np.zeros_like(state.ledger))
+    return np.concatenate([state.a[joint.columns] for joint in model.names.joints]), int(work.foresight.rounds[0])
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_all_methods_solve_the_same_equations(loop):
+    """By a dense matrix, by iteration on the tree, and by iteration on the bodies; through both preconditioners."""
+    scene = machine(3, loop)
+    dense, none = implicit_accelerations(scene, "redmax")
+    assert none == 0
+    for method in ("aba", "baraff"):
+        for preconditioner in ("blocks", "mass"):
+            found, rounds = implicit_accelerations(scene, method, preconditioner=preconditioner)
+            assert rounds > 0
+            np.testing.assert_allclose(found, dense, rtol=1e-8, atol=1e-8 * np.abs(dense).max())
+
+
+# --- ledgers and equilibria -------------------------------------------------------------------------------------------
+def driven():
+    """A driven hinge with a pendulum and a spring."""
+    body, at_end = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}, {"position": [0.5, 0, 0]}
+    ends = [{"body": "a", "point": [0, 0, 0.3]}, {"body": "b", "point": [0.4, 0, 0]}]
+    return {
+        "bodies": {"a": body | {"com": [0.3, 0, 0]}, "b": body | {"com": [0.2, 0, 0.1]}},
+        "joints": {
+            "j": {"type": "revolute", "child": "a", "axis": [0, 1, 0], "motion": {"position": "2*t + 30*t**2"}},
+            "k": {"type": "revolute", "parent": "a", "child": "b", "axis": [0, 1, 0], "origin": at_end},
+        },
+        "springs": {"s": {"between": ends, "stiffness": 1000, "rest_length": 0.5}},
+    }
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("integrator", "factor"), [("sdirk2", 4.0), ("linearly_implicit_euler", 2.0)])
+def test_the_work_of_a_motion_is_booked(method, integrator, factor):
+    """What the drive does is what the machine gains, to the order of the integrator."""
+    missed = []
+    for h in (2e-3, 1e-3):
+        run = start(driven(), method, integrator=integrator, step=h, duration=1.0)
+        before = run.energy()
+        run.advance(0.04)
+        missed.append(abs(run.energy()[1] - before[1]))
+    assert missed[0] / missed[1] == pytest.approx(factor, rel=0.15)
+    assert missed[0] < 0.5
+
+
+@pytest.mark.parametrize("integrator", IMPLICIT)
+def test_an_affine_body_hangs_still_on_its_springs(integrator):
+    """Its directors have no weight: nothing turns or shears it."""
+    lift = 9.81 / 4e6
+    corners = [[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    scene = {
+        "bodies": {"soft": {"kind": "affine", "mass": 1.0, "inertia": {"principal": [0.01, 0.01, 0.01]}}},
+        "springs": {
+            f"s{k}": {
+                "between": [{"body": "world", "point": [*corner[:2], lift]}, {"body": "soft", "point": corner}],
+                "stiffness": 1e6,
+                "damping": 1000,
+                "rest_length": 0,
+            }
+            for k, corner in enumerate(corners)
+        },
+    }
+    run = start(scene, "baraff", integrator=integrator, step=1e-2, duration=1.0).advance(0.05)
+    np.testing.assert_allclose(run.observed().deformation[0, 0].reshape(3, 3), np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(run.body("soft", "position"), 0.0, atol=1e-9)
