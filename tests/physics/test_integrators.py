@@ -93,7 +93,7 @@ def test_order_of_convergence(integrator):
     """Halving the step divides the error by 2^order, in positions, velocities and accounts alike."""
     packed, until = mixed_tree(), 0.5
     exact = numbers(run(packed, "dop853", 1e-3, until, 1e-12, 1e-12)[0])
-    step = {1: 1 / 2048, 4: 1 / 128}[ORDERS[integrator]]
+    step = {1: 1 / 2048, 2: 1 / 512, 4: 1 / 128}[ORDERS[integrator]]
     errors = [np.abs(numbers(run(packed, integrator, h, until)[0]) - exact) for h in (step, step / 2)]
     assert math.log2(errors[0].max() / errors[1].max()) == pytest.approx(ORDERS[integrator], abs=0.25)
     ledger = [error[-len(packed.model.names.accounts) :].max() for error in errors]
@@ -254,14 +254,14 @@ def test_a_start_without_finite_acceleration_is_reported(integrator):
 
 @fixed_step
 def test_a_step_that_diverges_is_reported(integrator):
-    """Strong drag on a body under far too large a step grows without bound, and the run stops there."""
+    """Strong drag that is taken as it is, under far too large a step: it grows without bound, or no step is found."""
     drag = DragSpec(body="b1", viscous={"linear": 1e4})
     packed = pack(Machine([limb(1, 0, (sliding(X),), v=(1.0,))], drags=[(1, drag)]))
     method, state = packed.method(integrator, 0.1), packed.fresh_state()
     method.start(state)
     report = method.advance(state, 1000.0)
-    assert report.status is Status.DIVERGED
-    assert 0 < report.steps < 10_000
+    assert report.status is (Status.NOT_FOUND if integrator == "sdirk2" else Status.DIVERGED)
+    assert report.steps < 10_000
 
 
 def implicit_run(parts, step, method, **push):

@@ -185,8 +185,8 @@ def test_an_activation_that_is_its_excitation_stays() -> None:
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 TOLD = {
-    "ring": "two neighboring points of its path came together: the line between them has no direction there, and does "
-    "not pull; move a point, or leave one out",
+    "ring": "two neighboring points of its path came together: the line between them has no direction there; move a "
+    "point, or leave one out",
     "slack": "its fibers were shorter than 0.4 of `optimal_length`, where they do not pull: the path is too short for "
     "this `tendon_slack_length`",
     "torn": "its fibers were longer than 1.81 of `optimal_length`, where they no longer answer to activation",
