@@ -117,5 +117,5 @@ class BushingSpec(BetweenSpec):
 SPRINGS: dict[str, type[BetweenSpec]] = {"spring": SpringSpec, "bushing": BushingSpec}
 """Every kind of entry."""
 
-SPRING_KEYS = {"type": "bushing", "between": "spring", "path": "spring"}
+SPRING_KEYS = {"between": "spring", "path": "spring", "type": "bushing"}
 """The key by which the kind of an entry is told."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.forces.between import BetweenSpec, Place
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, units
@@ -35,6 +35,22 @@ class StrandSpec(BetweenSpec):
     attach: dict[int, BodyPoint] = Field(
         default_factory=dict, description="Points of bodies at which nodes are held, by the number of the node."
     )
+
+    @field_validator("attach", mode="before")
+    @classmethod
+    def _require_numbers(cls, value: Any) -> Any:
+        for node in value if isinstance(value, dict) else ():
+            if not str(node).isdecimal():
+                raise located_error("expected the number of a node, counted from 0", str(node))
+        return value
+
+    @field_validator("segments", mode="before")
+    @classmethod
+    def _require_pairs(cls, value: Any) -> Any:
+        for k, pair in enumerate(value if isinstance(value, list) else ()):
+            if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(type(node) is int for node in pair)):
+                raise located_error("expected the numbers of two nodes, as in [0, 1]", k)
+        return value
 
     @model_validator(mode="after")
     def _require_nodes(self) -> Self:

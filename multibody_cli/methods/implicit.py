@@ -26,6 +26,7 @@ class ImplicitOptions(StabilizationOptions):
         1000, description="Iterations for accelerations with implicit forces, at most."
     )
 
+    OF_ITERATION: ClassVar = frozenset({"preconditioner", "implicit_tolerance", "implicit_iterations"})
     _KINDS: ClassVar[dict[str, int]] = {"blocks": BLOCKS, "mass": MASS}
 
     @property

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints.friction import has_friction
-from multibody_cli.methods import METHODS
+from multibody_cli.methods import METHODS, integrator_of
+from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, without
@@ -120,7 +121,7 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
 
 
 def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
-    return (*_warn_of_integrator(scene, tree), *_warn_of_contacts(scene, tree))
+    return (*_warn_of_integrator(scene, tree), *_warn_of_options(scene, tree), *_warn_of_contacts(scene, tree))
 
 
 def _warn_of_integrator(scene: Scene, tree: Node) -> tuple[str, ...]:
@@ -134,6 +135,17 @@ def _warn_of_integrator(scene: Scene, tree: Node) -> tuple[str, ...]:
         words["tolerance"] = f"has no effect: `{settings.integrator}` takes steps of constant length"
     written = [field for field in words if field in settings.model_fields_set]
     return tuple(f"{find(tree, ('simulation', field)).mark}: simulation.{field}: {words[field]}" for field in written)
+
+
+def _warn_of_options(scene: Scene, tree: Node) -> tuple[str, ...]:
+    """Tell of options that an implicit integrator alone reads."""
+    settings = scene.simulation
+    if integrator_of(settings.method, settings.integrator).implicit:
+        return ()
+    written = [name for name in settings.options if name in ImplicitOptions.OF_ITERATION]
+    words = f"has no effect: `{settings.integrator}` takes springs, dampers and muscles as they push now"
+    places = {name: find(tree, ("simulation", "options", name)).mark for name in written}
+    return tuple(f"{place}: simulation.options.{name}: {words}" for name, place in places.items())
 
 
 def _warn_of_contacts(scene: Scene, tree: Node) -> tuple[str, ...]:

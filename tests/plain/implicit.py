@@ -166,13 +166,15 @@ def driven():
             "j": {"type": "revolute", "child": "a", "axis": [0, 1, 0], "motion": {"position": "2*t + 30*t**2"}},
             "k": {"type": "revolute", "parent": "a", "child": "b", "axis": [0, 1, 0], "origin": at_end},
         },
-        "springs": {"s": {"between": ends, "stiffness": 1000, "rest_length": 0.5}},
+        "springs": {"s": {"between": ends, "stiffness": 3e4, "rest_length": 0.95}},
     }
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("integrator", "factor"), [("sdirk2", 4.0), ("linearly_implicit_euler", 2.0)])
-def test_the_work_of_a_motion_is_booked(method, integrator, factor):
+@pytest.mark.parametrize(
+    ("integrator", "factor", "most"), [("sdirk2", 4.0, 2e-3), ("linearly_implicit_euler", 2.0, 0.2)]
+)
+def test_the_work_of_a_motion_is_booked(method, integrator, factor, most):
     """What the drive does is what the machine gains, to the order of the integrator."""
     missed = []
     for h in (2e-3, 1e-3):
@@ -181,7 +183,7 @@ def test_the_work_of_a_motion_is_booked(method, integrator, factor):
         run.advance(0.04)
         missed.append(abs(run.energy()[1] - before[1]))
     assert missed[0] / missed[1] == pytest.approx(factor, rel=0.15)
-    assert missed[0] < 0.5
+    assert missed[0] < most  # of 11 J
 
 
 @pytest.mark.parametrize("integrator", IMPLICIT)

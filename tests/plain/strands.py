@@ -49,6 +49,19 @@ def test_a_strand_between_floating_blocks_keeps_energy_and_momentum(method):
     assert first.elastic[0] == pytest.approx(0.0, abs=1e-25)
 
 
+def test_each_body_gets_the_mass_of_its_nodes():
+    masses = compile_scene(loaded(SCENE)).masses
+    assert [masses[name].mass for name in "ab"] == [pytest.approx(2.1), pytest.approx(2.1)]
+
+
+def test_a_body_that_is_turned_holds_its_nodes_where_it_turned_them():
+    """A quarter turn about z takes the point [0, -0.2, 0] of the body to [0.2, 0, 0]."""
+    turned = BLOCK | {"position": [-0.2, 0, 0], "rotation": {"axis": [0, 0, 1], "angle": "90 deg"}}
+    strand = SCENE["strands"]["s"] | {"attach": {0: {"body": "a", "point": [0, -0.2, 0]}}}
+    warnings = compile_scene(loaded({"bodies": {"a": turned}, "strands": {"s": strand}})).warnings
+    assert not [words for words in warnings if "attached" in words]
+
+
 def test_a_node_that_is_attached_elsewhere_is_told():
     moved = SCENE["strands"]["s"] | {"attach": {0: {"body": "a", "point": [0, 0, 0.25]}}}
     warnings = compile_scene(loaded({**SCENE, "strands": {"s": moved}})).warnings
@@ -56,8 +69,8 @@ def test_a_node_that_is_attached_elsewhere_is_told():
     assert not [words for words in compile_scene(loaded(SCENE)).warnings if "attached" in words]
 
 
-def test_a_net_hangs_by_its_own_segments():
-    """Segments may be any pairs: a triangle of three nodes, one of them on the ground, hangs in balance."""
+def test_segments_may_be_any_pairs():
+    """Segments may be any pairs, here of a triangle whose first node is on the ground: parts have their names."""
     nodes = [[0.0, 0.0, 0.0], [0.5, 0.0, -0.5], [-0.5, 0.0, -0.5]]
     net = {
         "nodes": nodes,
