@@ -18,6 +18,7 @@ import getpass
 import hashlib
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -46,7 +47,7 @@ WITHOUT_KERNELS = frozenset(
 )
 """Rooms in which no kernel may stand (a test sees to it): changing them leaves compiled code as it is."""
 
-_ARITHMETIC: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+ARITHMETIC: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
 
 
 def cache_root() -> Path:
@@ -172,7 +173,7 @@ FORMULA_OPTIONS: dict[str, Any] = {
     "forceinline": True,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
-    **_ARITHMETIC,
+    **ARITHMETIC,
 }
 
 
@@ -203,7 +204,7 @@ class Kernel(Formula):
     def __call__(self, *args: Any) -> Any:
         """Call it from Python, through a twin that is compiled for this."""
         if self._entry is None:
-            self._entry = numba.njit(cache=True, **_ARITHMETIC)(
+            self._entry = numba.njit(cache=True, **ARITHMETIC)(
                 _renamed(self.py_func, f"{self.py_func.__qualname__}.entry", {})
             )
         return self._entry(*args)
@@ -211,13 +212,23 @@ class Kernel(Formula):
 
 def kernel(function: Any) -> Any:
     """Make a kernel of a function."""
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_ARITHMETIC}
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **ARITHMETIC}
     return _of_class(Kernel, numba.njit(cache=True, **options)(function))
 
 
 def formula(function: Any) -> Any:
     """Make a formula of a function."""
     return _of_class(Formula, numba.njit(**FORMULA_OPTIONS)(function))
+
+
+@cache
+def in_python(function: Any) -> Any:
+    """Give a formula as plain Python, with all that it calls: for values whose components are no numbers of numba."""
+    plain = getattr(function, "py_func", function)
+    called = {word: plain.__globals__.get(word) for word in plain.__code__.co_names}
+    return _renamed(
+        plain, plain.__qualname__, {word: in_python(one) for word, one in called.items() if isinstance(one, Formula)}
+    )
 
 
 def _of_class(kind: type, compiled: Any) -> Any:

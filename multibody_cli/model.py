@@ -53,7 +53,19 @@ LINK = np.dtype(
 )
 """One row a body: everything about it and its joint that does not change during a run."""
 
-PART = np.dtype([("code", "i8"), ("along", "i8"), ("iq", "i8"), ("iv", "i8"), ("turn", "f8", 3), ("slide", "f8", 3)])
+PART = np.dtype(
+    [
+        ("code", "i8"),
+        ("along", "i8"),
+        ("iq", "i8"),
+        ("iv", "i8"),
+        ("width", "i8"),  # number of velocities
+        ("turn", "f8", 3),
+        ("slide", "f8", 3),
+        ("address", "i8"),  # generated: of its code, and of its constants among those of all
+        ("first_constant", "i8"),
+    ]
+)
 """One row a part of a joint."""
 
 QUATERNION = np.dtype([("iq", "i8"), ("iv", "i8"), ("outer", "i8")])
@@ -120,6 +132,7 @@ class Tree(NamedTuple):
 
     links: Records
     parts: Records
+    constants: Floats  # of generated parts
     frames: Records
     plain: Records  # coordinates with dq/dt = v
     quaternions: Records

@@ -139,20 +139,20 @@ def cross_joint(tree, closure, ghost, q, v, work):
     store(ghost.v, load(parent.v) + cross(w, r))
     store(ghost.alpha, ZERO)
     store(ghost.a, carried(ZERO, ZERO, w, r))
-    cross_parts(tree.parts[closure.first_part : closure.last_part], closure.iv, ghost, q, v, columns)
+    cross_parts(tree.parts[closure.first_part : closure.last_part], closure.iv, ghost, q, v, columns, work.shaping)
 
 
 @kernel
-def cross_parts(parts, iv, ghost, q, v, columns):
+def cross_parts(parts, iv, ghost, q, v, columns, shaping):
     """Move the ghost across the parts of a joint whose columns begin at iv."""
     for k in range(len(parts)):
         part, before = parts[k], load(ghost.r)
-        cross_part(part, ghost, q, v, columns)
+        cross_part(part, ghost, q, v, columns, shaping)
         move_columns(columns, iv, part.iv, load(ghost.r) - before)
 
 
 @kernel
-def find_locks_at(parts, q, v, driven, flat, normal, ghosts, columns, basis, locks):
+def find_locks_at(parts, q, v, driven, flat, normal, ghosts, columns, shaping, basis, locks):
     """Locks, in the axes of M, of a joint that stands alone at the coordinates q; how many of `locks` are used.
 
     `flat` and `normal` (3,) are as of a closure; the ghost is left in M, seen from F.
@@ -160,7 +160,7 @@ def find_locks_at(parts, q, v, driven, flat, normal, ghosts, columns, basis, loc
     ghost = ghosts[0]
     store(ghost.R, UNIT)
     store(ghost.r, ZERO)
-    cross_parts(parts, 0, ghost, q, v, columns)
+    cross_parts(parts, 0, ghost, q, v, columns, shaping)
     if flat:
         n = Vec3(normal[0], normal[1], normal[2])
         return find_locks_in_plane(columns, 0, len(driven), driven, load(ghost.R), n, basis, locks)

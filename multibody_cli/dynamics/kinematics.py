@@ -34,7 +34,7 @@ def place_all(tree, q, v, a, work):
     for i in range(1, len(links)):
         link = links[i]
         if link.way == WAY_GENERAL:
-            place_general(link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates)
+            place_general(link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates, work.shaping)
         else:
             place(link, bodies[link.parent], bodies[i], q, v, columns)
 
@@ -74,7 +74,7 @@ def arrive(link, parent, body, R, r, spin, slip, coriolis):
 
 
 @kernel
-def place_general(link, tree, parent, body, q, v, a, columns, rates):
+def place_general(link, tree, parent, body, q, v, a, columns, rates, shaping):
     """Place a body that hangs on any run of parts, through memory."""
     P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)
     r = P @ load(link.origin)
@@ -87,11 +87,11 @@ def place_general(link, tree, parent, body, q, v, a, columns, rates):
     store(body.a, ZERO if link.weightless else carried(load(parent.a), alpha, w, r))
     for k in range(link.first_part, link.last_part):
         part, r_before, w_before, v_before = tree.parts[k], load(body.r), load(body.w), load(body.v)
-        cross_part(part, body, q, v, columns)
+        cross_part(part, body, q, v, columns, shaping)
         d = load(body.r) - r_before
         move_columns(columns, link.iv, part.iv, d)
         if len(rates) > 0:
-            differentiate_columns(part, w_before, body, q, v, columns, rates)
+            differentiate_columns(part, w_before, body, q, v, columns, rates, shaping)
             move_rates(columns, rates, link.iv, part.iv, d, load(body.v) - v_before)
     drive(link, tree.driven, body, a, columns)
     settle(link, body, load(body.R), load(body.w), load(body.alpha), load(body.a))

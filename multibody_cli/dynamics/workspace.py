@@ -12,6 +12,7 @@ import numpy as np
 
 from multibody_cli.dynamics.free_rows import scratch_for
 from multibody_cli.forces.elements import Alerts, alerts_for
+from multibody_cli.joints.parts.generated import Shaping, shaping_for
 from multibody_cli.kernel import records
 from multibody_cli.model import LOCK, Floats, Integers, Records, System
 
@@ -150,6 +151,7 @@ class Work(NamedTuple):
     duals: Records  # (n,) of the coordinates of closures
     locks: Records  # locked directions of closures, world axes
     basis: Floats  # (6, 6) scratch
+    shaping: Shaping  # what generated parts of joints read and write
     shift: Floats  # (n,) a displacement
     impulse: Floats  # (n,) on the coordinates
     response: Floats  # (n,) what an impulse makes of the rates
@@ -197,6 +199,7 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         duals=records(np.zeros(n, WRENCH)),
         locks=records(np.zeros(len(tree.locks), LOCK)),
         basis=np.zeros((6, 6)),
+        shaping=shaping_for(tree.constants),
         shift=np.zeros(n),
         impulse=np.zeros(n),
         response=np.zeros(n),

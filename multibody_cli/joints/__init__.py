@@ -2,6 +2,7 @@
 
 from multibody_cli.joints import (
     composite,
+    curve,
     cylindrical,
     fixed,
     free,
@@ -11,6 +12,10 @@ from multibody_cli.joints import (
     revolute,
     screw,
     spherical,
+    spline_curve,
+    spline_surface,
+    surface_surface,
+    symbolic,
     translational,
     universal,
 )
@@ -31,9 +36,11 @@ JOINTS: dict[str, JointKind] = {
         free2d,
         free,
         composite,
+        spline_curve,
+        spline_surface,
+        curve,
+        surface_surface,
+        symbolic,
     )
 }
 """Every joint by the word of the scene file."""
-
-JOINTS_LATER = frozenset({"spline_curve", "spline_surface", "surface_surface", "curve", "symbolic"})
-"""Joints that the format knows and this version does not support."""

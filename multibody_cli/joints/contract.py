@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from multibody_cli.joints.friction import Pad
+    from multibody_cli.joints.shape import Shape
     from multibody_cli.joints.spec import JointSpec
 
 Vector = tuple[float, float, float]
@@ -37,6 +38,7 @@ class PartCode(IntEnum):
     BALL = 1
     EXPONENTIAL = 2
     FREE = 3
+    GENERATED = 4
 
 
 class Coordinate(StrEnum):
@@ -44,6 +46,7 @@ class Coordinate(StrEnum):
 
     ANGLE = "rad"
     LENGTH = "m"
+    NUMBER = "1"
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,19 @@ class Part:
     turn, slide
         Constants of a screw: angular and linear velocity per unit of the coordinate, in the part's frame
         (rad and m per rad, or m per m).  Zero for the other kinds.
+    shape, constants
+        Formulas of a generated part, and the numbers in them.
+    stand
+        Coordinates at which a generated part can surely stand.
     """
 
     code: PartCode
     coordinates: tuple[Coordinate, ...]
     turn: Vector = (0.0, 0.0, 0.0)
     slide: Vector = (0.0, 0.0, 0.0)
+    shape: Shape | None = None
+    constants: tuple[float, ...] = ()
+    stand: tuple[float, ...] = ()
 
     @property
     def nv(self) -> int:
@@ -113,6 +123,11 @@ def exponential_ball() -> Part:
 def floating() -> Part:
     """Six freedoms: position and quaternion; velocity [linear; angular], both in the inner frame."""
     return Part(PartCode.FREE, (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3)
+
+
+def shaped(shape: Shape, coordinates: Sequence[Coordinate], constants: Sequence[float], stand: Sequence[float]) -> Part:
+    """Any motion that formulas describe, at the coordinates `stand` for one."""
+    return Part(PartCode.GENERATED, tuple(coordinates), shape=shape, constants=tuple(constants), stand=tuple(stand))
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,20 @@ Reader = Callable[[Any], Any]
 Kinds = Mapping[Coordinate, units.Kind]
 
 
-def _kinds(angle: units.Kind, length: units.Kind) -> Kinds:
-    return {Coordinate.ANGLE: angle, Coordinate.LENGTH: length}
+def _kinds(angle: units.Kind, length: units.Kind, number: units.Kind) -> Kinds:
+    return {Coordinate.ANGLE: angle, Coordinate.LENGTH: length, Coordinate.NUMBER: number}
 
 
-_POSITION = _kinds(units.ANGLE, units.LENGTH)
-_VELOCITY = _kinds(units.ANGULAR_SPEED, units.SPEED)
-_ACCELERATION = _kinds(units.ANGULAR_ACCELERATION, units.ACCELERATION)
-_FORCE = _kinds(units.TORQUE, units.FORCE)
-_STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS)
-_DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING)
+_POSITION = _kinds(units.ANGLE, units.LENGTH, units.NUMBER)
+_VELOCITY = _kinds(units.ANGULAR_SPEED, units.SPEED, units.RATE)
+_ACCELERATION = _kinds(units.ANGULAR_ACCELERATION, units.ACCELERATION, units.ANGULAR_ACCELERATION)
+COORDINATE_KINDS = {"q": _POSITION, "v": _VELOCITY, "acceleration": _ACCELERATION}
+"""What coordinates, their rates and their accelerations measure, by channel."""
+
+# what acts along a plain number is an energy, in the dimensions of the torque that acts on an angle
+_FORCE = _kinds(units.TORQUE, units.FORCE, units.TORQUE)
+_STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS, units.ANGULAR_STIFFNESS)
+_DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING, units.ANGULAR_DAMPING)
 
 
 def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any, ...]:

@@ -96,6 +96,11 @@ class MovingJointSpec(JointSpec):
         # where the parts of a composite joint are wrong, nothing can be said about its other fields
         return None if coordinates is None else FIELDS[str(info.field_name)].read(value, coordinates)
 
+    @property
+    def bounds(self) -> Limits | None:
+        """Limits that hold: those that were written, or that the joint has of its own."""
+        return self.limits
+
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:
         if "rest" in self.model_fields_set and self.stiffness is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, ROWS
 from multibody_cli.output.channels import CHANNELS
@@ -134,7 +135,7 @@ def render_markdown() -> str:
                 ],
             ),
             "",
-            "A joint's coordinates are in rad or m; a joint with both has units for each coordinate.",
+            "A joint's coordinates are in rad, m or 1 (a plain number); a joint with several has units for each coordinate.",
             "`<work>` and `<dissipation>` are causes such as `joints/hinge/force` or `forces/wind`.",
             "",
             "## Contacts",
@@ -189,7 +190,7 @@ def _path(channel: Channel) -> str:
 
 
 def _units(channel: Channel) -> str:
-    return " or ".join(dict.fromkeys(channel.units.format(q=unit) for unit in ("rad", "m")))
+    return " or ".join(dict.fromkeys(channel.units.format(q=unit) for unit in tuple(Coordinate)))
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

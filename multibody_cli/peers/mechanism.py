@@ -45,6 +45,9 @@ def _what_peers_lack(model: Model) -> Iterator[str]:
         "springs or muscles between bodies": len(forces.springs) + len(forces.bushings) + len(forces.muscles),
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),
+        "joints along splines, curves, surfaces or formulas": np.count_nonzero(
+            tree.parts["code"] == PartCode.GENERATED
+        ),
     }
     yield from (what for what, count in counts.items() if count > 0)
     if any(np.any(part["turn"]) and np.any(part["slide"]) for part in tree.parts):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.forces.spring_spec import SpringSpec
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.methods import METHODS
@@ -36,11 +36,6 @@ _BODY = {
     "angular_velocity": (units.ANGULAR_SPEED,) * 3,
     "angular_velocity_body": (units.ANGULAR_SPEED,) * 3,
     "com": (units.LENGTH,) * 3,
-}
-_JOINT = {
-    "q": (units.ANGLE, units.LENGTH),
-    "v": (units.ANGULAR_SPEED, units.SPEED),
-    "acceleration": (units.ANGULAR_ACCELERATION, units.ACCELERATION),
 }
 _MUSCLE = {
     "length": units.LENGTH,
@@ -143,23 +138,22 @@ def _all(scene: Scene) -> Iterator[tuple[str, tuple[Kind, ...]]]:
 
 
 def _of_joint(name: str, joint: JointSpec) -> Iterator[tuple[str, tuple[Kind, ...]]]:
-    for quantity, (angular, linear) in _JOINT.items():
-        kinds = tuple(angular if kind is Coordinate.ANGLE else linear for kind in joint.coordinates)
-        yield f"joints/{name}/{quantity}", kinds
+    for quantity, kinds in COORDINATE_KINDS.items():
+        yield f"joints/{name}/{quantity}", tuple(kinds[kind] for kind in joint.coordinates)
     yield f"joints/{name}/force", (units.TORQUE,) * 3 + (units.FORCE,) * 3
     yield f"joints/{name}/constraint_error", (units.LENGTH,)
     if isinstance(joint, MovingJointSpec):
         if has_friction(joint):
             yield f"joints/{name}/friction", (units.TORQUE,) * 3 + (units.FORCE,) * 3
             yield f"energy/dissipation/joints/{name}/friction", (units.ENERGY,)
-        if joint.limits is not None:
-            sides = sum(math.isfinite(bound) for pair in joint.limits if pair for bound in pair)
+        if joint.bounds is not None:
+            sides = sum(math.isfinite(bound) for pair in joint.bounds if pair for bound in pair)
             yield f"joints/{name}/limit_force", (units.ANY,) * sides
         for cause, field, given in (
             ("work", "force", joint.force),
             ("work", "motion", joint.motion),
             ("dissipation", "damping", joint.stiffness or joint.damping),
-            ("dissipation", "limits", joint.limits),
+            ("dissipation", "limits", joint.bounds),
         ):
             if given is not None:
                 yield f"energy/{cause}/joints/{name}/{field}", (units.ENERGY,)

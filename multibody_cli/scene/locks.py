@@ -11,11 +11,15 @@ from multibody_cli.dynamics.ghosts import find_locks_at
 from multibody_cli.dynamics.workspace import BODY, COLUMN, WRENCH
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.directions import find_duals
+from multibody_cli.joints.parts.generated import shaping_for
 from multibody_cli.kernel import records
 from multibody_cli.model import LOCK, PART, Floats
 from multibody_cli.scene.part_tables import PartTables
 
 Vector = tuple[float, float, float]
+
+NEARBY = 0.01
+"""How far from where it surely stands a joint of a general shape is put, in its coordinates."""
 
 
 class Locks(NamedTuple):
@@ -53,16 +57,22 @@ def stances_of(parts: tuple[Part, ...], driven: tuple[bool, ...], normal: Vector
     for part in parts:
         tables.add(part)
     rng = np.random.default_rng(0)
-    return [_stand(tables, rng, np.array(driven, dtype=np.bool_), normal) for _ in range(3)]
+    return [_stand(parts, tables, rng, np.array(driven, dtype=np.bool_), normal) for _ in range(3)]
 
 
-def _stand(tables: PartTables, rng: np.random.Generator, driven: np.ndarray, normal: Vector | None) -> Stance:
+def _stand(
+    parts: tuple[Part, ...], tables: PartTables, rng: np.random.Generator, driven: np.ndarray, normal: Vector | None
+) -> Stance:
     q = rng.uniform(-1.0, 1.0, tables.nq)
+    for part, (_, _, iq, *_) in zip(parts, tables.parts, strict=True):
+        if part.shape:
+            q[iq : iq + part.nq] = np.array(part.stand) + NEARBY * q[iq : iq + part.nq]
     for iq, *_ in tables.quaternions:
         q[iq : iq + 4] /= np.linalg.norm(q[iq : iq + 4])
     ghosts, columns = np.zeros(1, BODY), records(np.zeros(tables.nv, COLUMN))
     locks, duals = np.zeros(6 - int(np.sum(~driven)), LOCK), np.zeros(tables.nv, WRENCH)
-    basis = np.zeros((6, 6))
+    basis, constants = np.zeros((6, 6)), np.array(tables.constants, dtype=np.float64)
+    constants.flags.writeable = False
     count = find_locks_at(
         records(np.array(tables.parts, PART)),
         q,
@@ -72,6 +82,7 @@ def _stand(tables: PartTables, rng: np.random.Generator, driven: np.ndarray, nor
         np.array(normal or (0.0, 0.0, 0.0)),
         records(ghosts),
         columns,
+        shaping_for(constants),
         basis,
         records(locks),
     )

@@ -93,7 +93,7 @@ def add_constraints(
     """
     locks = rows.next_row
     for name, joint in scene.joints.items():
-        if isinstance(joint, MovingJointSpec) and joint.limits is not None:
+        if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             first = rows.next_row
             _add_limits(name, joint, ground, rows, tables)
             rows.enter("joints", name, first, locks)
@@ -112,7 +112,7 @@ def add_constraints(
 def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:
     account = ground.packer.account("dissipation", f"joints/{name}/limits")
     iq, iv = ground.joints[name]
-    for k, pair in enumerate(joint.limits or ()):
+    for k, pair in enumerate(joint.bounds or ()):
         for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("below", "above"), strict=True):
             if math.isfinite(bound):
                 term = rows.next_term

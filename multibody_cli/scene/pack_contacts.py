@@ -19,7 +19,7 @@ from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.mesh import convex_vertices
 from multibody_cli.scene.pack_tree import IN_PLACE, Placement
-from multibody_cli.scene.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import (
     BoxSpec,

@@ -156,6 +156,7 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
     tree = Tree(
         links=_frozen(links),
         parts=_frozen(np.array(tables.parts, dtype=PART)),
+        constants=_frozen(np.array(tables.constants, dtype=np.float64)),
         frames=_frozen(frames),
         plain=_frozen(np.array(tables.plain, dtype=PLACE)),
         quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION)),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
+from multibody_cli.joints.shape import source_of
+from multibody_cli.symbolic.generated import address_of
 
 
 @dataclass
@@ -16,13 +18,17 @@ class PartTables:
     plain: list[tuple[int, int]] = field(default_factory=list)
     quaternions: list[tuple[int, int, bool]] = field(default_factory=list)
     exponentials: list[tuple[int, int]] = field(default_factory=list)
+    constants: list[float] = field(default_factory=list)
     nq: int = 0
     nv: int = 0
 
     def add(self, part: Part) -> None:
         """Append a part."""
         iq, iv = self.nq, self.nv
-        self.parts.append((int(part.code), along(part), iq, iv, part.turn, part.slide))
+        shape, first = part.shape, len(self.constants)
+        address = address_of(shape.title, source_of(shape)) if shape else 0
+        self.parts.append((int(part.code), along(part), iq, iv, part.nv, part.turn, part.slide, address, first))
+        self.constants.extend(part.constants)
         turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates
         plain = part.nv - 3 * turning
         self.plain.extend((iq + k, iv + k) for k in range(plain))

@@ -15,7 +15,7 @@ from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
 from multibody_cli.forces.spring_spec import SPRING_KEYS, SPRINGS
 from multibody_cli.forces.strand_spec import StrandSpec
-from multibody_cli.joints import JOINTS, JOINTS_LATER
+from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.contacts import ContactsSpec
@@ -32,9 +32,7 @@ NAME = r"^[^\W\d][\w-]*$"
 """A name is a path in the result file and a word of the command line."""
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
-Joint = Annotated[
-    JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()}, later=JOINTS_LATER)
-]
+Joint = Annotated[JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()})]
 Coupling = Annotated[
     ConstraintSpec,
     Catalogue(

@@ -13,7 +13,7 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import MassProperties, summed
 from multibody_cli.samples import Samples
 from multibody_cli.scene.bodies import BodySpec
-from multibody_cli.scene.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import BodyPoint
 

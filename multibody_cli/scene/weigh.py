@@ -12,7 +12,7 @@ from multibody_cli.errors import Refused
 from multibody_cli.mass import Floats, MassProperties, summed
 from multibody_cli.scene.bodies import CENTRED, BodySpec, InertiaSpec
 from multibody_cli.scene.matter import Matter, matter_of
-from multibody_cli.scene.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 _CENTRED = 1e-6
 """A centre of mass this near to the origin, against the size of the body, lies in it."""

@@ -14,7 +14,7 @@ from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity, shown
 from multibody_cli.spec.reading import read_each
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Quaternion = tuple[float, float, float, float]
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -63,7 +63,7 @@ def _numbers(value: Any, count: int, kind: units.Kind, name: str) -> tuple[float
     return read_each(lambda entry: read_quantity(entry, kind), value)
 
 
-def _about(axis: tuple[float, ...], angle: float) -> Quaternion:
+def _about(axis: Sequence[float], angle: float) -> Quaternion:
     x, y, z = axis
     norm = math.hypot(x, y, z)
     scale = math.sin(angle / 2) / norm
@@ -81,6 +81,18 @@ def _product(a: Quaternion, b: Quaternion) -> Quaternion:
     )
 
 
+def relative_quaternion(one: Quaternion, other: Quaternion) -> Quaternion:
+    """Give the rotation from one frame to another, in the first."""
+    w, x, y, z = one
+    return _product((w, -x, -y, -z), other)
+
+
+def quaternion_of_vector(vector: Sequence[float]) -> Quaternion:
+    """Give the unit quaternion of a rotation vector."""
+    angle = math.hypot(*vector)
+    return _about(vector, angle) if angle > 0 else IDENTITY
+
+
 def _from_quaternion(value: Mapping[str, Any]) -> Quaternion:
     w, x, y, z = _numbers(value["quaternion"], 4, units.NUMBER, "quaternion")
     norm = math.sqrt(w * w + x * x + y * y + z * z)
@@ -90,9 +102,7 @@ def _from_quaternion(value: Mapping[str, Any]) -> Quaternion:
 
 
 def _from_rotvec(value: Mapping[str, Any]) -> Quaternion:
-    vector = _numbers(value["rotvec"], 3, units.ANGLE, "rotvec")
-    angle = math.hypot(*vector)
-    return _about(vector, angle) if angle > 0 else IDENTITY
+    return quaternion_of_vector(_numbers(value["rotvec"], 3, units.ANGLE, "rotvec"))
 
 
 def _from_axis(value: Mapping[str, Any]) -> Quaternion:

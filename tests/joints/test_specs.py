@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from multibody_cli.joints import JOINTS, JOINTS_LATER
+from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate, PartCode
 from multibody_cli.joints.spec import CoordinateJointSpec, MovingJointSpec
 from multibody_cli.joints.spherical import PARAMETRIZATIONS
@@ -74,10 +74,6 @@ def test_limits():
         (0, math.pi),
     )
     assert spec("planar", limits=[None, [0, 1]], motion={"velocity": [1, None]}).limits[1] == (0, 1)
-
-
-def test_names_of_later_joints_are_free():
-    assert not JOINTS_LATER & JOINTS.keys()
 
 
 def test_units_by_coordinate():

@@ -81,7 +81,7 @@ def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: 
     return Ahead(
         settings=settings,
         strides=records(strides),
-        crosser=crosser_for(n),
+        crosser=crosser_for(tree),
         q=np.zeros(nq),
         rate=np.zeros(n),
         rate_before=np.zeros(n),

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.dynamics.workspace import BODY, COLUMN
+from multibody_cli.joints.parts.generated import Shaping, shaping_for
 from multibody_cli.joints.parts.screw import orientation_across
 from multibody_cli.joints.parts.switch import FREE, cross_part
 from multibody_cli.kernel import formula, kernel, records
-from multibody_cli.model import WAY_BALL, WAY_GENERAL, Floats, Records
+from multibody_cli.model import WAY_BALL, WAY_GENERAL, Floats, Records, Tree
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.rotations import rotation_of_quaternion
 from multibody_cli.spatial.values import Vec3
@@ -22,11 +23,13 @@ class Crosser(NamedTuple):
     frame: Records  # (1,)
     columns: Records  # (n,)
     rest: Floats  # (n,)
+    shaping: Shaping
 
 
-def crosser_for(n: int) -> Crosser:
-    """Allocate for n velocities."""
-    return Crosser(records(np.zeros(1, BODY)), records(np.zeros(n, COLUMN)), np.zeros(n))
+def crosser_for(tree: Tree) -> Crosser:
+    """Allocate for a tree."""
+    n = len(tree.driven)
+    return Crosser(records(np.zeros(1, BODY)), records(np.zeros(n, COLUMN)), np.zeros(n), shaping_for(tree.constants))
 
 
 @kernel
@@ -75,6 +78,6 @@ def pose_general(link, parts, outer, own, q, crosser):
     store(frame.R, P @ load(link.frame))
     store(frame.x, load(outer.x) + P @ load(link.origin))
     for k in range(link.first_part, link.last_part):
-        cross_part(parts[k], frame, q, crosser.rest, crosser.columns)
+        cross_part(parts[k], frame, q, crosser.rest, crosser.columns, crosser.shaping)
     store(own.R, load(frame.R))
     store(own.x, load(frame.x))

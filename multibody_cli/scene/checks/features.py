@@ -37,7 +37,7 @@ def check_features(draft: Draft) -> None:
     for name, joint in draft.scene.joints.items():
         if not isinstance(joint, MovingJointSpec):
             continue
-        if joint.limits is not None and integrator.adaptive:
+        if joint.bounds is not None and integrator.adaptive:
             draft.tell(
                 ("joints", name, "limits"),
                 f"integrator `{integrator.name}` takes steps of its own length, and an impact on a limit needs short "
@@ -66,7 +66,7 @@ def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
         if isinstance(joint, MovingJointSpec):
             if has_friction(joint):
                 yield Feature.JOINT_FRICTION, ("joints", name, "friction")
-            if joint.limits is not None:
+            if joint.bounds is not None:
                 yield Feature.LIMITS, ("joints", name, "limits")
     for name, coupling in scene.couplings.items():
         yield Feature.COUPLINGS, ("couplings", name)

@@ -15,15 +15,15 @@ def check_limits(draft: Draft) -> None:
     """Check the limits of every joint against where it starts."""
     carrying = set(holders(draft.scene.bodies, draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
-        if isinstance(joint, MovingJointSpec) and joint.limits is not None and name in carrying:
+        if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name in carrying:
             _check_start(draft, name, joint)
 
 
 def _check_start(draft: Draft, name: str, joint: MovingJointSpec) -> None:
-    assert joint.limits is not None
+    assert joint.bounds is not None
     # coordinates with limits are plain, and those stand in the order of the numbers of q, before any quaternion
     start = JOINTS[joint.type].start(joint).q
-    for k, (pair, unit) in enumerate(zip(joint.limits, joint.coordinates, strict=True)):
+    for k, (pair, unit) in enumerate(zip(joint.bounds, joint.coordinates, strict=True)):
         if pair is None:
             continue
         lower, upper = pair

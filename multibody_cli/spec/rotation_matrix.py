@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multibody_cli.mass import Floats
-from multibody_cli.spec import Quaternion
+from multibody_cli.spec.rotations import Quaternion
 
 
-def rotation_matrix(rotation: Quaternion) -> Floats:
+def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
     """Give the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
     w, x, y, z = rotation
     R = np.array(

@@ -1,0 +1,111 @@
+"""Curve joint: the child's frame runs along a curve in the parent, turned along with it, or free to turn.
+
+The coordinate is the parameter of the curve; with `orientation: free`, a rotation about the point follows, written as a
+rotation vector.
+
+Source: Si and Guenter 2011, figure 3; Sueda, notes 2.4.12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, ball, shaped
+from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
+from multibody_cli.joints.geometry.alignment import ORIENTATIONS
+from multibody_cli.joints.geometry.curve_specs import AnyCurve
+from multibody_cli.joints.spec import Coordinates
+from multibody_cli.spec import Direction, Spec
+from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.rotations import quaternion_of_vector
+
+TURNING = (Coordinate.ANGLE,) * 3
+
+
+class _Track(Spec):
+    """The curve, and how the child is turned along it."""
+
+    curve: AnyCurve = Field(description="Curve in the joint's frame.")
+    orientation: Literal["fixed", "free", "tangent", "rotation_minimizing", "frenet"] = Field(
+        "fixed",
+        description="How the child turns: not at all; freely; x along the tangent, without turning about it (`tangent` "
+        "is short for `rotation_minimizing`); or x, y, z along tangent, normal and binormal.",
+    )
+    up: Direction = Field(
+        (0.0, 0.0, 1.0),
+        description="Where z points as nearly as it can at the start of the curve, if x is the tangent.",
+    )
+
+
+# `_Track` stands last, so that its fields are read before those that need to know how many coordinates there are
+class CurveSpec(DomainJointSpec, _Track):
+    """The parameter of the curve, and a rotation where it is free.
+
+    With a free orientation `q` may be the parameter alone, and so may `v`.
+    """
+
+    type: Literal["curve"]
+
+    @classmethod
+    def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
+        """The parameter, then the rotation."""
+        if "curve" not in fields or "orientation" not in fields:
+            return None
+        return (fields["curve"].curve.kind, *(TURNING if fields["orientation"] == "free" else ()))
+
+    @classmethod
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        whole = info.data.get("orientation") != "free" or info.field_name not in ("q", "v", "rest")
+        return super()._read(value if whole or isinstance(value, list | tuple) else [value, 0.0, 0.0, 0.0], info)
+
+    @property
+    def plain(self) -> tuple[bool, ...]:
+        """The parameter alone."""
+        return (True, *(False for _ in self.coordinates[1:]))
+
+    @property
+    def own_domains(self) -> tuple[Interval, ...]:
+        """Those of the curve."""
+        curve = self.curve.curve
+        return (ENDLESS if curve.closed else curve.domain, *(ENDLESS for _ in self.coordinates[1:]))
+
+    @model_validator(mode="after")
+    def _require_a_frame(self) -> Self:
+        curve = self.curve.curve
+        if self.orientation in ("tangent", "rotation_minimizing"):
+            endless = not all(map(math.isfinite, curve.domain)) and self.curve.type == "expression"
+            if endless:
+                raise located_error("needs a `domain`: the frame without turn is found beforehand", "curve")
+        if self.orientation == "frenet" and self.curve.type == "bspline":
+            raise located_error(
+                "the torsion of a cubic spline jumps from piece to piece, and so would the angular velocity: use "
+                "`rotation_minimizing`",
+                "orientation",
+            )
+        return self
+
+
+def parts(spec: CurveSpec) -> Sequence[Part]:
+    """Give the way along the curve, and the ball."""
+    curve = spec.curve.curve
+    shape, constants = ORIENTATIONS[spec.orientation](curve, spec.up)
+    along = shaped(shape, (curve.kind,), constants, spec.q[:1])
+    return [along, ball()] if spec.orientation == "free" else [along]
+
+
+def start(spec: CurveSpec) -> Start:
+    """Give the parameter, and the rotation as a quaternion."""
+    if spec.orientation != "free":
+        return Start(spec.q, spec.v, spec.rest)
+    return Start(_with_quaternion(spec.q), spec.v, _with_quaternion(spec.rest))
+
+
+def _with_quaternion(q: Sequence[float]) -> tuple[float, ...]:
+    return (q[0], *quaternion_of_vector(q[1:]))
+
+
+KIND = JointKind("curve", CurveSpec, parts, start)

@@ -1,0 +1,58 @@
+"""Joints whose coordinates have a domain of their own: what happens at its ends."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from multibody_cli.joints.coordinate_fields import Limits
+from multibody_cli.joints.spec import CoordinateJointSpec
+from multibody_cli.spec.reading import located_error
+
+Interval = tuple[float, float]
+
+WITHIN = 1e-9
+"""How far outside of its domain a coordinate may be by rounding."""
+
+ENDLESS: Interval = (-math.inf, math.inf)
+
+
+class DomainJointSpec(CoordinateJointSpec):
+    """A joint that is described for some values of its coordinates."""
+
+    ends: Literal["stop", "limit", "extend"] = Field(
+        "stop",
+        description="At the ends of the domain: the run stops, the coordinate meets a limit, or the formulas go on.",
+    )
+
+    @property
+    def own_domains(self) -> tuple[Interval, ...]:
+        """Least and greatest value of each coordinate for which the joint is described; infinite where there is none."""
+        raise NotImplementedError
+
+    @property
+    def domains(self) -> tuple[Interval, ...]:
+        """Where each coordinate has to stay, or the run stops."""
+        return self.own_domains if self.ends == "stop" else (ENDLESS,) * len(self.coordinates)
+
+    @property
+    def bounds(self) -> Limits | None:
+        """Limits that were written, and those of the domain where it has limits for ends."""
+        if self.ends != "limit" or self.own_domains == (ENDLESS,) * len(self.coordinates):
+            return self.limits
+        written = self.limits or (None,) * len(self.coordinates)
+        ends = (None if own == ENDLESS else own for own in self.own_domains)
+        return tuple(pair or own for pair, own in zip(written, ends, strict=True))
+
+    @model_validator(mode="after")
+    def _require_start_within(self) -> Self:
+        for k, (q, (lower, upper)) in enumerate(zip(self.q, self.own_domains, strict=False)):
+            if self.ends != "extend" and not lower - WITHIN <= q <= upper + WITHIN:
+                raise located_error(
+                    f"starts at {q:g}, outside of its domain from {lower:g} to {upper:g}; start it within, or take "
+                    "`ends: extend`",
+                    *("q", k)[: 1 if len(self.own_domains) == 1 else 2],
+                )
+        return self

@@ -1,0 +1,149 @@
+"""Curves as a scene file writes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from multibody_cli.expressions import SIGNAL, parse, require_names
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, b_spline, bezier
+from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart
+from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec
+from multibody_cli.spec.reading import located_error
+
+MOST_OF_BEZIER = 12
+"""Control points of a Bezier curve, at most: beyond, its coefficients lose digits, and a spline follows better."""
+
+
+class CurveSpec(Spec):
+    """A curve, in the joint's frame F."""
+
+    type: str
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        raise NotImplementedError
+
+
+class BezierSpec(CurveSpec):
+    """A Bezier curve of any degree over s in [0, 1]."""
+
+    type: Literal["bezier"]
+    points: list[Position] = Field(
+        min_length=2,
+        max_length=MOST_OF_BEZIER,
+        description="Control points, m; the first and the last lie on the curve.",
+    )
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        return bezier(self.points)
+
+
+class BSplineSpec(CurveSpec):
+    """A uniform cubic B-spline; s runs by 1 from piece to piece."""
+
+    type: Literal["bspline"]
+    points: list[Position] = Field(
+        min_length=4, description="Control points, m; n of them make n - 3 pieces, or n where the curve is closed."
+    )
+    closed: bool = Field(False, description="Whether the end leads on to the beginning.")
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        return b_spline(self.points, self.closed)
+
+
+class HelixSpec(CurveSpec):
+    """A helix about z: (radius cos s, radius sin s, pitch s / 2 pi)."""
+
+    type: Literal["helix"]
+    radius: PositiveLength = Field(description="Radius, m.")
+    pitch: Length = Field(description="Rise per turn, m; below 0 it descends.")
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        return Curve(Helix(), ((self.radius, self.pitch / math.tau),), Coordinate.ANGLE)
+
+
+class CircleSpec(CurveSpec):
+    """A circle about z: (radius cos s, radius sin s, 0)."""
+
+    type: Literal["circle"]
+    radius: PositiveLength = Field(description="Radius, m.")
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        return Curve(Circle(), ((self.radius,),), Coordinate.ANGLE)
+
+
+class CycloidSpec(CurveSpec):
+    """A cycloid below the x axis: (radius (s - sin s), 0, -radius (1 - cos s))."""
+
+    type: Literal["cycloid"]
+    radius: PositiveLength = Field(description="Radius of the rolling circle, m.")
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        return Curve(Cycloid(), ((self.radius,),), Coordinate.ANGLE)
+
+
+class WrittenSpec(CurveSpec):
+    """A curve by expressions of one parameter."""
+
+    type: Literal["expression"]
+    parameters: Parameters = Field({}, description="Names for constants, with their values.")
+    parameter: Word = Field("s", description="Name of the parameter, which is the coordinate of the joint.")
+    position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameter.")
+    domain: tuple[Number, Number] | None = Field(
+        None, description="Where the parameter begins and ends; endless unless given."
+    )
+    closed: bool = Field(False, description="Whether the end of the domain leads on to its beginning.")
+
+    @model_validator(mode="after")
+    def _require_sense(self) -> Self:
+        require_apart((self.parameter,), self.parameters)
+        for k, text in enumerate(self.position):
+            try:
+                require_names(parse(text, SIGNAL), {self.parameter, *self.parameters})
+            except ValueError as error:
+                raise located_error(str(error), "position", k) from None
+        if self.domain is not None and not self.domain[0] < self.domain[1]:
+            raise located_error("expected the beginning before the end", "domain")
+        if self.closed and self.domain is None:
+            raise located_error("needs a `domain`, whose end leads on to its beginning", "closed")
+        return self
+
+    @property
+    def curve(self) -> Curve:
+        """The curve that was written so."""
+        path = Written(self.parameter, self.position, tuple(self.parameters))
+        return Curve(
+            path,
+            (tuple(self.parameters.values()),),
+            Coordinate.NUMBER,
+            self.domain or (-math.inf, math.inf),
+            self.closed,
+        )
+
+
+CURVES: dict[str, type[CurveSpec]] = {
+    "bezier": BezierSpec,
+    "bspline": BSplineSpec,
+    "helix": HelixSpec,
+    "circle": CircleSpec,
+    "cycloid": CycloidSpec,
+    "expression": WrittenSpec,
+}
+"""Every curve by its word."""
+
+AnyCurve = Annotated[CurveSpec, Catalogue("a curve", CURVES)]

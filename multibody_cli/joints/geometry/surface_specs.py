@@ -1,0 +1,251 @@
+"""Surfaces as a scene file writes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from multibody_cli.expressions import parse, require_names
+from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.domain import ENDLESS, Interval
+from multibody_cli.joints.geometry import surfaces
+from multibody_cli.joints.geometry.paths import Row, power_basis
+from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart
+from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, Vector, Vector3, units
+from multibody_cli.spec.reading import located_error
+
+MOST_OF_PATCH = 8
+"""Control points of a Bezier patch along one parameter, at most."""
+
+
+class SurfaceSpec(Spec):
+    """A surface, in the frame of the joint on its body's side."""
+
+    type: str
+    inside: bool = Field(False, description="Whether the other surface touches it from within, as a ball does a bowl.")
+
+    @property
+    def surface(self) -> surfaces.Surface:
+        """Its kind."""
+        raise NotImplementedError
+
+    @property
+    def constants(self) -> Row:
+        """What tells it from others of its kind."""
+        return ()
+
+    @property
+    def kinds(self) -> tuple[Coordinate, Coordinate]:
+        """What its parameters measure."""
+        return Coordinate.ANGLE, Coordinate.ANGLE
+
+    @property
+    def domains(self) -> tuple[Interval, Interval]:
+        """Where its parameters begin and end."""
+        return ENDLESS, ENDLESS
+
+
+class PlaneSpec(SurfaceSpec):
+    """The plane through the origin with normal z; u and v are x and y."""
+
+    type: Literal["plane"]
+
+    @property
+    def surface(self) -> surfaces.Plane:
+        """Its kind."""
+        return surfaces.Plane()
+
+    @property
+    def kinds(self) -> tuple[Coordinate, Coordinate]:
+        """Two lengths."""
+        return Coordinate.LENGTH, Coordinate.LENGTH
+
+
+class SphereSpec(SurfaceSpec):
+    """A sphere: u is the longitude from x, v the latitude."""
+
+    type: Literal["sphere"]
+    radius: PositiveLength = Field(description="Radius, m.")
+
+    @property
+    def surface(self) -> surfaces.Sphere:
+        """Its kind."""
+        return surfaces.Sphere()
+
+    @property
+    def constants(self) -> Row:
+        """The radius."""
+        return (self.radius,)
+
+
+class EllipsoidSpec(SurfaceSpec):
+    """An ellipsoid: u is the longitude from x, v the latitude, both of the unit sphere that it is scaled from."""
+
+    type: Literal["ellipsoid"]
+    radii: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(description="Semi-axes [a, b, c], m.")
+
+    @property
+    def surface(self) -> surfaces.Ellipsoid:
+        """Its kind."""
+        return surfaces.Ellipsoid()
+
+    @property
+    def constants(self) -> Row:
+        """The semi-axes."""
+        return self.radii
+
+
+class TorusSpec(SurfaceSpec):
+    """A ring about z: u goes around the axis from x, v around the tube from outside, upwards."""
+
+    type: Literal["torus"]
+    major_radius: PositiveLength = Field(description="From the centre to the middle of the tube, m.")
+    minor_radius: PositiveLength = Field(description="Of the tube, m; smaller than the major radius.")
+
+    @field_validator("minor_radius")
+    @classmethod
+    def _require_a_hole(cls, minor: float, info: Any) -> float:
+        major = info.data.get("major_radius")
+        if major is not None and minor >= major:
+            raise ValueError(
+                f"a torus with a tube of {minor:g} m about a circle of {major:g} m meets itself: expected a "
+                "`minor_radius` below the `major_radius`"
+            )
+        return minor
+
+    @property
+    def surface(self) -> surfaces.Torus:
+        """Its kind."""
+        return surfaces.Torus()
+
+    @property
+    def constants(self) -> Row:
+        """Both radii."""
+        return self.major_radius, self.minor_radius
+
+
+class CylinderSpec(SurfaceSpec):
+    """An endless cylinder about z: u is the angle from x, v the height."""
+
+    type: Literal["cylinder"]
+    radius: PositiveLength = Field(description="Radius, m.")
+
+    @property
+    def surface(self) -> surfaces.Cylinder:
+        """Its kind."""
+        return surfaces.Cylinder()
+
+    @property
+    def constants(self) -> Row:
+        """The radius."""
+        return (self.radius,)
+
+    @property
+    def kinds(self) -> tuple[Coordinate, Coordinate]:
+        """An angle and a length."""
+        return Coordinate.ANGLE, Coordinate.LENGTH
+
+
+class PatchSpec(SurfaceSpec):
+    """A Bezier patch over u and v in [0, 1]; its normal is that of a screw from u to v."""
+
+    type: Literal["bezier"]
+    points: list[list[Position]] = Field(
+        min_length=2,
+        max_length=MOST_OF_PATCH,
+        description="Control points, m: a list for each row along u, of rows along v.",
+    )
+
+    @field_validator("points")
+    @classmethod
+    def _require_a_grid(cls, points: list[list[Vector]]) -> list[list[Vector]]:
+        for k, row in enumerate(points):
+            if len(row) != len(points[0]):
+                raise located_error(f"expected {len(points[0])} points, as in the first row, found {len(row)}", k)
+            if not 2 <= len(row) <= MOST_OF_PATCH:
+                raise located_error(f"expected 2 to {MOST_OF_PATCH} points, found {len(row)}", k)
+        return points
+
+    @property
+    def surface(self) -> surfaces.Patch:
+        """Its kind."""
+        return surfaces.Patch(len(self.points) - 1, len(self.points[0]) - 1)
+
+    @property
+    def constants(self) -> Row:
+        """The coefficients of u^i v^j."""
+        P = np.array(self.points)
+        A, B = (power_basis(n) for n in P.shape[:2])
+        return tuple(np.einsum("ij,jkx,lk->ilx", A, P, B).ravel().tolist())
+
+    @property
+    def kinds(self) -> tuple[Coordinate, Coordinate]:
+        """Two plain numbers."""
+        return Coordinate.NUMBER, Coordinate.NUMBER
+
+    @property
+    def domains(self) -> tuple[Interval, Interval]:
+        """The unit square."""
+        return (0.0, 1.0), (0.0, 1.0)
+
+
+class WrittenSpec(SurfaceSpec):
+    """A surface by expressions of two parameters; its normal is that of a screw from the first to the second."""
+
+    type: Literal["expression"]
+    parameters: Parameters = Field({}, description="Names for constants, with their values.")
+    coordinates: tuple[Word, Word] = Field(("u", "v"), description="Names of both parameters.")
+    position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameters.")
+    domain: tuple[tuple[Number, Number] | None, tuple[Number, Number] | None] = Field(
+        (None, None), description="Where each parameter begins and ends; null where it is endless."
+    )
+
+    @model_validator(mode="after")
+    def _require_sense(self) -> Self:
+        require_apart(self.coordinates, self.parameters)
+        for k, text in enumerate(self.position):
+            try:
+                require_names(parse(text), {*self.coordinates, *self.parameters})
+            except ValueError as error:
+                raise located_error(str(error), "position", k) from None
+        for k, interval in enumerate(self.domain):
+            if interval is not None and not interval[0] < interval[1]:
+                raise located_error("expected the beginning before the end", "domain", k)
+        return self
+
+    @property
+    def surface(self) -> surfaces.Written:
+        """Its kind."""
+        return surfaces.Written(self.coordinates, self.position, tuple(self.parameters))
+
+    @property
+    def constants(self) -> Row:
+        """The named constants."""
+        return tuple(self.parameters.values())
+
+    @property
+    def kinds(self) -> tuple[Coordinate, Coordinate]:
+        """Two plain numbers."""
+        return Coordinate.NUMBER, Coordinate.NUMBER
+
+    @property
+    def domains(self) -> tuple[Interval, Interval]:
+        """As they were written."""
+        first, second = (interval or ENDLESS for interval in self.domain)
+        return first, second
+
+
+SURFACES: dict[str, type[SurfaceSpec]] = {
+    "plane": PlaneSpec,
+    "sphere": SphereSpec,
+    "ellipsoid": EllipsoidSpec,
+    "torus": TorusSpec,
+    "cylinder": CylinderSpec,
+    "bezier": PatchSpec,
+    "expression": WrittenSpec,
+}
+"""Every surface by its word."""
+
+AnySurface = Annotated[SurfaceSpec, Catalogue("a surface", SURFACES)]

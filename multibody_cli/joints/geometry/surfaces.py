@@ -1,0 +1,161 @@
+"""Surfaces as formulas of two parameters: the frame (e_1, e_2, n) that lies on them, n outward.
+
+e_1 points along the first parameter, n is normal to the surface, e_2 = n x e_1.
+
+Source: Si and Guenter 2011, section 5; Kry and Pai 2003, for contact between surfaces in reduced coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from multibody_cli.expressions import parse
+from multibody_cli.joints.geometry.alignment import unit
+from multibody_cli.joints.shape import Constants, Factor, Frame, Place, Shift, Turn, cross, derivative
+from multibody_cli.spatial.products import ZERO
+from multibody_cli.spatial.values import Mat3, Vec3
+from multibody_cli.symbolic.reading import formula_of
+from multibody_cli.symbolic.scalar import Value, cos, sin
+
+X, Y, Z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
+
+OUTWARD = Frame(Mat3(Y, Z, X), ZERO)
+"""Frame on a surface whose normal is x, and whose first parameter runs along y."""
+
+
+class Surface(Protocol):
+    """The kind of a surface: two that are equal are the same formulas."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a word or two."""
+
+    @property
+    def count(self) -> int:
+        """Number of constants."""
+
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """Give the frame at two parameters; its constants are those from k on."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane (u, v, 0), whose normal is z."""
+
+    title = "a plane"
+    count = 0
+
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """The axes stay."""
+        return [Shift(Vec3(u.q, v.q, 0.0))]
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Longitude and latitude: R (cos u cos v, sin u cos v, sin v)."""
+
+    title = "a sphere"
+    count = 1
+
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """Two turns, and the radius."""
+        return [Turn(Z, u.q), Turn(Y, -v.q), Shift(c[k] * X), OUTWARD]
+
+
+@dataclass(frozen=True)
+class Torus:
+    """Around the axis z by u, around the tube by v: ((R + r cos v) cos u, (R + r cos v) sin u, r sin v)."""
+
+    title = "a torus"
+    count = 2
+
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """Two turns, each with its radius."""
+        return [Turn(Z, u.q), Shift(c[k] * X), Turn(Y, -v.q), Shift(c[k + 1] * X), OUTWARD]
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """Around the axis z by u, along it by v: (R cos u, R sin u, v)."""
+
+    title = "a cylinder"
+    count = 1
+
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """A turn, and the way out and along."""
+        return [Turn(Z, u.q), Shift(Vec3(c[k], 0.0, v.q)), OUTWARD]
+
+
+class _ByPosition:
+    """A surface whose frame follows from the position."""
+
+    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+        """Give the point at two parameters."""
+        raise NotImplementedError
+
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """From the derivatives of the position."""
+        p = self.position(u, v, c, k)
+        along = derivative(p, u.along)
+        e, n = unit(along), unit(cross(along, derivative(p, v.along)))
+        return [Frame(Mat3(e, cross(n, e), n), p)]
+
+
+@dataclass(frozen=True)
+class Ellipsoid(_ByPosition):
+    """Longitude and latitude: (a cos u cos v, b sin u cos v, c sin v)."""
+
+    title = "an ellipsoid"
+    count = 3
+
+    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+        """Scaled from the unit sphere."""
+        return Vec3(c[k] * (cos(u.q) * cos(v.q)), c[k + 1] * (sin(u.q) * cos(v.q)), c[k + 2] * sin(v.q))
+
+
+@dataclass(frozen=True)
+class Patch(_ByPosition):
+    """A Bezier patch, by the coefficients of u^i v^j, i major."""
+
+    degree_u: int
+    degree_v: int
+    title = "a Bezier patch"
+
+    @property
+    def count(self) -> int:
+        """Three numbers for each coefficient."""
+        return 3 * (self.degree_u + 1) * (self.degree_v + 1)
+
+    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+        """Horner's scheme, twice."""
+        width = self.degree_v + 1
+        p = ZERO
+        for i in range(self.degree_u, -1, -1):
+            along = ZERO
+            for j in range(self.degree_v, -1, -1):
+                along = v.q * along + c.vector(k + 3 * (i * width + j))
+            p = u.q * p + along
+        return p
+
+
+@dataclass(frozen=True)
+class Written(_ByPosition):
+    """A surface that the user wrote: expressions of two parameters and of named constants."""
+
+    parameters: tuple[str, str]
+    position_texts: tuple[str, str, str]
+    constants: tuple[str, ...]
+    title = "a surface by expressions"
+
+    @property
+    def count(self) -> int:
+        """One for each name."""
+        return len(self.constants)
+
+    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+        """Read the expressions."""
+        names: dict[str, Value] = {word: c[k + j] for j, word in enumerate(self.constants)}
+        names |= dict(zip(self.parameters, (u.q, v.q), strict=True))
+        return Vec3(*(formula_of(parse(text), names) for text in self.position_texts))

@@ -1,0 +1,151 @@
+"""Symbolic joint: a translation and rotations that the user wrote as expressions of coordinates.
+
+    X = T(translation) R_1 R_2 ...,    each R_k a turn about a fixed axis by an angle that is an expression.
+
+Source: Si and Guenter 2011, section 4: any joint whose transform is a function of its coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.functional_validators import PlainValidator
+from pydantic.json_schema import WithJsonSchema
+
+from multibody_cli.errors import ExpressionError, nearest
+from multibody_cli.expressions import parse, require_names
+from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
+from multibody_cli.joints.geometry.words import Formula, Parameters, read_word, require_apart
+from multibody_cli.joints.shape import Constants, Factor, Pieces, Place, Shift, Turn
+from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
+from multibody_cli.spatial.values import Vec3
+from multibody_cli.spec import Direction, Spec
+from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.reading import located_error
+from multibody_cli.symbolic.reading import formula_of
+from multibody_cli.symbolic.scalar import Value
+
+Vector = tuple[float, float, float]
+
+_UNITS = {"rad": Coordinate.ANGLE, "m": Coordinate.LENGTH, "1": Coordinate.NUMBER}
+"""Words for what a coordinate measures."""
+
+
+@dataclass(frozen=True)
+class WrittenMotion:
+    """A motion by expressions: names of coordinates and of constants, x, y, z, and turns by axis and angle."""
+
+    coordinates: tuple[str, ...]
+    constants: tuple[str, ...]
+    translation: tuple[str, str, str]
+    turns: tuple[tuple[Vector, str], ...]
+    title = "a motion by expressions"
+    stride = 0
+
+    @property
+    def pieces(self) -> tuple[Pieces | None, ...]:
+        """No pieces."""
+        return (None,) * len(self.coordinates)
+
+    def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
+        """The translation, then the turns."""
+        names: dict[str, Value] = {word: c[k] for k, word in enumerate(self.constants)}
+        names |= {word: place.q for word, place in zip(self.coordinates, places, strict=True)}
+
+        def read(text: str) -> Value:
+            return formula_of(parse(text), names)
+
+        turns = [Turn(Vec3(*axis), read(angle)) for axis, angle in self.turns]
+        return [Shift(Vec3(*(read(text) for text in self.translation))), *turns]
+
+
+class TurnSpec(Spec):
+    """One rotation of a symbolic joint."""
+
+    axis: Direction = Field(description="Axis, in the frame that the turns before it lead to.")
+    angle: Formula = Field(description="Angle, rad, as an expression of the coordinates.")
+
+
+def _read_names(value: Any) -> dict[str, Coordinate]:
+    if isinstance(value, list | tuple):
+        if len(set(map(str, value))) < len(value):
+            raise ValueError("expected names that differ")
+        value = dict.fromkeys(map(str, value), "1")
+    if not isinstance(value, dict) or not 1 <= len(value) <= 6:
+        raise ValueError(f"expected 1 to 6 names, as [theta], or with units, as {{theta: rad}}, found {shown(value)}")
+    found = {}
+    for word, unit in value.items():
+        if str(unit) not in _UNITS:
+            raise ValueError(f"unknown unit {shown(unit)} of `{word}`; {nearest(str(unit), _UNITS)}")
+        found[read_word(word)] = _UNITS[str(unit)]
+    return found
+
+
+class _Expressions(Spec):
+    """What is written as expressions, and of what."""
+
+    names: Annotated[
+        dict[str, Coordinate],
+        PlainValidator(_read_names),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "array", "items": {"type": "string"}},
+                    {"type": "object", "additionalProperties": {"enum": list(_UNITS)}},
+                ]
+            }
+        ),
+    ] = Field(
+        alias="coordinates", description="Names of the coordinates, or names with units: rad, m or 1, as without."
+    )
+    parameters: Parameters = Field({}, description="Names for constants, with their values.")
+    translation: tuple[Formula, Formula, Formula] = Field(
+        ("0.0", "0.0", "0.0"), description="x, y and z of the child's frame, m, as expressions."
+    )
+    rotation: list[TurnSpec] = Field([], description="Turns about axes, one after the other, behind the translation.")
+
+
+# `_Expressions` stands last, so that its fields are read before those that need to know how many coordinates there are
+class SymbolicSpec(CoordinateJointSpec, _Expressions):
+    """One coordinate for each name; every function in the expressions has derivatives of all orders."""
+
+    type: Literal["symbolic"]
+
+    @classmethod
+    def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
+        """Those that were named."""
+        return tuple(fields["names"].values()) if "names" in fields else None
+
+    @model_validator(mode="after")
+    def _require_sense(self) -> Self:
+        require_apart(self.names, self.parameters)
+        values = {**self.parameters, **dict(zip(self.names, self.q, strict=True))}
+        for path, text in self._texts():
+            try:
+                expression = parse(text)
+                require_names(expression, values)
+                expression.evaluate(values)
+            except ExpressionError as error:
+                at_start = "" if "unknown name" in str(error) else " where the joint starts"
+                raise located_error(f"{error}{at_start}", *path) from None
+        return self
+
+    def _texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Every expression, and where it stands."""
+        for k, text in enumerate(self.translation):
+            yield ("translation", k), text
+        for k, turn in enumerate(self.rotation):
+            yield ("rotation", k, "angle"), turn.angle
+
+
+def parts(spec: SymbolicSpec) -> Sequence[Part]:
+    """Give the one part."""
+    turns = tuple((turn.axis, turn.angle) for turn in spec.rotation)
+    shape = WrittenMotion(tuple(spec.names), tuple(spec.parameters), spec.translation, turns)
+    return [shaped(shape, spec.coordinates, tuple(spec.parameters.values()), spec.q)]
+
+
+KIND = JointKind("symbolic", SymbolicSpec, parts)

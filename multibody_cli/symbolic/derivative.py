@@ -1,0 +1,72 @@
+"""Exact derivatives of formulas, node by node along the graph.
+
+Each node is differentiated once, however often it is used, so that a derivative is not larger than a few times what it
+is the derivative of (Si and Guenter take D* for the same end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from multibody_cli.symbolic.scalar import Scalar, Value, apply, cos, in_order, power, sin, sqrt
+
+Partials = Callable[..., tuple[Value, ...]]
+
+
+def _of_power(a: Value, b: Value) -> tuple[Value, ...]:
+    by_base = b * power(a, b - 1.0)
+    return (by_base, power(a, b) * apply("log", a)) if isinstance(b, Scalar) else (by_base, 0.0)
+
+
+_PARTIALS: dict[str, Partials] = {
+    "+": lambda a, b: (1.0, 1.0),
+    "-": lambda a, b: (1.0, -1.0),
+    "*": lambda a, b: (b, a),
+    "/": lambda a, b: (1.0 / b, -(a / b) / b),
+    "neg": lambda a: (-1.0,),
+    "pow": _of_power,
+    "sin": lambda a: (cos(a),),
+    "cos": lambda a: (-sin(a),),
+    "tan": lambda a: (1.0 + apply("tan", a) * apply("tan", a),),
+    "asin": lambda a: (1.0 / sqrt(1.0 - a * a),),
+    "acos": lambda a: (-1.0 / sqrt(1.0 - a * a),),
+    "atan": lambda a: (1.0 / (1.0 + a * a),),
+    "atan2": lambda a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
+    "exp": lambda a: (apply("exp", a),),
+    "log": lambda a: (1.0 / a,),
+    "sqrt": lambda a: (0.5 / sqrt(a),),
+    "sinh": lambda a: (apply("cosh", a),),
+    "cosh": lambda a: (apply("sinh", a),),
+    "tanh": lambda a: (1.0 - apply("tanh", a) * apply("tanh", a),),
+    "floor": lambda a: (0.0,),
+}
+"""From the operands of an operation to its derivatives by each of them."""
+
+
+def differentiate(values: Sequence[Value], rates: Mapping[Scalar, Value]) -> list[Value]:
+    """Differentiate values along a direction.
+
+    Parameters
+    ----------
+    values
+        Formulas and constants.
+    rates
+        How names change; all others stay.
+    """
+    tangents: dict[Scalar, Value] = {}
+    for node in in_order(values):
+        tangents[node] = rates.get(node, 0.0) if node.operation == "name" else _chained(node, tangents)
+    return [tangents[value] if isinstance(value, Scalar) else 0.0 for value in values]
+
+
+def _chained(node: Scalar, tangents: Mapping[Scalar, Value]) -> Value:
+    moving = [isinstance(operand, Scalar) and tangents[operand] != 0.0 for operand in node.operands]
+    if not any(moving):
+        return 0.0
+    partials = _PARTIALS[node.operation](*node.operands)
+    parts: Iterable[Value] = (
+        partial * tangents[operand]  # type: ignore[index]
+        for partial, operand, moves in zip(partials, node.operands, moving, strict=True)
+        if moves
+    )
+    return sum(parts, 0.0)

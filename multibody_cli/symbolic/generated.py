@@ -1,0 +1,141 @@
+"""Generated source: kept as a readable file beside the compiled kernels, compiled once, and called by its address.
+
+A kernel that calls generated code does not know which: the address is data, so that no kernel is compiled anew for a
+new joint.  Generated functions take four arrays of numbers and return nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import sigutils
+from numba.core.ccallback import CFunc
+from numba.extending import intrinsic
+
+from multibody_cli.kernel import ARITHMETIC, formula
+
+_NUMBERS = types.CPointer(types.float64)
+SIGNATURE = types.void(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS)
+
+HEADER = '''"""{title}"""
+
+from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
+
+
+'''
+
+
+@lru_cache(maxsize=4096)
+def address_of(title: str, body: str) -> int:
+    """Compile a function, or find it compiled, and give its address.
+
+    Parameters
+    ----------
+    title
+        What the file says first.
+    body
+        The function, whose name is `generated`.
+    """
+    function = _module_of(HEADER.format(title=title) + body).generated
+    if numba.config.DISABLE_JIT:
+        _INTERPRETED[id(function)] = function
+        return id(function)
+    compiled = _Compiled(function, sigutils.normalize_signature(SIGNATURE), {}, dict(ARITHMETIC))
+    compiled.enable_caching()
+    compiled.compile()
+    _KEPT.append(compiled)
+    return int(compiled.address)
+
+
+class _Compiled(CFunc):  # type: ignore[misc]
+    """Code that is called by its address, kept as machine code."""
+
+    def _compile_uncached(self) -> Any:
+        result = super()._compile_uncached()
+        result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)  # machine code, before it is kept
+        return result
+
+
+_KEPT: list[Any] = []
+"""Compiled functions, which live as long as the process: an address may stand in any model."""
+
+_INTERPRETED: dict[int, Callable[..., None]] = {}
+"""Functions by their address where nothing is compiled."""
+
+
+def source_file(source: str) -> Path:
+    """Give the file in which a source is kept."""
+    digest = hashlib.sha256(source.encode()).hexdigest()[:24]
+    return Path(numba.config.CACHE_DIR) / "generated" / f"generated_{digest}.py"
+
+
+def _module_of(source: str) -> ModuleType:
+    file = source_file(source)
+    if not file.exists():
+        _write_whole(file, source)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # where compiled code looks for it
+    spec.loader.exec_module(module)
+    return module
+
+
+def _write_whole(file: Path, source: str) -> None:
+    """Write a file in one stroke, so that nobody reads half of it; the first of several writers stays."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, suffix=".part", delete=False, encoding="utf-8") as part:
+        part.write(source)
+    try:
+        os.link(part.name, file)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        os.replace(part.name, file)
+        return
+    os.unlink(part.name)
+
+
+# --- called from kernels ------------------------------------------------------------------------------------------
+@intrinsic  # type: ignore[misc]
+def _call_address(
+    typing: Any, address: Any, q: Any, iq: Any, v: Any, iv: Any, constants: Any, first: Any, out: Any
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def numbers(array: int, offset: int | None) -> Any:
+            data = context.make_array(signature.args[array])(context, builder, args[array]).data
+            return data if offset is None else builder.gep(data, [args[offset]])
+
+        pointers = [numbers(1, 2), numbers(3, 4), numbers(5, 6), numbers(7, None)]
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type for pointer in pointers])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), pointers)
+        return context.get_dummy_value()
+
+    whole = types.int64
+    return types.void(whole, q, whole, v, whole, constants, whole, out), generate
+
+
+if numba.config.DISABLE_JIT:
+
+    def call(address, q, iq, v, iv, constants, first, out):  # type: ignore[no-untyped-def]
+        """Call generated code, on parts of arrays that begin at iq, iv and first."""
+        _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
+
+else:
+
+    @formula
+    def call(address, q, iq, v, iv, constants, first, out):
+        """Call generated code, on parts of arrays that begin at iq, iv and first."""
+        _call_address(address, q, iq, v, iv, constants, first, out)

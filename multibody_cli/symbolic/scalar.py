@@ -1,0 +1,200 @@
+"""Numbers that are formulas: nodes of a graph in which every value stands once.
+
+A formula is built by plain arithmetic on names; a constant stays a plain number.  Equal formulas are one and the same
+node, so that common subexpressions are shared as they are written, and constants, zeros and ones are folded, so that
+what is known to vanish never comes to be.  The values of `spatial` (vectors, matrices) take them as components.
+
+SymPy would say the same, but takes a thousand times longer: see `docs/adr/0018-joints-as-formulas.md`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Union
+from weakref import WeakValueDictionary
+
+Value = Union["Scalar", float]
+"""A formula, or a constant."""
+
+
+class Scalar:
+    """A node: an operation on operands, or a name.  Made by arithmetic, `name` and `apply` alone."""
+
+    __slots__ = ("__weakref__", "operands", "operation", "order", "text")
+
+    operation: str
+    operands: tuple[Value, ...]
+    text: str
+    order: int
+
+    def __add__(self, other: Value) -> Value:
+        if not isinstance(other, Scalar):
+            return _node("+", other, self) if other else self
+        (factor, a), (second, b) = _factor(self), _factor(other)
+        if a is b:
+            return _scaled(factor + second, a)
+        if second == -1.0:
+            return self - b
+        return other - a if factor == -1.0 else _node("+", *_sorted(self, other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Value) -> Value:
+        if not isinstance(other, Scalar):
+            return _node("-", self, other) if other else self
+        (factor, a), (second, b) = _factor(self), _factor(other)
+        if a is b:
+            return _scaled(factor - second, a)
+        if second == -1.0:
+            return self + b
+        return -(a + other) if factor == -1.0 else _node("-", self, other)
+
+    def __rsub__(self, other: float) -> Value:
+        return _node("-", other, self) if other else -self
+
+    def __mul__(self, other: Value) -> Value:
+        if isinstance(other, tuple):  # a vector or a matrix
+            return NotImplemented
+        if not isinstance(other, Scalar):
+            return _scaled(float(other), self)
+        factor, a = _factor(self)
+        second, b = _factor(other)
+        return _scaled(factor * second, _node("*", *_sorted(a, b)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Value) -> Value:
+        if not isinstance(other, Scalar):
+            return _scaled(1.0 / other, self)
+        if self is other:
+            return 1.0
+        factor, a = _factor(self)
+        second, b = _factor(other)
+        return _scaled(factor / second, _node("/", a, b))
+
+    def __rtruediv__(self, other: float) -> Value:
+        if other == 0.0:
+            return 0.0
+        factor, a = _factor(self)
+        return _node("/", other / factor, a)
+
+    def __neg__(self) -> Value:
+        if self.operation == "-":
+            return self.operands[1] - self.operands[0]
+        return _scaled(-1.0, self)
+
+    def __repr__(self) -> str:
+        return self.text or f"{self.operation}{self.operands!r}"
+
+
+def name(text: str) -> Scalar:
+    """Give the formula that is a name alone."""
+    return _node("name", text=text)
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a value is known to vanish."""
+    return not isinstance(value, Scalar) and value == 0.0
+
+
+# --- one node for each formula ------------------------------------------------------------------------------------
+_KNOWN: WeakValueDictionary[Any, Scalar] = WeakValueDictionary()
+_COUNTER = itertools.count()
+
+
+def _node(operation: str, *operands: Value, text: str = "") -> Scalar:
+    key = (operation, operands, text)
+    found = _KNOWN.get(key)
+    if found is None:
+        found = Scalar()
+        found.operation, found.operands, found.text, found.order = operation, operands, text, next(_COUNTER)
+        _KNOWN[key] = found
+    return found
+
+
+def _sorted(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    """Give the operands of a sum or product in the order in which they were made."""
+    return (a, b) if a.order <= b.order else (b, a)
+
+
+def _factor(value: Scalar) -> tuple[float, Scalar]:
+    """Take a constant factor out."""
+    if value.operation == "neg":
+        return -1.0, value.operands[0]  # type: ignore[return-value]
+    if value.operation == "*" and not isinstance(value.operands[0], Scalar):
+        return value.operands[0], value.operands[1]  # type: ignore[return-value]
+    return 1.0, value
+
+
+def _scaled(factor: float, value: Scalar) -> Value:
+    own, bare = _factor(value)
+    factor *= own
+    if factor == 0.0:
+        return 0.0
+    if factor == 1.0:
+        return bare
+    return _node("neg", bare) if factor == -1.0 else _node("*", factor, bare)
+
+
+# --- functions ----------------------------------------------------------------------------------------------------
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    word: getattr(math, word)
+    for word in (
+        "acos", "asin", "atan", "atan2", "cos", "cosh", "exp", "floor", "log", "sin", "sinh", "sqrt", "tan", "tanh",
+    )
+} | {"pow": math.pow}  # fmt: skip
+"""Functions of numbers, which stand in formulas as well."""
+
+
+def apply(function: str, *operands: Value) -> Value:
+    """Apply a function of `FUNCTIONS`."""
+    if any(isinstance(operand, Scalar) for operand in operands):
+        return _node(function, *operands)
+    return FUNCTIONS[function](*operands)
+
+
+def sin(x: Value) -> Value:
+    """Give the sine."""
+    return apply("sin", x)
+
+
+def cos(x: Value) -> Value:
+    """Give the cosine."""
+    return apply("cos", x)
+
+
+def sqrt(x: Value) -> Value:
+    """Give the square root."""
+    return apply("sqrt", x)
+
+
+def power(base: Value, exponent: Value) -> Value:
+    """Raise to a power; one to a small whole power is a product."""
+    if isinstance(exponent, Scalar) or exponent != int(exponent) or abs(exponent) > 16:
+        return apply("pow", base, exponent)
+    if exponent < 0:
+        return 1.0 / power(base, -exponent)
+    half = power(base, exponent // 2) if exponent > 1 else 1.0
+    return half * half * base if exponent % 2 else half * half
+
+
+# --- order --------------------------------------------------------------------------------------------------------
+def in_order(values: Iterable[Value]) -> list[Scalar]:
+    """Give every node that the values are made of, operands before what is made of them."""
+    done: dict[Scalar, None] = {}
+    for value in values:
+        waiting = [value]
+        while waiting:
+            node = waiting[-1]
+            if not isinstance(node, Scalar) or node in done:
+                waiting.pop()
+                continue
+            before = [operand for operand in node.operands if isinstance(operand, Scalar) and operand not in done]
+            if before:
+                waiting.extend(reversed(before))
+            else:
+                done[node] = None
+                waiting.pop()
+    return list(done)
