@@ -235,6 +235,10 @@ class JointEntry:
         Row of the body that it carries; a closure's own row, behind those of all bodies.
     same
         For each coordinate, which other values of it mean the same: see `joints.contract.Part`.
+    domains
+        Where each coordinate has to stay, or the run stops; none where all of them may be anything.
+    sizes
+        Of a joint of general shape: the usual size of each column of its motion subspace.
     """
 
     name: str
@@ -244,6 +248,8 @@ class JointEntry:
     positions: slice
     row: int
     same: tuple[str, ...] = ()
+    domains: tuple[tuple[float, float], ...] = ()
+    sizes: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from multibody_cli.model import Model, State
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.timing import Timing
+from multibody_cli.watch import Watch
 
 FLUSH_AFTER = 10.0
 """Seconds after which finished rows are handed to a sink that takes any number of them, full block or not."""
@@ -63,13 +64,14 @@ def simulate(
     """
     recorder = _Recorder(model, method, header.block_rows, sink)
     pace = _Pace(method, timing)
+    watch = Watch(model)
     sink.open(header)
     outcome = Outcome("interrupted", "the run was ended by an error")
     report = Report()
     instants = 0
     try:
         report = method.start(state)
-        outcome = _judge(model, state, report, state)
+        outcome = _judge(model, state, report, state, watch.look(state, method.work))
         while outcome.status == "complete":
             recorder.record(state, report)
             instants += 1
@@ -81,7 +83,7 @@ def simulate(
                 break
             before = State(*(array.copy() for array in state))
             report, stopped = pace.advance(state, instants - 1, stop_asked)
-            outcome = _judge(model, state, report, before)
+            outcome = _judge(model, state, report, before, watch.look(state, method.work))
             if stopped:  # what was reached between two output instants is kept as well
                 recorder.record(state, report)
                 instants += 1
@@ -89,6 +91,7 @@ def simulate(
         doubts = [
             *_doubts(outcome, recorder.unsolved, recorder.halvings, recorder.unforeseen),
             *tell_alerts(model, method.work.alerts),
+            *watch.tell(),
         ]
         if outcome.status == "complete":
             outcome = replace(outcome, message="; ".join(doubts))
@@ -193,10 +196,10 @@ def _note_diagnosis(diagnosis: Diagnosis, samples: Samples, k: int) -> None:
     samples.discrete_momentum[k] = diagnosis.momentum
 
 
-def _judge(model: Model, state: State, report: Report, before: State) -> Outcome:
-    """How an advance ended, with words for the user where it did not end well."""
+def _judge(model: Model, state: State, report: Report, before: State, departure: str) -> Outcome:
+    """How an advance ended, with words where it did not end well; `departure` are those for what left its domain."""
     if report.status is Status.OK:
-        return Outcome("complete", "", report.steps)
+        return Outcome("diverged" if departure else "complete", departure, report.steps)
     column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
     culprit = model.names.coordinates[column] if len(state.v) else "the scene"
     return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)

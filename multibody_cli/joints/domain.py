@@ -29,7 +29,7 @@ class DomainJointSpec(CoordinateJointSpec):
 
     @property
     def own_domains(self) -> tuple[Interval, ...]:
-        """Least and greatest value of each coordinate for which the joint is described; infinite where there is none."""
+        """Least and greatest value of each coordinate for which the joint is described; infinite where none is."""
         raise NotImplementedError
 
     @property

@@ -13,7 +13,8 @@ Sources: Si and Guenter 2011, (9), (12), of which any joint transform is one; Su
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from multibody_cli.kernel import in_python
@@ -161,7 +162,7 @@ class Constants:
         return Vec3(self[k], self[k + 1], self[k + 2])
 
 
-class Shape(Protocol):
+class Shape(Hashable, Protocol):
     """What joints of one shape share; two shapes that are equal are the same formulas."""
 
     @property
@@ -230,6 +231,7 @@ def results_of(shape: Shape) -> list[tuple[str, Value]]:
     return [(f"out[{k}]", number) for k, number in enumerate(numbers)]
 
 
+@lru_cache(maxsize=256)
 def source_of(shape: Shape) -> str:
     """Write the function that gives pose, S and dS/dt of a shape at coordinates q, rates v and constants c."""
     lines = [*_find_piece(shape), *write_lines(results_of(shape))]

@@ -12,6 +12,7 @@ Sources: Lee and Terzopoulos 2008; Sueda, notes 2.4.12, (2.60)-(2.67).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +25,6 @@ from pydantic import Field, field_validator
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.shape import Constants, Direction, Factor, Frame, Moved, Pieces, Place, Turn
-from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.spec import Pose
 from multibody_cli.spec.reading import located_error
@@ -103,7 +103,8 @@ class SplineCurveSpec(DomainJointSpec):
 
     type: Literal["spline_curve"]
     frames: list[Pose] = Field(
-        min_length=LEAST_FRAMES, description="Control frames, in the joint's frame; the spline passes near them."
+        description="Control frames, in the joint's frame; the spline passes near them.",
+        json_schema_extra={"minItems": LEAST_FRAMES},
     )
     closed: bool = Field(False, description="Whether the last frame leads on to the first.")
 
@@ -111,8 +112,10 @@ class SplineCurveSpec(DomainJointSpec):
 
     @field_validator("frames")
     @classmethod
-    def _require_one_way(cls, frames: list[Pose]) -> list[Pose]:
-        for k, (one, other) in enumerate(zip(frames, frames[1:], strict=False)):
+    def _require_a_spline(cls, frames: list[Pose]) -> list[Pose]:
+        if len(frames) < LEAST_FRAMES:
+            raise ValueError(f"a cubic spline needs {LEAST_FRAMES} control frames or more, found {len(frames)}")
+        for k, (one, other) in enumerate(itertools.pairwise(frames)):
             if math.pi - np.linalg.norm(rotation_between(one, other)) < _HALF_TURN:
                 raise located_error(
                     "is half a turn away from the frame before it, and nothing says which way to turn: put another "
@@ -161,7 +164,7 @@ def parts(spec: SplineCurveSpec) -> Sequence[Part]:
     for k in range(spec.count):
         frames = [spec.frames[(k + j) % len(spec.frames)] for j in range(4)]
         numbers += [*rotation_matrix(frames[0].rotation).T.ravel().tolist(), *frames[0].position]
-        for one, other in zip(frames, frames[1:], strict=False):
+        for one, other in itertools.pairwise(frames):
             numbers += screw_between(one, other)
     return [shaped(SplineOfFrames(spec.closed), spec.coordinates, numbers, spec.q)]
 

@@ -2,8 +2,8 @@
 
     X = T(x, y, z) R_x(rx) R_y(ry) R_z(rz),    each of the six f(q1, q2) = sum_ij b_i(u1) C_ij b_j(u2)
 
-with uniform cubic B-splines b; rows of C belong to q1.  Translation stands before rotation, so that the position is what
-the first three say.  Derivatives are those of Alg. 4 of the notes.
+with uniform cubic B-splines b; rows of C belong to q1.  Translation stands before rotation, so that the position is
+what the first three say.  Derivatives are those of Alg. 4 of the notes.
 
 Sources: Lee and Terzopoulos 2008; Sueda, notes 2.4.13, (2.68)-(2.71).
 """

@@ -108,20 +108,19 @@ class _Surfaces(Spec):
         WithJsonSchema({"type": "object", "properties": dict.fromkeys(FREEDOMS, NUMBER_SCHEMA)}),
     ] = Field(
         {"spin": 0.0},
-        description="Which of u1, v1, u2, v2, spin do not move, and where they stay; `spin` at 0 unless given, or unless "
-        "`q` or `v` has five entries.",
+        description="Which of u1, v1, u2, v2, spin do not move, and where they stay; unless given, `spin` at 0, or "
+        "none where `q` or `v` has five entries.",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _free_the_spin(cls, data: Any) -> Any:
         """Five entries of a state are all five freedoms."""
-        if isinstance(data, dict) and "fixed" not in data:
-            if any(
-                isinstance(data.get(word), list | tuple) and len(data[word]) == len(FREEDOMS) for word in ("q", "v")
-            ):
-                return {**data, "fixed": {}}
-        return data
+        if not isinstance(data, dict) or "fixed" in data:
+            return data
+        states = (data.get(word) for word in ("q", "v"))
+        whole = any(isinstance(state, list | tuple) and len(state) == len(FREEDOMS) for state in states)
+        return {**data, "fixed": {}} if whole else data
 
     @field_validator("child_surface")
     @classmethod

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError, nearest
-from multibody_cli.expressions import parse, require_names
+from multibody_cli.expressions import parse
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
-from multibody_cli.joints.geometry.words import Formula, Parameters, read_word, require_apart
+from multibody_cli.joints.geometry.words import Formula, Parameters, read_word, require_apart, require_known
 from multibody_cli.joints.shape import Constants, Factor, Pieces, Place, Shift, Turn
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
@@ -107,6 +107,24 @@ class _Expressions(Spec):
     )
     rotation: list[TurnSpec] = Field([], description="Turns about axes, one after the other, behind the translation.")
 
+    @field_validator("parameters")
+    @classmethod
+    def _require_other_names(cls, parameters: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        require_apart(info.data.get("names", ()), parameters)
+        return parameters
+
+    @field_validator("translation")
+    @classmethod
+    def _know_names(cls, translation: Sequence[str], info: ValidationInfo) -> Sequence[str]:
+        return require_known(translation, {*info.data.get("names", ()), *info.data.get("parameters", ())})
+
+    @field_validator("rotation")
+    @classmethod
+    def _know_names_of_angles(cls, rotation: list[TurnSpec], info: ValidationInfo) -> list[TurnSpec]:
+        names = {*info.data.get("names", ()), *info.data.get("parameters", ())}
+        require_known([turn.angle for turn in rotation], names, "angle")
+        return rotation
+
 
 # `_Expressions` stands last, so that its fields are read before those that need to know how many coordinates there are
 class SymbolicSpec(CoordinateJointSpec, _Expressions):
@@ -120,17 +138,13 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
         return tuple(fields["names"].values()) if "names" in fields else None
 
     @model_validator(mode="after")
-    def _require_sense(self) -> Self:
-        require_apart(self.names, self.parameters)
+    def _require_a_start(self) -> Self:
         values = {**self.parameters, **dict(zip(self.names, self.q, strict=True))}
         for path, text in self._texts():
             try:
-                expression = parse(text)
-                require_names(expression, values)
-                expression.evaluate(values)
+                parse(text).evaluate(values)
             except ExpressionError as error:
-                at_start = "" if "unknown name" in str(error) else " where the joint starts"
-                raise located_error(f"{error}{at_start}", *path) from None
+                raise located_error(f"{error} where the joint starts", *path) from None
         return self
 
     def _texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -135,7 +135,7 @@ def render_markdown() -> str:
                 ],
             ),
             "",
-            "A joint's coordinates are in rad, m or 1 (a plain number); a joint with several has units for each coordinate.",
+            "A joint's coordinates are in rad, m or 1, a plain number; a joint with several has units for each.",
             "`<work>` and `<dissipation>` are causes such as `joints/hinge/force` or `forces/wind`.",
             "",
             "## Contacts",

@@ -45,8 +45,8 @@ def _what_peers_lack(model: Model) -> Iterator[str]:
         "springs or muscles between bodies": len(forces.springs) + len(forces.bushings) + len(forces.muscles),
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),
-        "joints along splines, curves, surfaces or formulas": np.count_nonzero(
-            tree.parts["code"] == PartCode.GENERATED
+        "joints along splines, curves, surfaces or formulas": int(
+            np.count_nonzero(tree.parts["code"] == PartCode.GENERATED)
         ),
     }
     yield from (what for what, count in counts.items() if count > 0)

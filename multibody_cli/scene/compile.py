@@ -14,12 +14,14 @@ from multibody_cli.errors import Problem, Refused, SceneError
 from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
+from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
+from multibody_cli.scene.freedoms import usual_sizes
 from multibody_cli.scene.implicit import handed, resists
 from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
@@ -85,8 +87,9 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
     masses = {name: _weigh(loaded, name) for name in scene.bodies}
     masses = with_attached(scene, masses)
     require_no_torques(loaded)
+    sizes = usual_sizes(loaded)
     try:
-        model, state = _pack(loaded, masses, lay_out_joints(scene, masses))
+        model, state = _pack(loaded, masses, lay_out_joints(scene, masses), sizes)
     except CannotReduce as error:
         message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
@@ -101,7 +104,7 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
         require_apart(loaded, model, state)
     if METHODS[simulation.method].maximal:
         _require_inertia(loaded, masses)
-        model, state = _pack(loaded, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)))
+        model, state = _pack(loaded, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)), sizes)
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
@@ -137,8 +140,13 @@ def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) 
         raise SceneError(problems)
 
 
-def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Layout) -> tuple[Model, State]:
-    """Fill the arrays of a layout."""
+def _pack(
+    loaded: LoadedScene,
+    masses: Mapping[str, MassProperties],
+    layout: Layout,
+    sizes: Mapping[str, tuple[float, ...]],
+) -> tuple[Model, State]:
+    """Fill the arrays of a layout; `sizes` are those of the columns of joints of general shape."""
     scene = loaded.scene
     packed = pack_tree(layout.limbs, scene.gravity, layout.loops)
     packer = _pack_forces(scene, masses, layout, packed)
@@ -168,7 +176,8 @@ def _pack(loaded: LoadedScene, masses: Mapping[str, MassProperties], layout: Lay
         tree = tree._replace(links=handed(tree.links, forces))
     row_table, term_table = rows.pack()
     joints = tuple(
-        _entry(name, joint, layout.row_of_joint(name, joint), packed) for name, joint in scene.joints.items()
+        _entry(name, joint, layout.row_of_joint(name, joint), packed, sizes.get(name, ()))
+        for name, joint in scene.joints.items()
     )
     crossing = pack_arms(scene, joints, forces.muscles)
     model = Model(
@@ -238,12 +247,13 @@ def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start],
     return bodies, joints
 
 
-def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree) -> JointEntry:
+def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree, sizes: tuple[float, ...]) -> JointEntry:
     iq, iv, freedoms = packed.first_q[row], packed.first_v[row], len(joint.coordinates)
     parts = JOINTS[joint.type].parts(joint)
     columns, positions = slice(iv, iv + freedoms), slice(iq, iq + sum(part.nq for part in parts))
     same = tuple(word for part in parts for word in part.same)
-    return JointEntry(name, joint.type, joint.coordinates, columns, positions, row, same)
+    domains = joint.domains if isinstance(joint, DomainJointSpec) else ()
+    return JointEntry(name, joint.type, joint.coordinates, columns, positions, row, same, domains, sizes)
 
 
 def _coordinate_names(layout: Layout) -> tuple[str, ...]:

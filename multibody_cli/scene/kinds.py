@@ -24,8 +24,8 @@ from multibody_cli.joints.contract import Part, Start, floating, sliding, turnin
 from multibody_cli.mass import Floats, MassProperties
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, Placement
-from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.scene.weigh import second_moments
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

@@ -23,11 +23,11 @@ from multibody_cli.scene.kinds import limbs_of, normal_of, start_of
 from multibody_cli.scene.locks import locks_of
 from multibody_cli.scene.markers import Markers
 from multibody_cli.scene.pack_tree import IN_PLACE, Limb, Loop, Placement
-from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import holders, numbered, rows_of_tree
 from multibody_cli.scene.weigh import second_moments
 from multibody_cli.spec import Pose, Vector
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 
 @dataclass(frozen=True)

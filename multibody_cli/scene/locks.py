@@ -33,12 +33,13 @@ class Stance(NamedTuple):
     """A joint in some place.
 
     Its locks (m, 6) and the wrenches (nv, 6) by which its coordinates push, [t; f] about the origin of M; and the
-    vector (3,) from the origin of F to that of M.
+    vector (3,) from the origin of F to that of M; and the motion subspace (6, nv), in the axes of F.
     """
 
     locks: Floats
     duals: Floats
     reach: Floats
+    columns: Floats
 
 
 @lru_cache(maxsize=4096)
@@ -57,22 +58,35 @@ def stances_of(parts: tuple[Part, ...], driven: tuple[bool, ...], normal: Vector
     for part in parts:
         tables.add(part)
     rng = np.random.default_rng(0)
-    return [_stand(parts, tables, rng, np.array(driven, dtype=np.bool_), normal) for _ in range(3)]
+    places = [_somewhere(parts, tables, rng) for _ in range(3)]
+    return [_stand(tables, q, np.array(driven, dtype=np.bool_), normal) for q in places]
 
 
-def _stand(
-    parts: tuple[Part, ...], tables: PartTables, rng: np.random.Generator, driven: np.ndarray, normal: Vector | None
-) -> Stance:
+def _somewhere(parts: tuple[Part, ...], tables: PartTables, rng: np.random.Generator) -> Floats:
+    """Coordinates at which a joint can stand."""
     q = rng.uniform(-1.0, 1.0, tables.nq)
     for part, (_, _, iq, *_) in zip(parts, tables.parts, strict=True):
         if part.shape:
             q[iq : iq + part.nq] = np.array(part.stand) + NEARBY * q[iq : iq + part.nq]
     for iq, *_ in tables.quaternions:
         q[iq : iq + 4] /= np.linalg.norm(q[iq : iq + 4])
+    return q
+
+
+def columns_at(parts: tuple[Part, ...], q: Floats) -> Floats:
+    """Motion subspace (6, nv) of a joint, [angular; linear] about the origin of M; NaN where it is not defined."""
+    tables = PartTables()
+    for part in parts:
+        tables.add(part)
+    return _stand(tables, q, np.ones(tables.nv, np.bool_), None).columns
+
+
+def _stand(tables: PartTables, q: Floats, driven: np.ndarray, normal: Vector | None) -> Stance:
     ghosts, columns = np.zeros(1, BODY), records(np.zeros(tables.nv, COLUMN))
     locks, duals = np.zeros(6 - int(np.sum(~driven)), LOCK), np.zeros(tables.nv, WRENCH)
     basis, constants = np.zeros((6, 6)), np.array(tables.constants, dtype=np.float64)
     constants.flags.writeable = False
+    shaping = shaping_for(constants)
     count = find_locks_at(
         records(np.array(tables.parts, PART)),
         q,
@@ -82,11 +96,14 @@ def _stand(
         np.array(normal or (0.0, 0.0, 0.0)),
         records(ghosts),
         columns,
-        shaping_for(constants),
+        shaping,
         basis,
         records(locks),
     )
     find_duals(columns, 0, tables.nv, driven, basis, records(duals))
     R = ghosts["R"][0].reshape(3, 3)  # by columns, so that R @ a takes a into M
     T = np.column_stack([locks["t"], locks["f"]])[:count]
-    return Stance(T, np.column_stack([duals["t"] @ R.T, duals["f"] @ R.T]), R @ ghosts["r"][0])
+    S = np.column_stack([columns["angular"], columns["linear"]]).T
+    if not np.isfinite(shaping.out).all():  # as a rate may be where the columns are finite
+        S = np.full_like(S, np.nan)
+    return Stance(T, np.column_stack([duals["t"] @ R.T, duals["f"] @ R.T]), R @ ghosts["r"][0], S)

@@ -19,7 +19,6 @@ from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.mesh import convex_vertices
 from multibody_cli.scene.pack_tree import IN_PLACE, Placement
-from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import (
     BoxSpec,
@@ -31,6 +30,7 @@ from multibody_cli.scene.shapes import (
     ShapeSpec,
     SphereSpec,
 )
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 ROOM_OF_A_SHAPE = 24
 """Contacts that there is room for, for each shape."""

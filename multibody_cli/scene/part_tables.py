@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from multibody_cli.joints.contract import Part, PartCode
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
@@ -14,7 +15,7 @@ from multibody_cli.symbolic.generated import address_of
 class PartTables:
     """What grows part by part, and how many numbers q and v have so far."""
 
-    parts: list[tuple[object, ...]] = field(default_factory=list)
+    parts: list[tuple[Any, ...]] = field(default_factory=list)
     plain: list[tuple[int, int]] = field(default_factory=list)
     quaternions: list[tuple[int, int, bool]] = field(default_factory=list)
     exponentials: list[tuple[int, int]] = field(default_factory=list)

@@ -13,9 +13,9 @@ from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import MassProperties, summed
 from multibody_cli.samples import Samples
 from multibody_cli.scene.bodies import BodySpec
-from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import BodyPoint
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 MISPLACED = 1e-9
 """Distance that is told, m, relative to that from the origin where this is more."""

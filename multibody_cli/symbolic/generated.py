@@ -56,14 +56,15 @@ def address_of(title: str, body: str) -> int:
     compiled.enable_caching()
     compiled.compile()
     _KEPT.append(compiled)
-    return int(compiled.address)
+    assert compiled.address is not None
+    return compiled.address
 
 
-class _Compiled(CFunc):  # type: ignore[misc]
+class _Compiled(CFunc):
     """Code that is called by its address, kept as machine code."""
 
     def _compile_uncached(self) -> Any:
-        result = super()._compile_uncached()
+        result = super()._compile_uncached()  # type: ignore[misc]
         result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)  # machine code, before it is kept
         return result
 
@@ -86,7 +87,8 @@ def _module_of(source: str) -> ModuleType:
     if not file.exists():
         _write_whole(file, source)
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module  # where compiled code looks for it
     spec.loader.exec_module(module)
@@ -109,7 +111,7 @@ def _write_whole(file: Path, source: str) -> None:
 
 
 # --- called from kernels ------------------------------------------------------------------------------------------
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _call_address(
     typing: Any, address: Any, q: Any, iq: Any, v: Any, iv: Any, constants: Any, first: Any, out: Any
 ) -> Any:
@@ -129,7 +131,7 @@ def _call_address(
 
 if numba.config.DISABLE_JIT:
 
-    def call(address, q, iq, v, iv, constants, first, out):  # type: ignore[no-untyped-def]
+    def call(address, q, iq, v, iv, constants, first, out):
         """Call generated code, on parts of arrays that begin at iq, iv and first."""
         _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from multibody_cli.expressions import SIGNAL, parse, require_names
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, b_spline, bezier
-from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart
-from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec
-from multibody_cli.spec.reading import located_error
+from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart, require_known
+from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
+from multibody_cli.spec.reading import located_error, moved_error
 
 MOST_OF_BEZIER = 12
 """Control points of a Bezier curve, at most: beyond, its coefficients lose digits, and a spline follows better."""
+
+
+LEAST_OF_SPLINE = 4
 
 
 class CurveSpec(Spec):
@@ -50,9 +52,17 @@ class BSplineSpec(CurveSpec):
 
     type: Literal["bspline"]
     points: list[Position] = Field(
-        min_length=4, description="Control points, m; n of them make n - 3 pieces, or n where the curve is closed."
+        description="Control points, m; n of them make n - 3 pieces, or n where the curve is closed.",
+        json_schema_extra={"minItems": LEAST_OF_SPLINE},
     )
     closed: bool = Field(False, description="Whether the end leads on to the beginning.")
+
+    @field_validator("points")
+    @classmethod
+    def _require_enough(cls, points: list[Vector]) -> list[Vector]:
+        if len(points) < LEAST_OF_SPLINE:
+            raise ValueError(f"a cubic spline needs {LEAST_OF_SPLINE} control points or more, found {len(points)}")
+        return points
 
     @property
     def curve(self) -> Curve:
@@ -112,11 +122,10 @@ class WrittenSpec(CurveSpec):
     @model_validator(mode="after")
     def _require_sense(self) -> Self:
         require_apart((self.parameter,), self.parameters)
-        for k, text in enumerate(self.position):
-            try:
-                require_names(parse(text, SIGNAL), {self.parameter, *self.parameters})
-            except ValueError as error:
-                raise located_error(str(error), "position", k) from None
+        try:
+            require_known(self.position, {self.parameter, *self.parameters})
+        except ValidationError as error:
+            raise moved_error(error, "position") from None
         if self.domain is not None and not self.domain[0] < self.domain[1]:
             raise located_error("expected the beginning before the end", "domain")
         if self.closed and self.domain is None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from multibody_cli.expressions import parse, require_names
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry import surfaces
 from multibody_cli.joints.geometry.paths import Row, power_basis
-from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart
+from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart, require_known
 from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, Vector, Vector3, units
-from multibody_cli.spec.reading import located_error
+from multibody_cli.spec.reading import located_error, moved_error
 
 MOST_OF_PATCH = 8
 """Control points of a Bezier patch along one parameter, at most."""
@@ -205,11 +204,10 @@ class WrittenSpec(SurfaceSpec):
     @model_validator(mode="after")
     def _require_sense(self) -> Self:
         require_apart(self.coordinates, self.parameters)
-        for k, text in enumerate(self.position):
-            try:
-                require_names(parse(text), {*self.coordinates, *self.parameters})
-            except ValueError as error:
-                raise located_error(str(error), "position", k) from None
+        try:
+            require_known(self.position, {*self.coordinates, *self.parameters})
+        except ValidationError as error:
+            raise moved_error(error, "position") from None
         for k, interval in enumerate(self.domain):
             if interval is not None and not interval[0] < interval[1]:
                 raise located_error("expected the beginning before the end", "domain", k)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError
-from multibody_cli.expressions import FUNCTIONS, parse
+from multibody_cli.expressions import FUNCTIONS, parse, require_names
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any, shown
-from multibody_cli.spec.reading import located_error, moved_error
+from multibody_cli.spec.reading import located_error, moved_error, read_each
 from multibody_cli.symbolic.reading import formula_of
 from multibody_cli.symbolic.scalar import name
 
@@ -61,6 +61,25 @@ Parameters = Annotated[
     PlainValidator(_read_parameters),
     WithJsonSchema({"type": "object", "additionalProperties": NUMBER_SCHEMA}),
 ]
+
+
+def require_known(texts: Sequence[str], names: Collection[str], *within: str) -> Sequence[str]:
+    """Refuse expressions with names that nothing stands for.
+
+    Raises
+    ------
+    ValidationError
+        With all of them, each at its place in the list, or `within` the entry there.
+    """
+
+    def read(text: str) -> str:
+        try:
+            require_names(parse(text), names)
+        except ExpressionError as error:
+            raise located_error(str(error), *within) from None
+        return text
+
+    return read_each(read, texts)
 
 
 def require_apart(coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
