@@ -13,34 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jets import Jet
+from shapes import pose_of_shape
 
 from multibody_cli.joints.contract import (  # the description of a mechanism, none of its mathematics
     Part,
     PartCode,
 )
-
-
-@dataclass(frozen=True)
-class Jet:
-    """value (m, k), first and second derivative (directions, m, k)."""
-
-    value: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-
-    def __matmul__(self, other: Jet) -> Jet:
-        return Jet(
-            self.value @ other.value,
-            self.first @ other.value + self.value @ other.first,
-            self.second @ other.value + 2 * (self.first @ other.first) + self.value @ other.second,
-        )
-
-    def __add__(self, other: Jet) -> Jet:
-        return Jet(self.value + other.value, self.first + other.first, self.second + other.second)
-
-    def times(self, matrix: np.ndarray) -> Jet:
-        """Times a constant matrix."""
-        return Jet(self.value @ matrix, self.first @ matrix, self.second @ matrix)
 
 
 def hat(a: np.ndarray) -> np.ndarray:
@@ -100,6 +79,8 @@ def across(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Jet]:
     if part.code == PartCode.FREE:
         R, spin = rotation_of_quaternion(q[3:]), hat(rates[:, 3:])
         return Jet(R, spin @ R, spin @ spin @ R), Jet(q[:3, None], rates[:, :3, None], still.second)
+    if part.code == PartCode.GENERATED:
+        return pose_of_shape(part, q, rates)
     raise NotImplementedError(part)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 from machines import Machine, Push, constant, expression, freedoms, limb
+from shapes import IN_TREES
+from shapes import RUNS as SHAPES
 
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.contract import (
@@ -47,6 +49,7 @@ runs_of_parts = st.one_of(
     st.just((ball(), sliding(Z))),  # a telescope on a ball
     st.just((sliding(OBLIQUE), ball())),
     st.lists(single_screws, min_size=2, max_size=3, unique_by=lambda part: line_of(part)).map(tuple),
+    st.sampled_from([SHAPES[name] for name in IN_TREES]),
 )
 """Every part, every joint of the catalogue, and mixtures that only tests use."""
 
@@ -149,6 +152,8 @@ def random_state(rng, parts) -> tuple[tuple[float, ...], tuple[float, ...]]:
         elif part.code == PartCode.EXPONENTIAL:
             u = rng.normal(size=3)
             q += [*(u / np.linalg.norm(u) * rng.random() * 3.1)]
+        elif part.code == PartCode.GENERATED:
+            q += [*(np.array(part.stand) + rng.uniform(-0.25, 0.25, part.nv))]
         else:
             q += [*rng.normal(size=part.nv)]
     return tuple(map(float, q)), tuple(map(float, rng.normal(size=freedoms(parts))))

@@ -37,7 +37,8 @@ class _Track(Spec):
     )
     up: Direction = Field(
         (0.0, 0.0, 1.0),
-        description="Where z points as nearly as it can at the start of the curve, if x is the tangent.",
+        description="Where z points as nearly as it can at the start of the curve (of a cycloid: at its lowest point), "
+        "if x is the tangent and nothing turns about it.",
     )
 
 

@@ -234,13 +234,13 @@ def results_of(shape: Shape) -> list[tuple[str, Value]]:
 @lru_cache(maxsize=256)
 def source_of(shape: Shape) -> str:
     """Write the function that gives pose, S and dS/dt of a shape at coordinates q, rates v and constants c."""
-    lines = [*_find_piece(shape), *write_lines(results_of(shape))]
+    lines = [*find_piece(shape), *write_lines(results_of(shape))]
     body = "".join(f"    {line}\n" for line in lines)
     words = f'"""Pose (R by columns, p), then each column of S (angular, linear) and its rate: {shape.title}."""'
     return f"def generated(q, v, c, out):\n    {words}\n{body}"
 
 
-def _find_piece(shape: Shape) -> list[str]:
+def find_piece(shape: Shape) -> list[str]:
     """Find the piece that the coordinates lie in, and where its constants begin."""
     lines = []
     along = [(k, pieces) for k, pieces in enumerate(shape.pieces) if pieces]

@@ -33,13 +33,15 @@ class Stance(NamedTuple):
     """A joint in some place.
 
     Its locks (m, 6) and the wrenches (nv, 6) by which its coordinates push, [t; f] about the origin of M; and the
-    vector (3,) from the origin of F to that of M; and the motion subspace (6, nv), in the axes of F.
+    vector (3,) from the origin of F to that of M; the motion subspace (6, nv), in the axes of F; and the
+    rotation (3, 3) of M in F.
     """
 
     locks: Floats
     duals: Floats
     reach: Floats
     columns: Floats
+    rotation: Floats
 
 
 @lru_cache(maxsize=4096)
@@ -73,12 +75,22 @@ def _somewhere(parts: tuple[Part, ...], tables: PartTables, rng: np.random.Gener
     return q
 
 
+def pose_at(parts: tuple[Part, ...], q: Floats) -> tuple[Floats, Floats]:
+    """Rotation (3, 3) and position (3,) of M in F."""
+    stance = _standing(parts, q)
+    return stance.rotation, stance.rotation @ stance.reach
+
+
 def columns_at(parts: tuple[Part, ...], q: Floats) -> Floats:
     """Motion subspace (6, nv) of a joint, [angular; linear] about the origin of M; NaN where it is not defined."""
+    return _standing(parts, q).columns
+
+
+def _standing(parts: tuple[Part, ...], q: Floats) -> Stance:
     tables = PartTables()
     for part in parts:
         tables.add(part)
-    return _stand(tables, q, np.ones(tables.nv, np.bool_), None).columns
+    return _stand(tables, q, np.ones(tables.nv, np.bool_), None)
 
 
 def _stand(tables: PartTables, q: Floats, driven: np.ndarray, normal: Vector | None) -> Stance:
@@ -106,4 +118,4 @@ def _stand(tables: PartTables, q: Floats, driven: np.ndarray, normal: Vector | N
     S = np.column_stack([columns["angular"], columns["linear"]]).T
     if not np.isfinite(shaping.out).all():  # as a rate may be where the columns are finite
         S = np.full_like(S, np.nan)
-    return Stance(T, np.column_stack([duals["t"] @ R.T, duals["f"] @ R.T]), R @ ghosts["r"][0], S)
+    return Stance(T, np.column_stack([duals["t"] @ R.T, duals["f"] @ R.T]), R @ ghosts["r"][0], S, R.T)

@@ -10,6 +10,8 @@ import pytest
 from machines import NO_GRAVITY, Machine, limb, pack, shift
 from pydantic import ValidationError
 from scipy.spatial.transform import Rotation
+from shape_oracle import FIELDS_OF_SHAPES, POSES_OF_SHAPES
+from shapes import RUNS as SHAPES
 from strategies import OBLIQUE, X, Y, Z, random_placement, random_state
 
 from multibody_cli.dynamics.configuration import displace, normalize, rate, recentre
@@ -44,7 +46,8 @@ RUNS = {
     "exponential, slider, hinge": (exponential_ball(), sliding(OBLIQUE), turning(Z)),
     "screw after free": (floating(), screwing(OBLIQUE, 0.2)),
     "a hinge driven aside": (turning(Z), turning(X), turning(Z), sliding(Y)),
-}
+    "two shapes about a hinge": (*SHAPES["torus on ellipsoid"], turning(OBLIQUE), *SHAPES["spline curve"]),
+} | SHAPES
 """All parts, alone and after one another."""
 
 runs = pytest.mark.parametrize("parts", RUNS.values(), ids=RUNS)
@@ -200,6 +203,7 @@ POSES = {
     ),
 }
 """Pose of the child's joint frame in the parent's, by its coordinates, straight from the words of the scene format."""
+POSES |= POSES_OF_SHAPES
 
 EXTRA = {
     "screw": {"pitch": 0.25},
@@ -212,6 +216,7 @@ EXTRA = {
     },
 }
 """Fields without a default."""
+EXTRA |= FIELDS_OF_SHAPES
 
 ROTATION = Rotation.from_rotvec([0.9, -1.2, 0.5])
 SPIN = np.array([0.7, 1.5, -0.6])
@@ -253,7 +258,7 @@ def test_a_joint_starts_where_its_coordinates_say(name):
     np.testing.assert_array_equal(reported, q)
 
 
-@pytest.mark.parametrize("name", sorted(JOINTS))
+@pytest.mark.parametrize("name", sorted(JOINTS.keys() - FIELDS_OF_SHAPES.keys()))
 def test_a_joint_without_a_state_starts_at_rest_with_both_frames_together(name):
     spec = written(name)
     _, placed = started(name, spec)

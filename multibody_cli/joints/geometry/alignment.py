@@ -34,8 +34,8 @@ Vector = tuple[float, float, float]
 
 X = Vec3(1.0, 0.0, 0.0)
 
-KNOTS = 64
-"""Parts of each piece of a curve at whose ends the turn is kept."""
+KNOTS, KNOTS_OF_PIECE = 256, 32
+"""Knots at which the turn is kept: along a whole curve at least, and along each of its pieces at least."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 
@@ -179,7 +179,7 @@ def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
     if curve.path.twist(Constants()) is not None:
         frame = Frenet().factors(curve.path, curve.place, Constants(), 0)[0]
         return ride(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
-    fine = refined(curve, KNOTS)
+    fine = refined(curve, max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
     tangents = _tangents(fine)
     e = _pole(tangents)
     f = np.linalg.svd(e[None])[2][1]
@@ -220,7 +220,8 @@ def _pole(tangents: Floats) -> Floats:
 
 def _upright(curve: Curve, frame: Frame, up: Vector) -> float:
     """Angle about the tangent at the start that brings z of a frame nearest to a direction."""
-    y, z = (curve.at(axis, np.zeros(1, np.int64), np.zeros(1))[:, 0] for axis in frame.R[1:])
+    way = np.array([0.0 if curve.in_pieces else curve.reference])
+    y, z = (curve.at(axis, np.zeros(1, np.int64), way)[:, 0] for axis in frame.R[1:])
     return math.atan2(-float(y @ up), float(z @ up))
 
 

@@ -104,7 +104,7 @@ class CycloidSpec(CurveSpec):
     @property
     def curve(self) -> Curve:
         """The curve that was written so."""
-        return Curve(Cycloid(), ((self.radius,),), Coordinate.ANGLE)
+        return Curve(Cycloid(), ((self.radius,),), Coordinate.ANGLE, reference=math.pi)
 
 
 class WrittenSpec(CurveSpec):

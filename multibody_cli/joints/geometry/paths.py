@@ -177,6 +177,8 @@ class Curve:
         Whether the end leads on to the beginning.
     in_pieces
         Whether it is made of pieces of equal length in the parameter.
+    reference
+        Where it has a tangent, of an endless one.
     """
 
     path: Path
@@ -185,6 +187,7 @@ class Curve:
     domain: tuple[float, float] = (-math.inf, math.inf)
     closed: bool = False
     in_pieces: bool = False
+    reference: float = 0.0
 
     @property
     def pieces(self) -> Pieces | None:

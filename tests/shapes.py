@@ -1,0 +1,163 @@
+"""Joints of general shape for tests: every kind of curve, surface and expression, as a scene writes them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jets import Jet
+
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.contract import Part
+from multibody_cli.joints.shape import find_piece, moved, places_of
+from multibody_cli.symbolic.derivative import differentiate
+from multibody_cli.symbolic.evaluation import evaluate
+from multibody_cli.symbolic.scalar import in_order
+
+BEZIER = {"type": "bezier", "points": [[0, 0, 1], [0.5, 0.3, 0], [1, -0.4, 0.6], [1.4, 0.5, 1.2]]}
+SPLINE = {
+    "type": "bspline",
+    "points": [[-1, 0, 0.3], [0, 0.6, 0.2], [1, 0, 1.2], [2, 0.4, 0.4], [3, -0.9, 0.9], [4, 0.1, 0.1], [5, 0, -1]],
+}
+RING = {"type": "bspline", "points": [[1, 0, 0.2], [0, 1, -0.2], [-1, 0, 0.3], [0, -1, 0]], "closed": True}
+HELIX = {"type": "helix", "radius": 0.5, "pitch": -0.7}
+CYCLOID = {"type": "cycloid", "radius": 0.8}
+KNOT = {
+    "type": "expression",
+    "parameters": {"a": 0.3, "e": 0.4},
+    "position": ["(1 + a*cos(3*s))*cos(2*s)", "(1 + a*cos(3*s))*sin(2*s)", "e*sin(3*s)"],
+    "domain": [0, math.tau],
+    "closed": True,
+}
+CURVES = {
+    "bezier": (BEZIER, 0.4),
+    "bspline": (SPLINE, 2.6),
+    "closed bspline": (RING, 3.8),
+    "helix": (HELIX, 1.2),
+    "circle": ({"type": "circle", "radius": 0.7}, 1.2),
+    "cycloid": (CYCLOID, 1.9),
+    "expression": (KNOT, 0.7),
+}
+"""With a parameter at which each is regular, some way into it."""
+
+SPHERE = {"type": "sphere", "radius": 0.4}
+ELLIPSOID = {"type": "ellipsoid", "radii": [0.3, 0.5, 0.2]}
+TORUS = {"type": "torus", "major_radius": 1.0, "minor_radius": 0.3}
+CYLINDER = {"type": "cylinder", "radius": 0.6}
+PATCH = {
+    "type": "bezier",
+    "points": [
+        [[0, 0, 0.1], [0, 1, 0.3], [0.1, 2, 0]],
+        [[1, 0, 0.4], [1.2, 1, 0.9], [1, 2, 0.2]],
+        [[2, 0.1, 0], [2, 1, 0.5], [2, 2.2, -0.3]],
+        [[3, 0, 0.2], [3.1, 1, 0], [3, 2, 0.4]],
+    ],
+}
+SADDLE = {
+    "type": "expression",
+    "parameters": {"k": 0.4},
+    "coordinates": ["x", "y"],
+    "position": ["x", "y", "k*x*y + 0.1*sinh(x)"],
+}
+SURFACES = {
+    "plane": ({"type": "plane"}, (0.3, -0.2)),
+    "sphere": (SPHERE, (0.3, -0.2)),
+    "ellipsoid": (ELLIPSOID, (0.7, 0.4)),
+    "torus": (TORUS, (0.4, 2.2)),
+    "cylinder": (CYLINDER, (0.4, 0.3)),
+    "bezier": (PATCH, (0.4, 0.6)),
+    "expression": (SADDLE, (0.4, 0.6)),
+}
+"""With parameters at which each is regular."""
+
+FRAMES = [
+    {"position": [-1, 0, 0], "rotation": {"axis": [0, 1, 0], "angle": 2.0}},
+    {"position": [0, 0.4, -0.2], "rotation": {"rotvec": [0.3, 1.2, -0.4]}},
+    {"position": [1, 0.2, 0]},
+    {"position": [1.5, 0.2, 0.3]},
+    {"position": [0, 0, 0.4], "rotation": {"axis": [1, 1, 0], "angle": -1.0}},
+]
+CONTROLS = {
+    axis: [[math.sin(7 * k + 3 * i + i * j) for j in range(4)] for i in range(5)]
+    for k, axis in enumerate(("x", "y", "z", "rx", "ry", "rz"))
+}
+CAM = {
+    "coordinates": ["theta", "s"],
+    "parameters": {"e": 0.2, "h": 0.5},
+    "translation": ["e*cos(theta) + s", "h*s**3/(1 + theta**2)", "exp(-s)*sqrt(2 + sin(theta))"],
+    "rotation": [
+        {"axis": [0, 1, 0], "angle": "theta/2 + atan2(s, 1 + theta**2)"},
+        {"axis": [1, 1, 0], "angle": "s*tanh(theta)"},
+    ],
+}
+
+
+def joint(kind, **fields):
+    """A joint of a scene file."""
+    return JOINTS[kind].spec.model_validate({"type": kind, "child": "b", **fields})
+
+
+def curve_joint(name, orientation, **fields):
+    """A joint along one of the curves."""
+    curve, s = CURVES[name]
+    return joint("curve", curve=curve, orientation=orientation, **{"q": s, **fields})
+
+
+def touching(first, second, **fields):
+    """A joint between two of the surfaces."""
+    (one, at), (other, there) = SURFACES[first], SURFACES[second]
+    given = {"parent_surface": one, "child_surface": other, "q": [*at, *there], **fields}
+    return joint("surface_surface", **given)
+
+
+def specs():
+    """Every kind of joint of general shape, by a name."""
+    for name in CURVES:
+        for orientation in ("fixed", "rotation_minimizing", "frenet"):
+            if (orientation, CURVES[name][0]["type"]) != ("frenet", "bspline"):
+                yield f"{name} {orientation}", curve_joint(name, orientation)
+    yield "bezier free", curve_joint("bezier", "free", q=[0.4, 0.3, -0.2, 0.5])
+    for name in SURFACES:
+        yield f"sphere on {name}", touching(name, "sphere")
+    yield "torus on ellipsoid", touching("ellipsoid", "torus")
+    yield "patch on saddle, spinning", touching("expression", "bezier", q=[0.4, 0.6, 0.3, 0.5, 0.8])
+    yield "ball in a bowl", touching("sphere", "sphere", parent_surface={**SPHERE, "radius": 2.0, "inside": True})
+    yield "board on a patch", touching("bezier", "plane", q=[0.4, 0.6, 0.2], fixed={"u2": 0.1, "v2": -0.2})
+    yield "spline curve", joint("spline_curve", frames=FRAMES, q=1.3)
+    yield "closed spline curve", joint("spline_curve", frames=FRAMES, closed=True, q=4.6)
+    yield "spline surface", joint("spline_surface", controls=CONTROLS, q=[1.3, 0.6])
+    yield "symbolic", joint("symbolic", **CAM, q=[0.3, 0.4])
+
+
+def parts_of(spec):
+    """Its run of parts."""
+    return tuple(JOINTS[spec.type].parts(spec))
+
+
+RUNS = {name: parts_of(spec) for name, spec in specs()}
+"""The runs of parts of them all."""
+
+
+IN_TREES = ("torus on ellipsoid", "symbolic", "closed spline curve", "bezier rotation_minimizing")
+"""Those of which random trees are built."""
+
+
+def pose_of_shape(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Jet]:
+    """Rotation and displacement (3, 1) across a part, by its formulas for the pose alone, differentiated twice."""
+    shape = part.shape
+    R, p, _ = moved(shape)
+    values = [*R.x, *R.y, *R.z, *p]
+    place = {"q": q, "c": part.constants, "floor": math.floor, "min": min, "max": max}
+    exec("\n".join(find_piece(shape)), place)
+    found = []
+    for v in rates:
+        along = {one: rate * v[k] for k, at in enumerate(places_of(shape)) for one, rate in at.along.items()}
+        first = differentiate(values, along)
+        second = differentiate(first, along)
+        wanted = [*values, *first, *second]
+        names = {node.text: eval(node.text, place) for node in in_order(wanted) if node.operation == "name"}
+        found.append(np.array(evaluate(wanted, names), q.dtype).reshape(3, 12))
+    value, first, second = np.moveaxis(np.array(found), 1, 0)
+    turns = [one[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1) for one in (value, first, second)]
+    shifts = [one[:, 9:, None] for one in (value, first, second)]
+    return Jet(turns[0][0], *turns[1:]), Jet(shifts[0][0], *shifts[1:])
