@@ -63,7 +63,8 @@ class Turn(NamedTuple):
     def moved(self, along: Sequence[Direction]) -> Moved:
         """Give exp[axis angle], whose twist is the axis."""
         n, s, c = self.axis, sin(self.angle), cos(self.angle)
-        R = c * UNIT + s * skew(n) + (1.0 - c) * outer(n, n)
+        axial = outer(n, n)
+        R = axial + c * (UNIT - axial) + s * skew(n)
         rates = (differentiate([self.angle], one)[0] for one in along)
         return Moved(R, ZERO, tuple(Motion(rate * n, ZERO) for rate in rates))
 
@@ -148,18 +149,37 @@ PER_HEAD = 3
 """Numbers that stand before the constants for each coordinate with pieces."""
 
 
-class Constants:
-    """The constants of a shape: `c[k]` is the name of number k; of piece-wise shapes, of that number of the piece."""
+class Constants(Protocol):
+    """The constants of a shape, or of the piece of it that the coordinates lie in."""
+
+    def __getitem__(self, k: int) -> Value:
+        """Give number k."""
+
+    def vector(self, k: int) -> Vec3:
+        """Give three numbers from k on."""
+        return Vec3(self[k], self[k + 1], self[k + 2])
+
+
+class NamedConstants(Constants):
+    """Constants by name: `c[k]`, or `c[at + k]` of the piece that begins `at`."""
 
     def __init__(self, offset: str = "") -> None:
         self._offset = offset
 
-    def __getitem__(self, k: int) -> Scalar:
+    def __getitem__(self, k: int) -> Value:
+        """Give the name of number k."""
         return name(f"c[{self._offset}{k}]")
 
-    def vector(self, k: int) -> Vec3:
-        """Three numbers from k on."""
-        return Vec3(self[k], self[k + 1], self[k + 2])
+
+class KnownConstants(Constants):
+    """Constants that are known."""
+
+    def __init__(self, numbers: Sequence[float]) -> None:
+        self._numbers = numbers
+
+    def __getitem__(self, k: int) -> Value:
+        """Give number k."""
+        return float(self._numbers[k])
 
 
 class Shape(Hashable, Protocol):
@@ -214,7 +234,7 @@ ROOM = FIRST_COLUMN + 6 * PER_COLUMN
 def moved(shape: Shape) -> Moved:
     """Give the pose and the twists of a shape as formulas."""
     places = places_of(shape)
-    return Run(shape.factors(places, Constants("at + " if any(shape.pieces) else ""))).moved(
+    return Run(shape.factors(places, NamedConstants("at + " if any(shape.pieces) else ""))).moved(
         [place.along for place in places]
     )
 

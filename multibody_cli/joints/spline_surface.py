@@ -96,7 +96,7 @@ class ControlsSpec(Spec):
         for axis, other in given.items():
             for k, row in enumerate(other):
                 if len(other) != rows or len(row) != width:
-                    raise located_error(f"expected {rows} rows of {width} values, as `{first}` has", axis, k)
+                    raise located_error(f"expected {rows} rows of {width} values, as `{first}` begins", axis, k)
         return self
 
     @property

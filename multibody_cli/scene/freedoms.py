@@ -23,6 +23,9 @@ AROUND = (-1.0, -0.5, -0.1, 0.1, 0.5, 1.0)
 """How far from the start the usual size of the columns is looked for, in each coordinate."""
 
 
+NOWHERE = "its motion is not defined anywhere: a straight curve has no Frenet frame, and a surface needs a normal"
+
+
 def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
     """Give the usual size of each column of the motion subspace, for joints of general shape.
 
@@ -38,11 +41,16 @@ def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
     for name, joint in scene.joints.items():
         kind = JOINTS[joint.type]
         parts = tuple(kind.parts(joint))
-        if any(part.shape for part in parts):
+        if not any(part.shape for part in parts):
+            continue
+        try:
             found[name], columns = _around(joint, parts, np.array(kind.start(joint).q))
-            if name in carrying:  # where one starts that closes a loop is found by assembly
-                for message in _objections(columns, np.array(found[name])):
-                    problems += loaded.error(message, "joints", name).problems
+        except ZeroDivisionError:
+            messages = [NOWHERE]
+        else:  # where a joint starts that closes a loop is found by assembly
+            messages = list(_objections(columns, np.array(found[name]))) if name in carrying else []
+        for message in messages:
+            problems += loaded.error(message, "joints", name).problems
     if problems:
         raise SceneError(problems)
     return found

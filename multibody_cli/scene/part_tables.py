@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multibody_cli.joints.contract import Part, PartCode
+from multibody_cli.joints.parts.generated import address_of_shape
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
-from multibody_cli.joints.shape import source_of
-from multibody_cli.symbolic.generated import address_of
 
 
 @dataclass
@@ -27,7 +26,7 @@ class PartTables:
         """Append a part."""
         iq, iv = self.nq, self.nv
         shape, first = part.shape, len(self.constants)
-        address = address_of(shape.title, source_of(shape)) if shape else 0
+        address = address_of_shape(shape) if shape else 0
         self.parts.append((int(part.code), along(part), iq, iv, part.nv, part.turn, part.slide, address, first))
         self.constants.extend(part.constants)
         turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates

@@ -30,8 +30,6 @@ class Catalogue:
         What may be written, by name.
     keys
         Words by which an entry is told, the first that is found; with none, its `type` says the name.
-    later
-        Names that the format knows and this version does not support.
     elsewhere
         Names that belong to other sections of the scene, with those sections.
     """
@@ -39,7 +37,6 @@ class Catalogue:
     what: str
     specs: Mapping[str, type[Spec]] = field(hash=False)
     keys: Mapping[str, str] = field(default_factory=dict, hash=False)
-    later: frozenset[str] = frozenset()
     elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -82,8 +79,6 @@ class Catalogue:
         name = value["type"]
         if not isinstance(name, str):
             return located_error(f"expected the name of {self.what}, found {shown(name)}", "type")
-        if name in self.later:
-            return located_error(f"{self.what} of type `{name}` is not yet supported", "type")
         if name in self.elsewhere:
             return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
         remark = nearest(name, self.specs)

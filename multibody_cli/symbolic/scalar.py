@@ -35,9 +35,9 @@ class Scalar:
         (factor, a), (second, b) = _factor(self), _factor(other)
         if a is b:
             return _scaled(factor + second, a)
-        if second == -1.0:
-            return self - b
-        return other - a if factor == -1.0 else _node("+", *_sorted(self, other))
+        if second < 0.0:
+            return _node("-", self, _scaled(-second, b)) if factor > 0.0 else -((-self) + (-other))
+        return _node("-", other, _scaled(-factor, a)) if factor < 0.0 else _node("+", *_sorted(self, other))
 
     __radd__ = __add__
 
@@ -47,9 +47,9 @@ class Scalar:
         (factor, a), (second, b) = _factor(self), _factor(other)
         if a is b:
             return _scaled(factor - second, a)
-        if second == -1.0:
-            return self + b
-        return -(a + other) if factor == -1.0 else _node("-", self, other)
+        if second < 0.0:
+            return self + _scaled(-second, b)
+        return -(_scaled(-factor, a) + other) if factor < 0.0 else _node("-", self, other)
 
     def __rsub__(self, other: float) -> Value:
         return _node("-", other, self) if other else -self

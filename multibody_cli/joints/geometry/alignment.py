@@ -25,7 +25,19 @@ from typing import Protocol
 import numpy as np
 
 from multibody_cli.joints.geometry.paths import Curve, Floats, Path, Row, refined
-from multibody_cli.joints.shape import Constants, Factor, Frame, Pieces, Place, Shift, Turn, cross, derivative, dot
+from multibody_cli.joints.shape import (
+    Constants,
+    Factor,
+    Frame,
+    NamedConstants,
+    Pieces,
+    Place,
+    Shift,
+    Turn,
+    cross,
+    derivative,
+    dot,
+)
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.scalar import Value, sqrt
@@ -176,14 +188,14 @@ def frenet(curve: Curve, up: Vector) -> Ride:
 
 def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
     """Give the motion along a curve without turn about the tangent, with z as near to `up` as can be at its start."""
-    if curve.path.twist(Constants()) is not None:
-        frame = Frenet().factors(curve.path, curve.place, Constants(), 0)[0]
+    if curve.path.twist(NamedConstants()) is not None:
+        frame = Frenet().factors(curve.path, curve.place, NamedConstants(), 0)[0]
         return ride(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
     fine = refined(curve, max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
     tangents = _tangents(fine)
     e = _pole(tangents)
     f = np.linalg.svd(e[None])[2][1]
-    frame = minimal(fine.path, fine.place, Constants(), Vec3(*e), Vec3(*f))
+    frame = minimal(fine.path, fine.place, NamedConstants(), Vec3(*e), Vec3(*f))
     turns = _turns(fine, frame, _upright(fine, frame, up))
     return ride(fine, Transported(), [(*e.tolist(), *f.tolist(), *turn) for turn in turns.tolist()])
 
@@ -202,7 +214,7 @@ ORIENTATIONS: dict[str, Callable[[Curve, Vector], Ride]] = {
 def _tangents(curve: Curve) -> Floats:
     """Tangents (n, 3) at the beginning of all pieces, and at the end."""
     count = len(curve.rows)
-    t = unit(derivative(curve.path.position(curve.place, Constants()), curve.place.along))
+    t = unit(derivative(curve.path.position(curve.place, NamedConstants()), curve.place.along))
     piece = np.append(np.arange(count), count - 1)
     return curve.at(t, piece, np.append(np.zeros(count), 1.0)).T
 

@@ -121,7 +121,10 @@ class WrittenSpec(CurveSpec):
 
     @model_validator(mode="after")
     def _require_sense(self) -> Self:
-        require_apart((self.parameter,), self.parameters)
+        try:
+            require_apart((self.parameter,), self.parameters)
+        except ValidationError as error:
+            raise moved_error(error, "parameters") from None
         try:
             require_known(self.position, {self.parameter, *self.parameters})
         except ValidationError as error:

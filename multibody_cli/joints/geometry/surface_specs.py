@@ -203,7 +203,10 @@ class WrittenSpec(SurfaceSpec):
 
     @model_validator(mode="after")
     def _require_sense(self) -> Self:
-        require_apart(self.coordinates, self.parameters)
+        try:
+            require_apart(self.coordinates, self.parameters)
+        except ValidationError as error:
+            raise moved_error(error, "parameters") from None
         try:
             require_known(self.position, {*self.coordinates, *self.parameters})
         except ValidationError as error:

@@ -92,4 +92,4 @@ def require_apart(coordinates: Collection[str], parameters: Mapping[str, float])
     """
     for word in coordinates:
         if word in parameters:
-            raise located_error("is the name of a coordinate already", "parameters", word)
+            raise located_error("is the name of a coordinate already", word)

@@ -1,0 +1,163 @@
+"""`mbsim equations`: M(q) dv/dt + h(q, v) = tau of a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import counted, show_json
+from multibody_cli.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from multibody_cli.studies.equations import Equations
+
+_ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
+
+
+@click.command("equations", cls=Verb, short_help="Write the equations of motion of a scene.")
+@click.argument("scene", type=click.Path(path_type=Path))
+@click.option("--at", metavar="T", help="Terms as numbers at this time of a run, as `0.5 s`.")
+@click.option("--latex", is_flag=True, help="Write formulas in LaTeX.")
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@click.option("--json", "as_json", is_flag=True, help="Write them as JSON.")
+def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], as_json: bool) -> int:
+    """Write M(q) dv/dt + h(q, v) = tau of a SCENE, and the Jacobian of each body.
+
+    As formulas, where the scene has few coordinates and no time is given; otherwise as numbers.  The coordinates are
+    those of the joints that carry bodies; what closes loops and what acts between bodies is named, not written out.
+    """
+    from multibody_cli.spec import units
+    from multibody_cli.spec.quantities import read_quantity
+    from multibody_cli.studies.equations import equations_of
+
+    try:
+        time = None if at is None else read_quantity(at, units.TIME)
+    except ValueError as error:
+        raise ArgumentError(f"--at: {error}") from None
+    found = equations_of(scene, overrides, time)
+    if latex and found.state is not None:
+        raise ArgumentError("--latex is for formulas, and these are numbers: leave --at out, or take a smaller scene")
+    if as_json:
+        show_json(_as_data(found, latex))
+    elif found.state is None:
+        _show_latex(found) if latex else _show_formulas(found)
+    else:
+        _show_numbers(found)
+    return 0
+
+
+# --- formulas -----------------------------------------------------------------------------------------------------
+def _written(formula: Any, latex: bool) -> str:
+    from multibody_cli.equations.simplified import latex_of, text_of
+
+    return latex_of(formula) if latex else text_of(formula)
+
+
+def _show_formulas(found: Equations) -> None:
+    _show_head(found, "")
+    for place, formula in _terms(found):
+        click.echo(f"{place} = {_written(formula, False)}")
+    for i, words in enumerate(found.tau):
+        click.echo(f"tau[{i + 1}] = {words}")
+    for body, J in found.jacobians.items():
+        click.echo(f"\nJ of {body}, [w; v] of its frame in its own axes:")
+        for word, row in zip(_ROWS, J, strict=True):
+            click.echo(f"  {word}: {'  |  '.join(_written(formula, False) for formula in row)}")
+    _show_rest(found, "")
+
+
+def _show_latex(found: Equations) -> None:
+    _show_head(found, "% ")
+    lines = [f"{_subscript(place)} &= {_written(formula, True)}" for place, formula in _terms(found)]
+    click.echo("\\begin{aligned}")
+    click.echo(" \\\\\n".join(lines))
+    click.echo("\\end{aligned}")
+    for i, words in enumerate(found.tau):
+        click.echo(f"% tau[{i + 1}] = {words}")
+    for body, J in found.jacobians.items():
+        rows = " \\\\ ".join(" & ".join(_written(formula, True) for formula in row) for row in J)
+        name = body.replace("_", "\\_")
+        click.echo(f"% [w; v] of the frame of {body} in its own axes")
+        click.echo(f"J_{{\\text{{{name}}}}} = \\begin{{bmatrix}} {rows} \\end{{bmatrix}}")
+    _show_rest(found, "% ")
+
+
+def _terms(found: Equations) -> Iterator[tuple[str, Any]]:
+    """Entries of M, of which the upper half is the same, and of h, with their places."""
+    for i, row in enumerate(found.M):
+        for j in range(i + 1):
+            yield f"M[{i + 1}, {j + 1}]", row[j]
+    for i, formula in enumerate(found.h):
+        yield f"h[{i + 1}]", formula
+
+
+def _subscript(place: str) -> str:
+    word, places = place.removesuffix("]").split("[")
+    return f"{word}_{{{places.replace(' ', '')}}}"
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------
+def _show_numbers(found: Equations) -> None:
+    _show_head(found, "")
+    assert found.state is not None
+    click.echo(f"at t = {found.state['time']:.9g} s")
+    for word in ("q", "v", "a"):
+        _show_row("dv/dt" if word == "a" else word, found.state[word])
+    _show_row("h", found.h)
+    _show_row("tau", found.tau)
+    _show_matrix("M", found.M)
+    for body, J in found.jacobians.items():
+        _show_matrix(f"J of {body}, [w; v] of its frame in its own axes", J)
+    _show_rest(found, "")
+
+
+def _show_row(word: str, numbers: Sequence[float]) -> None:
+    click.echo(f"{word:5} {_row(numbers)}")
+
+
+def _show_matrix(word: str, matrix: Any) -> None:
+    click.echo(f"\n{word}:")
+    for row in matrix:
+        click.echo(f"      {_row(row)}")
+
+
+def _row(numbers: Sequence[float]) -> str:
+    return " ".join(f"{0.0 if number == 0.0 else number:13.6g}" for number in numbers)
+
+
+# --- both ---------------------------------------------------------------------------------------------------------
+def _show_head(found: Equations, margin: str) -> None:
+    click.echo(f"{margin}{found.name}: M(q) dv/dt + h(q, v) = tau, {counted(len(found.h), 'coordinate')}")
+    for one in found.coordinates:
+        positions = ", ".join(f"q{k}" for k in one.positions)
+        click.echo(f"{margin}  v{one.number} with {positions}: {one.joint}")
+
+
+def _show_rest(found: Equations, margin: str) -> None:
+    if found.beside:
+        included = "in tau" if found.state is not None else "beside tau"
+        click.echo(f"{margin}{included}: {'; '.join(found.beside)}")
+
+
+def _as_data(found: Equations, latex: bool) -> dict[str, Any]:
+    data = asdict(found)
+    if found.state is None:
+        data["M"] = [[_written(formula, latex) for formula in row] for row in found.M]
+        data["h"] = [_written(formula, latex) for formula in found.h]
+        data["jacobians"] = {
+            body: [[_written(formula, latex) for formula in row] for row in J] for body, J in found.jacobians.items()
+        }
+        return data
+    data["state"] = {word: _listed(value) for word, value in found.state.items()}
+    data.update(M=_listed(found.M), h=_listed(found.h), tau=_listed(found.tau))
+    data["jacobians"] = {body: _listed(J) for body, J in found.jacobians.items()}
+    return data
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value

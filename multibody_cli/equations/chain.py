@@ -1,0 +1,218 @@
+"""Pose and motion subspace of every body as formulas of all coordinates.
+
+Body axes: S_i (6 x n) gives the twist of joint frame M_i in its own axes, V_i = S_i v.  With X the motion across a
+joint, S_i = [Ad(X^-1) S_parent, S_own].
+
+Source: Si and Guenter 2011, (6)-(9); Sueda, notes 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multibody_cli.errors import Refused
+from multibody_cli.joints.contract import PartCode
+from multibody_cli.joints.parts.generated import shape_at
+from multibody_cli.joints.shape import (
+    PER_HEAD,
+    Direction,
+    Factor,
+    KnownConstants,
+    Moved,
+    Place,
+    Run,
+    Shift,
+    Turn,
+    transposed_times,
+)
+from multibody_cli.model import Floats, Tree
+from multibody_cli.spatial.products import UNIT, ZERO
+from multibody_cli.spatial.values import Mat3, Motion, Vec3
+from multibody_cli.symbolic.scalar import Scalar, Value, name
+
+
+class Coordinates(NamedTuple):
+    """Names of all position numbers and velocities, and how the former change with each of the latter."""
+
+    q: tuple[Scalar, ...]
+    v: tuple[Scalar, ...]
+    along: tuple[Direction, ...]
+
+
+class Chain(NamedTuple):
+    """Formulas of a tree: its coordinates, and each body as moved by all of them, by row; row 0 is the ground."""
+
+    coordinates: Coordinates
+    bodies: tuple[Moved, ...]
+
+
+def chain_of(tree: Tree, at: Floats) -> Chain:
+    """Write down a tree.
+
+    Parameters
+    ----------
+    tree
+        The bodies and joints.
+    at
+        Coordinates q (nq,), which say on which pieces joints of pieces are.
+
+    Raises
+    ------
+    Refused
+        For a rotation in exponential coordinates.
+    """
+    coordinates = _coordinates_of(tree)
+    bodies = [Moved(UNIT, ZERO, tuple(Motion(ZERO, ZERO) for _ in coordinates.v))]
+    for link in tree.links[1:]:
+        frame = _Placed(_columns(link["frame"]), Vec3(*map(float, link["origin"])))
+        factors: list[Factor] = [_Behind(bodies[link["parent"]]), frame]
+        for part in tree.parts[link["first_part"] : link["last_part"]]:
+            factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, at)
+        bodies.append(Run(factors).moved(coordinates.along))
+    return Chain(coordinates, tuple(bodies))
+
+
+def body_frame(tree: Tree, chain: Chain, row: int) -> Moved:
+    """Give the frame of a body, as the scene has it, in place of its joint frame."""
+    frame = tree.frames[row]
+    placed = _Placed(_columns(frame["frame"]), Vec3(*map(float, frame["origin"])))
+    return Run([_Behind(chain.bodies[row]), placed]).moved(chain.coordinates.along)
+
+
+def _coordinates_of(tree: Tree) -> Coordinates:
+    nq = int(sum(part["width"] + (part["code"] in (PartCode.BALL, PartCode.FREE)) for part in tree.parts))
+    q = tuple(name(f"q{k + 1}") for k in range(nq))
+    v = tuple(name(f"v{k + 1}") for k in range(len(tree.driven)))
+    along: list[dict[Scalar, Value]] = [{} for _ in v]
+    for place in tree.plain:
+        along[place["iv"]] = {q[place["iq"]]: 1.0}
+    for place in tree.quaternions:
+        w, x, y, z = q[place["iq"] : place["iq"] + 4]
+        side = 1.0 if place["outer"] else -1.0  # dq/dt = q (0, w) / 2 in the outer frame, (0, w) q / 2 in the inner one
+        products = ((-x, w, side * z, -side * y), (-y, -side * z, w, side * x), (-z, side * y, -side * x, w))
+        for j, rates in enumerate(products):
+            along[place["iv"] + j] = {one: 0.5 * rate for one, rate in zip((w, x, y, z), rates, strict=True)}
+    return Coordinates(q, v, tuple(along))
+
+
+# --- factors ------------------------------------------------------------------------------------------------------
+class _Behind(NamedTuple):
+    """What is moved already."""
+
+    body: Moved
+
+    def moved(self, along: Sequence[Direction]) -> Moved:
+        """It stays so."""
+        return self.body
+
+
+class _Placed(NamedTuple):
+    """A frame that is fixed in the one before."""
+
+    R: Mat3
+    p: Vec3
+
+    def moved(self, along: Sequence[Direction]) -> Moved:
+        """No coordinate moves it."""
+        return Moved(self.R, self.p, tuple(Motion(ZERO, ZERO) for _ in along))
+
+
+class _Ball(NamedTuple):
+    """A rotation held as a unit quaternion; its velocities, from number iv on, are in the outer frame."""
+
+    quaternion: Sequence[Scalar]
+    iv: int
+
+    def moved(self, along: Sequence[Direction]) -> Moved:
+        """S = [1; 0]."""
+        own = {self.iv + j: Motion(axis, ZERO) for j, axis in enumerate(UNIT)}
+        still = Motion(ZERO, ZERO)
+        return Moved(rotation(self.quaternion), ZERO, tuple(own.get(j, still) for j in range(len(along))))
+
+
+class _Free(NamedTuple):
+    """A position and a rotation whose velocities, from number iv on, are in the inner frame."""
+
+    position: Sequence[Scalar]
+    quaternion: Sequence[Scalar]
+    iv: int
+
+    def moved(self, along: Sequence[Direction]) -> Moved:
+        """S = [[0, R^T], [R^T, 0]]."""
+        R = rotation(self.quaternion)
+        rows = [transposed_times(R, axis) for axis in UNIT]
+        own = {self.iv + j: Motion(ZERO, row) for j, row in enumerate(rows)}
+        own |= {self.iv + 3 + j: Motion(row, ZERO) for j, row in enumerate(rows)}
+        still = Motion(ZERO, ZERO)
+        return Moved(R, Vec3(*self.position), tuple(own.get(j, still) for j in range(len(along))))
+
+
+def rotation(quaternion: Sequence[Value]) -> Mat3:
+    """Rotation matrix of a unit quaternion, by columns."""
+    w, x, y, z = quaternion
+    return Mat3(
+        Vec3(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
+        Vec3(2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)),
+        Vec3(2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
+
+
+def _columns(numbers: Any) -> Mat3:
+    return Mat3(*(Vec3(*map(float, numbers[k : k + 3])) for k in (0, 3, 6)))
+
+
+# --- the parts of joints ------------------------------------------------------------------------------------------
+def _screw(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+    q = coordinates.q[part["iq"]]
+    turn, slide = (np.array(part[word]) for word in ("turn", "slide"))
+    factors: list[Factor] = []
+    if turn.any():
+        factors.append(Turn(Vec3(*turn.tolist()), q))
+    if slide.any():
+        factors.append(Shift(q * Vec3(*slide.tolist())))
+    return factors
+
+
+def _ball(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+    return [_Ball(coordinates.q[part["iq"] : part["iq"] + 4], int(part["iv"]))]
+
+
+def _free(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+    first = int(part["iq"])
+    return [_Free(coordinates.q[first : first + 3], coordinates.q[first + 3 : first + 7], int(part["iv"]))]
+
+
+def _exponential(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+    raise Refused(
+        "the equations of a rotation in exponential coordinates have no short form: take `parametrization: quaternion` "
+        "or `euler_xzx`"
+    )
+
+
+def _generated(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> Sequence[Factor]:
+    """The formulas of a shape, on the piece where it is."""
+    shape, constants = shape_at(int(part["address"])), tree.constants[part["first_constant"] :]
+    places, row, heads = [], 0, 0
+    for k, pieces in enumerate(shape.pieces):
+        q = coordinates.q[part["iq"] + k]
+        way: Value = q
+        if pieces:
+            start, per_unit, count = map(float, constants[PER_HEAD * heads : PER_HEAD * (heads + 1)])
+            whole = np.floor(per_unit * (at[part["iq"] + k] - start))
+            piece = whole % count if pieces.closed else min(max(whole, 0.0), count - 1.0)
+            way = per_unit * (q - start) - float(whole if pieces.closed else piece)
+            row, heads = row * int(count) + int(piece), heads + 1
+        places.append(Place(q, way, {q: 1.0}))
+    return shape.factors(places, KnownConstants(constants[PER_HEAD * heads + row * shape.stride :].tolist()))
+
+
+_FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, Floats], Sequence[Factor]]] = {
+    PartCode.SCREW: _screw,
+    PartCode.BALL: _ball,
+    PartCode.EXPONENTIAL: _exponential,
+    PartCode.FREE: _free,
+    PartCode.GENERATED: _generated,
+}

@@ -1,0 +1,99 @@
+"""Joints of general shape: refused where they cannot start, watched on their way, stopped where their domains end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multibody_cli.errors import SceneError
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.studies.simulation import prepare
+
+HEAD = """
+mbsim: 1
+name: shaped
+bodies: {b: {mass: 1, inertia: {principal: [0.1, 0.2, 0.25]}}}
+joints:
+  j: {child: b, %s}
+simulation: {duration: 1 s, step: 1 ms, integrator: rk4, method: %s}
+output: {every: 10 ms}
+"""
+BEZIER = "type: curve, curve: {type: bezier, points: [[0, 0, 1], [0.5, 0, 0], [1, 0, 0.5]]}, q: 0.1"
+METHODS = ("aba", "redmax", "baraff", "variational", "variational_maximal")
+
+
+def scene(folder: Path, joint: str, method: str = "aba", **settings):
+    path = folder / "scene.yaml"
+    text = HEAD % (joint, method)
+    if "variational" in method:
+        text = text.replace(", integrator: rk4", "")
+    path.write_text(text)
+    return prepare(path, [f"{key}={value}" for key, value in settings.items()])
+
+
+SPHERE = "type: symbolic, coordinates: [u, v], translation: ['cos(u)*cos(v)', 'sin(u)*cos(v)', 'sin(v)']"
+SINGULAR = {
+    "cusp": ("type: curve, curve: {type: cycloid, radius: 1}", "full rank"),
+    "square": ("type: symbolic, coordinates: [s], translation: ['s**2', 0, 0]", "full rank"),
+    "alike": ("type: symbolic, coordinates: [a, b], translation: ['a + b', '2*a + 2*b', 0]", "full rank"),
+    "pole": (f"{SPHERE}, q: [0, 90 deg]", "full rank"),
+    "root": ("type: symbolic, coordinates: [s], translation: [s, 's**1.5', 0]", "not a finite number"),
+    "inflection": (
+        "type: curve, orientation: frenet, q: 0.5, "
+        "curve: {type: bezier, points: [[0, 0, 0], [1, 1, 0], [2, -1, 0], [3, 0, 0]]}",
+        "not a finite number",
+    ),
+    "straight": (
+        "type: curve, orientation: frenet, curve: {type: bezier, points: [[0, 0, 0], [1, 0, 0]]}, q: 0.5",
+        "not defined anywhere",
+    ),
+}
+
+
+@pytest.mark.parametrize(("joint", "told"), SINGULAR.values(), ids=SINGULAR)
+def test_a_motion_that_is_singular_at_the_start_is_refused(tmp_path, joint, told):
+    with pytest.raises(SceneError, match=told) as refusal:
+        scene(tmp_path, joint)
+    assert "scene.yaml:6:3: joints.j: " in str(refusal.value)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_leaving_the_domain_stops_the_run(tmp_path, method):
+    sink = MemorySink()
+    summary = scene(tmp_path, BEZIER, method).run(sink)
+    assert summary.outcome.status == "diverged"
+    assert "joint `j` left its domain before t = 0.5" in summary.outcome.message
+    assert "from 0 to 1" in summary.outcome.message
+    q = np.ravel(sink.trajectory()["joints/j/q"])
+    assert 0.9 < q[-1] <= 1.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_limit_holds_at_the_end_of_the_domain(tmp_path, method):
+    sink = MemorySink()
+    assert scene(tmp_path, f"{BEZIER}, ends: limit", method).run(sink).outcome.status == "complete"
+    q = np.ravel(sink.trajectory()["joints/j/q"])
+    assert 0.99 < q.max() <= 1.0 + 1e-6
+    assert np.ravel(sink.trajectory()["energy/dissipation/joints/j/limits"])[-1] > 0.0
+
+
+def test_formulas_go_on_beyond_the_domain(tmp_path):
+    sink = MemorySink()
+    assert scene(tmp_path, f"{BEZIER}, ends: extend").run(sink).outcome.status == "complete"
+    assert np.ravel(sink.trajectory()["joints/j/q"]).max() > 1.1
+
+
+def test_own_limits_stand_within_those_of_the_domain(tmp_path):
+    sink = MemorySink()
+    scene(tmp_path, f"{BEZIER}, ends: limit, limits: [null, 0.6]").run(sink)
+    assert 0.59 < np.ravel(sink.trajectory()["joints/j/q"]).max() <= 0.6 + 1e-6
+
+
+def test_coming_near_a_singular_position_is_told(tmp_path):
+    summary = scene(tmp_path, f"{SPHERE}, q: [0, 1.5703], v: [0, -1]").run(MemorySink())
+    assert summary.outcome.status == "complete"
+    assert "joint `j` came near a singular position" in summary.outcome.message
+    away = scene(tmp_path, f"{SPHERE}, q: [0, 0.5], v: [1, 0]", **{"simulation.duration": "0.3 s"}).run(MemorySink())
+    assert away.outcome.message == ""
