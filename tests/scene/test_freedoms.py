@@ -66,7 +66,7 @@ def test_leaving_the_domain_stops_the_run(tmp_path, method):
     assert summary.outcome.status == "diverged"
     assert "joint `j` left its domain before t = 0.5" in summary.outcome.message
     assert "from 0 to 1" in summary.outcome.message
-    q = np.ravel(sink.trajectory()["joints/j/q"])
+    q = np.ravel(sink.trajectory().channel("joints/j/q").values)
     assert 0.9 < q[-1] <= 1.0
 
 
@@ -74,21 +74,21 @@ def test_leaving_the_domain_stops_the_run(tmp_path, method):
 def test_a_limit_holds_at_the_end_of_the_domain(tmp_path, method):
     sink = MemorySink()
     assert scene(tmp_path, f"{BEZIER}, ends: limit", method).run(sink).outcome.status == "complete"
-    q = np.ravel(sink.trajectory()["joints/j/q"])
+    q = np.ravel(sink.trajectory().channel("joints/j/q").values)
     assert 0.99 < q.max() <= 1.0 + 1e-6
-    assert np.ravel(sink.trajectory()["energy/dissipation/joints/j/limits"])[-1] > 0.0
+    assert np.ravel(sink.trajectory().channel("energy/dissipation/joints/j/limits").values)[-1] > 0.0
 
 
 def test_formulas_go_on_beyond_the_domain(tmp_path):
     sink = MemorySink()
     assert scene(tmp_path, f"{BEZIER}, ends: extend").run(sink).outcome.status == "complete"
-    assert np.ravel(sink.trajectory()["joints/j/q"]).max() > 1.1
+    assert np.ravel(sink.trajectory().channel("joints/j/q").values).max() > 1.1
 
 
 def test_own_limits_stand_within_those_of_the_domain(tmp_path):
     sink = MemorySink()
     scene(tmp_path, f"{BEZIER}, ends: limit, limits: [null, 0.6]").run(sink)
-    assert 0.59 < np.ravel(sink.trajectory()["joints/j/q"]).max() <= 0.6 + 1e-6
+    assert 0.59 < np.ravel(sink.trajectory().channel("joints/j/q").values).max() <= 0.6 + 1e-6
 
 
 def test_coming_near_a_singular_position_is_told(tmp_path):
