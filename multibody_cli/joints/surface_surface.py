@@ -22,7 +22,7 @@ from pydantic.json_schema import WithJsonSchema
 from multibody_cli.errors import nearest
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
-from multibody_cli.joints.geometry.surface_specs import AnySurface, SurfaceSpec
+from multibody_cli.joints.geometry.surface_specs import AnySurface, SurfaceForm
 from multibody_cli.joints.geometry.surfaces import Surface
 from multibody_cli.joints.shape import Constants, Factor, Frame, Inverse, Pieces, Place, Run, Turn
 from multibody_cli.joints.spec import Coordinates
@@ -124,7 +124,7 @@ class _Surfaces(Spec):
 
     @field_validator("child_surface")
     @classmethod
-    def _require_a_side(cls, child: SurfaceSpec, info: ValidationInfo) -> SurfaceSpec:
+    def _require_a_side(cls, child: SurfaceForm, info: ValidationInfo) -> SurfaceForm:
         parent = info.data.get("parent_surface")
         if parent is not None and parent.inside and child.inside:
             raise located_error("two surfaces cannot both touch from within", "inside")

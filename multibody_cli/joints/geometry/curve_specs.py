@@ -20,7 +20,7 @@ MOST_OF_BEZIER = 12
 LEAST_OF_SPLINE = 4
 
 
-class CurveSpec(Spec):
+class CurveForm(Spec):
     """A curve, in the joint's frame F."""
 
     type: str
@@ -31,7 +31,7 @@ class CurveSpec(Spec):
         raise NotImplementedError
 
 
-class BezierSpec(CurveSpec):
+class BezierCurveSpec(CurveForm):
     """A Bezier curve of any degree over s in [0, 1]."""
 
     type: Literal["bezier"]
@@ -47,7 +47,7 @@ class BezierSpec(CurveSpec):
         return bezier(self.points)
 
 
-class BSplineSpec(CurveSpec):
+class BSplineCurveSpec(CurveForm):
     """A uniform cubic B-spline; s runs by 1 from piece to piece."""
 
     type: Literal["bspline"]
@@ -70,7 +70,7 @@ class BSplineSpec(CurveSpec):
         return b_spline(self.points, self.closed)
 
 
-class HelixSpec(CurveSpec):
+class HelixCurveSpec(CurveForm):
     """A helix about z: (radius cos s, radius sin s, pitch s / 2 pi)."""
 
     type: Literal["helix"]
@@ -83,7 +83,7 @@ class HelixSpec(CurveSpec):
         return Curve(Helix(), ((self.radius, self.pitch / math.tau),), Coordinate.ANGLE)
 
 
-class CircleSpec(CurveSpec):
+class CircleCurveSpec(CurveForm):
     """A circle about z: (radius cos s, radius sin s, 0)."""
 
     type: Literal["circle"]
@@ -95,7 +95,7 @@ class CircleSpec(CurveSpec):
         return Curve(Circle(), ((self.radius,),), Coordinate.ANGLE)
 
 
-class CycloidSpec(CurveSpec):
+class CycloidCurveSpec(CurveForm):
     """A cycloid below the x axis: (radius (s - sin s), 0, -radius (1 - cos s))."""
 
     type: Literal["cycloid"]
@@ -107,7 +107,7 @@ class CycloidSpec(CurveSpec):
         return Curve(Cycloid(), ((self.radius,),), Coordinate.ANGLE, reference=math.pi)
 
 
-class WrittenSpec(CurveSpec):
+class WrittenCurveSpec(CurveForm):
     """A curve by expressions of one parameter."""
 
     type: Literal["expression"]
@@ -148,14 +148,14 @@ class WrittenSpec(CurveSpec):
         )
 
 
-CURVES: dict[str, type[CurveSpec]] = {
-    "bezier": BezierSpec,
-    "bspline": BSplineSpec,
-    "helix": HelixSpec,
-    "circle": CircleSpec,
-    "cycloid": CycloidSpec,
-    "expression": WrittenSpec,
+CURVES: dict[str, type[CurveForm]] = {
+    "bezier": BezierCurveSpec,
+    "bspline": BSplineCurveSpec,
+    "helix": HelixCurveSpec,
+    "circle": CircleCurveSpec,
+    "cycloid": CycloidCurveSpec,
+    "expression": WrittenCurveSpec,
 }
 """Every curve by its word."""
 
-AnyCurve = Annotated[CurveSpec, Catalogue("a curve", CURVES)]
+AnyCurve = Annotated[CurveForm, Catalogue("a curve", CURVES)]

@@ -19,7 +19,7 @@ MOST_OF_PATCH = 8
 """Control points of a Bezier patch along one parameter, at most."""
 
 
-class SurfaceSpec(Spec):
+class SurfaceForm(Spec):
     """A surface, in the frame of the joint on its body's side."""
 
     type: str
@@ -46,7 +46,7 @@ class SurfaceSpec(Spec):
         return ENDLESS, ENDLESS
 
 
-class PlaneSpec(SurfaceSpec):
+class PlaneSurfaceSpec(SurfaceForm):
     """The plane through the origin with normal z; u and v are x and y."""
 
     type: Literal["plane"]
@@ -62,7 +62,7 @@ class PlaneSpec(SurfaceSpec):
         return Coordinate.LENGTH, Coordinate.LENGTH
 
 
-class SphereSpec(SurfaceSpec):
+class SphereSurfaceSpec(SurfaceForm):
     """A sphere: u is the longitude from x, v the latitude."""
 
     type: Literal["sphere"]
@@ -79,7 +79,7 @@ class SphereSpec(SurfaceSpec):
         return (self.radius,)
 
 
-class EllipsoidSpec(SurfaceSpec):
+class EllipsoidSurfaceSpec(SurfaceForm):
     """An ellipsoid: u is the longitude from x, v the latitude, both of the unit sphere that it is scaled from."""
 
     type: Literal["ellipsoid"]
@@ -96,7 +96,7 @@ class EllipsoidSpec(SurfaceSpec):
         return self.radii
 
 
-class TorusSpec(SurfaceSpec):
+class TorusSurfaceSpec(SurfaceForm):
     """A ring about z: u goes around the axis from x, v around the tube from outside, upwards."""
 
     type: Literal["torus"]
@@ -125,7 +125,7 @@ class TorusSpec(SurfaceSpec):
         return self.major_radius, self.minor_radius
 
 
-class CylinderSpec(SurfaceSpec):
+class CylinderSurfaceSpec(SurfaceForm):
     """An endless cylinder about z: u is the angle from x, v the height."""
 
     type: Literal["cylinder"]
@@ -147,7 +147,7 @@ class CylinderSpec(SurfaceSpec):
         return Coordinate.ANGLE, Coordinate.LENGTH
 
 
-class PatchSpec(SurfaceSpec):
+class PatchSurfaceSpec(SurfaceForm):
     """A Bezier patch over u and v in [0, 1]; its normal is that of a screw from u to v."""
 
     type: Literal["bezier"]
@@ -190,7 +190,7 @@ class PatchSpec(SurfaceSpec):
         return (0.0, 1.0), (0.0, 1.0)
 
 
-class WrittenSpec(SurfaceSpec):
+class WrittenSurfaceSpec(SurfaceForm):
     """A surface by expressions of two parameters; its normal is that of a screw from the first to the second."""
 
     type: Literal["expression"]
@@ -238,15 +238,15 @@ class WrittenSpec(SurfaceSpec):
         return first, second
 
 
-SURFACES: dict[str, type[SurfaceSpec]] = {
-    "plane": PlaneSpec,
-    "sphere": SphereSpec,
-    "ellipsoid": EllipsoidSpec,
-    "torus": TorusSpec,
-    "cylinder": CylinderSpec,
-    "bezier": PatchSpec,
-    "expression": WrittenSpec,
+SURFACES: dict[str, type[SurfaceForm]] = {
+    "plane": PlaneSurfaceSpec,
+    "sphere": SphereSurfaceSpec,
+    "ellipsoid": EllipsoidSurfaceSpec,
+    "torus": TorusSurfaceSpec,
+    "cylinder": CylinderSurfaceSpec,
+    "bezier": PatchSurfaceSpec,
+    "expression": WrittenSurfaceSpec,
 }
 """Every surface by its word."""
 
-AnySurface = Annotated[SurfaceSpec, Catalogue("a surface", SURFACES)]
+AnySurface = Annotated[SurfaceForm, Catalogue("a surface", SURFACES)]
