@@ -77,7 +77,7 @@ def list_shapes() -> Rows:
     return [
         {
             "shape": name,
-            "fields": ", ".join(k for k in spec.model_fields if k not in shared),
+            "fields": _own_fields(spec, *shared),
             "description": _summary(spec),
         }
         for name, spec in SHAPES.items()
@@ -123,6 +123,26 @@ def list_springs() -> Rows:
     ]
 
 
+def list_curves() -> Rows:
+    """Describe the curves that a joint may run along."""
+    from multibody_cli.joints.geometry.curve_specs import CURVES
+
+    return [
+        {"curve": name, "fields": _own_fields(spec, "type"), "description": _summary(spec)}
+        for name, spec in CURVES.items()
+    ]
+
+
+def list_surfaces() -> Rows:
+    """Describe the surfaces that a joint may keep in touch."""
+    from multibody_cli.joints.geometry.surface_specs import SURFACES
+
+    return [
+        {"surface": name, "fields": _own_fields(spec, "type", "inside"), "description": _summary(spec)}
+        for name, spec in SURFACES.items()
+    ]
+
+
 def list_couplings() -> Rows:
     """Describe the entries of `couplings:`."""
     from multibody_cli.constraints import COUPLINGS
@@ -148,6 +168,8 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "constraints": list_constraints,
     "forces": list_forces,
     "springs": list_springs,
+    "curves": list_curves,
+    "surfaces": list_surfaces,
 }
 """Every list by the word of the command line."""
 
@@ -167,11 +189,15 @@ def _kinds(word: str, kinds: Mapping[str, ConstraintKind]) -> Rows:
     return [
         {
             word: name,
-            "fields": ", ".join(key for key in kind.spec.model_fields if key != "type"),
+            "fields": _own_fields(kind.spec, "type"),
             "description": _summary(kind.spec),
         }
         for name, kind in kinds.items()
     ]
+
+
+def _own_fields(spec: type[Spec], *shared: str) -> str:
+    return ", ".join(field for field in spec.model_fields if field not in shared)
 
 
 def _summary(spec: type) -> str:

@@ -11,6 +11,8 @@ from ending import Command
 from multibody_cli.cli.list import LISTS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.joints import JOINTS
+from multibody_cli.joints.geometry.curve_specs import CURVES
+from multibody_cli.joints.geometry.surface_specs import SURFACES
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -100,6 +102,8 @@ def test_info_of_a_damaged_result(mbsim: Command, folder: Path) -> None:
         ("constraints", CONSTRAINTS),
         ("forces", ["load", "drag"]),
         ("springs", ["spring", "bushing", "muscle", "strand"]),
+        ("curves", CURVES),
+        ("surfaces", SURFACES),
     ],
 )
 def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list[str]) -> None:
@@ -113,8 +117,8 @@ def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list
 
 def test_lists_are_all_tested() -> None:
     constraints = {"couplings", "constraints"}
-    forces = {"forces", "springs"}
-    assert set(LISTS) == {"methods", "features", "integrators", "joints", "shapes", "channels"} | forces | constraints
+    forces, geometry = {"forces", "springs"}, {"shapes", "curves", "surfaces"}
+    assert set(LISTS) == {"methods", "features", "integrators", "joints", "channels"} | forces | constraints | geometry
 
 
 def test_the_table_of_features_is_what_methods_say_of_themselves(mbsim: Command) -> None:

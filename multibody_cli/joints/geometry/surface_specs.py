@@ -148,7 +148,7 @@ class CylinderSurfaceSpec(SurfaceForm):
 
 
 class PatchSurfaceSpec(SurfaceForm):
-    """A Bezier patch over u and v in [0, 1]; its normal is that of a screw from u to v."""
+    """A Bezier patch over u and v in [0, 1]; its normal points as a right-handed screw moves that turns from u to v."""
 
     type: Literal["bezier"]
     points: list[list[Position]] = Field(
@@ -191,7 +191,7 @@ class PatchSurfaceSpec(SurfaceForm):
 
 
 class WrittenSurfaceSpec(SurfaceForm):
-    """A surface by expressions of two parameters; its normal is that of a screw from the first to the second."""
+    """A surface by expressions of two parameters; its normal follows from these in order by the right hand."""
 
     type: Literal["expression"]
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
