@@ -91,6 +91,8 @@ class Part:
         """Which other values of each reported coordinate mean the same pose: those a turn away, or none."""
         if self.code is PartCode.SCREW:
             return ("turn",) if any(self.turn) and not any(self.slide) else ("itself",)
+        if self.code is PartCode.GENERATED:
+            return ("itself",) * self.nv
         return tuple("rotation" if kind is Coordinate.ANGLE else "itself" for kind in self.coordinates)
 
 

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from shape_oracle import FIELDS_OF_SHAPES
 
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate, PartCode
@@ -12,7 +13,7 @@ from multibody_cli.joints.spherical import PARAMETRIZATIONS
 EXTRA = {
     "screw": {"pitch": "2 mm"},
     "composite": {"parts": [{"type": "prismatic"}, {"type": "screw", "pitch": 0.1}, {"type": "revolute"}]},
-}
+} | FIELDS_OF_SHAPES
 
 
 def spec(name, **fields):

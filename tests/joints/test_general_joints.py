@@ -1,0 +1,110 @@
+"""Fields of joints along curves, on surfaces and by expressions: counts, units, defaults and what belongs together."""
+
+import math
+
+import pytest
+from pydantic import ValidationError
+from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, PATCH, SPHERE, TORUS, joint, parts_of
+
+from multibody_cli.joints.contract import Coordinate, PartCode
+
+ANGLE, LENGTH, NUMBER = Coordinate.ANGLE, Coordinate.LENGTH, Coordinate.NUMBER
+WITHIN = {**SPHERE, "inside": True}
+RAGGED = {"type": "bezier", "points": [[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0], [1, 2, 0]]]}
+
+
+def test_a_free_orientation_adds_a_rotation():
+    alone = joint("curve", curve=BEZIER, orientation="free", q=0.3, v=2)
+    assert alone.coordinates == (NUMBER, ANGLE, ANGLE, ANGLE)
+    assert alone.q == (0.3, 0.0, 0.0, 0.0)
+    assert alone.v == (2.0, 0.0, 0.0, 0.0)
+    whole = joint("curve", curve=BEZIER, orientation="free", q=[0.3, "90 deg", 0, 0])
+    assert whole.q == pytest.approx((0.3, math.pi / 2, 0, 0))
+    assert [part.code for part in parts_of(whole)] == [PartCode.GENERATED, PartCode.BALL]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("helix", ANGLE), ("circle", ANGLE), ("cycloid", ANGLE), ("bezier", NUMBER)]
+)
+def test_the_parameter_of_a_curve_has_its_unit(name, kind):
+    curve = joint("curve", curve=CURVES[name][0], q=1)
+    assert curve.coordinates == (kind,)
+
+
+def test_spin_is_fixed_unless_five_entries_are_given():
+    surfaces = {"parent_surface": TORUS, "child_surface": SPHERE}
+    assert len(joint("surface_surface", **surfaces).coordinates) == 4
+    assert len(joint("surface_surface", **surfaces, q=[0, 0, 0, 0]).coordinates) == 4
+    assert len(joint("surface_surface", **surfaces, q=[0, 0, 0, 0, 0]).coordinates) == 5
+    assert len(joint("surface_surface", **surfaces, v=[0, 0, 0, 0, 0]).coordinates) == 5
+    assert len(joint("surface_surface", **surfaces, fixed={}).coordinates) == 5
+    assert len(joint("surface_surface", **surfaces, fixed={"u1": "90 deg", "spin": 0}).coordinates) == 3
+
+
+def test_parameters_of_surfaces_have_their_units():
+    kinds = joint(
+        "surface_surface", parent_surface={"type": "cylinder", "radius": 1}, child_surface={"type": "plane"}
+    ).coordinates
+    assert kinds == (ANGLE, LENGTH, LENGTH, LENGTH)
+    assert joint("surface_surface", parent_surface=PATCH, child_surface=SPHERE).coordinates[:2] == (NUMBER, NUMBER)
+
+
+def test_joints_of_one_shape_share_their_code():
+    small = {**TORUS, "major_radius": 0.7, "minor_radius": 0.1}
+    one = parts_of(joint("surface_surface", parent_surface=TORUS, child_surface=SPHERE))[0]
+    other = parts_of(joint("surface_surface", parent_surface=small, child_surface=SPHERE))[0]
+    assert one.shape == other.shape
+    assert one.constants != other.constants
+    inside = {**TORUS, "inside": True}
+    assert parts_of(joint("surface_surface", parent_surface=inside, child_surface=SPHERE))[0].shape != one.shape
+
+
+def test_units_of_symbolic_coordinates():
+    assert joint("symbolic", **{**CAM, "coordinates": {"theta": "rad", "s": "m"}}).coordinates == (ANGLE, LENGTH)
+    assert joint("symbolic", **CAM).coordinates == (NUMBER, NUMBER)
+    assert joint("symbolic", **CAM, q=["30 deg", 0]).q[0] == pytest.approx(math.pi / 6)
+
+
+def test_a_constant_may_have_the_name_of_a_number():
+    part = parts_of(joint("symbolic", coordinates=["s"], parameters={"e": 0.02}, translation=["e*s", 0, 0]))[0]
+    assert part.constants == (0.02,)
+
+
+@pytest.mark.parametrize(
+    ("frames", "closed", "domain"), [(4, False, (0, 1)), (5, False, (0, 2)), (5, True, (-math.inf, math.inf))]
+)
+def test_domains_of_splines(frames, closed, domain):
+    assert joint("spline_curve", frames=FRAMES[:frames], closed=closed).own_domains == (domain,)
+
+
+def test_domains_of_a_spline_surface():
+    assert joint("spline_surface", controls=CONTROLS).own_domains == ((0, 2), (0, 1))
+
+
+def test_limits_of_the_domain_and_own_ones():
+    curve = {"curve": BEZIER, "q": 0.3}
+    assert joint("curve", **curve).bounds is None
+    assert joint("curve", **curve).domains == ((0, 1),)
+    assert joint("curve", **curve, ends="limit").bounds == ((0, 1),)
+    assert joint("curve", **curve, ends="limit", limits=[0.2, 0.4]).bounds == ((0.2, 0.4),)
+    assert joint("curve", **curve, ends="extend").domains == ((-math.inf, math.inf),)
+    assert joint("curve", curve=CURVES["helix"][0], ends="limit").bounds is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "told"),
+    [
+        ("surface_surface", {"parent_surface": WITHIN, "child_surface": WITHIN}, "within"),
+        ("symbolic", {"coordinates": ["s", "s"]}, "differ"),
+        ("symbolic", {"coordinates": {"s": "kg"}}, "unknown unit"),
+        ("symbolic", {"coordinates": []}, "1 to 6 names"),
+        ("curve", {"curve": {"type": "expression", "position": ["s", "0", "0"], "domain": [1, 0]}}, "beginning"),
+        ("curve", {"curve": {"type": "expression", "position": ["s", "0", "0"], "closed": True}}, "domain"),
+        ("surface_surface", {"parent_surface": RAGGED, "child_surface": SPHERE}, "as in the first row"),
+        ("spline_surface", {"controls": {}}, "at least one of"),
+        ("curve", {"curve": BEZIER, "orientation": "free", "limits": [None, [0, 1], None, None]}, "of its own"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(kind, fields, told):
+    with pytest.raises(ValidationError, match=told):
+        joint(kind, **fields)
