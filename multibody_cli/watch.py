@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from multibody_cli.dynamics.independence import find_shares
 from multibody_cli.dynamics.workspace import Work
 from multibody_cli.model import JointEntry, Model, State
 
@@ -14,7 +14,7 @@ WITHIN = 1e-9
 """How far outside of its domain a coordinate may be by rounding."""
 
 NEAR = 1e-3
-"""Smallest singular value of the motion subspace, its columns in their usual size, below which it is told."""
+"""Share of a column of the motion subspace that the others do not span, below which it is told."""
 
 
 class Watch:
@@ -22,26 +22,30 @@ class Watch:
 
     def __init__(self, model: Model) -> None:
         self._joints = [joint for joint in model.names.joints if joint.sizes]
-        self._nearest = {joint.name: (math.inf, 0.0) for joint in self._joints}
+        self._firsts = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
+        self._lasts = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
+        self._sizes = np.ones(model.nv)
+        for joint in self._joints:
+            self._sizes[joint.columns] = joint.sizes
+        self._basis, self._shares = np.zeros((6, 6)), np.ones(len(self._joints))
+        self._least, self._times = np.ones((2, len(self._joints)))
 
     def look(self, state: State, work: Work) -> str:
         """Take note of a state; words for the user where a coordinate has left its domain."""
-        for joint in self._joints:
-            left = _departure(joint, state)
-            if left:
-                return left
-            smallest = _smallest(joint, work)
-            if smallest < self._nearest[joint.name][0]:
-                self._nearest[joint.name] = smallest, float(state.time[0])
-        return ""
+        if not self._joints:
+            return ""
+        find_shares(work.columns, self._sizes, self._firsts, self._lasts, self._basis, self._shares)
+        less = self._shares < self._least
+        self._least[less], self._times[less] = self._shares[less], state.time[0]
+        return next(filter(None, (_departure(joint, state) for joint in self._joints)), "")
 
     def tell(self) -> Iterator[str]:
         """Tell which joints came near a singular position."""
-        for name, (smallest, time) in self._nearest.items():
-            if smallest < NEAR:
+        for joint, least, time in zip(self._joints, self._least, self._times, strict=True):
+            if least < NEAR:
                 yield (
-                    f"joint `{name}` came near a singular position of its parametrization at t = {time:.6g} s, where "
-                    f"its coordinates lose a freedom ({smallest:.1e} of its usual size is left): check the energy "
+                    f"joint `{joint.name}` came near a singular position of its parametrization at t = {time:.6g} s, "
+                    f"where its coordinates lose a freedom ({least:.1e} of its usual size is left): check the energy "
                     "there, take shorter steps, or other coordinates"
                 )
 
@@ -57,9 +61,3 @@ def _departure(joint: JointEntry, state: State) -> str:
                 "(`ends: limit`) or go on by the same formulas (`ends: extend`)"
             ).strip()
     return ""
-
-
-def _smallest(joint: JointEntry, work: Work) -> float:
-    columns = work.columns[joint.columns]
-    S = np.column_stack([columns["angular"], columns["linear"]]) / np.array(joint.sizes)[:, None]
-    return float(np.linalg.svd(S, compute_uv=False)[-1])

@@ -1,0 +1,42 @@
+"""What columns of a motion subspace have of their own, against singular values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.dynamics.independence import find_shares
+from multibody_cli.dynamics.workspace import COLUMN
+from multibody_cli.kernel import records
+
+
+def shares_of(*joints, sizes=None):
+    S = np.hstack(joints)
+    columns = np.zeros(S.shape[1], COLUMN)
+    columns["angular"], columns["linear"] = S[:3].T, S[3:].T
+    ends = np.cumsum([joint.shape[1] for joint in joints])
+    found = np.zeros(len(joints))
+    sizes = np.ones(S.shape[1]) if sizes is None else sizes
+    find_shares(records(columns), sizes, np.append(0, ends)[:-1], ends, np.zeros((6, 6)), found)
+    return found
+
+
+def test_independent_and_dependent_columns():
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    dependent = np.column_stack([Q[:, 0], Q[:, 1], 0.6 * Q[:, 0] - 0.8 * Q[:, 1]])
+    np.testing.assert_allclose(shares_of(Q[:, :4], dependent, Q[:, :1]), [1, 0, 1], atol=1e-15)
+
+
+def test_a_share_is_in_the_usual_size_of_its_column():
+    assert shares_of(np.eye(6)[:, :1] * 1e-3, sizes=np.array([2.0]))[0] == 5e-4
+
+
+def test_shares_bound_the_smallest_singular_value():
+    rng = np.random.default_rng(1)
+    for count in range(1, 7):
+        for small in (1.0, 1e-2, 1e-5, 1e-9):
+            S = rng.normal(size=(6, count))
+            S[:, -1] = S[:, 0] + small * S[:, -1] if count > 1 else small * S[:, -1]
+            S /= np.linalg.norm(S, axis=0) if count > 1 else 1.0
+            least = np.linalg.svd(S, compute_uv=False)[-1]
+            found = shares_of(S)[0]
+            assert min(least, 1.0) * (1 - 1e-6) - 1e-15 <= found <= 30 * least + 1e-15
