@@ -7,7 +7,8 @@ of the scene.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from multibody_cli.contacts.contract import Geometry
 from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.motion import Motions
+from multibody_cli.joints.shape import Shape
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -328,6 +330,8 @@ class Model:
         (nb, 3) centre of mass of each body in its body frame, in scene order, m.
     nq, nv
         Numbers in q and in v.
+    shapes
+        The formulas of generated parts of joints, by the address of their code.
     """
 
     system: System
@@ -335,6 +339,7 @@ class Model:
     com: Floats
     nq: int
     nv: int
+    shapes: Mapping[int, Shape] = field(default_factory=dict)
 
 
 class State(NamedTuple):

@@ -124,7 +124,7 @@ def pack(machine: Machine) -> Packed:
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS)
-    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v)), tree)
+    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), tree.shapes), tree)
 
 
 def freedoms(parts: Sequence[Part]) -> int:

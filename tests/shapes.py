@@ -9,7 +9,7 @@ from jets import Jet
 
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
-from multibody_cli.joints.shape import find_piece, moved, places_of
+from multibody_cli.joints.shape import find_piece, moved, own_places
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import in_order
@@ -148,10 +148,11 @@ def pose_of_shape(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Je
     R, p, _ = moved(shape)
     values = [*R.x, *R.y, *R.z, *p]
     place = {"q": q, "c": part.constants, "floor": math.floor, "min": min, "max": max}
-    exec("\n".join(find_piece(shape)), place)
+    words = ([word.format(k) for k in range(part.nv)] for word in ("q[{}]", "u{}"))
+    exec("\n".join(find_piece(shape, *words, "at", "c[{}]".format)), place)
     found = []
     for v in rates:
-        along = {one: rate * v[k] for k, at in enumerate(places_of(shape)) for one, rate in at.along.items()}
+        along = {one: rate * v[k] for k, at in enumerate(own_places(shape)) for one, rate in at.along.items()}
         first = differentiate(values, along)
         second = differentiate(first, along)
         wanted = [*values, *first, *second]

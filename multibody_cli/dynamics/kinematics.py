@@ -29,6 +29,8 @@ def place_tree(system, t, q, v, a, work):
 def place_all(tree, q, v, a, work):
     """Place every body; `a` (nv,) is read where the motion of a coordinate is prescribed."""
     links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
+    for j in range(len(work.q)):
+        work.q[j] = q[j]
     for j in range(len(work.v)):
         work.v[j] = v[j]
     for i in range(1, len(links)):

@@ -133,7 +133,7 @@ class Dual(NamedTuple):
 class Work(NamedTuple):
     """Work arrays for one model: n velocities, m rows of restraint.
 
-    `column_rates` and `v` are empty unless the method differentiates Jacobians.
+    `column_rates` and `v` are empty unless the method differentiates Jacobians, `q` unless it crosses joints itself.
     """
 
     bodies: Records
@@ -143,6 +143,7 @@ class Work(NamedTuple):
     wrenches: Records
     tau: Floats  # (n,)
     alerts: Alerts  # what forces have to tell
+    q: Floats  # (nq,) position numbers and
     v: Floats  # (n,) coordinate rates that the bodies were placed with
     armature: Floats  # (n,) inertia that each coordinate has of its own
     horizon: Floats  # (3,) how far ahead forces push: see `forces.elements.foresee_all`; 0 for as they are now
@@ -164,7 +165,7 @@ class Work(NamedTuple):
     pushes: Records  # what contacts push each body with, for output; (0,) where nothing touches
 
 
-def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False) -> Work:
+def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False, remembered: bool = False) -> Work:
     """Allocate the work arrays, with the ground upright and at rest.
 
     Parameters
@@ -175,6 +176,8 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         The method's own arrays, a named tuple.
     differentiated
         Whether the method needs the time derivatives of the columns of S.
+    remembered
+        Whether the method needs the position numbers that the bodies were placed with.
     """
     tree = system.tree
     markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
@@ -191,6 +194,7 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         wrenches=records(np.zeros(placed, WRENCH)),
         tau=np.zeros(n),
         alerts=alerts_for(system.forces),
+        q=np.zeros(len(tree.plain) + 4 * len(tree.quaternions) if remembered else 0),
         v=np.zeros(n if differentiated else 0),
         armature=np.zeros(n),
         horizon=np.zeros(3),

@@ -15,7 +15,6 @@ import numpy as np
 
 from multibody_cli.errors import Refused
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.parts.generated import shape_at
 from multibody_cli.joints.shape import (
     PER_HEAD,
     Direction,
@@ -24,6 +23,7 @@ from multibody_cli.joints.shape import (
     Moved,
     Place,
     Run,
+    Shape,
     Shift,
     Turn,
     transposed_times,
@@ -32,6 +32,8 @@ from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.symbolic.scalar import Scalar, Value, name
+
+Shapes = Mapping[int, Shape]
 
 
 class Coordinates(NamedTuple):
@@ -49,13 +51,15 @@ class Chain(NamedTuple):
     bodies: tuple[Moved, ...]
 
 
-def chain_of(tree: Tree, at: Floats) -> Chain:
+def chain_of(tree: Tree, shapes: Shapes, at: Floats) -> Chain:
     """Write down a tree.
 
     Parameters
     ----------
     tree
         The bodies and joints.
+    shapes
+        The formulas of generated parts, by the address of their code.
     at
         Coordinates q (nq,), which say on which pieces joints of pieces are.
 
@@ -70,7 +74,7 @@ def chain_of(tree: Tree, at: Floats) -> Chain:
         frame = _Placed(_columns(link["frame"]), Vec3(*map(float, link["origin"])))
         factors: list[Factor] = [_Behind(bodies[link["parent"]]), frame]
         for part in tree.parts[link["first_part"] : link["last_part"]]:
-            factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, at)
+            factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, shapes, at)
         bodies.append(Run(factors).moved(coordinates.along))
     return Chain(coordinates, tuple(bodies))
 
@@ -165,7 +169,7 @@ def _columns(numbers: Any) -> Mat3:
 
 
 # --- the parts of joints ------------------------------------------------------------------------------------------
-def _screw(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+def _screw(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
     q = coordinates.q[part["iq"]]
     turn, slide = (np.array(part[word]) for word in ("turn", "slide"))
     factors: list[Factor] = []
@@ -176,25 +180,25 @@ def _screw(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[
     return factors
 
 
-def _ball(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+def _ball(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
     return [_Ball(coordinates.q[part["iq"] : part["iq"] + 4], int(part["iv"]))]
 
 
-def _free(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+def _free(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
     first = int(part["iq"])
     return [_Free(coordinates.q[first : first + 3], coordinates.q[first + 3 : first + 7], int(part["iv"]))]
 
 
-def _exponential(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> list[Factor]:
+def _exponential(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
     raise Refused(
         "the equations of a rotation in exponential coordinates have no short form: take `parametrization: quaternion` "
         "or `euler_xzx`"
     )
 
 
-def _generated(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> Sequence[Factor]:
+def _generated(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> Sequence[Factor]:
     """The formulas of a shape, on the piece where it is."""
-    shape, constants = shape_at(int(part["address"])), tree.constants[part["first_constant"] :]
+    shape, constants = shapes[int(part["address"])], tree.constants[part["first_constant"] :]
     places, row, heads = [], 0, 0
     for k, pieces in enumerate(shape.pieces):
         q = coordinates.q[part["iq"] + k]
@@ -209,7 +213,7 @@ def _generated(part: Any, tree: Tree, coordinates: Coordinates, at: Floats) -> S
     return shape.factors(places, KnownConstants(constants[PER_HEAD * heads + row * shape.stride :].tolist()))
 
 
-_FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, Floats], Sequence[Factor]]] = {
+_FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, Shapes, Floats], Sequence[Factor]]] = {
     PartCode.SCREW: _screw,
     PartCode.BALL: _ball,
     PartCode.EXPONENTIAL: _exponential,

@@ -13,7 +13,7 @@ Sources: Si and Guenter 2011, (9), (12), of which any joint transform is one; Su
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
@@ -209,19 +209,32 @@ class Place(NamedTuple):
     along: Direction
 
 
-def places_of(shape: Shape) -> list[Place]:
-    """Give the coordinates of a shape."""
+def places_of(shape: Shape, q: Sequence[Scalar], u: Sequence[Scalar], head: Constants) -> list[Place]:
+    """Give the coordinates of a shape.
+
+    Parameters
+    ----------
+    shape
+        The shape.
+    q, u
+        Names of its coordinates, and of the ways through pieces along them.
+    head
+        What stands before all constants.
+    """
     places: list[Place] = []
     heads = 0
-    for k, pieces in enumerate(shape.pieces):
-        q = name(f"q[{k}]")
+    for one, own, pieces in zip(q, u, shape.pieces, strict=True):
         if pieces is None:
-            places.append(Place(q, q, {q: 1.0}))
+            places.append(Place(one, one, {one: 1.0}))
         else:
-            u = name(f"u{k}")
-            places.append(Place(q, u, {q: 1.0, u: name(f"c[{PER_HEAD * heads + 1}]")}))
+            places.append(Place(one, own, {one: 1.0, own: head[PER_HEAD * heads + 1]}))
             heads += 1
     return places
+
+
+def rates_along(places: Sequence[Place], v: Sequence[Scalar]) -> dict[Scalar, Value]:
+    """Give the direction in which formulas change with time, at the rates v of the coordinates."""
+    return {one: by * rate for place, rate in zip(places, v, strict=True) for one, by in place.along.items()}
 
 
 FIRST_COLUMN, PER_COLUMN = 12, 12
@@ -231,20 +244,23 @@ ROOM = FIRST_COLUMN + 6 * PER_COLUMN
 """Numbers that generated code gives, at most."""
 
 
+def own_places(shape: Shape) -> list[Place]:
+    """Give the coordinates by the names that they have in the code of a shape."""
+    q, u = ([name(word.format(k)) for k in range(len(shape.pieces))] for word in ("q[{}]", "u{}"))
+    return places_of(shape, q, u, NamedConstants())
+
+
 def moved(shape: Shape) -> Moved:
     """Give the pose and the twists of a shape as formulas."""
-    places = places_of(shape)
-    return Run(shape.factors(places, NamedConstants("at + " if any(shape.pieces) else ""))).moved(
-        [place.along for place in places]
-    )
+    places = own_places(shape)
+    constants = NamedConstants("at + " if any(shape.pieces) else "")
+    return Run(shape.factors(places, constants)).moved([place.along for place in places])
 
 
 def results_of(shape: Shape) -> list[tuple[str, Value]]:
     """Give every number of the pose, of S and of dS/dt, with the place where it belongs."""
     R, p, S = moved(shape)
-    rates = {
-        one: rate * name(f"v[{k}]") for k, place in enumerate(places_of(shape)) for one, rate in place.along.items()
-    }
+    rates = rates_along(own_places(shape), [name(f"v[{k}]") for k in range(len(shape.pieces))])
     numbers = [*R.x, *R.y, *R.z, *p]
     for s in S:
         numbers += [*s.w, *s.v, *differentiate([*s.w, *s.v], rates)]
@@ -254,26 +270,39 @@ def results_of(shape: Shape) -> list[tuple[str, Value]]:
 @lru_cache(maxsize=256)
 def source_of(shape: Shape) -> str:
     """Write the function that gives pose, S and dS/dt of a shape at coordinates q, rates v and constants c."""
-    lines = [*find_piece(shape), *write_lines(results_of(shape))]
+    q, u = ([word.format(k) for k in range(len(shape.pieces))] for word in ("q[{}]", "u{}"))
+    lines = [*find_piece(shape, q, u, "at", "c[{}]".format), *write_lines(results_of(shape))]
     body = "".join(f"    {line}\n" for line in lines)
     words = f'"""Pose (R by columns, p), then each column of S (angular, linear) and its rate: {shape.title}."""'
     return f"def generated(q, v, c, out):\n    {words}\n{body}"
 
 
-def find_piece(shape: Shape) -> list[str]:
-    """Find the piece that the coordinates lie in, and where its constants begin."""
+def find_piece(shape: Shape, q: Sequence[str], u: Sequence[str], at: str, constant: Callable[[int], str]) -> list[str]:
+    """Write lines that find the piece in which the coordinates lie; none where there are no pieces.
+
+    Parameters
+    ----------
+    shape
+        The shape.
+    q, u
+        Words for the coordinates, and for the ways through pieces along them.
+    at
+        Word for where the constants of the piece begin.
+    constant
+        From a number to the text of that constant.
+    """
     lines = []
     along = [(k, pieces) for k, pieces in enumerate(shape.pieces) if pieces]
     for place, (k, pieces) in enumerate(along):
-        start, per_unit, count = (f"c[{PER_HEAD * place + j}]" for j in range(PER_HEAD))
-        lines.append(f"way{k} = {per_unit} * (q[{k}] - {start})")
+        start, per_unit, count = (constant(PER_HEAD * place + j) for j in range(PER_HEAD))
+        lines.append(f"way{k} = {per_unit} * ({q[k]} - {start})")
         if pieces.closed:
-            lines += [f"whole{k} = floor(way{k})", f"u{k} = way{k} - whole{k}"]
+            lines += [f"whole{k} = floor(way{k})", f"{u[k]} = way{k} - whole{k}"]
             lines.append(f"piece{k} = whole{k} - {count} * floor(whole{k} / {count})")
         else:
-            lines += [f"piece{k} = min(max(floor(way{k}), 0.0), {count} - 1.0)", f"u{k} = way{k} - piece{k}"]
+            lines += [f"piece{k} = min(max(floor(way{k}), 0.0), {count} - 1.0)", f"{u[k]} = way{k} - piece{k}"]
     if along:
         (first, _), *others = along
-        row = f"(piece{first} * c[{PER_HEAD + 2}] + piece{others[0][0]})" if others else f"piece{first}"
-        lines.append(f"at = {PER_HEAD * len(along)} + {shape.stride} * int({row})")
+        row = f"(piece{first} * {constant(PER_HEAD + 2)} + piece{others[0][0]})" if others else f"piece{first}"
+        lines.append(f"{at} = {PER_HEAD * len(along)} + {shape.stride} * int({row})")
     return lines

@@ -32,7 +32,7 @@ from multibody_cli.kernel import kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
-from multibody_cli.model import Floats, Integers, System
+from multibody_cli.model import Floats, Integers, Model
 from multibody_cli.spatial.memory import load_force, store_force
 
 
@@ -46,8 +46,9 @@ class Sparse(NamedTuple):
     multipliers: Floats  # (m,)
 
 
-def workspace(system: System, options: Any) -> Work:
+def workspace(model: Model, options: Any) -> Work:
     """Allocate the work arrays, with the blocks of a system's bodies and joints."""
+    system = model.system
     firsts, freedoms = bodies_of(system.tree)
     kkt = kkt_tree_for(system.tree.holders, freedoms)
     mixed = np.array([float(any(n != 6 for n in freedoms))])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,6 +127,12 @@ def free_dynamics(method: str, accelerate: Kernel) -> Dynamics:
 
 
 @cache
+def shortcut_dynamics(method: str, evaluate: Kernel) -> Dynamics:
+    """Bind a method's own evaluation of systems that are simple enough for it."""
+    return Dynamics(f"{method}_alone", evaluate, restore_nothing, **NO_CONTACTS)
+
+
+@cache
 def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
     """Bind a method's kernels for systems with rows."""
     bound = restraint.bind(method, accelerate, respond)
@@ -169,9 +175,27 @@ def repeated(dynamics: Dynamics) -> Kernel:
 
 
 # --- a method -----------------------------------------------------------------------------------------------------
-def plain_workspace(system: System, options: Any) -> Work:
+def plain_workspace(model: Model, options: Any) -> Work:
     """Allocate nothing beyond what all methods share."""
-    return workspace_for(system)
+    return workspace_for(model.system)
+
+
+class Shortcut(NamedTuple):
+    """A faster way through simple systems: an evaluation that places no bodies.
+
+    Parameters
+    ----------
+    suits
+        Whether it is for a system; never for one with rows, markers, contacts or implicit forces.
+    evaluate
+        The kernel; see `methods.contract.evaluate`.
+    settle
+        The kernel `settle(system, work, t, q, v, a)` that makes the work arrays those of a state.
+    """
+
+    suits: Callable[[System], bool]
+    evaluate: Kernel
+    settle: Kernel
 
 
 @dataclass(frozen=True)
@@ -189,11 +213,13 @@ class AccelerationKind:
     Options
         What a user may write under `simulation.options`.
     workspace
-        Allocates the work arrays for a system, with what the method needs for its options.
+        Allocates the work arrays for a model, with what the method needs for its options.
     maximal
         Whether it works in the coordinates of the bodies instead of those of the joints.
     implicit
         From its name and the two kernels to those with implicit forces.
+    shortcut
+        A faster way through simple systems, if it has one.
     """
 
     name: str
@@ -202,9 +228,10 @@ class AccelerationKind:
     respond: Kernel
     supports: frozenset[Feature] = frozenset(Feature)
     Options: type[StabilizationOptions] = StabilizationOptions
-    workspace: Callable[[System, Any], Work] = plain_workspace
+    workspace: Callable[[Model, Any], Work] = plain_workspace
     maximal: bool = False
     implicit: Callable[[str, Kernel, Kernel], foresight.Implicit] = foresight.by_iteration
+    shortcut: Shortcut | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Say which of the options a scene cannot have together with a feature, and why."""
@@ -230,6 +257,8 @@ class AccelerationKind:
             alone = implicit_dynamics(self.name, implicit)
         elif system.is_held:
             alone = held_dynamics(self.name, self.accelerate, self.respond)
+        elif shortcut := self.shortcut_through(system):
+            alone = shortcut_dynamics(self.name, shortcut.evaluate)
         else:
             alone, placing = free_dynamics(self.name, self.accelerate), place_tree
         if not system.contacts:
@@ -238,6 +267,10 @@ class AccelerationKind:
         solver = "dense" if contacts.options.dense else "proximal"
         there = (len(contacts.geometry.geoms) > 0, len(contacts.journals.pads) > 0)
         return touching_dynamics(alone, placing, factor, respond, solver, *there)
+
+    def shortcut_through(self, system: System) -> Shortcut | None:
+        """Give the faster way, if there is one for this system."""
+        return self.shortcut if self.shortcut and self.shortcut.suits(system) else None
 
     def owner(self, system: System, options: Any = None) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
@@ -281,10 +314,11 @@ class AccelerationMethod:
         options: Any,
     ) -> None:
         system = model.system
-        self.work = kind.workspace(system, options)
+        self.work = kind.workspace(model, options)
         self.work = self.work._replace(foresight=self.work.foresight._replace(settings=options.foresight))
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
+        self._shortcut = kind.shortcut_through(system)
         self._system = system
         self.touch = touch_for(system) if system.contacts else ()
         assert integrator.bind is not None
@@ -297,6 +331,8 @@ class AccelerationMethod:
     def advance(self, state: State, until: float) -> Report:
         """Bring the whole state to the time `until`."""
         report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
+        if self._shortcut:
+            self._shortcut.settle(self._system, self.work, state.time[0], state.q, state.v, state.a)
         if self._system.implicit:
             report = with_foresight(report, self.work.foresight)
         return with_contacts(report, self.touch) if self.touch else report

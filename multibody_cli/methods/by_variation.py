@@ -171,7 +171,7 @@ class VariationalMethod:
             stages=np.array(STAGES[order]),
             maximal=kind.maximal,
         )
-        self.work = kind.of.workspace(system, options)
+        self.work = kind.of.workspace(model, options)
         self.touch = touch_for(system) if system.contacts else ()
         self.dynamics = kind.of.dynamics(system)
         held = held_for(system) if kind.is_held(system) else ()

@@ -45,7 +45,7 @@ from multibody_cli.kernel import kernel, records
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.stabilization import StabilizationOptions
-from multibody_cli.model import Floats, Integers, Records, System
+from multibody_cli.model import Floats, Integers, Model, Records
 from multibody_cli.spatial.memory import load_force, store_force
 
 
@@ -69,8 +69,9 @@ class Dense(NamedTuple):
     order: Integers  # (nv,) of its rows
 
 
-def workspace(system: System, options: RedmaxOptions) -> Work:
+def workspace(model: Model, options: RedmaxOptions) -> Work:
     """Allocate the work arrays, with the mass matrix and, where the options ask for them, the Jacobians."""
+    system = model.system
     tree, differentiated = system.tree, options.mass_matrix == "jacobian"
     nv, rows = len(tree.driven), len(tree.links)
     J, dJ = np.zeros((2, 6 * (rows - 1) if differentiated else 0, nv))

@@ -212,6 +212,7 @@ def _pack(
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),
         nv=len(packed.v),
+        shapes=packed.shapes,
     )
     return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(accounts)))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.dynamics.kkt_nodes import HOLDER
 from multibody_cli.joints.contract import Part, PartCode, Start
+from multibody_cli.joints.shape import Shape
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import (
@@ -111,6 +112,7 @@ class PackedTree:
     first_q: Mapping[int, int]
     first_v: Mapping[int, int]
     frames: Mapping[int, Placement]  # body frame in joint frame, by row
+    shapes: Mapping[int, Shape]  # of generated parts, by the address of their code
 
 
 def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()) -> PackedTree:
@@ -170,7 +172,7 @@ def pack_tree(limbs: Sequence[Limb], gravity: Vector, loops: Sequence[Loop] = ()
     )
     q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
     v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)
-    return PackedTree(tree, q, v, first_q, first_v, body_frames)
+    return PackedTree(tree, q, v, first_q, first_v, body_frames, tables.shapes)
 
 
 def _way(limb: Limb | Loop) -> int:

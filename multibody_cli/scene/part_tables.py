@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multibody_cli.joints.contract import Part, PartCode
-from multibody_cli.joints.parts.generated import address_of_shape
 from multibody_cli.joints.parts.screw import NOT_TURNING, OBLIQUE
+from multibody_cli.joints.shape import Shape, source_of
+from multibody_cli.symbolic.generated import address_of
 
 
 @dataclass
@@ -19,6 +20,7 @@ class PartTables:
     quaternions: list[tuple[int, int, bool]] = field(default_factory=list)
     exponentials: list[tuple[int, int]] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)
+    shapes: dict[int, Shape] = field(default_factory=dict)  # by the address of their code
     nq: int = 0
     nv: int = 0
 
@@ -26,7 +28,10 @@ class PartTables:
         """Append a part."""
         iq, iv = self.nq, self.nv
         shape, first = part.shape, len(self.constants)
-        address = address_of_shape(shape) if shape else 0
+        address = 0
+        if shape:
+            address = address_of(shape.title, source_of(shape))
+            self.shapes[address] = shape
         self.parts.append((int(part.code), along(part), iq, iv, part.nv, part.turn, part.slide, address, first))
         self.constants.extend(part.constants)
         turning = part.nq - part.nv  # how many quaternions: none or one, behind the plain coordinates

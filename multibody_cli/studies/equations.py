@@ -99,7 +99,7 @@ def _formulas(simulation: Simulation) -> Equations:
 
     model, state = simulation.compiled.model, simulation.compiled.state
     tree = model.system.tree
-    chain = chain_of(tree, state.q)
+    chain = chain_of(tree, model.shapes, state.q)
     terms = terms_of(tree, chain)
     n = len(terms.h)
     frames = {name: body_frame(tree, chain, row).S for name, row in _bodies(model)}
@@ -121,7 +121,7 @@ def _numbers(simulation: Simulation, at: float) -> Equations:
     state = _state_at(simulation, at)
     model = simulation.compiled.model
     tree = model.system.tree
-    chain = chain_of(tree, state.q)
+    chain = chain_of(tree, model.shapes, state.q)
     terms = terms_of(tree, chain)
     n = len(terms.h)
     names = _names(chain, state)

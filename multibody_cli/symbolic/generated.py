@@ -1,7 +1,7 @@
 """Generated source: kept as a readable file beside the compiled kernels, compiled once, and called by its address.
 
 A kernel that calls generated code does not know which: the address is data, so that no kernel is compiled anew for a
-new joint.  Generated functions take four arrays of numbers and return nothing.
+new joint.  Generated functions take arrays of numbers and return nothing.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from numba.extending import intrinsic
 
 from multibody_cli.kernel import ARITHMETIC, formula
 
-_NUMBERS = types.CPointer(types.float64)
-SIGNATURE = types.void(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS)
+_KINDS = {"f": types.CPointer(types.float64), "i": types.CPointer(types.int64)}
 
 HEADER = '''"""{title}"""
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
+
+from multibody_cli.spatial.rotations import exponential_coefficients
+from multibody_cli.spatial.trigonometry import sine_and_cosine
 
 
 '''
 
 
 @lru_cache(maxsize=4096)
-def address_of(title: str, body: str) -> int:
+def address_of(title: str, body: str, arguments: str = "ffff") -> int:
     """Compile a function, or find it compiled, and give its address.
 
     Parameters
@@ -47,12 +49,15 @@ def address_of(title: str, body: str) -> int:
         What the file says first.
     body
         The function, whose name is `generated`.
+    arguments
+        Kinds of the arrays that it takes: f for numbers, i for whole numbers.
     """
     function = _module_of(HEADER.format(title=title) + body).generated
     if numba.config.DISABLE_JIT:
         _INTERPRETED[id(function)] = function
         return id(function)
-    compiled = _Compiled(function, sigutils.normalize_signature(SIGNATURE), {}, dict(ARITHMETIC))
+    signature = types.void(*(_KINDS[kind] for kind in arguments))
+    compiled = _Compiled(function, sigutils.normalize_signature(signature), {}, dict(ARITHMETIC))
     compiled.enable_caching()
     compiled.compile()
     _KEPT.append(compiled)
@@ -129,11 +134,29 @@ def _call_address(
     return types.void(whole, q, whole, v, whole, constants, whole, out), generate
 
 
+@intrinsic  # type: ignore[misc]
+def _call_on_whole(typing: Any, address: Any, arrays: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointers = [
+            context.make_array(kind)(context, builder, builder.extract_value(args[1], k)).data
+            for k, kind in enumerate(signature.args[1])
+        ]
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type for pointer in pointers])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), pointers)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arrays), generate
+
+
 if numba.config.DISABLE_JIT:
 
     def call(address, q, iq, v, iv, constants, first, out):
         """Call generated code, on parts of arrays that begin at iq, iv and first."""
         _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
+
+    def call_on_whole(address, arrays):  # type: ignore[no-untyped-def]
+        """Call generated code on a tuple of whole arrays."""
+        _INTERPRETED[address](*arrays)
 
 else:
 
@@ -141,3 +164,8 @@ else:
     def call(address, q, iq, v, iv, constants, first, out):
         """Call generated code, on parts of arrays that begin at iq, iv and first."""
         _call_address(address, q, iq, v, iv, constants, first, out)
+
+    @formula
+    def call_on_whole(address, arrays):
+        """Call generated code on a tuple of whole arrays."""
+        _call_on_whole(address, arrays)

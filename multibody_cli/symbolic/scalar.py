@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, Union
 from weakref import WeakValueDictionary
 
@@ -36,8 +36,8 @@ class Scalar:
         if a is b:
             return _scaled(factor + second, a)
         if second < 0.0:
-            return _node("-", self, _scaled(-second, b)) if factor > 0.0 else -((-self) + (-other))
-        return _node("-", other, _scaled(-factor, a)) if factor < 0.0 else _node("+", *_sorted(self, other))
+            return self - _scaled(-second, b)
+        return other - _scaled(-factor, a) if factor < 0.0 else _node("+", *_sorted(self, other))
 
     __radd__ = __add__
 
@@ -181,19 +181,23 @@ def power(base: Value, exponent: Value) -> Value:
 
 
 # --- order --------------------------------------------------------------------------------------------------------
-def in_order(values: Iterable[Value]) -> list[Scalar]:
-    """Give every node that the values are made of, operands before what is made of them."""
+def in_order(values: Iterable[Value], before: Container[Value] = ()) -> list[Scalar]:
+    """Give every node that the values are made of, operands before what is made of them; none of those `before`."""
     done: dict[Scalar, None] = {}
     for value in values:
         waiting = [value]
         while waiting:
             node = waiting[-1]
-            if not isinstance(node, Scalar) or node in done:
+            if not isinstance(node, Scalar) or node in done or node in before:
                 waiting.pop()
                 continue
-            before = [operand for operand in node.operands if isinstance(operand, Scalar) and operand not in done]
-            if before:
-                waiting.extend(reversed(before))
+            missing = [
+                operand
+                for operand in node.operands
+                if isinstance(operand, Scalar) and operand not in done and operand not in before
+            ]
+            if missing:
+                waiting.extend(reversed(missing))
             else:
                 done[node] = None
                 waiting.pop()

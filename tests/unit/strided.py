@@ -48,7 +48,7 @@ def strided(scene: Data) -> Strided:
     """Place a scene at its start."""
     compiled = compile_scene(loaded(scene, method="variational_maximal"))
     system, state = compiled.model.system, State(*(array.copy() for array in compiled.state))
-    work: Any = BARAFF.workspace(system, None)
+    work: Any = BARAFF.workspace(compiled.model, None)
     settings = Settings(1e-10, 50, 0.5, 0, False, np.ones(1), True)
     ahead = ahead_for(system, len(state.q), len(state.ledger), settings, held_for(system), newton_for(system))
     place(system, 0.0, state.q, state.v, state.a, work)

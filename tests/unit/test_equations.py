@@ -26,7 +26,7 @@ def values_of(chain, q, v):
 def test_terms_are_those_of_the_dense_oracle(machine):
     packed = pack(machine)
     tree, q, v = packed.tree.tree, packed.tree.q, packed.tree.v
-    chain = chain_of(tree, q)
+    chain = chain_of(tree, packed.tree.shapes, q)
     terms = terms_of(tree, chain)
     M, h = oracle.equations(oracle.place(machine.limbs, q, v), machine.gravity)
     numbers = values_of(chain, q, v)
@@ -42,7 +42,7 @@ def test_terms_are_those_of_the_dense_oracle(machine):
 def test_motion_subspaces_give_the_twists_of_the_bodies(machine):
     packed = pack(machine)
     q, v = packed.tree.q, packed.tree.v
-    chain = chain_of(packed.tree.tree, q)
+    chain = chain_of(packed.tree.tree, packed.tree.shapes, q)
     bodies = oracle.place(machine.limbs, q, v)
     numbers = values_of(chain, q, v)
     for limb, body in zip(machine.limbs, bodies, strict=True):

@@ -13,27 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.joints.parts.crossing import Crossing, write_column
-from multibody_cli.joints.shape import FIRST_COLUMN, PER_COLUMN, ROOM, Shape, source_of
+from multibody_cli.joints.shape import FIRST_COLUMN, PER_COLUMN, ROOM
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
-from multibody_cli.symbolic.generated import address_of, call
-
-_SHAPES: dict[int, Shape] = {}
-"""Shapes by the address of their code."""
-
-
-def address_of_shape(shape: Shape) -> int:
-    """Give the address of the code of a shape, compiled if it was not yet."""
-    address = address_of(shape.title, source_of(shape))
-    _SHAPES[address] = shape
-    return address
-
-
-def shape_at(address: int) -> Shape:
-    """Give the shape whose code lies at an address."""
-    return _SHAPES[address]
+from multibody_cli.symbolic.generated import call
 
 
 class Shaping(NamedTuple):

@@ -1,0 +1,188 @@
+"""The equations of motion of one model: written, compiled, and called by their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.dynamics.generation import recursion
+from multibody_cli.dynamics.generation.layout import Layout, lay_out
+from multibody_cli.dynamics.generation.links import links_of
+from multibody_cli.dynamics.generation.passes import Pass, Weaver, Woven
+from multibody_cli.dynamics.generation.runs import Plan, plan
+from multibody_cli.dynamics.generation.steps import Desk, Slot, steps_of
+from multibody_cli.dynamics.generation.text import write_function
+from multibody_cli.joints.shape import Shape
+from multibody_cli.model import Floats, Tree
+from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
+from multibody_cli.symbolic.generated import address_of
+from multibody_cli.symbolic.scalar import Value
+from multibody_cli.symbolic.script import Fetch
+
+BIAS, FELT, WRENCH, MOTION = 0, 9, 30, 36
+"""Where the states of the passes lie in an area."""
+
+_SYM = Sym3._fields
+_AXES = Vec3._fields
+
+
+def _vector(stem: str) -> tuple[str, ...]:
+    return tuple(f"{stem}_{x}" for x in _AXES)
+
+
+_FORCE_WORDS = (*_vector("t0"), *_vector("f0"))
+_FELT_WORDS = (
+    *(f"J0_{x}" for x in _SYM), *(f"H0_{row}{column}" for column in _AXES for row in _AXES),
+    *(f"M0_{x}" for x in _SYM), *_FORCE_WORDS,
+)  # fmt: skip
+
+
+# --- one link, from flat states to flat states ----------------------------------------------------------------------
+def _move(desk: Desk, state: Sequence[Value]) -> Sequence[Value]:
+    came = recursion.Bias(Vec3(*state[:3]), Vec3(*state[3:6]), Vec3(*state[6:]))
+    bias = recursion.move(desk, steps_of(desk), came)
+    p = recursion.resist(desk, bias)
+    for k, value in enumerate([*p.t, *p.f]):
+        desk.keep(desk.slot("bias", k), value)
+    return [*bias.w, *bias.alpha, *bias.a]
+
+
+def _felt(state: Sequence[Value]) -> recursion.Felt:
+    columns = (Vec3(*state[k : k + 3]) for k in (6, 9, 12))
+    A = Inertia(Sym3(*state[:6]), Mat3(*columns), Sym3(*state[15:21]))
+    return recursion.Felt(A, _force(state[21:]))
+
+
+def _force(state: Sequence[Value]) -> Force:
+    return Force(Vec3(*state[:3]), Vec3(*state[3:]))
+
+
+def _gather(desk: Desk, p: Force, state: Sequence[Value]) -> Sequence[Value]:
+    felt = recursion.own_share(desk, p, _felt(state))
+    A, p = recursion.hand_on(desk, steps_of(desk), felt)
+    return [*A.J, *A.H.x, *A.H.y, *A.H.z, *A.M, *p.t, *p.f]
+
+
+def _gather_biased(desk: Desk, state: Sequence[Value]) -> Sequence[Value]:
+    stems = ("t_x", "t_y", "t_z", "f_x", "f_y", "f_z")
+    p = [desk.recall(f"b{stem}", desk.slot("bias", k)) for k, stem in enumerate(stems)]
+    return _gather(desk, _force(p), state)
+
+
+def _gather_placed(desk: Desk, state: Sequence[Value]) -> Sequence[Value]:
+    return _gather(desk, recursion.placed_wrench(desk), state)
+
+
+def _respond(desk: Desk, state: Sequence[Value]) -> Sequence[Value]:
+    eta = recursion.respond(desk, steps_of(desk), Motion(Vec3(*state[:3]), Vec3(*state[3:])))
+    return [*eta.w, *eta.v]
+
+
+def _gather_impulses(desk: Desk, state: Sequence[Value]) -> Sequence[Value]:
+    p = recursion.hand_impulse_on(desk, steps_of(desk), recursion.impulse_share(desk, _force(state)))
+    return [*p.t, *p.f]
+
+
+# --- passes ---------------------------------------------------------------------------------------------------------
+def _moving(gravity: Floats) -> Pass:
+    words = (*_vector("w0"), *_vector("al0"), *_vector("a0"))
+    rise = (0.0,) * 6 + tuple(float(-g) + 0.0 for g in gravity)
+    return Pass("(18)-(23): outward, bias motion", False, False, words, BIAS, rise, _move)
+
+
+_GATHERING = Pass(
+    "(24)-(33): inward, articulated inertia and bias wrench", True, True, _FELT_WORDS, FELT, (), _gather_biased
+)
+_GATHERING_PLACED = _GATHERING._replace(again=False, link=_gather_placed)
+_RESPONDING = Pass(
+    "(34), (35): outward, accelerations",
+    False, True, (*_vector("dw0"), *_vector("da0")), MOTION, (0.0,) * 6, _respond,
+)  # fmt: skip
+_GATHERING_IMPULSES = Pass("(31)-(33): inward, impulses", True, True, _FORCE_WORDS, WRENCH, (), _gather_impulses)
+
+
+class Source(NamedTuple):
+    """A function as text, by its title."""
+
+    title: str
+    text: str
+
+
+class Written(NamedTuple):
+    """Functions that share their memory, and that memory."""
+
+    sources: tuple[Source, ...]
+    layout: Layout
+    gravity: Floats
+
+    def memory(self) -> Floats:
+        """Allocate the memory, with the ground in it."""
+        memory = np.zeros(self.layout.memory)
+        memory[BIAS + 6 : BIAS + 9] = -self.gravity
+        return memory
+
+
+def _weave(tree_plan: Plan, passes: Sequence[Pass]) -> list[Woven]:
+    """Weave passes that follow one another, the last first to be asked what it needs."""
+    known: dict[Slot, Value] = {}
+    weavers = [Weaver(tree_plan, one, known) for one in passes]
+    for weaver in weavers:
+        weaver.settle()
+    slots: set[Slot] = set()
+    woven = []
+    for weaver in reversed(weavers):
+        woven.append(weaver.woven(slots))
+        slots.update(
+            s.place for one in woven[-1].statements for s in one if isinstance(s, Fetch) and isinstance(s.place, Slot)
+        )
+    return woven[::-1]
+
+
+def _written(tree: Tree, tree_plan: Plan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]]) -> Written:
+    woven = _weave(tree_plan, passes)
+    kinds = range(len(tree_plan.kinds))
+    layout = lay_out(tree_plan, [[s for one in woven for s in one.statements[k]] for k in kinds])
+    sources = []
+    for title, which in functions.items():
+        text = write_function(_describe(tree_plan), tree_plan, layout, [woven[k] for k in which])
+        sources.append(Source(f"{title}: Si and Guenter (2011), Method I.", text))
+    return Written(tuple(sources), layout, tree.gravity)
+
+
+def _describe(tree_plan: Plan) -> str:
+    links = sum(len(run.links) for run in tree_plan.runs)
+    return f"{links} links in {len(tree_plan.runs)} runs of {len(tree_plan.kinds)} kinds."
+
+
+def write_free(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:
+    """Write dv/dt of a tree in which nothing pushes but gravity and forces on coordinates."""
+    passes = (_moving(tree.gravity), _GATHERING, _RESPONDING)
+    return _written(tree, plan(links_of(tree, shapes, armed)), passes, {"Accelerations": (0, 1, 2)})
+
+
+def write_placed(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:
+    """Write dv/dt of a tree whose bodies were placed and pushed before, and its response to impulses."""
+    passes = (_GATHERING_PLACED, _RESPONDING, _GATHERING_IMPULSES, _RESPONDING)
+    functions = {"Accelerations of placed bodies": (0, 1), "Response to impulses": (2, 3)}
+    return _written(tree, plan(links_of(tree, shapes, armed)), passes, functions)
+
+
+class Compiled(NamedTuple):
+    """Addresses of the functions, and the arrays that they are called with beside those of the state."""
+
+    addresses: tuple[int, ...]
+    table: Floats
+    memory: Floats
+    runs: NDArray[np.int64]
+
+
+def compiled(written: Written) -> Compiled:
+    """Compile all functions, or find them compiled."""
+    addresses = tuple(address_of(source.title, source.text, ARGUMENT_TYPES) for source in written.sources)
+    return Compiled(addresses, written.layout.table, written.memory(), written.layout.runs.ravel())
+
+
+ARGUMENT_TYPES = "ffffffffi"

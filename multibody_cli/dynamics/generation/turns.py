@@ -1,0 +1,97 @@
+"""Rotations of formulas: about a coordinate axis, which mixes two components only, and of any kind.
+
+A rotation R leads from the axes of the outer frame to those of the inner one: a = R a_outer.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from multibody_cli.kernel import in_python
+from multibody_cli.spatial import products
+from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
+from multibody_cli.symbolic.scalar import Value
+
+rotated, transposed_times = map(in_python, (products.rotated, products.transposed_times))
+shift_inertia, shift_force, shift_motion = map(
+    in_python, (products.shift_inertia, products.shift_force, products.shift_motion)
+)
+
+
+class About(NamedTuple):
+    """Rotation about coordinate axis `k` by the angle of sine `s` and cosine `c`."""
+
+    k: int
+    s: Value
+    c: Value
+
+
+Rotation = About | Mat3
+
+
+# --- vectors ------------------------------------------------------------------------------------------------------
+def to_inner(R: Rotation, a: Vec3) -> Vec3:
+    """R a."""
+    return _mixed(R.k, R.s, R.c, a) if isinstance(R, About) else R @ a
+
+
+def to_outer(R: Rotation, a: Vec3) -> Vec3:
+    """R^T a."""
+    return _mixed(R.k, -R.s, R.c, a) if isinstance(R, About) else transposed_times(R, a)
+
+
+def _mixed(k: int, s: Value, c: Value, a: Vec3) -> Vec3:
+    j, l = (k + 1) % 3, (k + 2) % 3
+    mixed = list(a)
+    mixed[j], mixed[l] = c * a[j] - s * a[l], s * a[j] + c * a[l]
+    return Vec3(*mixed)
+
+
+# --- what is handed inward ----------------------------------------------------------------------------------------
+def force_to_inner(R: Rotation, p: Vec3, b: Force) -> Force:
+    """Ad^* b: a wrench, from the axes and origin of the outer frame to those of the inner one, for p between them."""
+    return shift_force(Force(to_inner(R, b.t), to_inner(R, b.f)), p)
+
+
+def motion_to_outer(R: Rotation, p: Vec3, s: Motion) -> Motion:
+    """Ad s: a motion, from the inner frame to the outer one."""
+    there = shift_motion(s, p)
+    return Motion(to_outer(R, there.w), to_outer(R, there.v))
+
+
+def inertia_to_inner(R: Rotation, p: Vec3, A: Inertia) -> Inertia:
+    """Ad^* A Ad: an articulated inertia, from the outer frame to the inner one."""
+    if isinstance(R, Mat3):
+        columns = (R @ (A.H @ row) for row in _transposed(R))
+        return shift_inertia(Inertia(rotated(R, A.J), Mat3(*columns), rotated(R, A.M)), p)
+    J, H, M = _turned(R, _rows(A.J)), _turned(R, _transposed(A.H)), _turned(R, _rows(A.M))
+    return shift_inertia(Inertia(_upper(J), _transposed(H), _upper(M)), p)
+
+
+def _turned(R: About, B: Mat3) -> Mat3:
+    """R B R^T of a matrix by its rows: of the block that turns, trace and skew part stay, and the rest turns by 2 q.
+
+    Half the products of two rotations, with s^2 + c^2 = 1.
+    """
+    k, j, l = R.k, (R.k + 1) % 3, (R.k + 2) % 3
+    across = _mixed(k, R.s, R.c, Vec3(*(row[k] for row in B)))
+    along = _mixed(k, R.s, R.c, B[k])
+    t = R.s * (B[j][j] - B[l][l]) + R.c * (B[j][l] + B[l][j])
+    rows = [[0.0] * 3 for _ in range(3)]
+    rows[k] = list(along)
+    rows[j][k], rows[l][k] = across[j], across[l]
+    rows[j][j], rows[j][l] = B[j][j] - R.s * t, R.c * t - B[l][j]
+    rows[l][j], rows[l][l] = R.c * t - B[j][l], B[l][l] + R.s * t
+    return Mat3(*(Vec3(*row) for row in rows))
+
+
+def _rows(A: Sym3) -> Mat3:
+    return Mat3(Vec3(A.xx, A.xy, A.xz), Vec3(A.xy, A.yy, A.yz), Vec3(A.xz, A.yz, A.zz))
+
+
+def _upper(B: Mat3) -> Sym3:
+    return Sym3(B.x.x, B.x.y, B.x.z, B.y.y, B.y.z, B.z.z)
+
+
+def _transposed(A: Mat3) -> Mat3:
+    return Mat3(*(Vec3(*row) for row in zip(*A, strict=True)))
