@@ -82,9 +82,7 @@ def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -
     Refused
         If the scene cannot be written so, or does not come as far as `at`.
     """
-    simulation = prepare(path, overrides)
-    if METHODS[simulation.scene.simulation.method].maximal:  # the equations are those of the coordinates of joints
-        simulation = prepare(path, (*overrides, "simulation.method=aba", "simulation.options={}"))
+    simulation = prepare_in_joints(path, overrides)
     model = simulation.compiled.model
     n = int(model.system.tree.links["nv"].sum())
     if n > LARGE:
@@ -92,6 +90,20 @@ def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -
     if at is None and n <= SMALL:
         return _formulas(simulation)
     return _numbers(simulation, at or 0.0)
+
+
+def prepare_in_joints(path: Path | str, overrides: Sequence[str]) -> Simulation:
+    """Make a scene ready to run in the coordinates of its joints, whatever its method works in.
+
+    Raises
+    ------
+    SceneError
+        With every problem that was found.
+    """
+    simulation = prepare(path, overrides)
+    if METHODS[simulation.scene.simulation.method].maximal:
+        simulation = prepare(path, (*overrides, "simulation.method=aba", "simulation.options={}"))
+    return simulation
 
 
 def _formulas(simulation: Simulation) -> Equations:
@@ -114,7 +126,7 @@ def _formulas(simulation: Simulation) -> Equations:
     }
     coordinates = _coordinates(model)
     efforts = [" + ".join(_efforts(simulation, one)) or "0" for one in coordinates]
-    return Equations(simulation.scene.name, coordinates, M, h, efforts, jacobians, _beside(simulation), None)
+    return Equations(simulation.scene.name, coordinates, M, h, efforts, jacobians, beside(simulation), None)
 
 
 def _numbers(simulation: Simulation, at: float) -> Equations:
@@ -133,7 +145,7 @@ def _numbers(simulation: Simulation, at: float) -> Equations:
         columns = [evaluate([*s.w, *s.v], names) for s in body_frame(tree, chain, row).S]
         jacobians[name] = np.array(columns, dtype=np.float64).reshape(n, 6).T
     where = {"time": float(state.time[0]), "q": state.q[: len(chain.coordinates.q)], "v": state.v[:n], "a": a}
-    return Equations(simulation.scene.name, _coordinates(model), M, h, M @ a + h, jacobians, _beside(simulation), where)
+    return Equations(simulation.scene.name, _coordinates(model), M, h, M @ a + h, jacobians, beside(simulation), where)
 
 
 def _state_at(simulation: Simulation, at: float) -> State:
@@ -210,7 +222,7 @@ def _signal(signal: SignalSpec | None) -> str:
     return "table(t)" if signal.times else f"{signal.constant or 0.0:.10g}"
 
 
-def _beside(simulation: Simulation) -> list[str]:
+def beside(simulation: Simulation) -> list[str]:
     """Name what acts on bodies, and what restrains them, which is not written out."""
     scene, model = simulation.scene, simulation.compiled.model
     words = [

@@ -25,6 +25,9 @@ from multibody_cli.symbolic.script import Fetch
 BIAS, FELT, WRENCH, MOTION = 0, 9, 30, 36
 """Where the states of the passes lie in an area."""
 
+GROUND = BIAS + 6
+"""Where the acceleration of the ground lies in memory."""
+
 _SYM = Sym3._fields
 _AXES = Vec3._fields
 
@@ -121,7 +124,7 @@ class Written(NamedTuple):
     def memory(self) -> Floats:
         """Allocate the memory, with the ground in it."""
         memory = np.zeros(self.layout.memory)
-        memory[BIAS + 6 : BIAS + 9] = -self.gravity
+        memory[GROUND : GROUND + 3] = -self.gravity
         return memory
 
 

@@ -1,0 +1,124 @@
+"""The code that method `symbolic` compiles for a scene, as a module of its own that plain Python runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli import __version__
+from multibody_cli.dynamics.generation.equations import GROUND, Written, write_free
+from multibody_cli.errors import Refused
+from multibody_cli.studies.equations import beside, prepare_in_joints
+from multibody_cli.studies.simulation import Simulation
+
+_WIDTH = 100
+"""Characters of a line of numbers."""
+
+_MODULE = '''"""dv/dt of the scene {name}: forward dynamics of its tree of joints, by mbsim {version}.
+
+Method I of Si and Guenter, "Linear-time dynamics for multibody systems with general joint models" (2011); numbers in
+brackets are those of its equations.  All quantities of a link are in the axes of the frame M of its joint, about its
+origin.  {links}
+{coordinates}
+
+{beside}Run as it is, or compile `generated` with numba.
+"""
+
+from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
+{imports}
+
+def accelerations(q, v, tau):
+    """Give dv/dt ({n},) at position numbers q ({nq},) and velocities v ({n},), for forces tau ({n},) on coordinates."""
+    a, memory = [0.0] * {n}, [0.0] * {room}
+    memory[{ground}:{above}] = {gravity}  # the ground rises
+    generated(q, v, tau, [0.0] * {n}, a, [], TABLE, memory, RUNS)
+    return a
+
+
+def sine_and_cosine(angle):
+    """Give both."""
+    return sin(angle), cos(angle)
+
+
+{function}
+
+# numbers that differ from link to link, and where those of each run of links lie
+{tables}
+'''
+
+_EXPONENTIAL = """
+from multibody_cli.kernel import in_python
+from multibody_cli.spatial import rotations
+
+exponential_coefficients = in_python(rotations.exponential_coefficients)
+"""
+
+
+def code_of(path: Path | str, overrides: Sequence[str]) -> str:
+    """Write the module for a scene.
+
+    Parameters
+    ----------
+    path, overrides
+        The scene file, and values to replace.
+
+    Raises
+    ------
+    Refused
+        If the scene has bodies that the method cannot take.
+    """
+    simulation = prepare_in_joints(path, overrides)
+    model = simulation.compiled.model
+    tree = model.system.tree
+    if tree.links["weightless"].any():
+        raise Refused("method `symbolic` cannot take bodies of `kind: affine`, and no code is written for them")
+    written = write_free(tree, model.shapes, np.zeros(model.nv, np.bool_))
+    text = written.sources[0].text
+    return _MODULE.format(
+        name=simulation.scene.name,
+        version=__version__,
+        links=f"{len(tree.links) - 1} links.",
+        coordinates=_coordinates(simulation),
+        beside=_left_out(simulation),
+        imports=_EXPONENTIAL if "exponential_coefficients" in text else "",
+        n=int(tree.links["nv"].sum()),
+        nq=model.nq,
+        function=text.rstrip("\n"),
+        tables=_tables(written),
+        room=written.layout.memory,
+        ground=GROUND,
+        above=GROUND + 3,
+        gravity=", ".join(repr(0.0 - float(g)) for g in tree.gravity),
+    )
+
+
+def _coordinates(simulation: Simulation) -> str:
+    names = simulation.compiled.model.names.coordinates[: int(simulation.compiled.model.system.tree.links["nv"].sum())]
+    return "\n".join(f"v[{k}]: {name}" for k, name in enumerate(names))
+
+
+def _left_out(simulation: Simulation) -> str:
+    words = beside(simulation)
+    return f"Not in it: {'; '.join(words)}.\n" if words else ""
+
+
+def _tables(written: Written) -> str:
+    layout = written.layout
+    tables = {"TABLE": layout.table, "RUNS": layout.runs.ravel()}
+    return "\n".join(line for word, numbers in tables.items() for line in _listed(word, numbers.tolist()))
+
+
+def _listed(word: str, numbers: list[float]) -> list[str]:
+    """Write a list of numbers in lines of bearable length."""
+    if len(numbers) > 1 and len(set(numbers)) == 1:
+        return [f"{word} = [{numbers[0]!r}] * {len(numbers)}"]
+    lines, line = [f"{word} = ["], "   "
+    for number in numbers:
+        text = f" {number!r},"
+        if len(line) + len(text) > _WIDTH:
+            lines.append(line)
+            line = "   "
+        line += text
+    return [*lines, line, "]"] if numbers else [f"{word} = []"]

@@ -1,0 +1,95 @@
+"""`mbsim codegen`: the module that it writes gives the accelerations of the scene."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ending import Command
+
+from multibody_cli.studies.simulation import prepare
+
+TREE = """
+mbsim: 1
+name: tree
+bodies:
+  trunk: {mass: 2, shapes: [{type: box, size: [0.1, 0.2, 0.8]}]}
+  left: {mass: 1, shapes: [{type: box, size: [0.1, 0.1, 0.5]}]}
+  right: {mass: 1.5, shapes: [{type: box, size: [0.1, 0.1, 0.4]}]}
+  bead: {mass: 0.3, shapes: [{type: sphere, radius: 0.05}]}
+joints:
+  base: {type: spherical, child: trunk, child_origin: {position: [0, 0, 0.4]}, q: {rotvec: [0.3, 0.2, 0]}, v: [1, 2, 3]}
+  a: {type: revolute, parent: trunk, child: left, axis: [1, 2, 2], origin: {position: [0, 0, -0.4]}, q: 0.4, v: -1}
+  b: {type: %s, parent: trunk, child: right, origin: {position: [0.1, 0, -0.4]}, %s}
+  c: {type: curve, parent: left, child: bead, q: 1.3, v: 2, orientation: tangent,
+      curve: {type: bspline, points: [[0, 0, 0], [0.1, 0.1, 0], [0.2, 0, 0.1], [0.3, 0, 0], [0.3, 0.2, 0]]}}
+simulation: {duration: 1 s, step: 1 ms, integrator: rk4}
+"""
+OTHERS = {
+    "universal": ("universal", "q: [0.3, -0.2], v: [1, 2]"),
+    "exponential": ("spherical", "parametrization: exponential, q: {rotvec: [0.4, 0.1, 0]}, v: [1, 0, 2]"),
+}
+
+
+@pytest.mark.parametrize("joint", OTHERS.values(), ids=OTHERS)
+def test_the_module_gives_the_accelerations_of_the_scene(mbsim: Command, folder: Path, joint: tuple[str, str]) -> None:
+    (folder / "tree.yaml").write_text(TREE % joint)
+    ending = mbsim("codegen", "tree.yaml", "-o", "tree.py")
+    assert (ending.code, ending.stdout) == (0, "tree.py\n")
+    module = runpy.run_path("tree.py")
+    simulation = prepare("tree.yaml")
+    state = simulation.fresh_state()
+    simulation.method_for(state).start(state)
+    found = module["accelerations"](state.q.tolist(), state.v.tolist(), [0.0] * len(state.v))
+    np.testing.assert_allclose(found, state.a, rtol=0, atol=1e-11 * np.abs(state.a).max())
+
+
+def test_forces_on_coordinates_are_an_input(mbsim: Command, folder: Path) -> None:
+    (folder / "tree.yaml").write_text(TREE % OTHERS["universal"])
+    mbsim("codegen", "tree.yaml", "-o", "tree.py")
+    numbers = json.loads(mbsim("equations", "tree.yaml", "--json", "--at", "0").stdout)
+    tau = np.linspace(-1, 1, len(numbers["h"]))
+    state = numbers["state"]
+    found = runpy.run_path("tree.py")["accelerations"](state["q"], state["v"], tau.tolist())
+    expected = np.linalg.solve(numbers["M"], tau - numbers["h"])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+
+
+def test_the_source_names_its_equations_and_what_it_leaves_out(mbsim: Command, folder: Path) -> None:
+    (folder / "tree.yaml").write_text(
+        TREE % OTHERS["universal"] + "forces: {wind: {body: bead, force: [1, 0, 0], frame: world}}\n"
+    )
+    text = mbsim("codegen", "tree.yaml").stdout
+    for words in (
+        "(18)-(23)",
+        "(24)-(33)",
+        "(34), (35)",
+        "(28), (32), (33)",
+        "Not in it: forces `wind`.",
+        "v[0]: joint base",
+    ):
+        assert words in text
+    assert text == mbsim("codegen", "tree.yaml").stdout
+    assert max(map(len, text.splitlines())) < 200
+
+
+def test_a_file_is_kept_unless_it_may_go(mbsim: Command, folder: Path) -> None:
+    (folder / "kept.py").write_text("mine")
+    ending = mbsim("codegen", "pendulum.yaml", "-o", "kept.py")
+    assert ending.code == 2
+    assert "--force" in ending.stderr
+    assert (folder / "kept.py").read_text() == "mine"
+    assert mbsim("codegen", "pendulum.yaml", "-o", "kept.py", "--force").code == 0
+
+
+def test_affine_bodies_are_refused(mbsim: Command, folder: Path) -> None:
+    (folder / "affine.yaml").write_text(
+        "mbsim: 1\nname: affine\nbodies: {b: {mass: 1, kind: affine, shapes: [{type: box, size: [1, 1, 1]}]}}\n"
+        "simulation: {duration: 1 s, step: 1 ms, method: baraff}\n"
+    )
+    ending = mbsim("codegen", "affine.yaml")
+    assert ending.code == 2
+    assert "affine" in ending.stderr
