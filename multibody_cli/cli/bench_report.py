@@ -102,6 +102,7 @@ def _cost_row(one: Measurement) -> Row:
         **_setup(one),
         "bodies": one.bodies,
         "freedoms": one.freedoms,
+        "preprocessing s": one.preprocessing,
         "first call s": one.first_call,
         "step us": one.step.median * 1e6,
         "(min - max)": _spread(one.step),

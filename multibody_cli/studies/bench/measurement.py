@@ -31,6 +31,8 @@ class Measurement(Setup):
     ----------
     bodies, freedoms
         Of the scene.
+    preprocessing
+        Seconds to make the method ready for the scene: one that is written for it is generated and compiled here.
     first_call
         Seconds of the first start, step and evaluation: kernels are compiled, or loaded from an earlier run.
     step, evaluation
@@ -45,6 +47,7 @@ class Measurement(Setup):
 
     bodies: int
     freedoms: int
+    preprocessing: float
     first_call: float
     step: Timing
     evaluation: Timing
@@ -72,7 +75,7 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
         If the very first step diverges.
     """
     settings, model = simulation.scene.simulation, simulation.compiled.model
-    first_call = _first_call(simulation)
+    preprocessing, first_call = _preprocessing(simulation), _first_call(simulation)
     step_block, evaluation_block = partial(take_steps, simulation), partial(evaluate, simulation)
     count = count_long_enough(step_block, FEWEST_STEPS)
     step = time_blocks(step_block, count, repeat)
@@ -83,6 +86,7 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
         **setup,
         bodies=len(model.names.bodies),
         freedoms=simulation.compiled.freedoms,
+        preprocessing=preprocessing,
         first_call=first_call,
         step=step,
         evaluation=evaluation,
@@ -118,6 +122,13 @@ def bytes_of(arrays: Any) -> int:
     if isinstance(arrays, tuple):
         return sum(bytes_of(one) for one in arrays)
     return int(getattr(arrays, "nbytes", 0))
+
+
+def _preprocessing(simulation: Simulation) -> float:
+    state = simulation.fresh_state()
+    began = time.perf_counter()
+    simulation.method_for(state)
+    return time.perf_counter() - began
 
 
 def _first_call(simulation: Simulation) -> float:
