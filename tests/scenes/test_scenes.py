@@ -197,3 +197,29 @@ def test_loop_closes_with_any_number_of_links(closing: str, mbsim: Command, tmp_
 def test_tree_takes_its_size(size: int, mbsim: Command, tmp_path: Path) -> None:
     words = ["--set", f"vars.n={size}", "--duration", "0.1", "-o", tmp_path / "tree.h5"]
     assert mbsim("run", SCENES / "bench" / "tree.yaml", *words) == 0
+
+
+@pytest.mark.parametrize(
+    ("scene", "settings", "freedoms"),
+    [
+        ("chain", ["vars.n=20"], 20),
+        ("chain", ["vars.n=50"], 50),
+        ("chain", ["vars.n=100"], 100),
+        ("torus_chain", ["vars.n=10"], 38),
+        ("torus_chain", ["vars.n=20"], 78),
+        ("windmill", [], 73),
+    ],
+)
+def test_systems_of_the_published_table_have_its_freedoms(
+    scene: str,
+    settings: list[str],
+    freedoms: int,
+    mbsim: Command,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Si and Guenter 2011, table 1."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    path = SCENES / "bench" / f"{scene}.yaml"
+    assert mbsim("run", path, *words, "--duration", "0.01", "--json", "-o", tmp_path / "result.h5") == 0
+    assert json.loads(capsys.readouterr().out)["freedoms"] == freedoms
