@@ -326,7 +326,7 @@ def test_problems_of_a_suite_are_told_with_their_places(mbsim: Command, suites: 
     assert told in ending.stderr
 
 
-@pytest.mark.parametrize("name", ["growth", "accuracy", "peers"])
+@pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers"])
 def test_suites_of_the_project_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     benches = suite.read_suite(name)

@@ -23,7 +23,9 @@ from multibody_cli.spec.rotations import FORMS, read_rotation
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
 FOLLOWED = [README, TUTORIAL]
-FOLLOWED += [ROOT / f"docs/{name}.md" for name in ("comparing", "contacts", "equations", "muscles", "variational")]
+FOLLOWED += [
+    ROOT / f"docs/{name}.md" for name in ("comparing", "contacts", "equations", "joints", "muscles", "variational")
+]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 

@@ -13,6 +13,9 @@ VALIDATION = Path(__file__).parents[2] / "scenes/validation"
 
 STEPS: dict[str, tuple[int, str]] = {
     "ball_chain_2": (6, "10 ms"),
+    "bead_bspline": (6, "${T/500}"),
+    "bead_cycloid": (6, "${T/100}"),
+    "bead_helix": (6, "5 ms"),
     "compound_pendulum_period": (4, "1 ms"),
     "double_pendulum_rods": (6, "2 ms"),
     "dzhanibekov_analytic": (2, "2 ms"),
@@ -41,6 +44,8 @@ STEPS: dict[str, tuple[int, str]] = {
     "redmax_scene_12": (6, "1 ms"),
     "redmax_scene_16": (6, "10 ms"),
     "redmax_scene_19": (6, "5 ms"),
+    "redmax_scene_21": (6, "0.5 ms"),
+    "redmax_scene_22": (6, "2 ms"),
     "redmax_scene_23": (6, "2 ms"),
     "redmax_scene_24": (6, "2 ms"),
     "redmax_scene_24_damped": (4, "0.1 ms"),
@@ -48,23 +53,29 @@ STEPS: dict[str, tuple[int, str]] = {
     "redmax_scene_m1": (6, "5 ms"),
     "slider_crank_free_spin": (4, "0.1 ms"),
     "sphere_roll_incline": (2, "10 ms"),
+    "sphere_sphere_joint": (6, "10 ms"),
     "spherical_pendulum": (4, "1 ms"),
+    "spline_curve_one_body": (6, "2 ms"),
+    "spline_surface_one_body": (6, "5 ms"),
     "spring_damper_1d": (4, "0.1 ms"),
     "testset_caraxis": (4, "1 ms"),
     "torque_free_top": (4, "10 ms"),
+    "torus_geodesic": (6, "10 ms"),
 }
 """The order and the step by which a scene meets all that it expects: the longest of 10, 5, 2, 1, ... ms, or near it."""
 
 LEDGERS = {
+    "bead_bspline": "1e-6 J",
     "muscle_pendulum": "5e-6 J",
     "redmax_scene_10": "2e-9 J",
     "redmax_scene_11": "2e-10 J",
     "redmax_scene_24_damped": "1e-9 J",
     "spring_damper_1d": "2e-7 J",
 }
-"""Where forces depend on velocities, what they take is known to second order: what the balance of energy may miss."""
+"""What the balance of energy may miss: where forces depend on velocities, what they take is known to second order; at
+the ends of the pieces of a spline its third derivative jumps, and a step across one is of no higher order than that."""
 
-WITHOUT_INERTIA = ("iftomm_a01_pendulum", "iftomm_a04_bricard_slender", "spherical_pendulum")
+WITHOUT_INERTIA = ("iftomm_a01_pendulum", "iftomm_a04_bricard_slender", "spherical_pendulum", "torus_geodesic")
 
 
 def words_for(scene: str) -> list[str]:
