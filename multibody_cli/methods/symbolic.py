@@ -1,9 +1,9 @@
 """Method `symbolic`: forward and hybrid dynamics in O(n) by code that is written for the one model.
 
 The recursions of articulated bodies are written out as formulas for each kind of link, with its constants, zeros and
-symmetries folded, and compiled once (`dynamics.generation`).  Where nothing pushes bodies but gravity, the code does all
-of an evaluation, and bodies are placed only where someone looks, at the end of an advance.  Elsewhere bodies are placed
-and pushed as with any method, and the code takes their bias wrenches.
+symmetries folded, and compiled once (`dynamics.generation`).  Where nothing pushes bodies but gravity, the code does
+all of an evaluation, and bodies are placed only where someone looks, at the end of an advance.  Elsewhere bodies are
+placed and pushed as with any method, and the code takes their bias wrenches.
 
 Source: Si and Guenter, A linear-time algorithm with general joint models (2011), Method I, (18)-(35).
 Cost: about 25 ns a hinge on a machine of 2023, where `aba` takes 75.
@@ -118,7 +118,7 @@ def answer(system, work, address, x, y):
 # --- bodies that are left alone -----------------------------------------------------------------------------------
 @kernel
 def evaluate(system, work, t, q, v, a, powers):
-    """dv/dt of every coordinate at (t, q, v) into `a` (nv,), and the power of every account (na,), W; no body is placed."""
+    """dv/dt at (t, q, v) into `a` (nv,), and the power (na,) of every account, W; no body is placed."""
     own = work.scratch
     push_all(system.forces, t, q, v, work, powers)
     if work.horizon[0] > 0.0:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.dynamics.generation.passes import Area
-from multibody_cli.dynamics.generation.runs import Plan, Run
+from multibody_cli.dynamics.generation.runs import Kind, Plan, Run
 from multibody_cli.dynamics.generation.steps import Entry, Slot
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.script import Fetch, Place, Put, Statement
@@ -52,44 +52,55 @@ class Layout(NamedTuple):
     strides: tuple[Strides, ...]
 
 
+class Block(NamedTuple):
+    """What a period of a kind has of its own: numbers in the table, and areas of its forks in memory, by position."""
+
+    entries: tuple[Entry, ...]
+    forks: dict[int, int]
+    strides: Strides
+
+
 def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
     """Lay out what statements need; `statements` are those of all passes, by kind."""
     places: dict[Place, str] = {}
-    entries, strides, forks = [], [], []
-    for kind, own in zip(plan.kinds, statements, strict=True):
-        found = dict.fromkeys(s.place for s in own if isinstance(s, Fetch | Put) and isinstance(s.place, Slot | Entry))
-        numbers = [place for place in found if isinstance(place, Entry)]
-        slots = [place for place in found if isinstance(place, Slot)]
-        column = 0
-        for entry in numbers:
-            places[entry] = f"ic + {column}" if entry.count > 1 else f"table[ic + {column}]"
-            column += entry.count
-        places.update({slot: f"memory[im + {k}]" for k, slot in enumerate(slots)})
-        first = {site.position: len(slots) + AREA * k for k, site in enumerate(s for s in kind.sites if s.forks)}
-        for position, offset in first.items():
-            areas = (Area(kind.sites[0].kind, position, i) for i in range(AREA))
-            places.update({area: f"memory[im + {offset + area.index}]" for area in areas})
-        last = kind.runs[0].links[: len(kind.sites)][-1]
-        parts = last.structure.parts
-        nq = last.iq - kind.runs[0].links[0].iq + sum(part.nq for part in parts)
-        nv = last.iv - kind.runs[0].links[0].iv + sum(part.nv for part in parts)
-        strides.append(Strides(nq, nv, 6 * len(kind.sites), column, len(slots) + AREA * len(first)))
-        entries.append(numbers)
-        forks.append(first)
-    areas, table, rows, size = {0: 0}, [], [], AREA
+    blocks = [_block(kind, own, places) for kind, own in zip(plan.kinds, statements, strict=True)]
+    areas, size = {0: 0}, AREA
+    table: list[float] = []
+    rows = []
     for run in plan.runs:
-        kind, stride, period = plan.kinds[run.kind], strides[run.kind], len(plan.kinds[run.kind].sites)
+        kind, (entries, forks, strides) = plan.kinds[run.kind], blocks[run.kind]
+        period, begin = len(kind.sites), run.links[0]
         count = len(run.links) // period
-        begin, end = run.links[0], size + count * stride.im
+        end = size + count * strides.im
         for k, link in enumerate(run.links):
-            if (offset := forks[run.kind].get(k % period)) is not None:
-                areas[link.row] = size + (k // period) * stride.im + offset
+            if k % period in forks:
+                areas[link.row] = size + (k // period) * strides.im + forks[k % period]
         if run.is_continued:
             areas.setdefault(run.links[-1].row, end)
         rows.append((run.kind, count, begin.iq, begin.iv, 6 * begin.row, len(table), size, areas[begin.parent], end))
-        table += _numbers(run, entries[run.kind], period)
+        table += _numbers(run, entries, period)
         size = end + AREA * kind.leads_on
-    return Layout(np.array(table), np.array(rows, dtype=np.int64), size, places, tuple(strides))
+    return Layout(np.array(table), np.array(rows, dtype=np.int64), size, places, tuple(one.strides for one in blocks))
+
+
+def _block(kind: Kind, statements: Iterable[Statement], places: dict[Place, str]) -> Block:
+    """Lay out a period, and note the text of its places."""
+    used = dict.fromkeys(s.place for s in statements if isinstance(s, Fetch | Put))
+    entries = tuple(place for place in used if isinstance(place, Entry))
+    slots = [place for place in used if isinstance(place, Slot)]
+    column = 0
+    for entry in entries:
+        places[entry] = f"ic + {column}" if entry.size > 1 else f"table[ic + {column}]"
+        column += entry.size
+    places.update({slot: f"memory[im + {k}]" for k, slot in enumerate(slots)})
+    forking = [site for site in kind.sites if site.forks]
+    forks = {site.position: len(slots) + AREA * k for k, site in enumerate(forking)}
+    for site in forking:
+        for number in range(AREA):
+            places[Area(site.kind, site.position, number)] = f"memory[im + {forks[site.position] + number}]"
+    last, parts = kind.sites[-1], kind.sites[-1].structure.parts
+    nq, nv = last.iq + sum(part.nq for part in parts), last.iv + sum(part.nv for part in parts)
+    return Block(entries, forks, Strides(nq, nv, 6 * len(kind.sites), column, len(slots) + AREA * len(forks)))
 
 
 def _numbers(run: Run, entries: Sequence[Entry], period: int) -> list[float]:
@@ -98,5 +109,5 @@ def _numbers(run: Run, entries: Sequence[Entry], period: int) -> list[float]:
         float(number)
         for first in range(0, len(run.links), period)
         for entry in entries
-        for number in run.links[first + entry.position].numbers[entry.index : entry.index + entry.count]
+        for number in run.links[first + entry.position].numbers[entry.number : entry.number + entry.size]
     ]

@@ -121,7 +121,7 @@ def _numbers_of(part: Any, A: Floats, tree: Tree, shapes: Mapping[int, Shape]) -
     if part["code"] == PartCode.GENERATED:
         later = [first for first in tree.parts["first_constant"] if first > part["first_constant"]]
         last = min(later, default=len(tree.constants))
-        return tree.constants[part["first_constant"] : last].tolist()
+        return [float(x) for x in tree.constants[part["first_constant"] : last]]
     return []
 
 
@@ -144,7 +144,8 @@ def _about_origin(record: Any) -> Floats:
     J = np.zeros((3, 3))
     J[np.triu_indices(3)] = record["central"]
     c = record["com"]
-    return J + np.triu(J, 1).T + record["mass"] * (c @ c * np.eye(3) - np.outer(c, c))
+    about: Floats = J + np.triu(J, 1).T + record["mass"] * (c @ c * np.eye(3) - np.outer(c, c))
+    return about
 
 
 def _round(numbers: Floats) -> None:
@@ -180,7 +181,7 @@ def _with_numbers(link: Link, numbers: Floats, free: range = range(0)) -> Link:
 
 
 def _with_few_structures(links: list[Link]) -> list[Link]:
-    """Let links be alike that differ in zeros alone, where too many differ: first in masses and origins, then in frames."""
+    """Let links be alike that differ in zeros alone, where too many do: first in masses and origins, then in frames."""
     for free in (range(ORIGIN, ALIGNMENT), range(FRAME, PARTS)):
         if len({link.structure for link in links}) > MOST_STRUCTURES:
             links = [_with_numbers(link, link.numbers, free) for link in links]

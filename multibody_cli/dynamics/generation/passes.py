@@ -23,7 +23,7 @@ Pattern = tuple[float | None, ...]
 class Carry(NamedTuple):
     """A number that is carried to the next link of a run."""
 
-    index: int
+    number: int
 
 
 class Area(NamedTuple):
@@ -31,7 +31,7 @@ class Area(NamedTuple):
 
     kind: int
     position: int
-    index: int
+    number: int
 
 
 class Pass(NamedTuple):
@@ -65,7 +65,10 @@ class Pass(NamedTuple):
 
 
 class Woven(NamedTuple):
-    """A pass over a tree: for each kind its script, what is known of the state that comes in, and which is asked for."""
+    """A pass over a tree: for each kind its script, what is known of the state that comes in, and what is asked for.
+
+    `needed` numbers of the state are asked for, and `statements` are those of the scripts that serve to find them.
+    """
 
     work: Pass
     scripts: tuple[Script, ...]
@@ -106,9 +109,9 @@ class Weaver:
 
         def wanted(place: Place) -> bool:
             if isinstance(place, Carry):
-                return place.index in needed
+                return place.number in needed
             if isinstance(place, Area):
-                return place.index - self.work.area in needed
+                return place.number - self.work.area in needed
             return place in slots if isinstance(place, Slot) else True
 
         while True:
@@ -116,7 +119,7 @@ class Weaver:
             words = {name.text for one in statements for name in names_in(one)}
             found = {i for i, word in enumerate(self.work.words) if word in words}
             fetched = (s.place for one in statements for s in one if isinstance(s, Fetch))
-            found |= {place.index - self.work.area for place in fetched if isinstance(place, Area)}
+            found |= {place.number - self.work.area for place in fetched if isinstance(place, Area)}
             if found <= needed:
                 break
             needed |= found

@@ -1,9 +1,9 @@
 """The equations of one link, as formulas: what comes from its parent and from its children, and what goes there.
 
-All quantities are in the axes of the frame M of a link's joint and refer to its origin, so that its inertia is constant,
-S of a hinge is a unit vector, and a rotation about a coordinate axis mixes two components.  With the linear part of an
-acceleration that of the origin itself (not the spatial one), the twist's linear part enters nowhere; gravity is a ground
-that rises.
+All quantities are in the axes of the frame M of a link's joint and refer to its origin, so that its inertia is
+constant, S of a hinge is a unit vector, and a rotation about a coordinate axis mixes two components.  With the linear
+part of an acceleration that of the origin itself (not the spatial one), the twist's linear part enters nowhere; gravity
+is a ground that rises.
 
     outward   w, alpha, a of the bias motion, and the wrench that it takes      (18)-(23)
     inward    articulated inertia J' and bias wrench p' = p + z                 (24)-(33)
@@ -57,7 +57,8 @@ def move(desk: Desk, steps: Sequence[Step], bias: Bias) -> Bias:
     desk.script.say("(18)-(20), (22): bias motion of the link")
     for step in steps:
         bias = _across(desk, step, bias)
-    return Bias(*(desk.script.let(stem, value) for stem, value in zip(("w", "al", "a"), bias, strict=True)))
+    w, alpha, a = (desk.script.let(stem, value) for stem, value in zip(("w", "al", "a"), bias, strict=True))
+    return Bias(w, alpha, a)
 
 
 def _across(desk: Desk, step: Step, bias: Bias) -> Bias:
@@ -70,8 +71,8 @@ def _across(desk: Desk, step: Step, bias: Bias) -> Bias:
         twist = twist + rate * column.S
         if column.driven:
             faster = faster + desk.script.fetch("dv", at("a", "iv", column.iv)) * column.S
-    a = a + cross(2.0 * w + twist.w, twist.v) + faster.v
-    return Bias(w + twist.w, alpha + cross(w, twist.w) + faster.w, a)
+    faster = faster + Motion(cross(w, twist.w), cross(2.0 * w + twist.w, twist.v))
+    return Bias(w + twist.w, alpha + faster.w, a + faster.v)
 
 
 def resist(desk: Desk, bias: Bias) -> Force:
@@ -232,7 +233,7 @@ def hand_impulse_on(desk: Desk, steps: Sequence[Step], p: Force) -> Force:
                 p = named_wrench(desk, _pushed(p, remaining(column), u * V, tau, S))
         p = force_to_inner(step.R, step.p, p)
     script.say("what its parent feels: (31)")
-    return p
+    return named_wrench(desk, p)
 
 
 # --- what elimination leaves in memory ----------------------------------------------------------------------------

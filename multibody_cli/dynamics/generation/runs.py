@@ -86,6 +86,10 @@ class Plan(NamedTuple):
         return len(self.runs) == len(self.kinds)
 
 
+Mark = tuple[Structure, bool]
+"""What is alike for links that share a text: their structure, and whether they fork."""
+
+
 def plan(links: Sequence[Link]) -> Plan:
     """Find the runs of a tree."""
     children = {row: [link.row for link in links if link.parent == row] for row in {link.parent for link in links}}
@@ -97,7 +101,7 @@ def plan(links: Sequence[Link]) -> Plan:
         if k == len(links) or links[k].parent != links[k].row - 1 or links[k].parent == 0:
             stretches += _folded(marks, first, k)
             first = k
-    kinds: dict[tuple[object, ...], int] = {}
+    kinds: dict[tuple[Mark, ...], int] = {}
     runs = []
     for first, period, count in stretches:
         kind = kinds.setdefault(tuple(marks[first : first + period]), len(kinds))
@@ -123,7 +127,7 @@ def _folded(marks: Sequence[object], first: int, last: int) -> list[tuple[int, i
     return found
 
 
-def _kind(k: int, key: tuple[object, ...], runs: Sequence[Run]) -> Kind:
+def _kind(k: int, key: tuple[Mark, ...], runs: Sequence[Run]) -> Kind:
     own = tuple(run for run in runs if run.kind == k)
     period = len(key)
     sites = []
@@ -132,6 +136,5 @@ def _kind(k: int, key: tuple[object, ...], runs: Sequence[Run]) -> Kind:
         columns = zip(*(link.numbers.tolist() for link in alike), strict=True)
         literal = tuple(column[0] if len(set(column)) == 1 else None for column in columns)
         begin, link = own[0].links[0], own[0].links[position]
-        structure, forks = key[position]  # type: ignore[misc]
-        sites.append(Site(k, position, structure, forks, literal, link.iq - begin.iq, link.iv - begin.iv))
+        sites.append(Site(k, position, *key[position], literal, link.iq - begin.iq, link.iv - begin.iv))
     return Kind(tuple(sites), own)

@@ -61,7 +61,7 @@ class Slot(NamedTuple):
     kind: int
     position: int
     what: str
-    index: int
+    number: int
 
 
 class Entry(NamedTuple):
@@ -69,8 +69,8 @@ class Entry(NamedTuple):
 
     kind: int
     position: int
-    index: int
-    count: int = 1
+    number: int
+    size: int = 1
 
 
 class Desk:
@@ -114,9 +114,9 @@ class Desk:
         """Read a velocity of the link."""
         return self.script.fetch("v_k", at("v", "iv", self.site.iv + k))
 
-    def slot(self, what: str, index: int = 0) -> Slot:
+    def slot(self, what: str, number: int = 0) -> Slot:
         """Give a place in memory."""
-        return Slot(self.site.kind, self.site.position, what, index)
+        return Slot(self.site.kind, self.site.position, what, number)
 
     def keep(self, slot: Slot, value: Value) -> None:
         """Leave a value in memory, unless it is constant."""
@@ -179,7 +179,8 @@ def _turned(axis: Vec3, s: Value, c: Value) -> Rotation:
     sole = [k for k in range(3) if axis[k] != 0.0]
     if len(sole) == 1 and axis[sole[0]] in (1.0, -1.0):
         return About(sole[0], axis[sole[0]] * s, c)
-    return c * UNIT + s * skew(axis) + (1.0 - c) * outer(axis, axis)
+    R: Mat3 = c * UNIT + s * skew(axis) + (1.0 - c) * outer(axis, axis)
+    return R
 
 
 def _ball(desk: Desk, part: PartStructure, iq: int, iv: int, _first: int) -> Iterator[Step]:

@@ -92,7 +92,7 @@ def _written(kind: Kind, layout: Layout, woven: Woven, numbering: Numbering, val
     k, work = kind.sites[0].kind, woven.work
     stride, entry, alive = layout.strides[k], woven.entries[k], woven.statements[k]
     carried = [i for i in sorted(woven.needed) if entry[i] is None]
-    left = {s.place.index: text_of(s.value) for s in alive if isinstance(s, Put) and isinstance(s.place, Carry)}
+    left = {s.place.number: text_of(s.value) for s in alive if isinstance(s, Put) and isinstance(s.place, Carry)}
     body = write([s for s in alive if not (isinstance(s, Put) and isinstance(s.place, Carry))], layout.places)
     given = [word for line in body if not line.startswith(("#", "memory", "a[")) for word in _given(line)]
     numbered = numbering.numbered_on([*body, *left.values()], given)
@@ -113,9 +113,9 @@ def _written(kind: Kind, layout: Layout, woven: Woven, numbering: Numbering, val
             before += [f"{word} += {step} * (n - 1)" for word, step in moves]
         body = ["for _ in range(n):", *_indented(body)]
     lines = [*before, *body, *after]
-    words = [(word, value) for word, value in zip(RUN_WORDS, values, strict=True) if _occurs(word, lines)]
-    header = ", ".join(word for word, _ in words), ", ".join(value for _, value in words)
-    return [f"{header[0]} = {header[1]}", *lines] if words else lines
+    read = [(word, value) for word, value in zip(RUN_WORDS, values, strict=True) if _occurs(word, lines)]
+    header = " = ".join(", ".join(column) for column in zip(*read, strict=True))
+    return [header, *lines] if read else lines
 
 
 def _begun(kind: Kind, woven: Woven, carried: Sequence[int]) -> Iterator[str]:

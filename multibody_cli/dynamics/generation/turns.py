@@ -41,16 +41,17 @@ def to_outer(R: Rotation, a: Vec3) -> Vec3:
 
 
 def _mixed(k: int, s: Value, c: Value, a: Vec3) -> Vec3:
-    j, l = (k + 1) % 3, (k + 2) % 3
+    i, j = (k + 1) % 3, (k + 2) % 3
     mixed = list(a)
-    mixed[j], mixed[l] = c * a[j] - s * a[l], s * a[j] + c * a[l]
+    mixed[i], mixed[j] = c * a[i] - s * a[j], s * a[i] + c * a[j]
     return Vec3(*mixed)
 
 
 # --- what is handed inward ----------------------------------------------------------------------------------------
 def force_to_inner(R: Rotation, p: Vec3, b: Force) -> Force:
     """Ad^* b: a wrench, from the axes and origin of the outer frame to those of the inner one, for p between them."""
-    return shift_force(Force(to_inner(R, b.t), to_inner(R, b.f)), p)
+    shifted: Force = shift_force(Force(to_inner(R, b.t), to_inner(R, b.f)), p)
+    return shifted
 
 
 def motion_to_outer(R: Rotation, p: Vec3, s: Motion) -> Motion:
@@ -62,10 +63,12 @@ def motion_to_outer(R: Rotation, p: Vec3, s: Motion) -> Motion:
 def inertia_to_inner(R: Rotation, p: Vec3, A: Inertia) -> Inertia:
     """Ad^* A Ad: an articulated inertia, from the outer frame to the inner one."""
     if isinstance(R, Mat3):
-        columns = (R @ (A.H @ row) for row in _transposed(R))
-        return shift_inertia(Inertia(rotated(R, A.J), Mat3(*columns), rotated(R, A.M)), p)
-    J, H, M = _turned(R, _rows(A.J)), _turned(R, _transposed(A.H)), _turned(R, _rows(A.M))
-    return shift_inertia(Inertia(_upper(J), _transposed(H), _upper(M)), p)
+        turned = Inertia(rotated(R, A.J), Mat3(*(R @ (A.H @ row) for row in _transposed(R))), rotated(R, A.M))
+    else:
+        J, H, M = _turned(R, _rows(A.J)), _turned(R, _transposed(A.H)), _turned(R, _rows(A.M))
+        turned = Inertia(_upper(J), _transposed(H), _upper(M))
+    shifted: Inertia = shift_inertia(turned, p)
+    return shifted
 
 
 def _turned(R: About, B: Mat3) -> Mat3:
@@ -73,15 +76,15 @@ def _turned(R: About, B: Mat3) -> Mat3:
 
     Half the products of two rotations, with s^2 + c^2 = 1.
     """
-    k, j, l = R.k, (R.k + 1) % 3, (R.k + 2) % 3
+    k, i, j = R.k, (R.k + 1) % 3, (R.k + 2) % 3
     across = _mixed(k, R.s, R.c, Vec3(*(row[k] for row in B)))
     along = _mixed(k, R.s, R.c, B[k])
-    t = R.s * (B[j][j] - B[l][l]) + R.c * (B[j][l] + B[l][j])
+    t = R.s * (B[i][i] - B[j][j]) + R.c * (B[i][j] + B[j][i])
     rows = [[0.0] * 3 for _ in range(3)]
     rows[k] = list(along)
-    rows[j][k], rows[l][k] = across[j], across[l]
-    rows[j][j], rows[j][l] = B[j][j] - R.s * t, R.c * t - B[l][j]
-    rows[l][j], rows[l][l] = R.c * t - B[j][l], B[l][l] + R.s * t
+    rows[i][k], rows[j][k] = across[i], across[j]
+    rows[i][i], rows[i][j] = B[i][i] - R.s * t, R.c * t - B[j][i]
+    rows[j][i], rows[j][j] = R.c * t - B[i][j], B[j][j] + R.s * t
     return Mat3(*(Vec3(*row) for row in rows))
 
 

@@ -1,0 +1,248 @@
+"""The recursion as it is written out for one model: what it gives, and what the text is like."""
+
+from __future__ import annotations
+
+import re
+
+import generated
+import numpy as np
+import oracle
+import pytest
+from generated import Interpreted, accelerations_of
+from hypothesis import given, settings
+from machines import Machine, accelerations, limb, pack, shift
+from strategies import OBLIQUE, X, Y, Z, machines, random_limb
+
+from multibody_cli.dynamics.articulated import respond
+from multibody_cli.joints.contract import Coordinate, ball, exponential_ball, floating, shaped, sliding, turning
+from multibody_cli.joints.shape import Frame, Pieces, Shift, Turn
+from multibody_cli.spatial.products import UNIT, ZERO
+from multibody_cli.spatial.values import Vec3
+from multibody_cli.symbolic.scalar import cos, sin
+
+
+def rods(count: int, *axes):
+    """A chain of alike rods, hinged about these axes in turn."""
+    rng = np.random.default_rng(7)
+    limbs = []
+    for row in range(1, count + 1):
+        parts = (turning(axes[(row - 1) % len(axes)]),)
+        q, v = (float(rng.normal()),), (float(rng.normal()),)
+        hinge = shift(0, 0, -1.0 if row > 1 else 0)
+        limbs.append(limb(row, row - 1, parts, q, v, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 0.001), origin=hinge))
+    return pack(Machine(limbs))
+
+
+def binary(depth: int):
+    """A tree in which every body carries two, numbered branch by branch."""
+    parents: list[int] = []
+
+    def grow(parent: int, left: int) -> None:
+        parents.append(parent)
+        row = len(parents)
+        for _ in range(2 if left > 1 else 0):
+            grow(row, left - 1)
+
+    grow(0, depth)
+    return pack(
+        Machine(
+            [
+                limb(row, parent, (turning(Y),), (0.3 * row,), (0.1,), com=(0, 0, -0.5), origin=shift(0, 0, -1))
+                for row, parent in enumerate(parents, 1)
+            ]
+        )
+    )
+
+
+def differing(count: int):
+    """A tree of links of which no two are alike, hinged about oblique axes."""
+    rng = np.random.default_rng(3)
+    limbs = []
+    for row in range(1, count + 1):
+        axis = rng.normal(size=3)
+        axis = tuple(map(float, axis / np.linalg.norm(axis)))
+        limbs.append(random_limb(rng, row, int(rng.integers(max(0, row - 4), row)), (turning(axis),), False))
+    return pack(Machine(limbs))
+
+
+def nearness(*arrays) -> float:
+    """1e-10 of the largest magnitude."""
+    return 1e-10 * max(1.0, *(float(np.abs(array).max(initial=0.0)) for array in arrays))
+
+
+# --- what it gives --------------------------------------------------------------------------------------------------
+@given(machines(pushed=False))
+@settings(max_examples=120)
+def test_accelerations_of_random_trees(machine):
+    """Against articulated bodies by kernels, prescribed coordinates among them."""
+    packed = pack(machine)
+    state, _, _ = accelerations(packed, t=0.35)
+    found = accelerations_of(packed, state)
+    np.testing.assert_allclose(found, state.a, rtol=0, atol=nearness(state.a))
+
+
+@given(machines(pushed=False, driven=False))
+def test_accelerations_against_dense_equations(machine):
+    packed = pack(machine)
+    state = packed.fresh_state()
+    M, h = oracle.equations(oracle.place(machine.limbs, state.q, state.v), machine.gravity)
+    if packed.model.nv:
+        expected = oracle.solve(M, -h).astype(float)
+        bound = nearness(expected, h) * max(1.0, 1e-4 * np.linalg.cond(M.astype(float)))
+        np.testing.assert_allclose(accelerations_of(packed, state), expected, rtol=0, atol=bound)
+
+
+@given(machines(pushed=False))
+def test_armature_is_inertia_of_the_coordinates(machine):
+    """(M + diag) a = -h."""
+    packed = pack(machine)
+    state, _, _ = accelerations(packed, t=0.35)
+    driven, rng = packed.tree.tree.driven, np.random.default_rng(4)
+    armature = np.where(rng.random(len(driven)) < 0.7, 0.5 + rng.random(len(driven)), 0.0)
+    M, h = oracle.equations(oracle.place(machine.limbs, state.q, state.v), machine.gravity)
+    expected, _ = oracle.solve_hybrid(M + np.diag(np.where(driven, 0, armature)), -h, driven, state.a)
+    found = accelerations_of(packed, state, generated.free(packed, armature > 0), armature)
+    bound = nearness(expected, h) * max(1.0, 1e-4 * np.linalg.cond(M.astype(float)) if len(driven) else 1.0)
+    np.testing.assert_allclose(found, expected.astype(float), rtol=0, atol=bound)
+
+
+@given(machines())
+@settings(max_examples=120)
+def test_placed_bodies_accelerate_and_answer_impulses(machine):
+    """From the bias wrenches of bodies that anything pushes; then M^-1 (x + J^T w) by the factors kept."""
+    packed = pack(machine)
+    system, links, nv = packed.model.system, packed.tree.tree.links, packed.model.nv
+    state, work, _ = accelerations(packed, t=0.35)
+    R = work.bodies["R"][: len(links)].reshape(-1, 3, 3)  # transposed: by columns
+
+    def turned(records):
+        return np.hstack([np.einsum("nij,nj->ni", R, records[name][: len(links)]) for name in ("t", "f")])
+
+    text = Interpreted(packed, generated.placed(packed))
+    a = np.where(packed.tree.tree.driven, state.a, np.nan)
+    text(0, state.q, state.v, work.tau, a, turned(work.bodies))
+    np.testing.assert_allclose(a, state.a, rtol=0, atol=nearness(state.a))
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=nv), np.zeros(nv)
+    for name in ("t", "f"):
+        work.wrenches[name][:] = rng.normal(size=work.wrenches[name].shape)
+    impulses = turned(work.wrenches)
+    respond(system, work, x, y)
+    answered = text(1, state.q, state.v, x, np.zeros(nv), impulses)
+    np.testing.assert_allclose(answered, y, rtol=0, atol=nearness(y))
+
+
+def test_long_chains_of_balls_keep_their_digits():
+    """No rotational inertia passes a ball, exactly."""
+    rng = np.random.default_rng(11)
+    limbs = [
+        limb(row, row - 1, (ball(),), (1.0, 0.0, 0.0, 0.0), tuple(rng.normal(size=3)), com=(0, 0, -0.5),
+             origin=shift(0.0, 0.0, -1.0))
+        for row in range(1, 61)
+    ]  # fmt: skip
+    packed = pack(Machine(limbs))
+    state, _, _ = accelerations(packed)
+    M, h = oracle.equations(oracle.place(limbs, state.q, state.v), packed.machine.gravity)
+    a = oracle.solve(M, -h)
+    error = float(np.abs(accelerations_of(packed, state) - a).max() / np.abs(a).max())
+    assert error < 1e-11
+
+
+# --- shapes ---------------------------------------------------------------------------------------------------------
+class Wave:
+    """A point on a wave, turned along; its height and the constant of its turn are constants."""
+
+    title, nv, pieces, stride = "a wave", 1, (), 0
+
+    def factors(self, q, u, c):
+        (x,) = q
+        return [Shift(Vec3(x, 0.0, c[0] * sin(x))), Turn(Vec3(0.0, 1.0, 0.0), c[1] * cos(x))]
+
+
+class Steps:
+    """Along x by parabolas, with a rise of its own in each piece, and a turn in their plane."""
+
+    title, nv, pieces, stride = "parabolas", 2, (Pieces(), None), 2
+
+    def factors(self, q, u, c):
+        rise = c[0] + c[1] * u[0] * u[0]
+        return [Frame(UNIT, Vec3(q[0], rise, 0.0)), Turn(Vec3(0.0, 0.0, 1.0), q[1]), Shift(ZERO)]
+
+
+WAVE, STEPS = Wave(), Steps()
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_shapes_are_formulas_among_the_others(alike):
+    def wave(k):
+        height = 0.3 if alike else 0.1 + 0.1 * k
+        return (shaped(WAVE, (Coordinate.LENGTH,), (height, 0.5), (0.0,)),)
+
+    def steps(k):
+        numbers = (3.0, 0.0, 0.2, 0.2, 0.1, 0.3, 0.4 if alike else 0.1 * k)
+        return (shaped(STEPS, (Coordinate.LENGTH, Coordinate.ANGLE), numbers, (0.0, 0.0)), turning(X))
+
+    limbs = [
+        limb(1, 0, wave(1), (0.4,), (0.7,), com=(0.1, 0.2, 0.3), origin=shift(0, 0, 1)),
+        limb(2, 1, wave(2), (-0.8,), (0.3,), com=(0.3, 0.0, 0.1), origin=shift(0, 0.5, 0)),
+        limb(3, 2, steps(1), (1.4, 0.3, 0.2), (0.5, -0.4, 0.1), com=(0.0, 0.2, 0.1), origin=shift(0, 0, 0.4)),
+        limb(4, 3, steps(2), (-0.6, 0.1, 0.5), (0.9, 0.8, 0.3), com=(0.2, 0.2, 0.0), origin=shift(0, 0.3, 0)),
+    ]
+    packed = pack(Machine(limbs))
+    state, _, _ = accelerations(packed)
+    np.testing.assert_allclose(accelerations_of(packed, state), state.a, rtol=0, atol=nearness(state.a))
+
+
+# --- what the text is like ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("axes", [(Y,), (X, Y), (X, Y, Z)], ids=["y", "xy", "xyz"])
+def test_a_chain_is_a_loop_however_long(axes):
+    short, long = (generated.free(rods(count * len(axes), *axes)).sources[0].text for count in (40, 80))
+    assert short.count("\n") == long.count("\n")
+    packed = rods(12 * len(axes), *axes)
+    state, _, _ = accelerations(packed)
+    np.testing.assert_allclose(accelerations_of(packed, state), state.a, rtol=0, atol=nearness(state.a))
+
+
+def test_a_chain_in_a_plane_has_nothing_beyond_it():
+    (source,) = generated.free(rods(20, Y)).sources
+    named = set(re.findall(r"\b([A-Za-z]+)\d*_([xyz]+)\b", source.text))
+    moments = {("w", "y"), ("al", "y"), ("t", "y"), ("dw", "y"), ("J", "yy"), ("H", "yx"), ("H", "yz")}
+    moments |= {("bt", "y"), ("Vt", "y")}
+    assert named <= moments | {
+        (stem, axes) for stem in ("a", "f", "bf", "da", "Vf", "M") for axes in ("x", "z", "xx", "xz", "zz")
+    }
+
+
+def test_a_tree_of_links_that_all_differ_has_few_texts():
+    """Lines count kinds of links, and neither links nor their numbers."""
+    small, large = generated.free(differing(30)), generated.free(differing(100))
+    lines = [written.sources[0].text.count("\n") for written in (small, large)]
+    assert max(lines) < min(lines) + 30 < 1000  # more links meet more ways to hang
+    packed = differing(40)
+    state, _, _ = accelerations(packed)
+    np.testing.assert_allclose(accelerations_of(packed, state), state.a, rtol=0, atol=nearness(state.a))
+
+
+def test_a_binary_tree_has_a_text_for_forks_and_one_for_leaves():
+    packed = binary(5)
+    written = generated.free(packed)
+    assert "31 links in 24 runs of 2 kinds" in written.sources[0].text
+    assert written.sources[0].text.count("\n") == generated.free(binary(7)).sources[0].text.count("\n")
+    state, _, _ = accelerations(packed)
+    np.testing.assert_allclose(accelerations_of(packed, state, written), state.a, rtol=0, atol=nearness(state.a))
+
+
+def test_the_same_model_has_the_same_text():
+    def text():
+        rng = np.random.default_rng(2)
+        runs = [
+            (ball(),),
+            (turning(OBLIQUE),),
+            (exponential_ball(), sliding(Z)),
+            (floating(),),
+            (turning(X), turning(Y)),
+        ]
+        machine = Machine([random_limb(rng, row, (row - 1) // 2, runs[row % 5], row % 3 == 0) for row in range(1, 12)])
+        return [source.text for write in (generated.free, generated.placed) for source in write(pack(machine)).sources]
+
+    assert text() == text()
