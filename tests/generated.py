@@ -11,8 +11,9 @@ import numpy as np
 from multibody_cli.dynamics.generation.equations import Written, write_free, write_placed
 from multibody_cli.kernel import in_python
 from multibody_cli.spatial.rotations import exponential_coefficients
+from multibody_cli.symbolic.scalar import FUNCTIONS
 
-NAMES = {word: getattr(math, word) for word in ("cos", "exp", "floor", "sin", "sqrt", "tan", "tanh")} | {
+NAMES = {word: getattr(math, word) for word in FUNCTIONS} | {
     "sine_and_cosine": lambda x: (math.sin(x), math.cos(x)),
     "exponential_coefficients": in_python(exponential_coefficients),
 }

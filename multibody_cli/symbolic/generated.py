@@ -134,7 +134,7 @@ def _call_address(
     return types.void(whole, q, whole, v, whole, constants, whole, out), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _call_on_whole(typing: Any, address: Any, arrays: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointers = [
@@ -154,7 +154,7 @@ if numba.config.DISABLE_JIT:
         """Call generated code, on parts of arrays that begin at iq, iv and first."""
         _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
 
-    def call_on_whole(address, arrays):  # type: ignore[no-untyped-def]
+    def call_on_whole(address, arrays):
         """Call generated code on a tuple of whole arrays."""
         _INTERPRETED[address](*arrays)
 
