@@ -107,6 +107,21 @@ _RESPONDING = Pass(
 _GATHERING_IMPULSES = Pass("(31)-(33): inward, impulses", True, True, _FORCE_WORDS, WRENCH, (), _gather_impulses)
 
 
+HEADER = """{links} links in {runs} runs of {kinds} kinds, each in the axes of its joint frame.
+
+    w al a        bias motion: angular velocity, angular acceleration, acceleration of the origin
+    J H M, t f    articulated inertia [[J, H], [H^T, M]] and bias wrench, moment and force
+    bt bf, b      the link's own share of the latter; that of a placed body
+    d, Vt Vf, cb  of a coordinate: 1 / Omega, U / Omega, (tau - S . p) / Omega
+    dw da         what the coordinates add to the accelerations; along is what a unit S takes of it
+    s c           sine and cosine of a coordinate
+    ...0, ...side what the parent hands on, or the next link inward; what other links hand in
+    x             values that are used again
+    n             periods of a run; iq iv ib ic im where the present one lies in q, v, bias, table, memory
+    """
+"""What a generated function says of its names."""
+
+
 class Source(NamedTuple):
     """A function as text, by its title."""
 
@@ -157,7 +172,7 @@ def _written(tree: Tree, tree_plan: Plan, passes: Sequence[Pass], functions: Map
 
 def _describe(tree_plan: Plan) -> str:
     links = sum(len(run.links) for run in tree_plan.runs)
-    return f"{links} links in {len(tree_plan.runs)} runs of {len(tree_plan.kinds)} kinds."
+    return HEADER.format(links=links, runs=len(tree_plan.runs), kinds=len(tree_plan.kinds))
 
 
 def write_free(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:

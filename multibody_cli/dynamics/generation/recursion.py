@@ -135,7 +135,7 @@ def _eliminated(desk: Desk, column: Column, felt: Felt) -> Felt:
     if column.armed:
         inertia = inertia + script.fetch("arm", at("armature", "iv", column.iv))
     d = script.let("d", 1.0 / inertia)
-    c = script.let("c", d * (tau - power(S, p)))
+    c = script.let("cb", d * (tau - power(S, p)))
     rest = remaining(column)
     U = Force(_scaled(rest.w, U.t), _scaled(rest.v, U.f))
     V = Force(script.let("Vt", d * U.t), script.let("Vf", d * U.f))
@@ -248,6 +248,6 @@ def _keep(desk: Desk, column: Column, V: Force, d: Value, c: Value) -> None:
 
 def _recalled(desk: Desk, column: Column) -> tuple[Force, Value, Value]:
     """Give V, c and 1 / Omega of a column."""
-    stems = ("Vt_x", "Vt_y", "Vt_z", "Vf_x", "Vf_y", "Vf_z", "c", "d")
+    stems = ("Vt_x", "Vt_y", "Vt_z", "Vf_x", "Vf_y", "Vf_z", "cb", "d")
     numbers = [desk.recall(stem, _slot(desk, column, k)) for k, stem in enumerate(stems)]
     return Force(Vec3(*numbers[:3]), Vec3(*numbers[3:6])), numbers[6], numbers[7]

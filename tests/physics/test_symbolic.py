@@ -1,0 +1,78 @@
+"""Method `symbolic` against `aba`: states, reactions and energies, whatever pushes or holds the bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loops import start
+from machines import Machine, Push, constant, expression, observed, pack
+from strategies import OBLIQUE, X, Y, random_limb
+from test_loop_runs import spatial_four_bar
+
+from multibody_cli.forces.spec import DragSpec
+from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
+from multibody_cli.methods import METHODS
+
+CHANNELS = (
+    "coordinates", "velocity", "acceleration", "accounts", "reaction", "kinetic", "potential", "elastic", "position",
+    "quaternion", "linear_velocity", "angular_velocity", "linear_momentum", "angular_momentum", "multiplier",
+)  # fmt: skip
+
+
+def bush() -> list:
+    """A floating body with branches of all kinds of joints."""
+    rng = np.random.default_rng(8)
+    runs = [(floating(),), (turning(OBLIQUE),), (ball(),), (turning(X), turning(Y)), (exponential_ball(),)]
+    runs += [(sliding(OBLIQUE), turning(Y)), ()]
+    parents = [0, 1, 1, 2, 2, 3, 4]
+    return [random_limb(rng, row, parent, runs[row - 1], row % 2 == 0) for row, parent in enumerate(parents, 1)]
+
+
+WAYS = {
+    "left alone": {},
+    "actuators and springs": {
+        "pushes": {2: Push(force=(constant(0.4),)), 4: Push(stiffness=(3.0, 2.0), damping=(0.2, 0.1))}
+    },
+    "pushed and driven": {
+        "pushes": {4: Push(motion=("acceleration", (None, expression("0.3*sin(2*t)"))))},
+        "drags": [(5, DragSpec(body="b", viscous={"linear": 0.3, "angular": 0.1}))],
+    },
+}
+
+
+def assert_alike(found, expected, within: float) -> None:
+    for channel in CHANNELS:
+        one, other = getattr(found, channel), getattr(expected, channel)
+        np.testing.assert_allclose(
+            one, other, rtol=0, atol=within * (1 + np.abs(other).max(initial=0)), err_msg=channel
+        )
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "dop853"])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_shown_is_what_aba_shows(way, integrator):
+    packed = pack(Machine(bush(), **WAYS[way]))
+    shown = {}
+    for name in ("aba", "symbolic"):
+        state, method = packed.fresh_state(), packed.method(integrator, 1e-3, name=name)
+        method.start(state)
+        first = observed(packed, state, method.work)
+        method.advance(state, 0.02)
+        shown[name] = first, observed(packed, state, method.work)
+    for found, expected, within in zip(shown["symbolic"], shown["aba"], (1e-10, 1e-9), strict=True):
+        assert_alike(found, expected, within)
+
+
+def test_systems_that_nothing_pushes_take_the_shortcut():
+    kind = METHODS["symbolic"]
+    taken = {way: kind.dynamics(pack(Machine(bush(), **given)).model.system).name for way, given in WAYS.items()}
+    assert taken == {
+        "left alone": "symbolic_alone",
+        "actuators and springs": "symbolic_alone",
+        "pushed and driven": "symbolic",
+    }
+
+
+def test_a_closed_loop_moves_as_with_aba():
+    expected, found = (start(spatial_four_bar(), method, step=1e-3).advance(0.05) for method in ("aba", "symbolic"))
+    assert_alike(found.observed(), expected.observed(), 1e-9)
