@@ -232,6 +232,22 @@ def test_a_binary_tree_has_a_text_for_forks_and_one_for_leaves():
     np.testing.assert_allclose(accelerations_of(packed, state, written), state.a, rtol=0, atol=nearness(state.a))
 
 
+def test_a_tree_of_many_kinds_of_joints():
+    """So many that structures forget their zeros, and every link may fork."""
+    rng = np.random.default_rng(6)
+    runs = [(ball(),), (exponential_ball(),), (floating(),), (turning(X), turning(Y)), (turning(OBLIQUE),)]
+    runs += [(sliding(OBLIQUE),), (sliding(X), turning(Z)), (turning(Z),), (turning(Y),), (sliding(Y),), ()]
+    parents = [int(rng.integers(max(0, row - 3), row)) for row in range(1, 31)]
+    limbs = [
+        random_limb(rng, row, parent, runs[row % len(runs)], row % 2 == 0) for row, parent in enumerate(parents, 1)
+    ]
+    packed = pack(Machine(limbs))
+    state, _, _ = accelerations(packed)
+    written = generated.free(packed)
+    assert f"of {len(runs)} kinds" in written.sources[0].text
+    np.testing.assert_allclose(accelerations_of(packed, state, written), state.a, rtol=0, atol=nearness(state.a))
+
+
 def test_the_same_model_has_the_same_text():
     def text():
         rng = np.random.default_rng(2)

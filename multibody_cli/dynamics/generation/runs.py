@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from multibody_cli.dynamics.generation.links import Link, Structure
+from multibody_cli.dynamics.generation.links import MOST_STRUCTURES, Link, Structure
 
 LONGEST_PERIOD = 12
 """Links that a loop takes at once, at most."""
@@ -93,7 +93,8 @@ Mark = tuple[Structure, bool]
 def plan(links: Sequence[Link]) -> Plan:
     """Find the runs of a tree."""
     children = {row: [link.row for link in links if link.parent == row] for row in {link.parent for link in links}}
-    forks = [any(row != link.row + 1 for row in children.get(link.row, ())) for link in links]
+    many = len({link.structure for link in links}) > MOST_STRUCTURES  # then each may fork: texts are fewer
+    forks = [many or any(row != link.row + 1 for row in children.get(link.row, ())) for link in links]
     marks = [(link.structure, fork) for link, fork in zip(links, forks, strict=True)]
     stretches: list[tuple[int, int, int]] = []  # first link, period, links
     first = 0
