@@ -23,7 +23,7 @@ from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.program import write_lines
-from multibody_cli.symbolic.scalar import Scalar, Value, cos, name, sin
+from multibody_cli.symbolic.scalar import Scalar, Value, afresh, cos, name, sin
 
 cross, dot, transposed_times = map(in_python, (products.cross, products.dot, products.transposed_times))
 outer, skew = map(in_python, (products.outer, products.skew))
@@ -271,7 +271,8 @@ def results_of(shape: Shape) -> list[tuple[str, Value]]:
 def source_of(shape: Shape) -> str:
     """Write the function that gives pose, S and dS/dt of a shape at coordinates q, rates v and constants c."""
     q, u = ([word.format(k) for k in range(len(shape.pieces))] for word in ("q[{}]", "u{}"))
-    lines = [*find_piece(shape, q, u, "at", "c[{}]".format), *write_lines(results_of(shape))]
+    with afresh():
+        lines = [*find_piece(shape, q, u, "at", "c[{}]".format), *write_lines(results_of(shape))]
     body = "".join(f"    {line}\n" for line in lines)
     words = f'"""Pose (R by columns, p), then each column of S (angular, linear) and its rate: {shape.title}."""'
     return f"def generated(q, v, c, out):\n    {words}\n{body}"

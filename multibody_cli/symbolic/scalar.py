@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Union
 from weakref import WeakValueDictionary
 
@@ -102,6 +103,21 @@ def is_zero(value: Value) -> bool:
 # --- one node for each formula ------------------------------------------------------------------------------------
 _KNOWN: WeakValueDictionary[Any, Scalar] = WeakValueDictionary()
 _COUNTER = itertools.count()
+
+
+@contextmanager
+def afresh() -> Iterator[None]:
+    """Make formulas in an order that does not depend on what was made before: the same text, whatever came first.
+
+    What is made inside must not meet what was made outside.
+    """
+    global _KNOWN, _COUNTER
+    before = _KNOWN, _COUNTER
+    _KNOWN, _COUNTER = WeakValueDictionary(), itertools.count()
+    try:
+        yield
+    finally:
+        _KNOWN, _COUNTER = before
 
 
 def _node(operation: str, *operands: Value, text: str = "") -> Scalar:

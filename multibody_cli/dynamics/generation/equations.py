@@ -19,7 +19,7 @@ from multibody_cli.joints.shape import Shape
 from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
 from multibody_cli.symbolic.generated import address_of
-from multibody_cli.symbolic.scalar import Value
+from multibody_cli.symbolic.scalar import Value, afresh
 from multibody_cli.symbolic.script import Fetch
 
 BIAS, FELT, WRENCH, MOTION = 0, 9, 30, 36
@@ -177,15 +177,17 @@ def _describe(tree_plan: Plan) -> str:
 
 def write_free(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:
     """Write dv/dt of a tree in which nothing pushes but gravity and forces on coordinates."""
-    passes = (_moving(tree.gravity), _GATHERING, _RESPONDING)
-    return _written(tree, plan(links_of(tree, shapes, armed)), passes, {"Accelerations": (0, 1, 2)})
+    with afresh():
+        passes = (_moving(tree.gravity), _GATHERING, _RESPONDING)
+        return _written(tree, plan(links_of(tree, shapes, armed)), passes, {"Accelerations": (0, 1, 2)})
 
 
 def write_placed(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:
     """Write dv/dt of a tree whose bodies were placed and pushed before, and its response to impulses."""
     passes = (_GATHERING_PLACED, _RESPONDING, _GATHERING_IMPULSES, _RESPONDING)
     functions = {"Accelerations of placed bodies": (0, 1), "Response to impulses": (2, 3)}
-    return _written(tree, plan(links_of(tree, shapes, armed)), passes, functions)
+    with afresh():
+        return _written(tree, plan(links_of(tree, shapes, armed)), passes, functions)
 
 
 class Compiled(NamedTuple):
