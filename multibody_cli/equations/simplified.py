@@ -15,6 +15,9 @@ DIGITS = 10
 SIMPLIFIED_UP_TO = 4000
 """Operations in a formula, at most, in which shorter forms are looked for."""
 
+LARGE_NUMBER = 10**9
+"""A whole number that no scene has."""
+
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -52,7 +55,13 @@ def _shortest(formula: Any) -> Any:
         return formula
     expanded = sympy.expand(formula)
     gathered = sympy.expand(sympy.trigsimp(sympy.expand_trig(expanded)))
-    return min((formula, expanded, gathered, sympy.trigsimp(gathered)), key=sympy.count_ops)
+    forms = (formula, expanded, gathered, sympy.trigsimp(gathered))
+    return min(filter(_is_plain, forms), key=sympy.count_ops, default=expanded)
+
+
+def _is_plain(formula: Any) -> bool:
+    """Whether no large number was taken out of others, which a reader would have to put back."""
+    return all(abs(one) < LARGE_NUMBER for one in formula.atoms(sympy.Integer))
 
 
 def text_of(formula: Any) -> str:

@@ -116,14 +116,20 @@ class _Expressions(Spec):
     @field_validator("translation")
     @classmethod
     def _know_names(cls, translation: Sequence[str], info: ValidationInfo) -> Sequence[str]:
-        return require_known(translation, {*info.data.get("names", ()), *info.data.get("parameters", ())})
+        return require_known(translation, cls._names(info)) if cls._names(info) else translation
 
     @field_validator("rotation")
     @classmethod
     def _know_names_of_angles(cls, rotation: list[TurnSpec], info: ValidationInfo) -> list[TurnSpec]:
-        names = {*info.data.get("names", ()), *info.data.get("parameters", ())}
-        require_known([turn.angle for turn in rotation], names, "angle")
+        if cls._names(info):
+            require_known([turn.angle for turn in rotation], cls._names(info), "angle")
         return rotation
+
+    @classmethod
+    def _names(cls, info: ValidationInfo) -> set[str]:
+        """All names that something stands for; none where these are wrong themselves."""
+        known = {"names", "parameters"} <= info.data.keys()
+        return {*info.data["names"], *info.data["parameters"]} if known else set()
 
 
 # `_Expressions` stands last, so that its fields are read before those that need to know how many coordinates there are

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.domain import DomainJointSpec
-from multibody_cli.joints.spec import JointSpec
+from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.model import Floats
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.locks import columns_at
@@ -27,7 +28,7 @@ NOWHERE = "its motion is not defined anywhere: a straight curve has no Frenet fr
 
 
 def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
-    """Give the usual size of each column of the motion subspace, for joints of general shape.
+    """Give the usual size of each column of the motion subspace, for joints of general shape that move freely.
 
     Raises
     ------
@@ -48,7 +49,11 @@ def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
         except ZeroDivisionError:
             messages = [NOWHERE]
         else:  # where a joint starts that closes a loop is found by assembly
-            messages = list(_objections(columns, np.array(found[name]))) if name in carrying else []
+            free = _free(joint)
+            sizes = np.array(found[name])
+            messages = list(_objections(columns, sizes, free)) if name in carrying else []
+            if not free.all():  # a prescribed coordinate may stand still, as a piston at its dead centre
+                del found[name]
         for message in messages:
             problems += loaded.error(message, "joints", name).problems
     if problems:
@@ -71,14 +76,21 @@ def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple
     return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), here
 
 
-def _objections(columns: Floats, sizes: Floats) -> Iterator[str]:
+def _free(joint: JointSpec) -> NDArray[np.bool_]:
+    """Which coordinates have no prescribed motion."""
+    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
+    return np.array([signal is None for signal in motion.signals] if motion else [True] * len(joint.coordinates))
+
+
+def _objections(columns: Floats, sizes: Floats, free: NDArray[np.bool_]) -> Iterator[str]:
     if not np.isfinite(columns).all():
         yield (
             "its motion, or a derivative of it, is not a finite number where it starts: look for a division by zero, a "
             "root of zero, or a curve without curvature in a Frenet frame; start it elsewhere"
         )
-    elif np.linalg.svd(columns / sizes, compute_uv=False)[-1] < DEPENDENT:
+    elif free.any() and np.linalg.svd((columns / sizes)[:, free], compute_uv=False)[-1] < DEPENDENT:
         yield (
             "its coordinates do not move it independently where it starts: there its parametrization has not full "
-            "rank, as at the pole of a sphere or the cusp of a cycloid; start it elsewhere, or take other coordinates"
+            "rank, as at the pole of a sphere, at the cusp of a cycloid, or where surfaces touch along a line; start it "
+            "elsewhere, or take other coordinates"
         )

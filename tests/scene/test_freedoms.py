@@ -97,3 +97,11 @@ def test_coming_near_a_singular_position_is_told(tmp_path):
     assert "joint `j` came near a singular position" in summary.outcome.message
     away = scene(tmp_path, f"{SPHERE}, q: [0, 0.5], v: [1, 0]", **{"simulation.duration": "0.3 s"}).run(MemorySink())
     assert away.outcome.message == ""
+
+
+def test_a_prescribed_coordinate_may_stand_still(tmp_path):
+    """A piston at its dead centre, which a crank drives through it."""
+    piston = "type: symbolic, coordinates: {a: rad}, translation: [0, 0, '0.1*cos(a) + sqrt(0.09 - (0.1*sin(a))**2)']"
+    sink = MemorySink()
+    summary = scene(tmp_path, f"{piston}, motion: {{velocity: 20}}").run(sink)
+    assert (summary.outcome.status, summary.outcome.message) == ("complete", "")
