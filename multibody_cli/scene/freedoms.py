@@ -91,6 +91,6 @@ def _objections(columns: Floats, sizes: Floats, free: NDArray[np.bool_]) -> Iter
     elif free.any() and np.linalg.svd((columns / sizes)[:, free], compute_uv=False)[-1] < DEPENDENT:
         yield (
             "its coordinates do not move it independently where it starts: there its parametrization has not full "
-            "rank, as at the pole of a sphere, at the cusp of a cycloid, or where surfaces touch along a line; start it "
-            "elsewhere, or take other coordinates"
+            "rank, as at the pole of a sphere, at the cusp of a cycloid, or where surfaces touch along a line; start "
+            "it elsewhere, or take other coordinates"
         )
