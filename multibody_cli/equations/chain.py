@@ -28,10 +28,14 @@ from multibody_cli.joints.shape import (
     Turn,
     transposed_times,
 )
+from multibody_cli.kernel import in_python
 from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.products import UNIT, ZERO
+from multibody_cli.spatial.rotations import rotation_of_quaternion
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.symbolic.scalar import Scalar, Value, name
+
+rotation = in_python(rotation_of_quaternion)
 
 Shapes = Mapping[int, Shape]
 
@@ -134,7 +138,7 @@ class _Ball(NamedTuple):
         """S = [1; 0]."""
         own = {self.iv + j: Motion(axis, ZERO) for j, axis in enumerate(UNIT)}
         still = Motion(ZERO, ZERO)
-        return Moved(rotation(self.quaternion), ZERO, tuple(own.get(j, still) for j in range(len(along))))
+        return Moved(rotation(*self.quaternion), ZERO, tuple(own.get(j, still) for j in range(len(along))))
 
 
 class _Free(NamedTuple):
@@ -146,22 +150,12 @@ class _Free(NamedTuple):
 
     def moved(self, along: Sequence[Direction]) -> Moved:
         """S = [[0, R^T], [R^T, 0]]."""
-        R = rotation(self.quaternion)
+        R = rotation(*self.quaternion)
         rows = [transposed_times(R, axis) for axis in UNIT]
         own = {self.iv + j: Motion(ZERO, row) for j, row in enumerate(rows)}
         own |= {self.iv + 3 + j: Motion(row, ZERO) for j, row in enumerate(rows)}
         still = Motion(ZERO, ZERO)
         return Moved(R, Vec3(*self.position), tuple(own.get(j, still) for j in range(len(along))))
-
-
-def rotation(quaternion: Sequence[Value]) -> Mat3:
-    """Rotation matrix of a unit quaternion, by columns."""
-    w, x, y, z = quaternion
-    return Mat3(
-        Vec3(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
-        Vec3(2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)),
-        Vec3(2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)),
-    )
 
 
 def _columns(numbers: Any) -> Mat3:

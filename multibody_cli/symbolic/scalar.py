@@ -101,8 +101,16 @@ def is_zero(value: Value) -> bool:
 
 
 # --- one node for each formula ------------------------------------------------------------------------------------
-_KNOWN: WeakValueDictionary[Any, Scalar] = WeakValueDictionary()
-_COUNTER = itertools.count()
+class _Graph:
+    """The formulas that are known, and how many were made."""
+
+    def __init__(self) -> None:
+        self.known: WeakValueDictionary[Any, Scalar] = WeakValueDictionary()
+        self.counter = itertools.count()
+
+
+_GRAPHS = [_Graph()]
+"""The last is the one in which formulas are made."""
 
 
 @contextmanager
@@ -111,22 +119,20 @@ def afresh() -> Iterator[None]:
 
     What is made inside must not meet what was made outside.
     """
-    global _KNOWN, _COUNTER
-    before = _KNOWN, _COUNTER
-    _KNOWN, _COUNTER = WeakValueDictionary(), itertools.count()
+    _GRAPHS.append(_Graph())
     try:
         yield
     finally:
-        _KNOWN, _COUNTER = before
+        _GRAPHS.pop()
 
 
 def _node(operation: str, *operands: Value, text: str = "") -> Scalar:
-    key = (operation, operands, text)
-    found = _KNOWN.get(key)
+    key, graph = (operation, operands, text), _GRAPHS[-1]
+    found = graph.known.get(key)
     if found is None:
         found = Scalar()
-        found.operation, found.operands, found.text, found.order = operation, operands, text, next(_COUNTER)
-        _KNOWN[key] = found
+        found.operation, found.operands, found.text, found.order = operation, operands, text, next(graph.counter)
+        graph.known[key] = found
     return found
 
 

@@ -18,7 +18,7 @@ from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.generated import address_of, call
 from multibody_cli.symbolic.program import write_lines
 from multibody_cli.symbolic.reading import formula_of
-from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, apply, cos, in_order, name, power, sin, sqrt
+from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, afresh, apply, cos, in_order, name, power, sin, sqrt
 
 x, y, z = map(name, "xyz")
 AT = {"x": 0.37, "y": -0.61, "z": 1.83}
@@ -152,3 +152,15 @@ def test_functions_with_corners_are_refused(function):
 def test_constants_without_a_value_are_refused(text):
     with pytest.raises(ExpressionError, match=r"`.*`: "):
         formula_of(parse(text), {"x": x})
+
+
+def test_text_does_not_depend_on_what_was_made_before():
+    def text():
+        with afresh():
+            a, b = name("a"), name("b")
+            return write_lines([("out", sin(a * b) + b * a)])
+
+    alone = text()
+    kept = name("b") * name("a")
+    assert text() == alone
+    assert name("b") * name("a") is kept
