@@ -152,21 +152,22 @@ def test_long_chains_of_balls_keep_their_digits():
 class Wave:
     """A point on a wave, turned along; its height and the constant of its turn are constants."""
 
-    title, nv, pieces, stride = "a wave", 1, (), 0
+    title, pieces, stride = "a wave", (None,), 0
 
-    def factors(self, q, u, c):
-        (x,) = q
+    def factors(self, places, c):
+        x = places[0].q
         return [Shift(Vec3(x, 0.0, c[0] * sin(x))), Turn(Vec3(0.0, 1.0, 0.0), c[1] * cos(x))]
 
 
 class Steps:
     """Along x by parabolas, with a rise of its own in each piece, and a turn in their plane."""
 
-    title, nv, pieces, stride = "parabolas", 2, (Pieces(), None), 2
+    title, pieces, stride = "parabolas", (Pieces(), None), 2
 
-    def factors(self, q, u, c):
-        rise = c[0] + c[1] * u[0] * u[0]
-        return [Frame(UNIT, Vec3(q[0], rise, 0.0)), Turn(Vec3(0.0, 0.0, 1.0), q[1]), Shift(ZERO)]
+    def factors(self, places, c):
+        along, angle = places
+        rise = c[0] + c[1] * along.u * along.u
+        return [Frame(UNIT, Vec3(along.q, rise, 0.0)), Turn(Vec3(0.0, 0.0, 1.0), angle.q), Shift(ZERO)]
 
 
 WAVE, STEPS = Wave(), Steps()
@@ -179,7 +180,7 @@ def test_shapes_are_formulas_among_the_others(alike):
         return (shaped(WAVE, (Coordinate.LENGTH,), (height, 0.5), (0.0,)),)
 
     def steps(k):
-        numbers = (3.0, 0.0, 0.2, 0.2, 0.1, 0.3, 0.4 if alike else 0.1 * k)
+        numbers = (0.0, 1.0, 3.0, 0.0, 0.2, 0.2, 0.1, 0.3, 0.4 if alike else 0.1 * k)
         return (shaped(STEPS, (Coordinate.LENGTH, Coordinate.ANGLE), numbers, (0.0, 0.0)), turning(X))
 
     limbs = [
