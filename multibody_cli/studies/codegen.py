@@ -9,7 +9,6 @@ import numpy as np
 
 from multibody_cli import __version__
 from multibody_cli.dynamics.generation.equations import GROUND, Written, write_free
-from multibody_cli.errors import Refused
 from multibody_cli.studies.equations import beside, prepare_in_joints
 from multibody_cli.studies.simulation import Simulation
 
@@ -66,14 +65,12 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
 
     Raises
     ------
-    Refused
-        If the scene has bodies that the method cannot take.
+    SceneError, Refused
+        As in `studies.equations.prepare_in_joints`.
     """
     simulation = prepare_in_joints(path, overrides)
     model = simulation.compiled.model
     tree = model.system.tree
-    if tree.links["weightless"].any():
-        raise Refused("method `symbolic` cannot take bodies of `kind: affine`, and no code is written for them")
     written = write_free(tree, model.shapes, np.zeros(model.nv, np.bool_))
     text = written.sources[0].text
     return _MODULE.format(
@@ -100,7 +97,10 @@ def _coordinates(simulation: Simulation) -> str:
 
 
 def _left_out(simulation: Simulation) -> str:
-    words = beside(simulation)
+    words, model = beside(simulation), simulation.compiled.model
+    driven = [name for name, moved in zip(model.names.coordinates, model.system.tree.driven, strict=True) if moved]
+    if driven:
+        words = [*words, f"prescribed motions, whose dv/dt is taken for 0: {'; '.join(driven)}"]
     return f"Not in it: {'; '.join(words)}.\n" if words else ""
 
 

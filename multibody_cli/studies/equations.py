@@ -99,8 +99,12 @@ def prepare_in_joints(path: Path | str, overrides: Sequence[str]) -> Simulation:
     ------
     SceneError
         With every problem that was found.
+    Refused
+        If the scene has bodies that deform.
     """
     simulation = prepare(path, overrides)
+    if simulation.compiled.model.names.affine:
+        raise Refused("bodies of `kind: affine` have no equations in the coordinates of joints")
     if METHODS[simulation.scene.simulation.method].maximal:
         simulation = prepare(path, (*overrides, "simulation.method=aba", "simulation.options={}"))
     return simulation

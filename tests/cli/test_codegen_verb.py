@@ -85,11 +85,14 @@ def test_a_file_is_kept_unless_it_may_go(mbsim: Command, folder: Path) -> None:
     assert mbsim("codegen", "pendulum.yaml", "-o", "kept.py", "--force").code == 0
 
 
-def test_affine_bodies_are_refused(mbsim: Command, folder: Path) -> None:
-    (folder / "affine.yaml").write_text(
-        "mbsim: 1\nname: affine\nbodies: {b: {mass: 1, kind: affine, shapes: [{type: box, size: [1, 1, 1]}]}}\n"
-        "simulation: {duration: 1 s, step: 1 ms, method: baraff}\n"
-    )
-    ending = mbsim("codegen", "affine.yaml")
-    assert ending.code == 2
-    assert "affine" in ending.stderr
+def test_prescribed_coordinates_do_not_accelerate_and_are_named(mbsim: Command, folder: Path) -> None:
+    text = (TREE % OTHERS["universal"]).replace("q: 0.4, v: -1}", "q: 0.4, motion: {velocity: 2}}")
+    (folder / "tree.yaml").write_text(text)
+    mbsim("codegen", "tree.yaml", "-o", "tree.py")
+    assert "prescribed motions, whose dv/dt is taken for 0: joint a." in (folder / "tree.py").read_text()
+    simulation = prepare("tree.yaml")
+    state = simulation.fresh_state()
+    simulation.method_for(state).start(state)
+    found = runpy.run_path("tree.py")["accelerations"](state.q.tolist(), state.v.tolist(), [0.0] * len(state.v))
+    np.testing.assert_allclose(found, state.a, rtol=0, atol=1e-11 * np.abs(state.a).max())
+    assert found[3] == 0.0

@@ -130,3 +130,14 @@ def test_exponential_coordinates_are_refused(mbsim: Command, cart: Path) -> None
     ending = mbsim("equations", str(cart))
     assert ending.code == 2
     assert "exponential coordinates" in ending.stderr
+
+
+def test_bodies_that_deform_have_no_such_equations(mbsim: Command, folder: Path) -> None:
+    (folder / "affine.yaml").write_text(
+        "mbsim: 1\nname: affine\nbodies: {b: {mass: 1, kind: affine, shapes: [{type: box, size: [1, 1, 1]}]}}\n"
+        "simulation: {duration: 1 s, step: 1 ms, method: baraff}\n"
+    )
+    for verb in ("equations", "codegen"):
+        ending = mbsim(verb, "affine.yaml")
+        assert (ending.code, ending.stdout) == (2, "")
+        assert "`kind: affine` have no equations" in ending.stderr
