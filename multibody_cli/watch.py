@@ -8,10 +8,8 @@ import numpy as np
 
 from multibody_cli.dynamics.independence import find_shares
 from multibody_cli.dynamics.workspace import Work
+from multibody_cli.joints.domain import WITHIN
 from multibody_cli.model import JointEntry, Model, State
-
-WITHIN = 1e-9
-"""How far outside of its domain a coordinate may be by rounding."""
 
 NEAR = 1e-3
 """Share of a column of the motion subspace that the others do not span, below which it is told."""
@@ -21,6 +19,7 @@ class Watch:
     """Looks at the joints of general shape of a model at the output instants of a run."""
 
     def __init__(self, model: Model) -> None:
+        self._bounded = [joint for joint in model.names.joints if joint.domains]
         self._joints = [joint for joint in model.names.joints if joint.sizes]
         self._firsts = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
         self._lasts = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
@@ -32,12 +31,11 @@ class Watch:
 
     def look(self, state: State, work: Work) -> str:
         """Take note of a state; words for the user where a coordinate has left its domain."""
-        if not self._joints:
-            return ""
-        find_shares(work.columns, self._sizes, self._firsts, self._lasts, self._basis, self._shares)
-        less = self._shares < self._least
-        self._least[less], self._times[less] = self._shares[less], state.time[0]
-        return next(filter(None, (_departure(joint, state) for joint in self._joints)), "")
+        if self._joints:
+            find_shares(work.columns, self._sizes, self._firsts, self._lasts, self._basis, self._shares)
+            less = self._shares < self._least
+            self._least[less], self._times[less] = self._shares[less], state.time[0]
+        return next(filter(None, (_departure(joint, state) for joint in self._bounded)), "")
 
     def tell(self) -> Iterator[str]:
         """Tell which joints came near a singular position."""

@@ -81,6 +81,8 @@ class CurveSpec(DomainJointSpec, _Track):
             endless = not all(map(math.isfinite, curve.domain)) and self.curve.type == "expression"
             if endless:
                 raise located_error("needs a `domain`: the frame without turn is found beforehand", "curve")
+        if "up" in self.model_fields_set and self.orientation not in ("tangent", "rotation_minimizing"):
+            raise located_error(f"has no effect with `orientation: {self.orientation}`", "up")
         if self.orientation == "frenet" and self.curve.type == "bspline":
             raise located_error(
                 "the torsion of a cubic spline jumps from piece to piece, and so would the angular velocity: use "

@@ -47,6 +47,18 @@ class DomainJointSpec(CoordinateJointSpec):
         return tuple(pair or own for pair, own in zip(written, ends, strict=True))
 
     @model_validator(mode="after")
+    def _refuse_ends_without_effect(self) -> Self:
+        if "ends" in self.model_fields_set and all(one == ENDLESS for one in self.own_domains):
+            raise located_error("has no effect: this joint goes on without end", "ends")
+        if self.ends == "limit" and self.motion is not None:
+            for signal, own in zip(self.motion.signals, self.own_domains, strict=True):
+                if signal is not None and own != ENDLESS:
+                    raise located_error(
+                        "a limit cannot hold a coordinate whose `motion` is prescribed: take `stop` or `extend`", "ends"
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _require_start_within(self) -> Self:
         for k, (q, (lower, upper)) in enumerate(zip(self.q, self.own_domains, strict=False)):
             if self.ends != "extend" and not lower - WITHIN <= q <= upper + WITHIN:

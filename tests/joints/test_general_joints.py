@@ -4,7 +4,7 @@ import math
 
 import pytest
 from pydantic import ValidationError
-from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, PATCH, SPHERE, TORUS, joint, parts_of
+from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, KNOT, PATCH, SPHERE, TORUS, joint, parts_of
 
 from multibody_cli.joints.contract import Coordinate, PartCode
 
@@ -88,12 +88,17 @@ def test_limits_of_the_domain_and_own_ones():
     assert joint("curve", **curve, ends="limit").bounds == ((0, 1),)
     assert joint("curve", **curve, ends="limit", limits=[0.2, 0.4]).bounds == ((0.2, 0.4),)
     assert joint("curve", **curve, ends="extend").domains == ((-math.inf, math.inf),)
-    assert joint("curve", curve=CURVES["helix"][0], ends="limit").bounds is None
+    assert joint("curve", curve=CURVES["helix"][0]).bounds is None
 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "told"),
     [
+        ("curve", {"curve": CURVES["helix"][0], "ends": "limit"}, "goes on without end"),
+        ("curve", {"curve": BEZIER, "ends": "limit", "motion": {"velocity": 1}}, "whose `motion` is prescribed"),
+        ("curve", {"curve": BEZIER, "up": [1, 0, 0]}, "no effect with `orientation: fixed`"),
+        ("curve", {"curve": {**KNOT, "domain": [0, 6.0]}}, "differ between both ends"),
+        ("curve", {"curve": {**KNOT, "position": ["abs(s)", "0", "0"]}}, "corners"),
         ("surface_surface", {"parent_surface": WITHIN, "child_surface": WITHIN}, "within"),
         ("symbolic", {"coordinates": ["s", "s"]}, "differ"),
         ("symbolic", {"coordinates": {"s": "kg"}}, "unknown unit"),

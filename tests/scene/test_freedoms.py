@@ -105,3 +105,10 @@ def test_a_prescribed_coordinate_may_stand_still(tmp_path):
     sink = MemorySink()
     summary = scene(tmp_path, f"{piston}, motion: {{velocity: 20}}").run(sink)
     assert (summary.outcome.status, summary.outcome.message) == ("complete", "")
+
+
+def test_a_prescribed_coordinate_that_leaves_its_domain_stops_the_run_too(tmp_path):
+    driven = BEZIER.replace("q: 0.1", "q: 0.1, motion: {velocity: 2}")
+    summary = scene(tmp_path, driven).run(MemorySink())
+    assert summary.outcome.status == "diverged"
+    assert "left its domain before t = 0.46" in summary.outcome.message

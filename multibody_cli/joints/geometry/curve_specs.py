@@ -133,6 +133,8 @@ class WrittenCurveSpec(CurveForm):
             raise located_error("expected the beginning before the end", "domain")
         if self.closed and self.domain is None:
             raise located_error("needs a `domain`, whose end leads on to its beginning", "closed")
+        if self.closed and not self.curve.comes_back:
+            raise located_error("is not so: position or direction differ between both ends of the `domain`", "closed")
         return self
 
     @property

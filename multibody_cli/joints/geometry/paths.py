@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multibody_cli.expressions import parse
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.shape import Constants, Pieces, Place
+from multibody_cli.joints.shape import Constants, NamedConstants, Pieces, Place, derivative
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.reading import formula_of
@@ -21,6 +21,9 @@ from multibody_cli.symbolic.scalar import Value, cos, name, sin, sqrt
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Row = tuple[float, ...]
+
+SAME = 1e-9
+"""How far apart both ends of a closed curve may be by rounding, beside its size."""
 
 
 class Path(Protocol):
@@ -207,6 +210,13 @@ class Curve:
         names: dict[str, Any] = {f"c[{k}]": rows[piece, k] for k in range(rows.shape[1])}
         names |= {"q[0]": start + (piece + u) / per_unit, "u0": u, "per_unit": per_unit}
         return np.array([np.broadcast_to(value, u.shape) for value in evaluate(values, names)])
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether position and derivative, of one formula, are the same at both ends of the domain."""
+        p = self.path.position(self.place, NamedConstants())
+        both = self.at([*p, *derivative(p, self.place.along)], np.zeros(2, np.int64), np.array(self.domain))
+        return bool(np.allclose(both[:, 0], both[:, 1], rtol=0.0, atol=SAME * (1.0 + np.abs(both).max())))
 
     @property
     def place(self) -> Place:
