@@ -40,6 +40,14 @@ CURVES = {
 }
 """With a parameter at which each is regular, some way into it."""
 
+ORIENTED = [
+    (name, orientation)
+    for name, (curve, _) in CURVES.items()
+    for orientation in ("fixed", "rotation_minimizing", "frenet")
+    if (orientation, curve["type"]) != ("frenet", "bspline")
+]
+"""Curves with what can turn a body along them; the third derivative of a cubic spline jumps, so no frame of Frenet."""
+
 SPHERE = {"type": "sphere", "radius": 0.4}
 ELLIPSOID = {"type": "ellipsoid", "radii": [0.3, 0.5, 0.2]}
 TORUS = {"type": "torus", "major_radius": 1.0, "minor_radius": 0.3}
@@ -112,10 +120,8 @@ def touching(first, second, **fields):
 
 def specs():
     """Every kind of joint of general shape, by a name."""
-    for name in CURVES:
-        for orientation in ("fixed", "rotation_minimizing", "frenet"):
-            if (orientation, CURVES[name][0]["type"]) != ("frenet", "bspline"):
-                yield f"{name} {orientation}", curve_joint(name, orientation)
+    for name, orientation in ORIENTED:
+        yield f"{name} {orientation}", curve_joint(name, orientation)
     yield "bezier free", curve_joint("bezier", "free", q=[0.4, 0.3, -0.2, 0.5])
     for name in SURFACES:
         yield f"sphere on {name}", touching(name, "sphere")

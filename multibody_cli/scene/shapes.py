@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from multibody_cli.spec import (
     Catalogue,
@@ -17,6 +17,7 @@ from multibody_cli.spec import (
     Quantity,
     Rotation,
     Spec,
+    TorusRadii,
     Vector,
     Vector3,
     units,
@@ -94,20 +95,10 @@ class EllipsoidSpec(SolidSpec):
     radii: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(description="Semi-axes [a, b, c], m.")
 
 
-class TorusSpec(SolidSpec):
+class TorusSpec(TorusRadii, SolidSpec):
     """A ring about z."""
 
     type: Literal["torus"]
-    major_radius: PositiveLength = Field(description="From the centre to the middle of the tube, m.")
-    minor_radius: PositiveLength = Field(description="Of the tube, m; smaller than the major radius.")
-
-    @field_validator("minor_radius")
-    @classmethod
-    def _fit_the_hole(cls, minor: float, info: Any) -> float:
-        major = info.data.get("major_radius")
-        if major is not None and minor >= major:
-            raise ValueError(f"expected a `minor_radius` below the `major_radius` of {major:g} m, found {minor:g} m")
-        return minor
 
 
 class MeshSpec(SolidSpec):

@@ -34,6 +34,7 @@ from multibody_cli.spec.quantities import (
 )
 from multibody_cli.spec.rotations import Quaternion
 from multibody_cli.spec.signal import Signal, SignalSpec
+from multibody_cli.spec.torus import TorusRadii
 
 __all__ = [
     "Angle",
@@ -60,6 +61,7 @@ __all__ = [
     "SignalSpec",
     "Spec",
     "Time",
+    "TorusRadii",
     "Twist",
     "Vector",
     "Vector3",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -12,7 +12,7 @@ from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry import surfaces
 from multibody_cli.joints.geometry.paths import Row, power_basis
 from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart, require_known
-from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, Vector, Vector3, units
+from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
 from multibody_cli.spec.reading import located_error, moved_error
 
 MOST_OF_PATCH = 8
@@ -96,23 +96,10 @@ class EllipsoidSurfaceSpec(SurfaceForm):
         return self.radii
 
 
-class TorusSurfaceSpec(SurfaceForm):
+class TorusSurfaceSpec(TorusRadii, SurfaceForm):
     """A ring about z: u goes around the axis from x, v around the tube from outside, upwards."""
 
     type: Literal["torus"]
-    major_radius: PositiveLength = Field(description="From the centre to the middle of the tube, m.")
-    minor_radius: PositiveLength = Field(description="Of the tube, m; smaller than the major radius.")
-
-    @field_validator("minor_radius")
-    @classmethod
-    def _require_a_hole(cls, minor: float, info: Any) -> float:
-        major = info.data.get("major_radius")
-        if major is not None and minor >= major:
-            raise ValueError(
-                f"a torus with a tube of {minor:g} m about a circle of {major:g} m meets itself: expected a "
-                "`minor_radius` below the `major_radius`"
-            )
-        return minor
 
     @property
     def surface(self) -> surfaces.Torus:
