@@ -25,6 +25,7 @@ from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
 from multibody_cli.kernel import ARITHMETIC, formula
+from multibody_cli.symbolic.instructions import instructions_of
 
 _KINDS = {"f": types.CPointer(types.float64), "i": types.CPointer(types.int64)}
 
@@ -52,17 +53,27 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
     arguments
         Kinds of the arrays that it takes: f for numbers, i for whole numbers.
     """
-    function = _module_of(HEADER.format(title=title) + body).generated
+    source = HEADER.format(title=title) + body
+    module = _module_of(source)
     if numba.config.DISABLE_JIT:
-        _INTERPRETED[id(function)] = function
-        return id(function)
+        _INTERPRETED[id(module.generated)] = module.generated
+        return id(module.generated)
     signature = types.void(*(_KINDS[kind] for kind in arguments))
-    compiled = _Compiled(function, sigutils.normalize_signature(signature), {}, dict(ARITHMETIC))
+    entry = _entry(source_file(source), arguments, instructions_of(source, vars(module)))
+    compiled = _Compiled(entry, sigutils.normalize_signature(signature), {}, dict(ARITHMETIC))
     compiled.enable_caching()
     compiled.compile()
     _KEPT.append(compiled)
     assert compiled.address is not None
     return compiled.address
+
+
+def _entry(file: Path, arguments: str, generated: Callable[..., None]) -> Callable[..., None]:
+    """Give a function of as many arrays that hands them to the instructions, as if it stood in the file."""
+    words = ", ".join(f"array{k}" for k in range(len(arguments)))
+    names: dict[str, Any] = {"generated": generated, "__name__": file.stem}
+    exec(compile(f"def entry({words}):\n    generated(({words}))\n", str(file), "exec"), names)
+    return names["entry"]  # type: ignore[no-any-return]
 
 
 class _Compiled(CFunc):

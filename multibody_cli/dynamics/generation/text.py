@@ -22,7 +22,7 @@ _NAME = re.compile(r"\b([A-Za-z]+)([1-9][0-9]*)?(_[A-Za-z]+)?\b")
 
 
 class Numbering:
-    """Numbers names on from one text to the next, so that each is given once: compilers are slow with others."""
+    """Numbers names on from one text to the next, so that each is given once: easier to read and to compile."""
 
     def __init__(self) -> None:
         self._last: Counter[str] = Counter()

@@ -1,0 +1,231 @@
+"""Generated source as instructions, by numba but for one thing: nobody asks for the kind of each number.
+
+Numba finds out for every operation anew what kinds of numbers it could be for, 2 ms each: half a minute for a large
+model.  Generated source is a small language in which a glance tells.  It is made of
+
+    arithmetic of numbers and whole numbers; only division makes a number of the latter
+    arrays, read and written at one index; names, each for one kind of value
+    calls of functions that numba knows, `for ... in range(...)` with a step that is written out, `if a == b`
+
+and anything else is refused.  All else is numba's: functions, the meaning of arithmetic, optimizing, keeping.  See
+`docs/adr/0020-instructions-of-generated-source.md`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+NUMBER, WHOLE = ir.DoubleType(), ir.IntType(64)
+
+_ARITHMETIC: dict[tuple[type[ast.operator], ir.Type], str] = {
+    (ast.Add, NUMBER): "fadd",
+    (ast.Sub, NUMBER): "fsub",
+    (ast.Mult, NUMBER): "fmul",
+    (ast.Div, NUMBER): "fdiv",
+    (ast.Add, WHOLE): "add",
+    (ast.Sub, WHOLE): "sub",
+    (ast.Mult, WHOLE): "mul",
+}
+"""Instructions of operations."""
+
+_CHOOSING = {"min": "<", "max": ">"}
+"""How the second of two numbers must compare with the first one to be chosen."""
+
+
+def instructions_of(source: str, names: Mapping[str, Any]) -> Callable[..., None]:
+    """Give the function of a source as one that compiled code may call, with a tuple of arrays.
+
+    Parameters
+    ----------
+    source
+        A module whose function is `generated`.
+    names
+        The names of that module, with the functions that it calls.
+
+    Raises
+    ------
+    NotImplementedError
+        Where it is compiled, if the source is not of the language.
+    """
+    functions = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)]
+    (function,) = (one for one in functions if one.name == "generated")
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def generated(typing: Any, arrays: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointers = [builder.extract_value(args[0], k) for k in range(len(function.args.args))]
+            _Instructions(context, builder, names, function, pointers).write(function.body)
+            return context.get_dummy_value()
+
+        return types.void(arrays), generate
+
+    return generated  # type: ignore[no-any-return]
+
+
+class _Instructions(ast.NodeVisitor):
+    """Writes instructions, statement by statement."""
+
+    def __init__(
+        self, context: Any, builder: Any, names: Mapping[str, Any], function: ast.FunctionDef, pointers: Sequence[Any]
+    ) -> None:
+        self._context, self._builder, self._names = context, builder, names
+        given = Counter(one.id for one in ast.walk(function) if isinstance(one, ast.Name) and _is_given(one))
+        self._given_once = {word for word, count in given.items() if count == 1}
+        self._values = {one.arg: pointer for one, pointer in zip(function.args.args, pointers, strict=True)}
+        self._places: dict[str, Any] = {}
+        self._functions: dict[tuple[str, tuple[Any, ...]], Callable[..., Any]] = {}
+
+    def write(self, statements: Sequence[ast.stmt]) -> None:
+        """Write statements one after the other."""
+        for statement in statements:
+            self.visit(statement)
+
+    def generic_visit(self, node: ast.AST) -> NoReturn:
+        """Refuse what the language has not."""
+        raise NotImplementedError(f"generated source cannot have this: {ast.unparse(node)}")
+
+    # --- statements -----------------------------------------------------------------------------------------------
+    def visit_Pass(self, node: ast.Pass) -> None:
+        """Write nothing."""
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        """Pass over a docstring."""
+        if not isinstance(node.value, ast.Constant):
+            self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """Write `a = ...`, `a[k] = ...`, or `a, b = ...` of as many values or of a function that gives them."""
+        (target,) = node.targets
+        if not isinstance(target, ast.Tuple):
+            self._give(target, self.visit(node.value))
+            return
+        if isinstance(node.value, ast.Tuple):
+            values = [self.visit(one) for one in node.value.elts]
+        else:
+            found = self.visit(node.value)
+            values = [self._builder.extract_value(found, k) for k in range(len(target.elts))]
+        for one, value in zip(target.elts, values, strict=True):
+            self._give(one, value)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        """Write `a += ...` and its like."""
+        self._give(node.target, self._computed(node.op, self.visit(node.target), self.visit(node.value)))
+
+    def visit_For(self, node: ast.For) -> None:
+        """Write `for i in range(...)`."""
+        loop = node.iter
+        if not (isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range"):
+            self.generic_visit(node)
+        bounds = loop.args
+        step = ast.literal_eval(bounds[2]) if len(bounds) == 3 else 1
+        start, stop = [WHOLE(0), *(self.visit(one) for one in bounds[:2])][-2:]
+        builder, at = self._builder, cgutils.alloca_once_value(self._builder, start)
+        test, body, end = (builder.append_basic_block(f"for.{word}") for word in ("test", "body", "end"))
+        builder.branch(test)
+        builder.position_at_end(test)
+        builder.cbranch(builder.icmp_signed("<" if step > 0 else ">", builder.load(at), stop), body, end)
+        builder.position_at_end(body)
+        self._give(node.target, builder.load(at))
+        self.write(node.body)
+        builder.store(builder.add(builder.load(at), WHOLE(step)), at)
+        builder.branch(test)
+        builder.position_at_end(end)
+
+    def visit_If(self, node: ast.If) -> None:
+        """Write `if a == b` of whole numbers, and what stands behind `else`."""
+        test = node.test
+        if not (isinstance(test, ast.Compare) and [type(one) for one in test.ops] == [ast.Eq]):
+            self.generic_visit(node)
+        left, right = self.visit(test.left), self.visit(test.comparators[0])
+        with self._builder.if_else(self._builder.icmp_signed("==", left, right)) as (then, otherwise):
+            with then:
+                self.write(node.body)
+            with otherwise:
+                self.write(node.orelse)
+
+    # --- values ---------------------------------------------------------------------------------------------------
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        """Give a number or a whole number."""
+        return (WHOLE if isinstance(node.value, int) else NUMBER)(node.value)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        """Give what a name stands for."""
+        return self._builder.load(self._places[node.id]) if node.id in self._places else self._values[node.id]
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """Give an entry of an array."""
+        return self._builder.load(self._place_in(node))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """Give the negative."""
+        if not isinstance(node.op, ast.USub):
+            self.generic_visit(node)
+        value = self.visit(node.operand)
+        return self._builder.fneg(value) if value.type == NUMBER else self._builder.neg(value)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """Give the result of an operation."""
+        return self._computed(node.op, self.visit(node.left), self.visit(node.right))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Give the value of a function."""
+        if not isinstance(node.func, ast.Name):
+            self.generic_visit(node)
+        word, values = node.func.id, [self.visit(one) for one in node.args]
+        if word in _CHOOSING:
+            first, second = (self._as(NUMBER, value) for value in values)
+            return self._builder.select(self._builder.fcmp_ordered(_CHOOSING[word], second, first), second, first)
+        kinds = tuple(types.float64 if value.type == NUMBER else types.int64 for value in values)
+        return self._function(word, kinds)(self._builder, values)
+
+    # --- what these are made of -----------------------------------------------------------------------------------
+    def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:
+        kind = WHOLE if left.type == right.type == WHOLE and not isinstance(operation, ast.Div) else NUMBER
+        if (type(operation), kind) not in _ARITHMETIC:
+            self.generic_visit(operation)
+        operands = (self._as(kind, value) for value in (left, right))
+        return getattr(self._builder, _ARITHMETIC[type(operation), kind])(*operands)
+
+    def _as(self, kind: Any, value: Any) -> Any:
+        return value if value.type == kind else self._builder.sitofp(value, kind)
+
+    def _place_in(self, node: ast.Subscript) -> Any:
+        return self._builder.gep(self.visit(node.value), [self.visit(node.slice)], inbounds=True)
+
+    def _give(self, target: ast.expr, value: Any) -> None:
+        """Write a value where an assignment says."""
+        if isinstance(target, ast.Subscript):
+            place = self._place_in(target)
+            self._builder.store(self._as(place.type.pointee, value), place)
+        elif not isinstance(target, ast.Name):
+            self.generic_visit(target)
+        elif target.id in self._given_once:
+            self._values[target.id] = value
+        else:
+            if target.id not in self._places:
+                self._places[target.id] = cgutils.alloca_once(self._builder, value.type)
+            place = self._places[target.id]
+            self._builder.store(self._as(place.type.pointee, value), place)
+
+    def _function(self, word: str, kinds: tuple[Any, ...]) -> Callable[..., Any]:
+        """Give numba's function for arguments of these kinds."""
+        if (word, kinds) not in self._functions:
+            context = self._context
+            function = context.typing_context.resolve_value_type(self._names.get(word) or getattr(builtins, word))
+            signature = context.typing_context.resolve_function_type(function, kinds, {})
+            self._functions[word, kinds] = context.get_function(function, signature)
+            context.add_linking_libs(getattr(self._functions[word, kinds], "libs", ()))
+        return self._functions[word, kinds]
+
+
+def _is_given(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)

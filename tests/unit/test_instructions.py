@@ -1,0 +1,93 @@
+"""Generated source as instructions: every sentence of its language does what Python does, and others are refused."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+
+import numba
+import numpy as np
+import pytest
+from numba.core.errors import LoweringError
+
+from multibody_cli.symbolic.generated import address_of
+from tests.generated import NAMES
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+SENTENCES = {
+    "arithmetic": ["b[0] = a[0] * a[1] - (a[2] + 2.5) / a[3]", "b[1] = -a[0] - -a[1]", "b[2] = 1.0"],
+    "whole numbers": ["b[k[0]] = k[1] * k[2] - k[0] + 0.5", "b[k[0] + 2] = k[1] / k[2]", "b[0] = -k[1]"],
+    "a whole number where a number stands": ["x = 0.5", "x += k[1]", "x = k[2]", "b[0] = x", "b[1] = 2 * a[0]"],
+    "names given again": ["x = a[0]", "b[0] = x", "x = x * a[1]", "b[1] = x", "x -= a[2]", "b[2] = x"],
+    "several at once": ["x, y = a[0], a[1]", "x, y = y, x", "b[0] = x", "b[1] = y", "b[2], b[3] = a[2], a[3]"],
+    "functions": [
+        "s, c = sine_and_cosine(a[0])", "b[0] = s", "b[1] = c", "b[2] = atan2(a[1], a[2]) + pow(a[0], a[3])",
+        "b[3] = exp(a[0]) + log(a[1]) + sqrt(a[2]) + tanh(a[3]) + asin(0.1 * a[0])",
+    ],
+    "a function of many values": [
+        "p, q, r, s = exponential_coefficients(a[0])", "b[0] = p", "b[1] = q", "b[2] = r", "b[3] = s",
+    ],
+    "choosing": ["b[0] = min(max(floor(10.0 * a[0]), 0.0), 3.0)", "b[1] = max(-a[0], k[1])",
+                 "b[k[0]] = min(a[1], a[2])"],
+    "conversion": ["at = 1 + 2 * int(a[3])", "b[at - 1] = at"],
+    "a loop": ["for _ in range(k[1]):", "    b[0] += a[0]", "    b[1] = 2.0 * b[1] + 1.0"],
+    "loops with steps": [
+        "x = 0.0", "for i in range(6, -1, -3):", "    x = 10.0 * x + i", "b[0] = x",
+        "for i in range(0, 4, 2):", "    for j in range(1, k[1]):", "        b[i] += j",
+        "for i in range(3, 3):", "    b[1] = 9.0",
+    ],
+    "branches": [
+        "for r in range(4):", "    if r == 0:", "        w = a[0]", "        b[r] = w",
+        "    elif r == k[1]:", "        w = a[1]", "        b[r] = w", "    else:", "        pass",
+        "if k[0] == 1:", "    b[1] = 7.0",
+    ],
+}  # fmt: skip
+
+
+def run(function, a, k):
+    b = np.zeros(6)
+    function(a, k, b)
+    return b
+
+
+def compiled(text):
+    address = address_of("a test", text, "fif")
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(address)
+    return lambda *arrays: entry(*(array.ctypes.data for array in arrays))
+
+
+def function_of(lines):
+    return 'def generated(a, k, b):\n    """What it does."""\n' + "".join(f"    {line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_instructions_do_what_python_does(name):
+    text, names = function_of(SENTENCES[name]), dict(NAMES)
+    exec(text, names)
+    rng, k = np.random.default_rng(4), np.array([1, 3, 2])
+    instructions = compiled(text)
+    for _ in range(5):
+        a = rng.uniform(0.3, 1.7, 4)
+        expected = run(names["generated"], a, k)
+        assert expected.any()
+        np.testing.assert_allclose(run(instructions, a, k), expected, rtol=4e-15, atol=0.0)
+
+
+def test_numbers_that_are_none_are_given_on():
+    """As in kernels, a division by zero is no error."""
+    instructions = compiled(function_of(["b[0] = a[0] / a[1]", "b[1] = a[1] / a[1]", "b[2] = sqrt(-a[0])"]))
+    b = run(instructions, np.array([1.0, 0.0]), np.zeros(1, np.int64))
+    assert b[0] == math.inf
+    assert np.isnan(b[1:3]).all()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["while a[0]:", "if a[0] < 1.0:", "b[0] = a[0] ** 2", "b[0] = k[0] // 2", "b[0] = a[0] if k[0] else 1.0",
+     "print(a[0])", "for x in a:", "b[0] = +a[0]", "b[0] = math.sin(a[0])", "del a", "b[:] = 0.0"],
+)  # fmt: skip
+def test_other_sentences_are_refused(line):
+    lines = [line, "    pass"] if line.endswith(":") else [line]
+    with pytest.raises((LoweringError, NotImplementedError), match="generated source cannot have this"):
+        address_of("a test", function_of(lines), "fif")
