@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics.generation.equations import Written, write_free, write_placed
+from multibody_cli.dynamics.generation.equations import memory_for, write_free, write_placed
+from multibody_cli.dynamics.generation.source import Written
 from multibody_cli.kernel import in_python
 from multibody_cli.spatial.rotations import exponential_coefficients
 from multibody_cli.symbolic.scalar import FUNCTIONS
@@ -38,7 +39,7 @@ class Interpreted:
 
     def __init__(self, packed, written: Written) -> None:
         self.packed, self.written = packed, written
-        self.memory = written.memory()
+        self.memory = memory_for(written, packed.tree.tree.gravity)
         self.functions: list[Callable[..., None]] = []
         for source in written.sources:
             namespace: dict[str, Any] = dict(NAMES)

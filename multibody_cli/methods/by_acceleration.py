@@ -220,6 +220,8 @@ class AccelerationKind:
         From its name and the two kernels to those with implicit forces.
     shortcut
         A faster way through simple systems, if it has one.
+    chosen
+        From options to the kind that does what they ask for, where kinds share a name in scenes.
     """
 
     name: str
@@ -232,6 +234,7 @@ class AccelerationKind:
     maximal: bool = False
     implicit: Callable[[str, Kernel, Kernel], foresight.Implicit] = foresight.by_iteration
     shortcut: Shortcut | None = None
+    chosen: Callable[[Any], AccelerationKind] | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Say which of the options a scene cannot have together with a feature, and why."""
@@ -274,13 +277,16 @@ class AccelerationKind:
 
     def owner(self, system: System, options: Any = None) -> str:
         """Word under which the compiled kernels that step such a system are kept."""
-        return self.dynamics(system).name
+        kind = self.chosen(options) if self.chosen and options else self
+        return kind.dynamics(system).name
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
     ) -> AccelerationMethod:
         """Make the method for one model."""
-        return AccelerationMethod(self, model, integrator, control, state, options or self.Options())
+        options = options or self.Options()
+        kind = self.chosen(options) if self.chosen else self
+        return AccelerationMethod(kind, model, integrator, control, state, options)
 
 
 def with_contacts(report: Report, touch: Touch) -> Report:

@@ -69,6 +69,12 @@ def transposed_product(A, B):
 
 
 @formula
+def transposed(A):
+    """A^T."""
+    return Mat3(Vec3(A.x.x, A.y.x, A.z.x), Vec3(A.x.y, A.y.y, A.z.y), Vec3(A.x.z, A.y.z, A.z.z))
+
+
+@formula
 def outer(a, b):
     """a b^T."""
     return Mat3(b.x * a, b.y * a, b.z * a)
@@ -210,6 +216,12 @@ def shift_motion(s, r):
 def shift_force(p, r):
     """The wrench p, known at r, as seen from the origin of r."""
     return Force(p.t + cross(r, p.f), p.f)
+
+
+@formula
+def turned_inertia(R, A):
+    """The Inertia A in the axes to which R leads."""
+    return Inertia(rotated(R, A.J), R @ (A.H @ transposed(R)), rotated(R, A.M))
 
 
 @formula

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli import __version__
-from multibody_cli.dynamics.generation.equations import GROUND, Written, write_free
+from multibody_cli.dynamics.generation.equations import GROUND, write_free
+from multibody_cli.dynamics.generation.source import Written
 from multibody_cli.studies.equations import beside, prepare_in_joints
 from multibody_cli.studies.simulation import Simulation
 

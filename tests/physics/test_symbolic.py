@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from loops import start
 from machines import Machine, Push, constant, expression, observed, pack
-from strategies import OBLIQUE, X, Y, random_limb
+from strategies import OBLIQUE, X, Y, machines, random_limb
 from test_loop_runs import spatial_four_bar
 
 from multibody_cli.forces.spec import DragSpec
@@ -17,6 +18,9 @@ CHANNELS = (
     "coordinates", "velocity", "acceleration", "accounts", "reaction", "kinetic", "potential", "elastic", "position",
     "quaternion", "linear_velocity", "angular_velocity", "linear_momentum", "angular_momentum", "multiplier",
 )  # fmt: skip
+
+
+RECURSIONS = ("generated", "numeric")
 
 
 def bush() -> list:
@@ -48,31 +52,51 @@ def assert_alike(found, expected, within: float) -> None:
         )
 
 
+def shown_by(packed, integrator: str, name: str, **options) -> list:
+    """What is shown at the start and 20 ms later."""
+    state, method = packed.fresh_state(), packed.method(integrator, 1e-3, name=name, **options)
+    method.start(state)
+    first = observed(packed, state, method.work)
+    method.advance(state, 0.02)
+    return [first, observed(packed, state, method.work)]
+
+
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "dop853"])
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_shown_is_what_aba_shows(way, integrator):
     packed = pack(Machine(bush(), **WAYS[way]))
-    shown = {}
-    for name in ("aba", "symbolic"):
-        state, method = packed.fresh_state(), packed.method(integrator, 1e-3, name=name)
-        method.start(state)
-        first = observed(packed, state, method.work)
-        method.advance(state, 0.02)
-        shown[name] = first, observed(packed, state, method.work)
-    for found, expected, within in zip(shown["symbolic"], shown["aba"], (1e-10, 1e-9), strict=True):
-        assert_alike(found, expected, within)
+    expected = shown_by(packed, integrator, "aba")
+    for recursion in RECURSIONS:
+        shown = shown_by(packed, integrator, "symbolic", recursion=recursion)
+        for found, other, within in zip(shown, expected, (1e-10, 1e-9), strict=True):
+            assert_alike(found, other, within)
+
+
+@given(machines())
+@settings(max_examples=80)
+def test_numbers_in_generated_joints_give_the_accelerations_of_aba(machine):
+    packed = pack(machine)
+    (expected, _), (found, _) = (
+        shown_by(packed, "semi_implicit_euler", *way[:1], **way[1])
+        for way in (("aba", {}), ("symbolic", {"recursion": "numeric"}))
+    )
+    assert_alike(found, expected, 1e-9)
 
 
 def test_systems_that_nothing_pushes_take_the_shortcut():
     kind = METHODS["symbolic"]
-    taken = {way: kind.dynamics(pack(Machine(bush(), **given)).model.system).name for way, given in WAYS.items()}
-    assert taken == {
-        "left alone": "symbolic_alone",
-        "actuators and springs": "symbolic_alone",
-        "pushed and driven": "symbolic",
-    }
+    systems = {way: pack(Machine(bush(), **given)).model.system for way, given in WAYS.items()}
+    for recursion, owner in zip(RECURSIONS, ("symbolic", "symbolic_numeric"), strict=True):
+        options = kind.Options(recursion=recursion)
+        assert {way: kind.owner(system, options) for way, system in systems.items()} == {
+            "left alone": f"{owner}_alone",
+            "actuators and springs": f"{owner}_alone",
+            "pushed and driven": owner,
+        }
 
 
-def test_a_closed_loop_moves_as_with_aba():
-    expected, found = (start(spatial_four_bar(), method, step=1e-3).advance(0.05) for method in ("aba", "symbolic"))
+@pytest.mark.parametrize("recursion", RECURSIONS)
+def test_a_closed_loop_moves_as_with_aba(recursion):
+    expected = start(spatial_four_bar(), "aba", step=1e-3).advance(0.05)
+    found = start(spatial_four_bar(), "symbolic", step=1e-3, options={"recursion": recursion}).advance(0.05)
     assert_alike(found.observed(), expected.observed(), 1e-9)

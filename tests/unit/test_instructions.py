@@ -8,10 +8,10 @@ import math
 import numba
 import numpy as np
 import pytest
+from generated import NAMES
 from numba.core.errors import LoweringError
 
 from multibody_cli.symbolic.generated import address_of
-from tests.generated import NAMES
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 

@@ -5,7 +5,11 @@
     steps        how the parts of a joint are crossed, as formulas
     recursion    the equations, for one link
     passes       one pass over the tree: what goes from link to link, and what of it is known to vanish
-    equations    the passes of one evaluation as source, and its tables
+    text         the source of a function: its loops, and the scripts in them
+    layout       where everything lies
+    source       functions that share their tables, compiled
+    equations    Method I: the passes of one evaluation
+    kinematics   Method II: joints alone
 
-Source: Si and Guenter, A linear-time algorithm with general joint models (2011), Method I, (18)-(35).
+Source: Si and Guenter, A linear-time algorithm with general joint models (2011), Methods I and II.
 """

@@ -1,26 +1,22 @@
-"""The equations of motion of one model: written, compiled, and called by their addresses."""
+"""Method I: the equations of motion of one model, written out with their recursions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.dynamics.generation import recursion
-from multibody_cli.dynamics.generation.layout import Layout, lay_out
 from multibody_cli.dynamics.generation.links import links_of
-from multibody_cli.dynamics.generation.passes import Pass, Weaver, Woven
-from multibody_cli.dynamics.generation.runs import Plan, plan
-from multibody_cli.dynamics.generation.steps import Desk, Slot, steps_of
-from multibody_cli.dynamics.generation.text import write_function
+from multibody_cli.dynamics.generation.passes import Pass
+from multibody_cli.dynamics.generation.runs import plan
+from multibody_cli.dynamics.generation.source import Method, Written, write_functions
+from multibody_cli.dynamics.generation.steps import Desk, steps_of
 from multibody_cli.joints.shape import Shape
 from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
-from multibody_cli.symbolic.generated import address_of
 from multibody_cli.symbolic.scalar import Value, afresh
-from multibody_cli.symbolic.script import Fetch
 
 BIAS, FELT, WRENCH, MOTION = 0, 9, 30, 36
 """Where the states of the passes lie in an area."""
@@ -107,7 +103,9 @@ _RESPONDING = Pass(
 _GATHERING_IMPULSES = Pass("(31)-(33): inward, impulses", True, True, _FORCE_WORDS, WRENCH, (), _gather_impulses)
 
 
-HEADER = """{links} links in {runs} runs of {kinds} kinds, each in the axes of its joint frame.
+METHOD_I = Method(
+    "Si and Guenter (2011), Method I.",
+    """{links} links in {runs} runs of {kinds} kinds, each in the axes of its joint frame.
 
     w al a        bias motion: angular velocity, angular acceleration, acceleration of the origin
     J H M, t f    articulated inertia [[J, H], [H^T, M]] and bias wrench, moment and force
@@ -117,69 +115,25 @@ HEADER = """{links} links in {runs} runs of {kinds} kinds, each in the axes of i
     s c           sine and cosine of a coordinate
     ...0, ...side what the parent hands on, or the next link inward; what other links hand in
     x             values that are used again
-    n             periods of a run; iq iv ib ic im where the present one lies in q, v, bias, table, memory
-    """
-"""What a generated function says of its names."""
+    n             periods of a run; iq iv row ic im where the present one lies in q, v, rows, table, memory
+    """,
+    dict.fromkeys(("q", "v", "tau", "armature", "a", "bias", "table", "memory"), "f") | {"runs": "i"},
+)
+"""What its functions say and take."""
 
 
-class Source(NamedTuple):
-    """A function as text, by its title."""
-
-    title: str
-    text: str
-
-
-class Written(NamedTuple):
-    """Functions that share their memory, and that memory."""
-
-    sources: tuple[Source, ...]
-    layout: Layout
-    gravity: Floats
-
-    def memory(self) -> Floats:
-        """Allocate the memory, with the ground in it."""
-        memory = np.zeros(self.layout.memory)
-        memory[GROUND : GROUND + 3] = -self.gravity
-        return memory
-
-
-def _weave(tree_plan: Plan, passes: Sequence[Pass]) -> list[Woven]:
-    """Weave passes that follow one another, the last first to be asked what it needs."""
-    known: dict[Slot, Value] = {}
-    weavers = [Weaver(tree_plan, one, known) for one in passes]
-    for weaver in weavers:
-        weaver.settle()
-    slots: set[Slot] = set()
-    woven = []
-    for weaver in reversed(weavers):
-        woven.append(weaver.woven(slots))
-        slots.update(
-            s.place for one in woven[-1].statements for s in one if isinstance(s, Fetch) and isinstance(s.place, Slot)
-        )
-    return woven[::-1]
-
-
-def _written(tree: Tree, tree_plan: Plan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]]) -> Written:
-    woven = _weave(tree_plan, passes)
-    kinds = range(len(tree_plan.kinds))
-    layout = lay_out(tree_plan, [[s for one in woven for s in one.statements[k]] for k in kinds])
-    sources = []
-    for title, which in functions.items():
-        text = write_function(_describe(tree_plan), tree_plan, layout, [woven[k] for k in which])
-        sources.append(Source(f"{title}: Si and Guenter (2011), Method I.", text))
-    return Written(tuple(sources), layout, tree.gravity)
-
-
-def _describe(tree_plan: Plan) -> str:
-    links = sum(len(run.links) for run in tree_plan.runs)
-    return HEADER.format(links=links, runs=len(tree_plan.runs), kinds=len(tree_plan.kinds))
+def memory_for(written: Written, gravity: Floats) -> Floats:
+    """Allocate the memory of functions, with the ground in it."""
+    memory = np.zeros(written.layout.memory)
+    memory[GROUND : GROUND + 3] = -gravity
+    return memory
 
 
 def write_free(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:
     """Write dv/dt of a tree in which nothing pushes but gravity and forces on coordinates."""
     with afresh():
         passes = (_moving(tree.gravity), _GATHERING, _RESPONDING)
-        return _written(tree, plan(links_of(tree, shapes, armed)), passes, {"Accelerations": (0, 1, 2)})
+        return write_functions(plan(links_of(tree, shapes, armed)), passes, {"Accelerations": (0, 1, 2)}, METHOD_I)
 
 
 def write_placed(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written:
@@ -187,22 +141,4 @@ def write_placed(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> Written
     passes = (_GATHERING_PLACED, _RESPONDING, _GATHERING_IMPULSES, _RESPONDING)
     functions = {"Accelerations of placed bodies": (0, 1), "Response to impulses": (2, 3)}
     with afresh():
-        return _written(tree, plan(links_of(tree, shapes, armed)), passes, functions)
-
-
-class Compiled(NamedTuple):
-    """Addresses of the functions, and the arrays that they are called with beside those of the state."""
-
-    addresses: tuple[int, ...]
-    table: Floats
-    memory: Floats
-    runs: NDArray[np.int64]
-
-
-def compiled(written: Written) -> Compiled:
-    """Compile all functions, or find them compiled."""
-    addresses = tuple(address_of(source.title, source.text, ARGUMENT_TYPES) for source in written.sources)
-    return Compiled(addresses, written.layout.table, written.memory(), written.layout.runs.ravel())
-
-
-ARGUMENT_TYPES = "ffffffffi"
+        return write_functions(plan(links_of(tree, shapes, armed)), passes, functions, METHOD_I)

@@ -22,9 +22,9 @@ from multibody_cli.dynamics.generation.steps import Entry, Slot
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.script import Fetch, Place, Put, Statement
 
-RUN_WORDS = ("n", "iq", "iv", "ib", "ic", "im", "inner", "end")
-"""What the table says of a run behind its kind: periods; where its first period lies in q, v, the bias wrenches, the
-table and memory; the areas of the link that it hangs on and of its own last link."""
+RUN_WORDS = ("n", "iq", "iv", "row", "ic", "im", "inner", "end")
+"""What the table says of a run behind its kind: periods; where its first period lies in q and v, its first row, where
+the period lies in the table and memory; the areas of the link that it hangs on and of its own last link."""
 
 RUN_WIDTH = 1 + len(RUN_WORDS)
 
@@ -33,11 +33,11 @@ AREA = 42
 
 
 class Strides(NamedTuple):
-    """How far the words of a run move from period to period: q, v, wrenches, table, memory."""
+    """How far the words of a run move from period to period: q, v, rows, table, memory."""
 
     iq: int
     iv: int
-    ib: int
+    row: int
     ic: int
     im: int
 
@@ -77,7 +77,7 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
                 areas[link.row] = size + (k // period) * strides.im + forks[k % period]
         if run.is_continued:
             areas.setdefault(run.links[-1].row, end)
-        rows.append((run.kind, count, begin.iq, begin.iv, 6 * begin.row, len(table), size, areas[begin.parent], end))
+        rows.append((run.kind, count, begin.iq, begin.iv, begin.row, len(table), size, areas[begin.parent], end))
         table += _numbers(run, entries, period)
         size = end + AREA * kind.leads_on
     return Layout(np.array(table), np.array(rows, dtype=np.int64), size, places, tuple(one.strides for one in blocks))
@@ -100,7 +100,7 @@ def _block(kind: Kind, statements: Iterable[Statement], places: dict[Place, str]
             places[Area(site.kind, site.position, number)] = f"memory[im + {forks[site.position] + number}]"
     last, parts = kind.sites[-1], kind.sites[-1].structure.parts
     nq, nv = last.iq + sum(part.nq for part in parts), last.iv + sum(part.nv for part in parts)
-    return Block(entries, forks, Strides(nq, nv, 6 * len(kind.sites), column, len(slots) + AREA * len(forks)))
+    return Block(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + AREA * len(forks)))
 
 
 def _numbers(run: Run, entries: Sequence[Entry], period: int) -> list[float]:

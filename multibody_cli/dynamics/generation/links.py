@@ -75,7 +75,7 @@ class Link:
     numbers: Floats
 
 
-def links_of(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> list[Link]:
+def links_of(tree: Tree, shapes: Mapping[int, Shape], armed: Any, *, aligned: bool = True) -> list[Link]:
     """Read the links off a tree.
 
     Parameters
@@ -86,8 +86,10 @@ def links_of(tree: Tree, shapes: Mapping[int, Shape], armed: Any) -> list[Link]:
         The formulas of generated parts, by the address of their code.
     armed
         (nv,) whether a coordinate may have inertia of its own.
+    aligned
+        Whether the axes of links with an oblique screw are turned; otherwise all are those of the joint frames.
     """
-    alignments = [np.eye(3)] + [_alignment(tree, row) for row in range(1, len(tree.links))]
+    alignments = [_alignment(tree, row) if aligned and row else np.eye(3) for row in range(len(tree.links))]
     links: list[Link] = []
     for row in range(1, len(tree.links)):
         record = tree.links[row]

@@ -92,8 +92,7 @@ def rotational(desk: Desk) -> Sym3:
 # --- (24)-(33): articulated inertia and bias wrench ---------------------------------------------------------------
 def placed_wrench(desk: Desk) -> Force:
     """Read the bias wrench, less what pushes the body, in the axes of the joint frame."""
-    first = 6 * desk.site.position
-    numbers = [desk.script.fetch("b", at("bias", "ib", first + k)) for k in range(6)]
+    numbers = [desk.script.fetch("b", at("bias", "row", desk.site.position, 6, k)) for k in range(6)]
     return aligned(desk, Force(Vec3(*numbers[:3]), Vec3(*numbers[3:])))
 
 

@@ -141,9 +141,11 @@ class Desk:
         return list(values)
 
 
-def at(array: str, index: str, offset: int) -> str:
-    """Write an entry of an array."""
-    return f"{array}[{index} + {offset}]" if offset else f"{array}[{index}]"
+def at(array: str, index: str, offset: int, width: int = 1, number: int = 0) -> str:
+    """Write an entry of an array, or a number of one that is `width` numbers wide."""
+    begin = index if width == 1 else f"{width} * {index}"
+    behind = width * offset + number
+    return f"{array}[{begin} + {behind}]" if behind else f"{array}[{begin}]"
 
 
 # --- all steps of a joint -----------------------------------------------------------------------------------------

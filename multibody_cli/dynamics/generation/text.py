@@ -13,8 +13,6 @@ from multibody_cli.symbolic.program import Writer
 from multibody_cli.symbolic.scalar import Value
 from multibody_cli.symbolic.script import Put, write
 
-ARGUMENTS = ("q", "v", "tau", "armature", "a", "bias", "table", "memory", "runs")
-
 _MOVING = Strides._fields
 
 
@@ -47,10 +45,12 @@ def _family(word: str) -> tuple[str, int, str] | None:
     return (found[1], int(found[2] or 1), found[3] or "") if found else None
 
 
-def write_function(docstring: str, plan: Plan, layout: Layout, passes: Sequence[Woven]) -> str:
+def write_function(
+    docstring: str, arguments: Iterable[str], plan: Plan, layout: Layout, passes: Sequence[Woven]
+) -> str:
     """Write the function that makes these passes, one after the other."""
     numbering = Numbering()
-    lines = [f"def generated({', '.join(ARGUMENTS)}):", f'    """{docstring}"""']
+    lines = [f"def generated({', '.join(arguments)}):", f'    """{docstring}"""']
     for woven in passes:
         lines.append("")
         lines += [f"    # ---- {woven.work.title}"]

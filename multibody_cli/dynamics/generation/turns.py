@@ -12,7 +12,9 @@ from multibody_cli.spatial import products
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
 from multibody_cli.symbolic.scalar import Value
 
-rotated, transposed_times = map(in_python, (products.rotated, products.transposed_times))
+transposed, transposed_times, turned_inertia = map(
+    in_python, (products.transposed, products.transposed_times, products.turned_inertia)
+)
 shift_inertia, shift_force, shift_motion = map(
     in_python, (products.shift_inertia, products.shift_force, products.shift_motion)
 )
@@ -63,10 +65,10 @@ def motion_to_outer(R: Rotation, p: Vec3, s: Motion) -> Motion:
 def inertia_to_inner(R: Rotation, p: Vec3, A: Inertia) -> Inertia:
     """Ad^* A Ad: an articulated inertia, from the outer frame to the inner one."""
     if isinstance(R, Mat3):
-        turned = Inertia(rotated(R, A.J), Mat3(*(R @ (A.H @ row) for row in _transposed(R))), rotated(R, A.M))
+        turned = turned_inertia(R, A)
     else:
-        J, H, M = _turned(R, _rows(A.J)), _turned(R, _transposed(A.H)), _turned(R, _rows(A.M))
-        turned = Inertia(_upper(J), _transposed(H), _upper(M))
+        J, H, M = _turned(R, _rows(A.J)), _turned(R, transposed(A.H)), _turned(R, _rows(A.M))
+        turned = Inertia(_upper(J), transposed(H), _upper(M))
     shifted: Inertia = shift_inertia(turned, p)
     return shifted
 
@@ -94,7 +96,3 @@ def _rows(A: Sym3) -> Mat3:
 
 def _upper(B: Mat3) -> Sym3:
     return Sym3(B.x.x, B.x.y, B.x.z, B.y.y, B.y.z, B.z.z)
-
-
-def _transposed(A: Mat3) -> Mat3:
-    return Mat3(*(Vec3(*row) for row in zip(*A, strict=True)))

@@ -104,15 +104,18 @@ class _ByPosition:
 
 
 @dataclass(frozen=True)
-class Ellipsoid(_ByPosition):
+class Ellipsoid:
     """Longitude and latitude: (a cos u cos v, b sin u cos v, c sin v)."""
 
     title = "an ellipsoid"
     count = 3
 
-    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
-        """Scaled from the unit sphere."""
-        return Vec3(c[k] * (cos(u.q) * cos(v.q)), c[k + 1] * (sin(u.q) * cos(v.q)), c[k + 2] * sin(v.q))
+    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
+        """Scaled from the unit sphere; the frame goes on across the poles, where the derivative by u changes sides."""
+        (x, y, z), radii = (cos(u.q) * cos(v.q), sin(u.q) * cos(v.q), sin(v.q)), c.vector(k)
+        e = unit(Vec3(-radii.x * sin(u.q), radii.y * cos(u.q), 0.0))
+        n = unit(Vec3(x / radii.x, y / radii.y, z / radii.z))
+        return [Frame(Mat3(e, cross(n, e), n), Vec3(radii.x * x, radii.y * y, radii.z * z))]
 
 
 @dataclass(frozen=True)
