@@ -1,4 +1,4 @@
-"""Joints of general shape on their way: whether they leave what they are described for, and come near singular ones."""
+"""Joints of general shape on their way: whether they leave their domain, come near singular positions, or jump."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multibody_cli.dynamics.continuity import find_strays
 from multibody_cli.dynamics.independence import find_shares
 from multibody_cli.dynamics.workspace import Work
+from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.domain import WITHIN
 from multibody_cli.model import JointEntry, Model, State
 
 NEAR = 1e-3
 """Share of a column of the motion subspace that the others do not span, below which it is told."""
+
+
+JUMP = 0.5
+"""Angle, rad, between a frame and the one to which the motion subspace leads, above which it has jumped."""
 
 
 class Watch:
@@ -28,6 +34,11 @@ class Watch:
             self._sizes[joint.columns] = joint.sizes
         self._basis, self._shares = np.zeros((6, 6)), np.ones(len(self._joints))
         self._least, self._times = np.ones((2, len(self._joints)))
+        self._tree, self._generated = model.system.tree, list(_generated_in(model, self._joints))
+        self._parts = np.array([part for part, _ in self._generated], dtype=np.int64)
+        self._way, self._still, self._strays = np.zeros(model.nq), np.zeros(model.nv), np.zeros(len(self._parts))
+        self._before = State(*(np.zeros(0) for _ in State._fields))
+        self._jumps: dict[str, tuple[float, float]] = {}
 
     def look(self, state: State, work: Work) -> str:
         """Take note of a state; words for the user where a coordinate has left its domain."""
@@ -35,10 +46,28 @@ class Watch:
             find_shares(work.columns, self._sizes, self._firsts, self._lasts, self._basis, self._shares)
             less = self._shares < self._least
             self._least[less], self._times[less] = self._shares[less], state.time[0]
+            self._look_back(state, work)
         return next(filter(None, (_departure(joint, state) for joint in self._bounded)), "")
 
+    def _look_back(self, state: State, work: Work) -> None:
+        """Take note of the frames that have jumped since the last look."""
+        before, self._before = self._before, State(*(array.copy() for array in state))
+        if not len(before.time) or not np.isfinite(state.q).all():
+            return
+        scratch = (self._way, self._still, work.shaping, self._strays)
+        find_strays(self._tree.parts, self._parts, before.q, state.q, *scratch)
+        for (_, joint), stray in zip(self._generated, self._strays, strict=True):
+            if stray > JUMP:
+                self._jumps.setdefault(joint, (float(before.time[0]), float(state.time[0])))
+
     def tell(self) -> Iterator[str]:
-        """Tell which joints came near a singular position."""
+        """Tell which joints came near a singular position, and which jumped."""
+        for name, (begin, end) in self._jumps.items():
+            yield (
+                f"the frame of joint `{name}` jumped between t = {begin:.6g} and {end:.6g} s, as one of Frenet does "
+                "where its curve is straight, or one on a surface by expressions at a pole: the body was turned over "
+                "there, and energy is not kept; take another orientation, or coordinates that do not come there"
+            )
         for joint, least, time in zip(self._joints, self._least, self._times, strict=True):
             if least < NEAR:
                 yield (
@@ -46,6 +75,14 @@ class Watch:
                     f"where its coordinates lose a freedom ({least:.1e} of its usual size is left): check the energy "
                     "there, take shorter steps, or other coordinates"
                 )
+
+
+def _generated_in(model: Model, joints: list[JointEntry]) -> Iterator[tuple[int, str]]:
+    """List the generated parts of joints by their rows, each with the name of its joint."""
+    for row, part in enumerate(model.system.tree.parts):
+        for joint in joints:
+            if part["code"] == PartCode.GENERATED and joint.columns.start <= part["iv"] < joint.columns.stop:
+                yield row, joint.name
 
 
 def _departure(joint: JointEntry, state: State) -> str:

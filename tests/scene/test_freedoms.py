@@ -99,6 +99,39 @@ def test_coming_near_a_singular_position_is_told(tmp_path):
     assert away.outcome.message == ""
 
 
+JUMPS = {
+    "a Frenet frame where its curve is straight": (
+        "type: curve, orientation: frenet, curve: {type: expression, position: [s, 0, 's**3 - s']}, q: -0.5, v: 3"
+    ),
+    "a surface by expressions at its pole": (
+        "type: surface_surface, child_surface: {type: sphere, radius: 0.1}, fixed: {spin: 0}, v: [0, 3, 0, 0], "
+        "q: [0, 1, 0.3, 0.2], parent_surface: "
+        "{type: expression, position: ['cos(u)*cos(v)', 'sin(u)*cos(v)', 'sin(v)']}"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", JUMPS)
+def test_a_frame_that_jumps_is_told(tmp_path, case):
+    summary = scene(tmp_path, JUMPS[case], **{"simulation.duration": "0.4 s"}).run(MemorySink())
+    assert "the frame of joint `j` jumped between t = " in summary.outcome.message
+
+
+SMOOTH = {
+    "far between two looks": "type: curve, curve: {type: helix, radius: 1, pitch: 0.5}, orientation: tangent, v: 300",
+    "across the pole of an ellipsoid": (
+        "type: surface_surface, child_surface: {type: sphere, radius: 0.1}, fixed: {spin: 0}, v: [0, 3, 0, 0], "
+        "q: [0, 1, 0.3, 0.2], parent_surface: {type: ellipsoid, radii: [1, 1.2, 0.9]}"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_a_smooth_frame_does_not_jump(tmp_path, case):
+    summary = scene(tmp_path, SMOOTH[case], **{"simulation.duration": "0.4 s"}).run(MemorySink())
+    assert "jumped" not in summary.outcome.message
+
+
 def test_a_prescribed_coordinate_may_stand_still(tmp_path):
     """A piston at its dead centre, which a crank drives through it."""
     piston = "type: symbolic, coordinates: {a: rad}, translation: [0, 0, '0.1*cos(a) + sqrt(0.09 - (0.1*sin(a))**2)']"
