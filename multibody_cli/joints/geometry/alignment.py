@@ -49,6 +49,12 @@ X = Vec3(1.0, 0.0, 0.0)
 KNOTS, KNOTS_OF_PIECE = 256, 32
 """Knots at which the turn is kept: along a whole curve at least, and along each of its pieces at least."""
 
+FINER = (1, 4, 16, 64)
+"""How many times as many, until the turn about the tangent is small enough."""
+
+SLIP = 1e-9
+"""Turn about the tangent that may be left, relative to that of the frame by minimal rotation."""
+
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 
 
@@ -191,12 +197,15 @@ def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
     if curve.path.twist(NamedConstants()) is not None:
         frame = Frenet().factors(curve.path, curve.place, NamedConstants(), 0)[0]
         return ride(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
-    fine = refined(curve, max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
-    tangents = _tangents(fine)
-    e = _pole(tangents)
-    f = np.linalg.svd(e[None])[2][1]
-    frame = minimal(fine.path, fine.place, NamedConstants(), Vec3(*e), Vec3(*f))
-    turns = _turns(fine, frame, _upright(fine, frame, up))
+    for finer in FINER:
+        fine = refined(curve, finer * max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
+        tangents = _tangents(fine)
+        e = _pole(tangents)
+        f = np.linalg.svd(e[None])[2][1]
+        frame = minimal(fine.path, fine.place, NamedConstants(), Vec3(*e), Vec3(*f))
+        turns, slip = _turns(fine, frame, _upright(fine, frame, up))
+        if slip <= SLIP:
+            break
     return ride(fine, Transported(), [(*e.tolist(), *f.tolist(), *turn) for turn in turns.tolist()])
 
 
@@ -237,8 +246,11 @@ def _upright(curve: Curve, frame: Frame, up: Vector) -> float:
     return math.atan2(-float(y @ up), float(z @ up))
 
 
-def _turns(curve: Curve, frame: Frame, first: float) -> Floats:
-    """Coefficients (n, 6) of the turn in each piece, by powers of the way through it."""
+def _turns(curve: Curve, frame: Frame, first: float) -> tuple[Floats, float]:
+    """Coefficients (n, 6) of the turn in each piece, by powers of the way through it; how far its rate is from right.
+
+    The latter, at the middles of pieces, is relative to the largest rate, if that is above 1.
+    """
     count, step = len(curve.rows), 1.0 / curve.head[1]
     rate = -frame.moved([curve.place.along]).S[0].w.x
     bend = differentiate([rate], curve.place.along)[0]
@@ -247,6 +259,7 @@ def _turns(curve: Curve, frame: Frame, first: float) -> Floats:
     inner = curve.at([rate], np.repeat(pieces, len(nodes)), np.tile(nodes, count))[0].reshape(count, -1)
     grown = 0.5 * step * inner @ _WEIGHTS
     ends = [curve.at([rate, bend], pieces, np.full(count, u)) for u in (0.0, 1.0)]
+    middle = curve.at([rate], pieces, np.full(count, 0.5))[0]
     excess = 0.0
     if curve.closed:  # it must come back by whole turns
         total = float(grown.sum())
@@ -254,7 +267,7 @@ def _turns(curve: Curve, frame: Frame, first: float) -> Floats:
     value = first + np.append(0.0, np.cumsum(grown - excess * step))[:-1]
     (d0, dd0), (d1, dd1) = (((slope - excess) * step, curvature * step**2) for slope, curvature in ends)
     rise = grown - excess * step
-    return np.column_stack(
+    turns = np.column_stack(
         [
             value,
             d0,
@@ -264,3 +277,5 @@ def _turns(curve: Curve, frame: Frame, first: float) -> Floats:
             6.0 * rise - 3.0 * (d0 + d1) + 0.5 * (dd1 - dd0),
         ]
     )
+    slope = turns[:, 1:] @ (np.arange(1, 6) * 0.5 ** np.arange(5)) / step
+    return turns, float(np.abs(slope + excess - middle).max() / max(1.0, np.abs(middle).max()))
