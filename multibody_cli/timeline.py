@@ -88,13 +88,11 @@ def simulate(
                 recorder.record(state, report)
                 instants += 1
                 outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
-        doubts = [
-            *_doubts(outcome, recorder.unsolved, recorder.halvings, recorder.unforeseen),
-            *tell_alerts(model, method.work.alerts),
-            *watch.tell(),
-        ]
+        told = list(watch.tell(outcome.status == "diverged"))
         if outcome.status == "complete":
-            outcome = replace(outcome, message="; ".join(doubts))
+            doubts = _doubts(outcome, recorder.unsolved, recorder.halvings, recorder.unforeseen)
+            told = [*doubts, *tell_alerts(model, method.work.alerts), *told]
+        outcome = replace(outcome, message="; ".join(filter(None, [outcome.message, *told])))
     finally:
         recorder.flush()
         sink.close(outcome)

@@ -17,6 +17,9 @@ NEAR = 1e-3
 """Share of a column of the motion subspace that the others do not span, below which it is told."""
 
 
+SUSPECT = 0.1
+"""The same for a run that diverged: it may have met the singular position between two looks."""
+
 JUMP = 0.5
 """Angle, rad, between a frame and the one to which the motion subspace leads, above which it has jumped."""
 
@@ -60,8 +63,8 @@ class Watch:
             if stray > JUMP:
                 self._jumps.setdefault(joint, (float(before.time[0]), float(state.time[0])))
 
-    def tell(self) -> Iterator[str]:
-        """Tell which joints came near a singular position, and which jumped."""
+    def tell(self, diverged: bool) -> Iterator[str]:
+        """Tell which joints came near a singular position, and which jumped; `diverged` says how the run ended."""
         for name, (begin, end) in self._jumps.items():
             yield (
                 f"the frame of joint `{name}` jumped between t = {begin:.6g} and {end:.6g} s, as one of Frenet does "
@@ -69,7 +72,7 @@ class Watch:
                 "there, and energy is not kept; take another orientation, or coordinates that do not come there"
             )
         for joint, least, time in zip(self._joints, self._least, self._times, strict=True):
-            if least < NEAR:
+            if least < (SUSPECT if diverged else NEAR):
                 yield (
                     f"joint `{joint.name}` came near a singular position of its parametrization at t = {time:.6g} s, "
                     f"where its coordinates lose a freedom ({least:.1e} of its usual size is left): check the energy "

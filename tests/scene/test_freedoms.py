@@ -132,6 +132,16 @@ def test_a_smooth_frame_does_not_jump(tmp_path, case):
     assert "jumped" not in summary.outcome.message
 
 
+def test_a_run_that_diverges_near_a_singular_position_says_so(tmp_path):
+    """An egg in a tube that is narrower than itself: its curvature and that of the tube become equal."""
+    tube = "{type: torus, major_radius: 0.5, minor_radius: 0.02, inside: true}"
+    egg = "{type: ellipsoid, radii: [0.03, 0.02, 0.02]}"
+    joint = f"type: surface_surface, parent_surface: {tube}, child_surface: {egg}, q: [0, -60 deg, 0, 0]"
+    outcome = scene(tmp_path, joint).run(MemorySink()).outcome
+    assert outcome.status == "diverged"
+    assert "joint `j` came near a singular position" in outcome.message
+
+
 def test_a_prescribed_coordinate_may_stand_still(tmp_path):
     """A piston at its dead centre, which a crank drives through it."""
     piston = "type: symbolic, coordinates: {a: rad}, translation: [0, 0, '0.1*cos(a) + sqrt(0.09 - (0.1*sin(a))**2)']"
