@@ -29,6 +29,13 @@ KNOT = {
     "domain": [0, math.tau],
     "closed": True,
 }
+QUINTIC = {
+    "type": "expression",
+    "position": ["s**2*(1 - s)**2", "20*s**5 - 50*s**4 + 100/3*s**3 - 10/3*s", 0],
+    "domain": [0, 1],
+    "closed": True,
+}
+"""Polynomials of Bernoulli: they and their first two derivatives are the same at 0 and 1, but they are not periodic."""
 CURVES = {
     "bezier": (BEZIER, 0.4),
     "bspline": (SPLINE, 2.6),
@@ -100,6 +107,9 @@ CAM = {
 }
 
 
+POWER = {"coordinates": ["s"], "parameters": {"n": 2, "m": 1}, "translation": ["s", "s**n", "s**m + s**(n + m)"]}
+
+
 def joint(kind, **fields):
     """A joint of a scene file."""
     return JOINTS[kind].spec.model_validate({"type": kind, "child": "b", **fields})
@@ -129,6 +139,20 @@ def specs():
     yield "patch on saddle, spinning", touching("expression", "bezier", q=[0.4, 0.6, 0.3, 0.5, 0.8])
     yield "ball in a bowl", touching("sphere", "sphere", parent_surface={**SPHERE, "radius": 2.0, "inside": True})
     yield "board on a patch", touching("bezier", "plane", q=[0.4, 0.6, 0.2], fixed={"u2": 0.1, "v2": -0.2})
+    yield (
+        "patch that slides on a patch",
+        touching("bezier", "bezier", q=[0.4, 0.3], fixed={"v1": 0.6, "v2": 0.2, "spin": 0.3}),
+    )
+    yield (
+        "ball along a line of a saddle",
+        touching("expression", "sphere", q=[0.4, 0.3, 0.2], fixed={"v1": 0.6, "spin": 0}),
+    )
+    yield (
+        "ball on an ellipsoid at rest",
+        touching("ellipsoid", "sphere", q=[0.4, 0.3], fixed={"u1": 0.6, "v1": 0.3, "spin": 0}),
+    )
+    yield "past the end of a closed curve", joint("curve", curve=QUINTIC, q=2.7, orientation="rotation_minimizing")
+    yield "power with a named exponent", joint("symbolic", **POWER)
     yield "spline curve", joint("spline_curve", frames=FRAMES, q=1.3)
     yield "closed spline curve", joint("spline_curve", frames=FRAMES, closed=True, q=4.6)
     yield "spline surface", joint("spline_surface", controls=CONTROLS, q=[1.3, 0.6])

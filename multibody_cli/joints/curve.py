@@ -16,8 +16,8 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, ball, shaped
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
-from multibody_cli.joints.geometry.alignment import ORIENTATIONS
-from multibody_cli.joints.geometry.curve_specs import AnyCurve
+from multibody_cli.joints.geometry.alignment import ORIENTATIONS, place_without_tangent
+from multibody_cli.joints.geometry.curve_specs import DERIVATIVES, AnyCurve
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spec import Direction, Spec
 from multibody_cli.spec.reading import located_error
@@ -81,12 +81,25 @@ class CurveSpec(DomainJointSpec, _Track):
             endless = not all(map(math.isfinite, curve.domain)) and self.curve.type == "expression"
             if endless:
                 raise located_error("needs a `domain`: the frame without turn is found beforehand", "curve")
+            place = place_without_tangent(curve)
+            if place is not None:
+                raise located_error(
+                    f"has no tangent at {place:g}: its position stands still or is not defined there; take a curve or "
+                    "a `domain` without such a place, or `orientation: fixed`",
+                    "curve",
+                )
         if "up" in self.model_fields_set and self.orientation not in ("tangent", "rotation_minimizing"):
             raise located_error(f"has no effect with `orientation: {self.orientation}`", "up")
         if self.orientation == "frenet" and self.curve.type == "bspline":
             raise located_error(
                 "the torsion of a cubic spline jumps from piece to piece, and so would the angular velocity: use "
                 "`rotation_minimizing`",
+                "orientation",
+            )
+        if self.orientation == "frenet" and curve.closed and not curve.comes_back(DERIVATIVES + 1):
+            raise located_error(
+                "the third derivative differs between both ends of the closed curve, and with it the angular velocity: "
+                "use `rotation_minimizing`",
                 "orientation",
             )
         return self

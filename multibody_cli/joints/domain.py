@@ -39,12 +39,12 @@ class DomainJointSpec(CoordinateJointSpec):
 
     @property
     def bounds(self) -> Limits | None:
-        """Limits that were written, and those of the domain where it has limits for ends."""
+        """Limits that were written, within those of the domain where it has limits for ends."""
         if self.ends != "limit" or self.own_domains == (ENDLESS,) * len(self.coordinates):
             return self.limits
         written = self.limits or (None,) * len(self.coordinates)
-        ends = (None if own == ENDLESS else own for own in self.own_domains)
-        return tuple(pair or own for pair, own in zip(written, ends, strict=True))
+        both = (_common(pair or ENDLESS, own) for pair, own in zip(written, self.own_domains, strict=True))
+        return tuple(None if pair == ENDLESS else pair for pair in both)
 
     @model_validator(mode="after")
     def _refuse_ends_without_effect(self) -> Self:
@@ -59,6 +59,17 @@ class DomainJointSpec(CoordinateJointSpec):
         return self
 
     @model_validator(mode="after")
+    def _require_room_between_limits(self) -> Self:
+        for k, pair in enumerate(self.bounds or ()):
+            if pair is not None and not pair[0] < pair[1]:
+                lower, upper = self.own_domains[k]
+                raise located_error(
+                    f"leaves nothing of the domain from {lower:g} to {upper:g}",
+                    *("limits", k)[: 1 if len(self.own_domains) == 1 else 2],
+                )
+        return self
+
+    @model_validator(mode="after")
     def _require_start_within(self) -> Self:
         for k, (q, (lower, upper)) in enumerate(zip(self.q, self.own_domains, strict=False)):
             if self.ends != "extend" and not lower - WITHIN <= q <= upper + WITHIN:
@@ -68,3 +79,8 @@ class DomainJointSpec(CoordinateJointSpec):
                     *("q", k)[: 1 if len(self.own_domains) == 1 else 2],
                 )
         return self
+
+
+def _common(one: Interval, other: Interval) -> Interval:
+    """Give what two intervals have in common."""
+    return max(one[0], other[0]), min(one[1], other[1])

@@ -16,11 +16,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
@@ -115,14 +115,21 @@ class SplineCurveSpec(DomainJointSpec):
     def _require_a_spline(cls, frames: list[Pose]) -> list[Pose]:
         if len(frames) < LEAST_FRAMES:
             raise ValueError(f"a cubic spline needs {LEAST_FRAMES} control frames or more, found {len(frames)}")
-        for k, (one, other) in enumerate(itertools.pairwise(frames)):
-            if math.pi - np.linalg.norm(rotation_between(one, other)) < _HALF_TURN:
-                raise located_error(
-                    "is half a turn away from the frame before it, and nothing says which way to turn: put another "
-                    "frame between them",
-                    k + 1,
-                )
         return frames
+
+    @model_validator(mode="after")
+    def _require_one_way_to_turn(self) -> Self:
+        count = len(self.frames)
+        for k in range(0 if self.closed else 1, count):
+            if math.pi - np.linalg.norm(rotation_between(self.frames[k - 1], self.frames[k])) < _HALF_TURN:
+                before = "the frame before it" if k else "the last frame, which leads on to it"
+                raise located_error(
+                    f"is half a turn away from {before}, and nothing says which way to turn: put another frame "
+                    "between them",
+                    "frames",
+                    k,
+                )
+        return self
 
     @property
     def count(self) -> int:

@@ -21,6 +21,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import nearest
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
+from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.surface_specs import AnySurface, SurfaceForm
 from multibody_cli.joints.geometry.surfaces import Surface
@@ -29,7 +30,7 @@ from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.spec import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity, shown
 from multibody_cli.spec.reading import located_error, moved_error
 
 FREEDOMS = ("u1", "v1", "u2", "v2", "spin")
@@ -83,17 +84,27 @@ class Touching:
         return [*first, Turn(Z, spin.q), *over, Inverse(Run(second))]
 
 
-def _read_fixed(value: Any) -> dict[str, float]:
+def _read_fixed(value: Any, info: ValidationInfo) -> dict[str, float]:
     if not isinstance(value, dict):
         raise ValueError(f"expected freedoms with the values at which they stay, as {{spin: 0}}, found {shown(value)}")
-    found = {}
-    for key, number in value.items():
+    for key in value:
         if key not in FREEDOMS:
             raise ValueError(f"unknown freedom {shown(key)}; {nearest(str(key), FREEDOMS)}")
+    if not {"parent_surface", "child_surface"} <= info.data.keys():
+        return {}  # where a surface is wrong, nothing can be said about its parameters
+    surfaces = [info.data[word] for word in ("parent_surface", "child_surface")]
+    kinds = (*(kind for surface in surfaces for kind in surface.kinds), Coordinate.ANGLE)
+    domains = (*(domain for surface in surfaces for domain in surface.domains), ENDLESS)
+    measures = dict(zip(FREEDOMS, zip(kinds, domains, strict=True), strict=True))
+    found = {}
+    for key, number in value.items():
+        kind, (lower, upper) = measures[key]
         try:
-            found[key] = read_any(number)
+            found[key] = read_quantity(number, COORDINATE_KINDS["q"][kind])
         except ValueError as error:
             raise moved_error(error, key) from None
+        if not lower <= found[key] <= upper:
+            raise located_error(f"lies outside of the domain of its surface, from {lower:g} to {upper:g}", key)
     return found
 
 

@@ -11,22 +11,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
 from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
-from multibody_cli.joints.geometry.words import Formula, Parameters, read_word, require_apart, require_known
+from multibody_cli.joints.geometry.words import (
+    Formula,
+    Parameters,
+    read_word,
+    require_apart,
+    require_sense,
+    require_used,
+)
+from multibody_cli.joints.geometry.written import Expressions, written
 from multibody_cli.joints.shape import Constants, Factor, Pieces, Place, Shift, Turn
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
 from multibody_cli.spec.quantities import shown
-from multibody_cli.spec.reading import located_error
-from multibody_cli.symbolic.reading import formula_of
-from multibody_cli.symbolic.scalar import Value
+from multibody_cli.spec.reading import located_error, moved_error
+from multibody_cli.symbolic.reading import names_in
 
 Vector = tuple[float, float, float]
 
@@ -36,30 +43,23 @@ _UNITS = {"rad": Coordinate.ANGLE, "m": Coordinate.LENGTH, "1": Coordinate.NUMBE
 
 @dataclass(frozen=True)
 class WrittenMotion:
-    """A motion by expressions: names of coordinates and of constants, x, y, z, and turns by axis and angle."""
+    """A motion by expressions: x, y, z, then the angles of turns about axes."""
 
-    coordinates: tuple[str, ...]
-    constants: tuple[str, ...]
-    translation: tuple[str, str, str]
-    turns: tuple[tuple[Vector, str], ...]
+    expressions: Expressions
+    axes: tuple[Vector, ...]
     title = "a motion by expressions"
     stride = 0
 
     @property
     def pieces(self) -> tuple[Pieces | None, ...]:
         """No pieces."""
-        return (None,) * len(self.coordinates)
+        return (None,) * len(self.expressions.coordinates)
 
     def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
         """The translation, then the turns."""
-        names: dict[str, Value] = {word: c[k] for k, word in enumerate(self.constants)}
-        names |= {word: place.q for word, place in zip(self.coordinates, places, strict=True)}
-
-        def read(text: str) -> Value:
-            return formula_of(parse(text), names)
-
-        turns = [Turn(Vec3(*axis), read(angle)) for axis, angle in self.turns]
-        return [Shift(Vec3(*(read(text) for text in self.translation))), *turns]
+        x, y, z, *angles = self.expressions.at([place.q for place in places], c)
+        turns = (Turn(Vec3(*axis), angle) for axis, angle in zip(self.axes, angles, strict=True))
+        return [Shift(Vec3(x, y, z)), *turns]
 
 
 class TurnSpec(Spec):
@@ -116,20 +116,16 @@ class _Expressions(Spec):
     @field_validator("translation")
     @classmethod
     def _know_names(cls, translation: Sequence[str], info: ValidationInfo) -> Sequence[str]:
-        return require_known(translation, cls._names(info)) if cls._names(info) else translation
+        if {"names", "parameters"} <= info.data.keys():
+            require_sense(translation, info.data["names"], info.data["parameters"])
+        return translation
 
     @field_validator("rotation")
     @classmethod
     def _know_names_of_angles(cls, rotation: list[TurnSpec], info: ValidationInfo) -> list[TurnSpec]:
-        if cls._names(info):
-            require_known([turn.angle for turn in rotation], cls._names(info), "angle")
+        if {"names", "parameters"} <= info.data.keys():
+            require_sense([turn.angle for turn in rotation], info.data["names"], info.data["parameters"], "angle")
         return rotation
-
-    @classmethod
-    def _names(cls, info: ValidationInfo) -> set[str]:
-        """All names that something stands for; none where these are wrong themselves."""
-        known = {"names", "parameters"} <= info.data.keys()
-        return {*info.data["names"], *info.data["parameters"]} if known else set()
 
 
 # `_Expressions` stands last, so that its fields are read before those that need to know how many coordinates there are
@@ -142,6 +138,21 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
         """Those that were named."""
         return tuple(fields["names"].values()) if "names" in fields else None
+
+    @model_validator(mode="after")
+    def _require_motion(self) -> Self:
+        if not {"translation", "rotation"} & self.model_fields_set:
+            raise ValueError("nothing moves: give `translation` or `rotation`")
+        texts = [text for _, text in self._texts()]
+        moving = {word for text in texts for word in names_in(parse(text))}
+        for word in self.names:
+            if word not in moving:
+                raise located_error(f"`{word}` moves nothing: no expression has it", "coordinates")
+        try:
+            require_used(self.parameters, texts)
+        except ValidationError as error:
+            raise moved_error(error, "parameters") from None
+        return self
 
     @model_validator(mode="after")
     def _require_a_start(self) -> Self:
@@ -163,9 +174,10 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
 
 def parts(spec: SymbolicSpec) -> Sequence[Part]:
     """Give the one part."""
-    turns = tuple((turn.axis, turn.angle) for turn in spec.rotation)
-    shape = WrittenMotion(tuple(spec.names), tuple(spec.parameters), spec.translation, turns)
-    return [shaped(shape, spec.coordinates, tuple(spec.parameters.values()), spec.q)]
+    texts = (*spec.translation, *(turn.angle for turn in spec.rotation))
+    expressions, constants = written(texts, tuple(spec.names), spec.parameters)
+    shape = WrittenMotion(expressions, tuple(turn.axis for turn in spec.rotation))
+    return [shaped(shape, spec.coordinates, constants, spec.q)]
 
 
 KIND = JointKind("symbolic", SymbolicSpec, parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -20,7 +21,10 @@ Finding = Mapping[str, Any]
 
 def explain(error: ValidationError, root: type[Spec] = Scene) -> Iterator[tuple[Path, str]]:
     """Give the path of each element of a `root` that is wrong, and what was expected there."""
-    for finding in error.errors(include_url=False):
+    findings = error.errors(include_url=False)
+    for finding, following in itertools.zip_longest(findings, findings[1:]):
+        if _lacks_entry(finding) and following is not None and _lacks_entry(following, *finding["loc"][:-1]):
+            continue  # the last entry that a list lacks tells how many there should be
         path, holder = _follow(finding["loc"], root)
         say = _MESSAGES.get(finding["type"])
         yield path, say(finding, holder) if say else finding["msg"]
@@ -75,7 +79,14 @@ def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
     return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.BEFORE)}"
 
 
+def _lacks_entry(finding: Finding, *within: int | str) -> bool:
+    *around, entry = finding["loc"]
+    return finding["type"] == "missing" and isinstance(entry, int) and (not within or around == list(within))
+
+
 def _missing(finding: Finding, holder: type[Spec]) -> str:
+    if _lacks_entry(finding):
+        return f"expected {_counted(finding['loc'][-1] + 1)}, found {len(finding['input'])}"
     key = str(finding["loc"][-1])
     field = holder.model_fields.get(key)
     purpose = f": {field.description}" if field is not None and field.description else ""

@@ -48,6 +48,8 @@ def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
             found[name], columns = _around(joint, parts, np.array(kind.start(joint).q))
         except ZeroDivisionError:
             messages = [NOWHERE]
+        except ArithmeticError as error:
+            messages = [f"its formulas cannot be worked out: {error}"]
         else:  # where a joint starts that closes a loop is found by assembly
             free = _free(joint)
             sizes = np.array(found[name])

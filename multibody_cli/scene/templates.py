@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from multibody_cli.errors import ExpressionError
@@ -30,14 +30,17 @@ class Scope:
         Value of each name; those with units in SI.
     texts
         For a name that was given with a unit: the text of it.
+    parameters
+        Names that the expressions of an element have of its own.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
 
     def with_index(self, name: str, index: int) -> Scope:
         """Add the index of a `repeat`."""
-        return Scope({**self.values, name: index}, self.texts)
+        return replace(self, values={**self.values, name: index})
 
 
 def fill(text: str, scope: Scope) -> Any:
@@ -91,6 +94,8 @@ def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark:
 
 def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems, remark: str) -> Node:
     entries, keys = {}, {}
+    own = node.value["parameters"].value if "parameters" in node.value else None
+    inner = replace(scope, parameters=frozenset(own)) if type(own) is dict else scope
     for key, entry in node.value.items():
         assert node.keys is not None
         mark = node.keys[key]
@@ -102,12 +107,15 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
         if name in entries:
             problems.add(mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark)
             continue
-        entries[name], keys[name] = substitute(entry, scope, (*path, name), problems, remark), mark
+        around = scope if key == "parameters" else inner
+        entries[name], keys[name] = substitute(entry, around, (*path, name), problems, remark), mark
     return mapping(entries, node.mark, keys)
 
 
 def _evaluate(text: str, scope: Scope) -> Any:
     expression = parse(text, TEMPLATE)
+    for name in sorted(scope.parameters.intersection(expression.names).difference(scope.values)):
+        raise ExpressionError(f"`{name}` is one of `parameters`, which are written without `${{}}`")
     require_names(expression, scope.values)
     value = expression.evaluate(scope.values)
     if isinstance(value, str) and "${" in value:

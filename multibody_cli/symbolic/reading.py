@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import CONSTANTS, Expression
-from multibody_cli.symbolic.scalar import FUNCTIONS, Value, apply, power
+from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, apply, finite, power
 
 _WITH_CORNERS = frozenset({"abs", "ceil", "floor", "max", "min", "sign"})
 
@@ -18,18 +18,37 @@ def formula_of(expression: Expression, values: Mapping[str, Value]) -> Value:
     Raises
     ------
     ExpressionError
-        If it has a function without two derivatives everywhere.
+        If it has a function without two derivatives everywhere, or constants of which nothing can be made.
     """
     try:
-        return _READERS[type(expression.body)](expression.body, values)
-    except ExpressionError as error:
+        return _read(expression.body, values)
+    except ZeroDivisionError:
+        raise ExpressionError(f"`{expression.text}`: division by zero") from None
+    except OverflowError:
+        raise ExpressionError(f"`{expression.text}`: its constants make a number that is too large") from None
+    except (ExpressionError, ArithmeticError) as error:
         raise ExpressionError(f"`{expression.text}`: {error}") from None
-    except (ArithmeticError, ValueError) as error:
-        raise ExpressionError(f"`{expression.text}`: {error}") from None
+
+
+def names_in(expression: Expression) -> set[str]:
+    """Give all names of an expression, such as `pi` too."""
+    return _names_below(expression.body)
+
+
+def names_in_exponents(expression: Expression) -> set[str]:
+    """Give the names that stand in exponents."""
+    nodes = ast.walk(expression.body)
+    powers = (node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
+    return {word for exponent in powers for word in _names_below(exponent)}
+
+
+def _names_below(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _read(node: ast.AST, values: Mapping[str, Value]) -> Value:
-    return _READERS[type(node)](node, values)
+    value = _READERS[type(node)](node, values)
+    return value if isinstance(value, Scalar) else finite(value)
 
 
 def _name(node: ast.Name, values: Mapping[str, Value]) -> Value:

@@ -130,10 +130,26 @@ def _node(operation: str, *operands: Value, text: str = "") -> Scalar:
     key, graph = (operation, operands, text), _GRAPHS[-1]
     found = graph.known.get(key)
     if found is None:
+        for operand in operands:
+            if not isinstance(operand, Scalar):
+                finite(operand)
         found = Scalar()
         found.operation, found.operands, found.text, found.order = operation, operands, text, next(graph.counter)
         graph.known[key] = found
     return found
+
+
+def finite(constant: float) -> float:
+    """Give a constant, or refuse one that nothing can be made of.
+
+    Raises
+    ------
+    OverflowError
+        If it is not finite.
+    """
+    if not math.isfinite(constant):
+        raise OverflowError("constants make a number that is too large")
+    return constant
 
 
 def _sorted(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
@@ -171,10 +187,20 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 def apply(function: str, *operands: Value) -> Value:
-    """Apply a function of `FUNCTIONS`."""
+    """Apply a function of `FUNCTIONS`.
+
+    Raises
+    ------
+    ArithmeticError
+        Where it has no real value.
+    """
     if any(isinstance(operand, Scalar) for operand in operands):
         return _node(function, *operands)
-    return FUNCTIONS[function](*operands)
+    try:
+        return FUNCTIONS[function](*operands)
+    except ValueError:
+        given = ", ".join(f"{operand:g}" for operand in operands)
+        raise ArithmeticError(f"{function}({given}) is not a real number") from None
 
 
 def sin(x: Value) -> Value:
@@ -194,7 +220,14 @@ def sqrt(x: Value) -> Value:
 
 def power(base: Value, exponent: Value) -> Value:
     """Raise to a power; one to a small whole power is a product."""
-    if isinstance(exponent, Scalar) or exponent != int(exponent) or abs(exponent) > 16:
+    if isinstance(exponent, Scalar):
+        return apply("pow", base, exponent)
+    whole = exponent == int(exponent)
+    if not (whole or isinstance(base, Scalar)) and base < 0.0:
+        raise ArithmeticError(
+            f"({base:g})**{exponent:g} is not a real number: of an odd root take the sign out, as in -8**(1/3)"
+        )
+    if not whole or abs(exponent) > 16:
         return apply("pow", base, exponent)
     if exponent < 0:
         return 1.0 / power(base, -exponent)

@@ -2,14 +2,21 @@
 
 import math
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
-from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, KNOT, PATCH, SPHERE, TORUS, joint, parts_of
+from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, KNOT, PATCH, QUINTIC, SPHERE, SURFACES, TORUS, joint, parts_of
 
 from multibody_cli.joints.contract import Coordinate, PartCode
+from multibody_cli.joints.surface_surface import FREEDOMS
+from multibody_cli.scene.locks import columns_at, pose_at
 
 ANGLE, LENGTH, NUMBER = Coordinate.ANGLE, Coordinate.LENGTH, Coordinate.NUMBER
 WITHIN = {**SPHERE, "inside": True}
+ON_PATCH = {"parent_surface": PATCH, "child_surface": SPHERE}
+BEAD = {"coordinates": ["s"], "translation": ["s", 0, 0]}
+CUSP = {"type": "expression", "domain": [-1, 1], "position": ["s**2", "s**3", 0]}
+CUBIC = ["s**2*(1 - s)**2", "s*(1 - s)*(1 - 2*s)", 0]
 RAGGED = {"type": "bezier", "points": [[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0], [1, 2, 0]]]}
 
 
@@ -87,6 +94,11 @@ def test_limits_of_the_domain_and_own_ones():
     assert joint("curve", **curve).domains == ((0, 1),)
     assert joint("curve", **curve, ends="limit").bounds == ((0, 1),)
     assert joint("curve", **curve, ends="limit", limits=[0.2, 0.4]).bounds == ((0.2, 0.4),)
+    assert joint("curve", **curve, ends="limit", limits=[-5, 5]).bounds == ((0, 1),)
+    assert joint("curve", **curve, ends="limit", limits=[0.1, None]).bounds == ((0.1, 1),)
+    assert joint("curve", **curve, ends="extend", limits=[-5, 5]).bounds == ((-5, 5),)
+    grid = {"controls": CONTROLS, "ends": "limit"}
+    assert joint("spline_surface", **grid, limits=[None, [0.5, 3]], q=[1, 0.5]).bounds == ((0, 2), (0.5, 1))
     assert joint("curve", **curve, ends="extend").domains == ((-math.inf, math.inf),)
     assert joint("curve", curve=CURVES["helix"][0]).bounds is None
 
@@ -97,7 +109,29 @@ def test_limits_of_the_domain_and_own_ones():
         ("curve", {"curve": CURVES["helix"][0], "ends": "limit"}, "goes on without end"),
         ("curve", {"curve": BEZIER, "ends": "limit", "motion": {"velocity": 1}}, "whose `motion` is prescribed"),
         ("curve", {"curve": BEZIER, "up": [1, 0, 0]}, "no effect with `orientation: fixed`"),
+        ("curve", {"curve": BEZIER, "ends": "limit", "limits": [1, 2], "q": 1}, "leaves nothing of the domain"),
         ("curve", {"curve": {**KNOT, "domain": [0, 6.0]}}, "differ between both ends"),
+        ("curve", {"curve": {**QUINTIC, "position": CUBIC}}, "second derivative differ between both ends"),
+        ("curve", {"curve": QUINTIC, "orientation": "frenet"}, "third derivative differs between both ends"),
+        ("curve", {"curve": CUSP, "orientation": "tangent"}, "has no tangent at 0: "),
+        ("curve", {"curve": {**CUSP, "position": ["s", "sqrt(s)", 0]}, "orientation": "tangent"}, "no tangent at -1: "),
+        (
+            "curve",
+            {"curve": {"type": "bezier", "points": [[1, 2, 3]] * 2}, "orientation": "tangent"},
+            "no tangent at 0",
+        ),
+        ("curve", {"curve": {**KNOT, "parameters": {"a": 1, "e": 2, "k": 3}}}, "no effect: no expression has it"),
+        ("surface_surface", {**ON_PATCH, "fixed": {"u1": 3}}, "outside of the domain of its surface, from 0 to 1"),
+        ("surface_surface", {**ON_PATCH, "fixed": {"u2": "3 kg"}}, "expected an angle .*is a mass"),
+        ("symbolic", {"coordinates": ["s"]}, "nothing moves: give `translation` or `rotation`"),
+        ("symbolic", {"coordinates": ["s", "r"], "translation": ["s", 0, 0]}, "`r` moves nothing"),
+        ("symbolic", {**BEAD, "parameters": {"a": 1}}, "no effect: no expression has it"),
+        ("symbolic", {**BEAD, "coordinates": ["lambda"]}, "`lambda` cannot stand in an expression"),
+        ("symbolic", {**BEAD, "translation": ["s", "s*1e308*1e308", 0]}, "too large"),
+        ("symbolic", {**BEAD, "translation": ["s", "s*1e200*(s*1e200)", 0]}, "too large"),
+        ("symbolic", {**BEAD, "translation": ["s", "s/1e-320", 0]}, "too large"),
+        ("symbolic", {**BEAD, "translation": ["s", "(-8)**(1/3)", 0]}, "take the sign out, as in -8"),
+        ("symbolic", {**BEAD, "translation": ["s", "(-8)**n", 0], "parameters": {"n": 0.5}}, "not a real number"),
         ("curve", {"curve": {**KNOT, "position": ["abs(s)", "0", "0"]}}, "corners"),
         ("surface_surface", {"parent_surface": WITHIN, "child_surface": WITHIN}, "within"),
         ("symbolic", {"coordinates": ["s", "s"]}, "differ"),
@@ -113,3 +147,38 @@ def test_limits_of_the_domain_and_own_ones():
 def test_what_does_not_belong_together_is_refused(kind, fields, told):
     with pytest.raises(ValidationError, match=told):
         joint(kind, **fields)
+
+
+@pytest.mark.parametrize("name", SURFACES)
+@pytest.mark.parametrize("still", [("u1",), ("v1",), ("u1", "v1"), ("u2",), ("v2", "spin"), ("u2", "v2")])
+def test_a_joint_with_fixed_freedoms_is_the_free_one_held(name, still):
+    freedoms = dict(zip(FREEDOMS, (*SURFACES[name][1], *SURFACES[name][1], 0.4), strict=True))
+    surfaces = {"parent_surface": SURFACES[name][0], "child_surface": SURFACES[name][0]}
+    moving = [k for k, word in enumerate(FREEDOMS) if word not in still]
+    q = np.array(list(freedoms.values()))
+    free = parts_of(joint("surface_surface", **surfaces, q=q.tolist()))
+    held = parts_of(
+        joint("surface_surface", **surfaces, q=q[moving].tolist(), fixed={word: freedoms[word] for word in still})
+    )
+    for found, wanted in zip(pose_at(held, q[moving]), pose_at(free, q), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(columns_at(held, q[moving]), columns_at(free, q)[:, moving], rtol=0, atol=1e-13)
+
+
+def test_half_a_turn_from_the_last_frame_to_the_first_leads_two_ways():
+    frames = [{"rotation": {"axis": [0, 0, 1], "angle": f"{angle} deg"}} for angle in (0, 60, 120, 180)]
+    assert joint("spline_curve", frames=frames).count == 1
+    with pytest.raises(ValidationError, match="half a turn away from the last frame"):
+        joint("spline_curve", frames=frames, closed=True)
+
+
+def test_joints_with_other_exponents_have_other_formulas():
+    """The derivatives of s**1 and s**2 are right at 0, where those of any power are not."""
+    shapes = set()
+    for n, slope in ((1, 3.0), (2, 0.0), (3, 0.0)):
+        fields = {"coordinates": ["s"], "parameters": {"a": 3, "n": n}, "translation": ["s", "a*s**n", 0]}
+        parts = parts_of(joint("symbolic", **fields))
+        np.testing.assert_array_equal(columns_at(parts, np.zeros(1))[:, 0], [0, 0, 0, 1, slope, 0])
+        assert parts[0].constants == (3.0,)
+        shapes.add(parts[0].shape)
+    assert len(shapes) == 3

@@ -59,6 +59,36 @@ def test_a_motion_that_is_singular_at_the_start_is_refused(tmp_path, joint, told
     assert "scene.yaml:6:3: joints.j: " in str(refusal.value)
 
 
+POWERS = {
+    "motion": "type: symbolic, coordinates: [s], parameters: {a: 1, n: 1}, translation: [s, 0, 'a*s**n']",
+    "curve": (
+        "type: curve, orientation: frenet, curve: {type: expression, parameters: {n: 2}, position: [s, 0, 's**n']}"
+    ),
+    "surface": (
+        "type: surface_surface, child_surface: {type: sphere, radius: 0.1}, q: [0.2, 0, 0, 0], "
+        "parent_surface: {type: expression, parameters: {a: 0.3, n: 2}, position: [u, v, 'a*(u**n + v**n)']}"
+    ),
+}
+
+
+@pytest.mark.parametrize("joint", POWERS.values(), ids=POWERS)
+def test_powers_of_zero_are_no_singularity(tmp_path, joint):
+    assert scene(tmp_path, joint).run(MemorySink()).outcome.status == "complete"
+
+
+def test_fixed_where_an_expression_has_no_value_is_told(tmp_path):
+    surface = "parent_surface: {type: expression, position: [u, v, 'sqrt(u)']}, child_surface: {type: plane}"
+    with pytest.raises(SceneError, match=r"cannot be worked out: sqrt\(-1\) is not a real number"):
+        scene(tmp_path, f"type: surface_surface, {surface}, fixed: {{u1: -1, spin: 0}}")
+
+
+@pytest.mark.parametrize("limits", ["[-5, 5]", "[0.05, null]"])
+def test_the_domain_holds_beside_wide_limits(tmp_path, limits):
+    sink = MemorySink()
+    scene(tmp_path, f"{BEZIER}, ends: limit, limits: {limits}").run(sink)
+    assert 0.99 < np.ravel(sink.trajectory().channel("joints/j/q").values).max() <= 1.0 + 1e-6
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_leaving_the_domain_stops_the_run(tmp_path, method):
     sink = MemorySink()

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from shapes import CURVES, ORIENTED, curve_joint, joint, parts_of
+from shapes import CURVES, ORIENTED, QUINTIC, curve_joint, joint, parts_of
 from strategies import Z
 
 from multibody_cli.joints.geometry.alignment import KNOTS
@@ -69,6 +69,17 @@ def test_a_closed_curve_leads_back_to_the_same_frame_and_turns_evenly(name):
     turns = np.array([twist(parts, s)[0][0] for s in places])
     np.testing.assert_allclose(turns, turns[0], atol=1e-8)
     assert abs(turns[0]) * (end - start) <= math.pi + 1e-6
+
+
+@pytest.mark.parametrize("orientation", ["fixed", "rotation_minimizing"])
+def test_expressions_of_a_closed_curve_need_not_go_round_by_themselves(orientation):
+    parts = parts_of(joint("curve", curve=QUINTIC, orientation=orientation))
+    for s in (0.1, 0.45, 0.97):
+        at, later = np.array([s]), np.array([s + 3.0])
+        assert pose_at(parts, at)[1][0] == pytest.approx(s**2 * (1 - s) ** 2, rel=1e-14)
+        np.testing.assert_allclose(pose_at(parts, later)[0], pose_at(parts, at)[0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(pose_at(parts, later)[1], pose_at(parts, at)[1], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(columns_at(parts, later), columns_at(parts, at), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", MINIMIZED)

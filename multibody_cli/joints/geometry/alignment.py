@@ -198,7 +198,7 @@ def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
         frame = Frenet().factors(curve.path, curve.place, NamedConstants(), 0)[0]
         return ride(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
     for finer in FINER:
-        fine = refined(curve, finer * max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
+        fine = _cut(curve, finer)
         tangents = _tangents(fine)
         e = _pole(tangents)
         f = np.linalg.svd(e[None])[2][1]
@@ -220,12 +220,27 @@ ORIENTATIONS: dict[str, Callable[[Curve, Vector], Ride]] = {
 
 
 # --- the turn that makes up for that of the minimal rotation ------------------------------------------------------
+def _cut(curve: Curve, finer: int) -> Curve:
+    """Cut a curve at the knots at which the turn is kept, or at several times as many."""
+    return refined(curve, finer * max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
+
+
 def _tangents(curve: Curve) -> Floats:
     """Tangents (n, 3) at the beginning of all pieces, and at the end."""
     count = len(curve.rows)
     t = unit(derivative(curve.path.position(curve.place, NamedConstants()), curve.place.along))
     piece = np.append(np.arange(count), count - 1)
     return curve.at(t, piece, np.append(np.zeros(count), 1.0)).T
+
+
+def place_without_tangent(curve: Curve) -> float | None:
+    """Give a parameter at which a curve has no tangent, if its frame without turn asks for the tangent there."""
+    if curve.path.twist(NamedConstants()) is not None:
+        return None
+    fine = _cut(curve, FINER[-1])
+    lost = np.flatnonzero(~np.isfinite(_tangents(fine)).all(axis=1))
+    start, per_unit, _ = fine.head
+    return start + lost[0] / per_unit if lost.size else None
 
 
 def _pole(tangents: Floats) -> Floats:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, b_spline, bezier
-from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart, require_known
+from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, WrittenRound, b_spline, bezier
+from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_position
+from multibody_cli.joints.geometry.written import written
 from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
-from multibody_cli.spec.reading import located_error, moved_error
+from multibody_cli.spec.reading import located_error
 
 MOST_OF_BEZIER = 12
 """Control points of a Bezier curve, at most: beyond, its coefficients lose digits, and a spline follows better."""
 
-
 LEAST_OF_SPLINE = 4
+
+DERIVATIVES = 2
+"""How many derivatives of a closed curve must come back, as joints have accelerations."""
 
 
 class CurveForm(Spec):
@@ -117,37 +120,36 @@ class WrittenCurveSpec(CurveForm):
     domain: tuple[Number, Number] | None = Field(
         None, description="Where the parameter begins and ends; endless unless given."
     )
-    closed: bool = Field(False, description="Whether the end of the domain leads on to its beginning.")
+    closed: bool = Field(
+        False,
+        description="Whether the end of the domain leads on to its beginning; position and first two derivatives are "
+        "the same at both.",
+    )
 
     @model_validator(mode="after")
     def _require_sense(self) -> Self:
-        try:
-            require_apart((self.parameter,), self.parameters)
-        except ValidationError as error:
-            raise moved_error(error, "parameters") from None
-        try:
-            require_known(self.position, {self.parameter, *self.parameters})
-        except ValidationError as error:
-            raise moved_error(error, "position") from None
+        require_position(self.position, (self.parameter,), self.parameters)
         if self.domain is not None and not self.domain[0] < self.domain[1]:
             raise located_error("expected the beginning before the end", "domain")
         if self.closed and self.domain is None:
             raise located_error("needs a `domain`, whose end leads on to its beginning", "closed")
-        if self.closed and not self.curve.comes_back:
-            raise located_error("is not so: position or direction differ between both ends of the `domain`", "closed")
+        if self.closed and not self.curve.comes_back(DERIVATIVES):
+            raise located_error(
+                "is not so: position, first or second derivative differ between both ends of the `domain`", "closed"
+            )
         return self
 
     @property
     def curve(self) -> Curve:
         """The curve that was written so."""
-        path = Written(self.parameter, self.position, tuple(self.parameters))
-        return Curve(
-            path,
-            (tuple(self.parameters.values()),),
-            Coordinate.NUMBER,
-            self.domain or (-math.inf, math.inf),
-            self.closed,
-        )
+        expressions, constants = written(self.position, (self.parameter,), self.parameters)
+        if self.domain is None:
+            return Curve(Written(expressions), (constants,), Coordinate.NUMBER)
+        if not self.closed:
+            return Curve(Written(expressions), (constants,), Coordinate.NUMBER, self.domain)
+        start, end = self.domain
+        row = (*constants, start, end - start)
+        return Curve(WrittenRound(expressions), (row,), Coordinate.NUMBER, self.domain, closed=True, in_pieces=True)
 
 
 CURVES: dict[str, type[CurveForm]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.expressions import parse
 from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.geometry.written import Expressions
 from multibody_cli.joints.shape import Constants, NamedConstants, Pieces, Place, derivative
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.evaluation import evaluate
-from multibody_cli.symbolic.reading import formula_of
 from multibody_cli.symbolic.scalar import Value, cos, name, sin, sqrt
 
 Floats = NDArray[np.float64]
@@ -83,7 +83,7 @@ class Polynomial:
 
 
 class _OneFormula:
-    """A curve whose formula holds along all of it."""
+    """A curve whose formula holds along all of it, as it is."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
         """The same in every part."""
@@ -142,24 +142,48 @@ class Cycloid(_OneFormula):
 class Written(_OneFormula):
     """A curve that the user wrote: expressions of a parameter and of named constants."""
 
-    parameter: str
-    position_texts: tuple[str, str, str]
-    constants: tuple[str, ...]
+    expressions: Expressions
     title = "a curve by expressions"
 
     @property
     def count(self) -> int:
         """One for each name."""
-        return len(self.constants)
+        return len(self.expressions.constants)
 
     def position(self, s: Place, c: Constants) -> Vec3:
         """Read the expressions."""
-        names: dict[str, Value] = {word: c[k] for k, word in enumerate(self.constants)}
-        names[self.parameter] = s.q
-        return Vec3(*(formula_of(parse(text), names) for text in self.position_texts))
+        return Vec3(*self.expressions.at([s.q], c))
 
     def twist(self, c: Constants) -> None:
         """Its torsion is anything."""
+
+
+@dataclass(frozen=True)
+class WrittenRound:
+    """A closed curve that the user wrote: however often it was gone round, its parameter is within the domain.
+
+    Behind the named constants stand the parameter where a piece begins, and how far it goes through it.
+    """
+
+    expressions: Expressions
+    title = "a closed curve by expressions"
+
+    @property
+    def count(self) -> int:
+        """One for each name, and two of the piece."""
+        return len(self.expressions.constants) + 2
+
+    def position(self, s: Place, c: Constants) -> Vec3:
+        """Read the expressions."""
+        return Vec3(*self.expressions.at([c[self.count - 2] + c[self.count - 1] * s.u], c))
+
+    def twist(self, c: Constants) -> None:
+        """Its torsion is anything."""
+
+    def cut(self, row: Row, parts: int) -> list[Row]:
+        """The same expressions, on a part of the way each."""
+        *constants, start, length = row
+        return [(*constants, start + j * length / parts, length / parts) for j in range(parts)]
 
 
 @dataclass(frozen=True)
@@ -211,11 +235,14 @@ class Curve:
         names |= {"q[0]": start + (piece + u) / per_unit, "u0": u, "per_unit": per_unit}
         return np.array([np.broadcast_to(value, u.shape) for value in evaluate(values, names)])
 
-    @property
-    def comes_back(self) -> bool:
-        """Whether position and derivative, of one formula, are the same at both ends of the domain."""
-        p = self.path.position(self.place, NamedConstants())
-        both = self.at([*p, *derivative(p, self.place.along)], np.zeros(2, np.int64), np.array(self.domain))
+    def comes_back(self, derivatives: int) -> bool:
+        """Whether position and as many derivatives are the same at both ends of the domain, of a closed curve."""
+        orders = [self.path.position(self.place, NamedConstants())]
+        for _ in range(derivatives):
+            orders.append(derivative(orders[-1], self.place.along))
+        ends = self.at([*itertools.chain(*orders)], np.array([0, len(self.rows) - 1]), np.array([0.0, 1.0]))
+        per_length = np.repeat((self.domain[1] - self.domain[0]) ** np.arange(derivatives + 1), 3)[:, None]
+        both = ends * per_length
         return bool(np.allclose(both[:, 0], both[:, 1], rtol=0.0, atol=SAME * (1.0 + np.abs(both).max())))
 
     @property

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.contract import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry import surfaces
 from multibody_cli.joints.geometry.paths import Row, power_basis
-from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_apart, require_known
+from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_position
+from multibody_cli.joints.geometry.written import written
 from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec, TorusRadii, Vector, Vector3, units
-from multibody_cli.spec.reading import located_error, moved_error
+from multibody_cli.spec.reading import located_error
 
 MOST_OF_PATCH = 8
 """Control points of a Bezier patch along one parameter, at most."""
@@ -190,14 +191,7 @@ class WrittenSurfaceSpec(SurfaceForm):
 
     @model_validator(mode="after")
     def _require_sense(self) -> Self:
-        try:
-            require_apart(self.coordinates, self.parameters)
-        except ValidationError as error:
-            raise moved_error(error, "parameters") from None
-        try:
-            require_known(self.position, {*self.coordinates, *self.parameters})
-        except ValidationError as error:
-            raise moved_error(error, "position") from None
+        require_position(self.position, self.coordinates, self.parameters)
         for k, interval in enumerate(self.domain):
             if interval is not None and not interval[0] < interval[1]:
                 raise located_error("expected the beginning before the end", "domain", k)
@@ -206,12 +200,12 @@ class WrittenSurfaceSpec(SurfaceForm):
     @property
     def surface(self) -> surfaces.Written:
         """Its kind."""
-        return surfaces.Written(self.coordinates, self.position, tuple(self.parameters))
+        return surfaces.Written(written(self.position, self.coordinates, self.parameters)[0])
 
     @property
     def constants(self) -> Row:
         """The named constants."""
-        return tuple(self.parameters.values())
+        return written(self.position, self.coordinates, self.parameters)[1]
 
     @property
     def kinds(self) -> tuple[Coordinate, Coordinate]:

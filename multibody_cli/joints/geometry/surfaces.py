@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from multibody_cli.expressions import parse
 from multibody_cli.joints.geometry.alignment import unit
+from multibody_cli.joints.geometry.written import Expressions
 from multibody_cli.joints.shape import Constants, Factor, Frame, Place, Shift, Turn, cross, derivative
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
-from multibody_cli.symbolic.reading import formula_of
-from multibody_cli.symbolic.scalar import Value, cos, sin
+from multibody_cli.symbolic.scalar import Scalar, Value, cos, name, sin
+from multibody_cli.symbolic.substitution import substitute
 
 X, Y, Z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
 
@@ -91,15 +91,17 @@ class Cylinder:
 class _ByPosition:
     """A surface whose frame follows from the position."""
 
-    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+    def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
         """Give the point at two parameters."""
         raise NotImplementedError
 
     def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """From the derivatives of the position."""
-        p = self.position(u, v, c, k)
-        along = derivative(p, u.along)
-        e, n = unit(along), unit(cross(along, derivative(p, v.along)))
+        """From the derivatives of the position; a parameter that stays is a name until they are taken."""
+        a, b = (at.q if isinstance(at.q, Scalar) else name(word) for at, word in ((u, "fixed u"), (v, "fixed v")))
+        p = self.position(a, b, c, k)
+        known = substitute([*p, *derivative(p, {a: 1.0}), *derivative(p, {b: 1.0})], {a: u.q, b: v.q})
+        p, along, across = (Vec3(*known[j : j + 3]) for j in (0, 3, 6))
+        e, n = unit(along), unit(cross(along, across))
         return [Frame(Mat3(e, cross(n, e), n), p)]
 
 
@@ -131,15 +133,15 @@ class Patch(_ByPosition):
         """Three numbers for each coefficient."""
         return 3 * (self.degree_u + 1) * (self.degree_v + 1)
 
-    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+    def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
         """Horner's scheme, twice."""
         width = self.degree_v + 1
         p = ZERO
         for i in range(self.degree_u, -1, -1):
             along = ZERO
             for j in range(self.degree_v, -1, -1):
-                along = v.q * along + c.vector(k + 3 * (i * width + j))
-            p = u.q * p + along
+                along = v * along + c.vector(k + 3 * (i * width + j))
+            p = u * p + along
         return p
 
 
@@ -147,18 +149,14 @@ class Patch(_ByPosition):
 class Written(_ByPosition):
     """A surface that the user wrote: expressions of two parameters and of named constants."""
 
-    parameters: tuple[str, str]
-    position_texts: tuple[str, str, str]
-    constants: tuple[str, ...]
+    expressions: Expressions
     title = "a surface by expressions"
 
     @property
     def count(self) -> int:
         """One for each name."""
-        return len(self.constants)
+        return len(self.expressions.constants)
 
-    def position(self, u: Place, v: Place, c: Constants, k: int) -> Vec3:
+    def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
         """Read the expressions."""
-        names: dict[str, Value] = {word: c[k + j] for j, word in enumerate(self.constants)}
-        names |= dict(zip(self.parameters, (u.q, v.q), strict=True))
-        return Vec3(*(formula_of(parse(text), names) for text in self.position_texts))
+        return Vec3(*self.expressions.at([u, v], c, k))

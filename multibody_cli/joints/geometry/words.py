@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import keyword
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
+from pydantic import ValidationError
 from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import FUNCTIONS, parse, require_names
+from multibody_cli.joints.geometry.written import exponents_among
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any, shown
 from multibody_cli.spec.reading import located_error, moved_error, read_each
-from multibody_cli.symbolic.reading import formula_of
-from multibody_cli.symbolic.scalar import name
+from multibody_cli.symbolic.reading import formula_of, names_in
+from multibody_cli.symbolic.scalar import Value, name
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -25,6 +29,8 @@ def read_word(value: Any) -> str:
         raise ValueError(f"expected a name of letters, digits and _, found {shown(value)}")
     if value in FUNCTIONS:
         raise ValueError(f"`{value}` is a function: choose another name")
+    if keyword.iskeyword(value):
+        raise ValueError(f"`{value}` cannot stand in an expression: choose another name")
     return value
 
 
@@ -63,23 +69,40 @@ Parameters = Annotated[
 ]
 
 
-def require_known(texts: Sequence[str], names: Collection[str], *within: str) -> Sequence[str]:
-    """Refuse expressions with names that nothing stands for.
+def require_sense(
+    texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float], *within: str
+) -> None:
+    """Refuse expressions with names that nothing stands for, or with exponents that make no sense.
 
     Raises
     ------
     ValidationError
         With all of them, each at its place in the list, or `within` the entry there.
     """
+    names: dict[str, Value] = {word: name(word) for word in (*coordinates, *parameters)}
 
-    def read(text: str) -> str:
+    def read(text: str) -> None:
         try:
             require_names(parse(text), names)
+            formula_of(parse(text), names | exponents_among([text], parameters))
         except ExpressionError as error:
             raise located_error(str(error), *within) from None
-        return text
 
-    return read_each(read, texts)
+    read_each(read, texts)
+
+
+def require_used(parameters: Collection[str], texts: Sequence[str]) -> None:
+    """Refuse named constants that no expression has.
+
+    Raises
+    ------
+    ValidationError
+        At the first of them.
+    """
+    used = {word for text in texts for word in names_in(parse(text))}
+    for word in parameters:
+        if word not in used:
+            raise located_error("has no effect: no expression has it", word)
 
 
 def require_apart(coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
@@ -93,3 +116,28 @@ def require_apart(coordinates: Collection[str], parameters: Mapping[str, float])
     for word in coordinates:
         if word in parameters:
             raise located_error("is the name of a coordinate already", word)
+
+
+def require_position(texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
+    """Refuse a `position` by expressions and `parameters` that do not make sense together.
+
+    Raises
+    ------
+    ValidationError
+        At the key and entry.
+    """
+    with _below("parameters"):
+        require_apart(coordinates, parameters)
+    with _below("position"):
+        require_sense(texts, coordinates, parameters)
+    with _below("parameters"):
+        require_used(parameters, texts)
+
+
+@contextmanager
+def _below(key: str) -> Iterator[None]:
+    """Let errors about entries be errors about those of a key."""
+    try:
+        yield
+    except ValidationError as error:
+        raise moved_error(error, key) from None
