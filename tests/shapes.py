@@ -31,7 +31,7 @@ KNOT = {
 }
 QUINTIC = {
     "type": "expression",
-    "position": ["s**2*(1 - s)**2", "20*s**5 - 50*s**4 + 100/3*s**3 - 10/3*s", 0],
+    "position": ["15*s**2*(1 - s)**2", "20*s**5 - 50*s**4 + 100/3*s**3 - 10/3*s", 0],
     "domain": [0, 1],
     "closed": True,
 }

@@ -76,7 +76,7 @@ def test_expressions_of_a_closed_curve_need_not_go_round_by_themselves(orientati
     parts = parts_of(joint("curve", curve=QUINTIC, orientation=orientation))
     for s in (0.1, 0.45, 0.97):
         at, later = np.array([s]), np.array([s + 3.0])
-        assert pose_at(parts, at)[1][0] == pytest.approx(s**2 * (1 - s) ** 2, rel=1e-14)
+        assert pose_at(parts, at)[1][0] == pytest.approx(15 * s**2 * (1 - s) ** 2, rel=1e-14)
         np.testing.assert_allclose(pose_at(parts, later)[0], pose_at(parts, at)[0], rtol=0, atol=1e-12)
         np.testing.assert_allclose(pose_at(parts, later)[1], pose_at(parts, at)[1], rtol=0, atol=1e-12)
         np.testing.assert_allclose(columns_at(parts, later), columns_at(parts, at), rtol=0, atol=1e-11)
