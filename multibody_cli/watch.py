@@ -19,7 +19,7 @@ class Watch:
     """Looks at the joints of general shape of a model at the output instants of a run."""
 
     def __init__(self, model: Model) -> None:
-        self._bounded = [joint for joint in model.names.joints if joint.domains]
+        self._model = model
         self._joints = [joint for joint in model.names.joints if joint.sizes]
         self._firsts = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
         self._lasts = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
@@ -35,7 +35,7 @@ class Watch:
             find_shares(work.columns, self._sizes, self._firsts, self._lasts, self._basis, self._shares)
             less = self._shares < self._least
             self._least[less], self._times[less] = self._shares[less], state.time[0]
-        return next(filter(None, (_departure(joint, state) for joint in self._bounded)), "")
+        return departure(self._model, state)
 
     def tell(self) -> Iterator[str]:
         """Tell which joints came near a singular position."""
@@ -46,6 +46,11 @@ class Watch:
                     f"where its coordinates lose a freedom ({least:.1e} of its usual size is left): check the energy "
                     "there, take shorter steps, or other coordinates"
                 )
+
+
+def departure(model: Model, state: State) -> str:
+    """Words for the user where a coordinate has left its domain."""
+    return next(filter(None, (_departure(joint, state) for joint in model.names.joints)), "")
 
 
 def _departure(joint: JointEntry, state: State) -> str:
