@@ -45,11 +45,12 @@ ROUND_OFF = 1e-15
 
 
 class Coordinates(NamedTuple):
-    """Names of all position numbers and velocities, and how the former change with each of the latter."""
+    """Names of all position numbers and velocities, how the former change with each of the latter, and quaternions."""
 
     q: tuple[Scalar, ...]
     v: tuple[Scalar, ...]
     along: tuple[Direction, ...]
+    quaternions: tuple[tuple[Scalar, ...], ...]
 
 
 class Counts(NamedTuple):
@@ -116,13 +117,15 @@ def _coordinates_of(tree: Tree) -> Coordinates:
     along: list[dict[Scalar, Value]] = [{} for _ in v]
     for place in tree.plain[tree.plain["iv"] < n]:
         along[place["iv"]] = {q[place["iq"]]: 1.0}
+    quaternions = []
     for place in tree.quaternions[tree.quaternions["iv"] < n]:
         w, x, y, z = q[place["iq"] : place["iq"] + 4]
+        quaternions.append((w, x, y, z))
         side = 1.0 if place["outer"] else -1.0  # dq/dt = q (0, w) / 2 in the outer frame, (0, w) q / 2 in the inner one
         products = ((-x, w, side * z, -side * y), (-y, -side * z, w, side * x), (-z, side * y, -side * x, w))
         for j, rates in enumerate(products):
             along[place["iv"] + j] = {one: 0.5 * rate for one, rate in zip((w, x, y, z), rates, strict=True)}
-    return Coordinates(q, v, tuple(along))
+    return Coordinates(q, v, tuple(along), tuple(quaternions))
 
 
 # --- factors ------------------------------------------------------------------------------------------------------

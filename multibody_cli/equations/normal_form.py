@@ -4,15 +4,16 @@ A polynomial is a sum of monomials with numbers before them.  Its generators are
 square roots, inverses of polynomials, and one for each other function of its arguments.  What is known of a generator
 rewrites a power of it,
 
-    sin^2 = 1 - cos^2,    sqrt(P)^2 = P,    (1/P) lead(P) = 1 - (1/P) (P - lead(P))
+    sin^2 = 1 - cos^2,    z^2 = 1 - w^2 - x^2 - y^2,    sqrt(P)^2 = P,    (1/P) lead(P) = 1 - (1/P) (P - lead(P))
 
-where lead(P) is the greatest monomial of P.  Generators stand in the order in which they come to be, each behind all
-that it is made of, so that every rule leads to smaller monomials and rewriting ends.
+with a unit quaternion (w, x, y, z), where lead(P) is the greatest monomial of P.  Generators stand in the order in
+which they come to be, each behind all that it is made of, so that every rule leads to smaller monomials and rewriting
+ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, in_order
@@ -40,8 +41,12 @@ be so small beside another of the same sum in SI units that no run in double pre
 """
 
 
+LOST = 1e-8
+"""Round-off, as a share of the largest number of a polynomial, at which too few of its digits are left."""
+
+
 class TooLarge(Exception):
-    """A formula has no polynomial of bearable length."""
+    """A formula has no polynomial of bearable length, or none whose numbers have digits enough."""
 
 
 class Polynomial(NamedTuple):
@@ -104,15 +109,24 @@ def constant(number: float) -> Polynomial:
 
 
 class Ring:
-    """The polynomials of one scene."""
+    """The polynomials of one scene.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    units
+        Names of numbers whose squares sum to 1, as of a quaternion.
+    """
+
+    def __init__(self, units: Iterable[Sequence[str]] = ()) -> None:
         self.generators: list[Generator] = []
         self.pairs: list[tuple[int, int]] = []
         """Numbers of cos and sin of each argument."""
         self._known: dict[object, int] = {}
         self._rules: list[_Rule] = []
         self._left = PRODUCTS
+        for names in units:
+            *others, last = (self._generated("name", (), name).lead for name in names)
+            self._rewrite(2 * last, Polynomial({ONE: 1.0, **{2 * other: -1.0 for other in others}}))
 
     def forms_of(self, values: Iterable[Value]) -> dict[Value, Polynomial]:
         """Find the polynomials of all nodes of formulas; those that are too large have none."""
@@ -258,7 +272,7 @@ def _cleared(terms: Mapping[int, float], error: float) -> Polynomial:
     """Leave out what is round-off."""
     least = max(error, NEGLIGIBLE * max(map(abs, terms.values()), default=0.0))
     kept = {monomial: number for monomial, number in terms.items() if abs(number) > least}
-    if len(kept) > TERMS:
+    if len(kept) > TERMS or (kept and error > LOST * max(map(abs, kept.values()))):
         raise TooLarge
     return Polynomial(kept, error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
@@ -54,9 +54,17 @@ class Formulas(NamedTuple):
     intermediate: list[tuple[Any, Any]]
 
 
-def simplified(values: Sequence[Value]) -> Formulas:
-    """Give formulas in short forms."""
-    writer = _Writer(values)
+def simplified(values: Sequence[Value], units: Iterable[Sequence[str]] = ()) -> Formulas:
+    """Give formulas in short forms.
+
+    Parameters
+    ----------
+    values
+        The formulas.
+    units
+        Names of numbers whose squares sum to 1, as of a quaternion.
+    """
+    writer = _Writer(values, Ring(units))
     found = {value: writer.written(value, LONG) for value in dict.fromkeys(values)}
     writer.write_long([value for value in found if isinstance(value, Scalar) and found[value] is None])
     formulas = [_rounded(writer.formula(value) if found[value] is None else found[value]) for value in values]
@@ -66,9 +74,9 @@ def simplified(values: Sequence[Value]) -> Formulas:
 class _Writer(Container[Scalar]):
     """Formulas as SymPy has them; it contains what can be written in few words."""
 
-    def __init__(self, values: Sequence[Value]) -> None:
+    def __init__(self, values: Sequence[Value], ring: Ring) -> None:
         self.intermediate: list[tuple[Any, Any]] = []
-        self._ring = Ring()
+        self._ring = ring
         self._forms = self._ring.forms_of(values)
         self._generators: dict[int, Any] = {}
         self._parts: dict[Value, Any] = {}

@@ -130,7 +130,7 @@ def _formulas(simulation: Simulation) -> Equations:
     values: list[Value] = [value for row in terms.M for value in row] + terms.h
     for S in frames.values():
         values += [value for s in S for value in (*s.w, *s.v)]
-    found, intermediate = simplified(values)
+    found, intermediate = simplified(values, [[q.text for q in four] for four in chain.coordinates.quaternions])
     M = [found[n * i : n * (i + 1)] for i in range(n)]
     h, rest = found[n * n : n * n + n], found[n * n + n :]
     jacobians = {
