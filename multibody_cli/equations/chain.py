@@ -41,7 +41,7 @@ rotation = in_python(rotation_of_quaternion)
 Shapes = Mapping[int, Shape]
 
 ROUND_OFF = 1e-15
-"""Share of a vector, up to which a component of it is round-off."""
+"""Share of the largest number of a vector, or of the constants of a piece, up to which another one is round-off."""
 
 
 class Coordinates(NamedTuple):
@@ -186,8 +186,12 @@ def _columns(numbers: Any) -> Mat3:
 
 def vector_of(numbers: Any) -> Vec3:
     """A vector of a model, without components that are round-off of the others, as of cos(90 deg)."""
-    least = ROUND_OFF * np.abs(numbers).max()
-    return Vec3(*(float(one) if abs(one) > least else 0.0 for one in numbers))
+    return Vec3(*_cleared(numbers))
+
+
+def _cleared(numbers: Any) -> list[float]:
+    least = ROUND_OFF * np.abs(numbers).max(initial=0.0)
+    return [float(one) if abs(one) > least else 0.0 for one in numbers]
 
 
 # --- the parts of joints ------------------------------------------------------------------------------------------
@@ -259,7 +263,9 @@ def _generated(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, 
             way = (q - piece.lower) / (piece.upper - piece.lower)
             row = row * piece.many + piece.place
         places.append(Place(q, way, {q: 1.0}))
-    return shape.factors(places, KnownConstants(constants[PER_HEAD * heads + row * shape.stride :].tolist()))
+    first = PER_HEAD * heads + row * shape.stride
+    known = _cleared(constants[first : first + shape.stride]) if along else constants[first:].tolist()
+    return shape.factors(places, KnownConstants(known))
 
 
 _FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, Shapes, Floats], Sequence[Factor]]] = {

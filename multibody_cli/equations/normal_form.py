@@ -45,6 +45,10 @@ LOST = 1e-8
 """Round-off, as a share of the largest number of a polynomial, at which too few of its digits are left."""
 
 
+SPREAD = 1e6
+"""Ratio of the numbers in a fraction, above which the digits that are shown may not be enough to work it out."""
+
+
 class TooLarge(Exception):
     """A formula has no polynomial of bearable length, or none whose numbers have digits enough."""
 
@@ -103,6 +107,11 @@ def generator(k: int) -> int:
     return 1 << BITS * k
 
 
+def beyond(name: str) -> str:
+    """The name of what a coordinate is more than where it is counted from."""
+    return f"u{name[1:]}"
+
+
 def constant(number: float) -> Polynomial:
     """A number."""
     return Polynomial({ONE: number} if number else {}, EPSILON * abs(number))
@@ -115,15 +124,19 @@ class Ring:
     ----------
     units
         Names of numbers whose squares sum to 1, as of a quaternion.
+    origins
+        Where names are counted from, by name: the generator is what they are more, u for a q.  Powers of it do not
+        cancel each other where the name itself is large.
     """
 
-    def __init__(self, units: Iterable[Sequence[str]] = ()) -> None:
+    def __init__(self, units: Iterable[Sequence[str]] = (), origins: Mapping[str, float] | None = None) -> None:
         self.generators: list[Generator] = []
         self.pairs: list[tuple[int, int]] = []
         """Numbers of cos and sin of each argument."""
         self._known: dict[object, int] = {}
         self._rules: list[_Rule] = []
         self._left = PRODUCTS
+        self._origins = origins or {}
         for names in units:
             *others, last = (self._generated("name", (), name).lead for name in names)
             self._rewrite(2 * last, Polynomial({ONE: 1.0, **{2 * other: -1.0 for other in others}}))
@@ -140,6 +153,8 @@ class Ring:
         return forms
 
     def _apply(self, node: Scalar, operands: list[Polynomial]) -> Polynomial:
+        if node.text in self._origins:
+            return self.add(self._generated("name", (), beyond(node.text)), constant(self._origins[node.text]))
         if node.operation == "name":
             return self._generated("name", (), node.text)
         if node.operation in _ARITHMETIC:
@@ -198,6 +213,14 @@ class Ring:
     def operations_in(self, monomial: int) -> int:
         """How much there is to read in a monomial."""
         return sum(self.generators[k].operations + (power > 1) for k, power in powers_of(monomial))
+
+    def loses_digits(self, a: Polynomial) -> bool:
+        """Whether large terms may cancel each other in value, though not in form, as beside an inverse they do."""
+        numbers = [abs(number) for number in a.terms.values()]
+        if max(numbers, default=0.0) <= SPREAD * min(numbers, default=0.0):
+            return False
+        within = {k for monomial in a.terms for k, _ in powers_of(monomial)}
+        return any(self.generators[k].function == "inverse" for k in within)
 
     # --- generators -----------------------------------------------------------------------------------------------
     def _generated(self, function: str, operands: tuple[Polynomial, ...], name: str = "") -> Polynomial:

@@ -49,7 +49,7 @@ def shortest(ring: Ring, a: Polynomial) -> Product:
     forms = [Product(ONE, tuple(_shortened(ring, a)))]
     if common and len(a.terms) > 1:
         rest = {monomial - common: number for monomial, number in a.terms.items()}
-        forms.append(Product(common, tuple(_shortened(ring, Polynomial(rest, a.error)))))
+        forms.append(Product(common, tuple(_shortened(ring, Polynomial(rest)))))
     return min(forms, key=lambda form: operations(ring, form))
 
 
@@ -74,7 +74,7 @@ def _shortened(ring: Ring, a: Polynomial) -> Iterable[Term]:
     for monomial, number in a.terms.items():
         beside.setdefault(monomial & ~angular, {})[monomial & angular] = number
     for monomial, terms in beside.items():
-        for term in _of_angles(ring, Polynomial(terms, a.error)):
+        for term in _of_angles(ring, Polynomial(terms)):
             yield term._replace(monomial=term.monomial + monomial)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
 
-from multibody_cli.equations.normal_form import NEGLIGIBLE, Polynomial, Ring, constant, powers_of
+from multibody_cli.equations.normal_form import NEGLIGIBLE, Polynomial, Ring, TooLarge, beyond, constant, powers_of
 from multibody_cli.equations.shortest import Angle, Product, Term, operations, shortest
 from multibody_cli.expressions import Expression
 from multibody_cli.symbolic.scalar import Scalar, Value, in_order
@@ -54,17 +55,21 @@ class Formulas(NamedTuple):
     intermediate: list[tuple[Any, Any]]
 
 
-def simplified(values: Sequence[Value], units: Iterable[Sequence[str]] = ()) -> Formulas:
+def simplified(
+    values: Sequence[Value], units: Iterable[Sequence[str]] = (), origins: Mapping[str, float] | None = None
+) -> Formulas:
     """Give formulas in short forms.
 
     Parameters
     ----------
     values
         The formulas.
-    units
-        Names of numbers whose squares sum to 1, as of a quaternion.
+    units, origins
+        What is known of names, as in `Ring`.
     """
-    writer = _Writer(values, Ring(units))
+    writer = _Writer(values, Ring(units, origins))
+    for word, origin in (origins or {}).items():
+        writer.intermediate.append((sympy.Symbol(beyond(word)), sympy.Symbol(word) - number(origin)))
     found = {value: writer.written(value, LONG) for value in dict.fromkeys(values)}
     writer.write_long([value for value in found if isinstance(value, Scalar) and found[value] is None])
     formulas = [_rounded(writer.formula(value) if found[value] is None else found[value]) for value in values]
@@ -76,6 +81,7 @@ class _Writer(Container[Scalar]):
 
     def __init__(self, values: Sequence[Value], ring: Ring) -> None:
         self.intermediate: list[tuple[Any, Any]] = []
+        self._count = itertools.count(1)
         self._ring = ring
         self._forms = self._ring.forms_of(values)
         self._generators: dict[int, Any] = {}
@@ -93,10 +99,13 @@ class _Writer(Container[Scalar]):
     def written(self, value: Value, longest: int) -> Any:
         """Write a value by its polynomial, if that is not longer than so many operations."""
         form = self._forms.get(value) if isinstance(value, Scalar) else constant(value)
-        if form is None or len(form.terms) > longest:
+        if form is None or len(form.terms) > longest or self._ring.loses_digits(form):
             return None
-        product = shortest(self._ring, form)
-        return self._product(product) if operations(self._ring, product) <= longest else None
+        try:
+            product = shortest(self._ring, form)
+            return self._product(product) if operations(self._ring, product) <= longest else None
+        except TooLarge:
+            return None
 
     def write_long(self, values: Sequence[Scalar]) -> None:
         """Write formulas as they are built, with a symbol for each part that is used again."""
@@ -105,7 +114,7 @@ class _Writer(Container[Scalar]):
         for node in nodes:
             written = _OPERATIONS[node.operation](*map(self.formula, node.operands))
             if uses[node] > 1 and not written.is_Atom:
-                symbol = sympy.Symbol(f"z{len(self.intermediate) + 1}", real=True)
+                symbol = sympy.Symbol(f"z{next(self._count)}", real=True)
                 self.intermediate.append((symbol, written))
                 written = symbol
             self._parts[node] = written

@@ -130,7 +130,10 @@ def _formulas(simulation: Simulation) -> Equations:
     values: list[Value] = [value for row in terms.M for value in row] + terms.h
     for S in frames.values():
         values += [value for s in S for value in (*s.w, *s.v)]
-    found, intermediate = simplified(values, [[q.text for q in four] for four in chain.coordinates.quaternions])
+    pieces = list(pieces_of(tree, model.shapes, state.q))
+    quaternions = [[q.text for q in four] for four in chain.coordinates.quaternions]
+    origins = {chain.coordinates.q[one.iq].text: one.lower for one in pieces if one.lower}
+    found, intermediate = simplified(values, quaternions, origins)
     M = [found[n * i : n * (i + 1)] for i in range(n)]
     h, rest = found[n * n : n * n + n], found[n * n + n :]
     jacobians = {
@@ -146,7 +149,7 @@ def _formulas(simulation: Simulation) -> Equations:
         beside(simulation),
         None,
         {str(symbol): formula for symbol, formula in intermediate},
-        {one.iq: (one.lower, one.upper) for one in pieces_of(tree, model.shapes, state.q)},
+        {one.iq: (one.lower, one.upper) for one in pieces},
     )
 
 

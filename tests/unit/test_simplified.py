@@ -105,3 +105,10 @@ def test_sums_and_words_are_written_as_they_are_read():
     assert sum_of([]) == "0"
     assert text_of("table(t)") == "(table(t))"
     assert latex_of("its_own") == r"\text{its\_own}"
+
+
+def test_coordinates_are_counted_from_where_a_piece_begins():
+    far = power(x - 500.0, 3) * (2.0 + x)
+    found = simplified([far], (), {"q1": 500.0})
+    assert [text_of(one) for pair in found.intermediate for one in pair] == ["u1", "q1 - 500"]
+    assert text_of(found.formulas[0]) == "u1**3*(u1 + 502)"
