@@ -28,7 +28,7 @@ class Watch:
     """Looks at the joints of general shape of a model at the output instants of a run."""
 
     def __init__(self, model: Model) -> None:
-        self._bounded = [joint for joint in model.names.joints if joint.domains]
+        self._model = model
         self._joints = [joint for joint in model.names.joints if joint.sizes]
         self._firsts = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
         self._lasts = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
@@ -37,7 +37,7 @@ class Watch:
             self._sizes[joint.columns] = joint.sizes
         self._basis, self._shares = np.zeros((6, 6)), np.ones(len(self._joints))
         self._least, self._times = np.ones((2, len(self._joints)))
-        self._tree, self._generated = model.system.tree, list(_generated_in(model, self._joints))
+        self._generated = list(_generated_in(model, self._joints))
         self._parts = np.array([part for part, _ in self._generated], dtype=np.int64)
         self._way, self._still, self._strays = np.zeros(model.nq), np.zeros(model.nv), np.zeros(len(self._parts))
         self._before = State(*(np.zeros(0) for _ in State._fields))
@@ -50,7 +50,7 @@ class Watch:
             less = self._shares < self._least
             self._least[less], self._times[less] = self._shares[less], state.time[0]
             self._look_back(state, work)
-        return next(filter(None, (_departure(joint, state) for joint in self._bounded)), "")
+        return departure(self._model, state)
 
     def _look_back(self, state: State, work: Work) -> None:
         """Take note of the frames that have jumped since the last look."""
@@ -58,7 +58,7 @@ class Watch:
         if not len(before.time) or not np.isfinite(state.q).all():
             return
         scratch = (self._way, self._still, work.shaping, self._strays)
-        find_strays(self._tree.parts, self._parts, before.q, state.q, *scratch)
+        find_strays(self._model.system.tree.parts, self._parts, before.q, state.q, *scratch)
         for (_, joint), stray in zip(self._generated, self._strays, strict=True):
             if stray > JUMP:
                 self._jumps.setdefault(joint, (float(before.time[0]), float(state.time[0])))
@@ -86,6 +86,11 @@ def _generated_in(model: Model, joints: list[JointEntry]) -> Iterator[tuple[int,
         for joint in joints:
             if part["code"] == PartCode.GENERATED and joint.columns.start <= part["iv"] < joint.columns.stop:
                 yield row, joint.name
+
+
+def departure(model: Model, state: State) -> str:
+    """Words for the user where a coordinate has left its domain."""
+    return next(filter(None, (_departure(joint, state) for joint in model.names.joints)), "")
 
 
 def _departure(joint: JointEntry, state: State) -> str:

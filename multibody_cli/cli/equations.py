@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,10 +12,13 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.render import counted, show_json
+from multibody_cli.cli.source import scene_file
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.studies.equations import Equations
+
+_GREEK = {"tau": "\\tau"}
 
 _ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 
@@ -26,7 +30,9 @@ _ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
 @click.option("--json", "as_json", is_flag=True, help="Write them as JSON.")
 def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], as_json: bool) -> int:
-    """Write M(q) dv/dt + h(q, v) = tau of a SCENE, and the Jacobian of each body.
+    """Write M(q) dv/dt + h(q, v) = tau of SCENE, and the Jacobian of each body.
+
+    SCENE is a scene file, or a result file with the scene that it was made from.
 
     As formulas, where the scene has few coordinates and no time is given; otherwise as numbers.  The coordinates are
     those of the joints that carry bodies; what closes loops and what acts between bodies is named, not written out.
@@ -39,7 +45,8 @@ def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], a
         time = None if at is None else read_quantity(at, units.TIME)
     except ValueError as error:
         raise ArgumentError(f"--at: {error}") from None
-    found = equations_of(scene, overrides, time)
+    with scene_file(scene) as file:
+        found = equations_of(file, overrides, time)
     if latex and found.state is not None:
         raise ArgumentError("--latex is for formulas, and these are numbers: leave --at out, or take a smaller scene")
     if as_json:
@@ -60,10 +67,8 @@ def _written(formula: Any, latex: bool) -> str:
 
 def _show_formulas(found: Equations) -> None:
     _show_head(found, "")
-    for place, formula in _terms(found):
-        click.echo(f"{place} = {_written(formula, False)}")
-    for i, words in enumerate(found.tau):
-        click.echo(f"tau[{i + 1}] = {words}")
+    for place, formula in _terms(found, False):
+        click.echo(f"{place} = {formula}")
     for body, J in found.jacobians.items():
         click.echo(f"\nJ of {body}, [w; v] of its frame in its own axes:")
         for word, row in zip(_ROWS, J, strict=True):
@@ -73,12 +78,10 @@ def _show_formulas(found: Equations) -> None:
 
 def _show_latex(found: Equations) -> None:
     _show_head(found, "% ")
-    lines = [f"{_subscript(place)} &= {_written(formula, True)}" for place, formula in _terms(found)]
+    lines = [f"{_subscript(place)} &= {formula}" for place, formula in _terms(found, True)]
     click.echo("\\begin{aligned}")
     click.echo(" \\\\\n".join(lines))
     click.echo("\\end{aligned}")
-    for i, words in enumerate(found.tau):
-        click.echo(f"% tau[{i + 1}] = {words}")
     for body, J in found.jacobians.items():
         rows = " \\\\ ".join(" & ".join(_written(formula, True) for formula in row) for row in J)
         name = body.replace("_", "\\_")
@@ -87,18 +90,28 @@ def _show_latex(found: Equations) -> None:
     _show_rest(found, "% ")
 
 
-def _terms(found: Equations) -> Iterator[tuple[str, Any]]:
-    """Entries of M, of which the upper half is the same, and of h, with their places."""
+def _terms(found: Equations, latex: bool) -> Iterator[tuple[str, str]]:
+    """Entries of M, of which the upper half is the same, of h and of tau as texts, with their places."""
+    for word, formula in found.intermediate.items():
+        yield word, _written(formula, latex)
     for i, row in enumerate(found.M):
         for j in range(i + 1):
-            yield f"M[{i + 1}, {j + 1}]", row[j]
+            yield f"M[{i + 1}, {j + 1}]", _written(row[j], latex)
     for i, formula in enumerate(found.h):
-        yield f"h[{i + 1}]", formula
+        yield f"h[{i + 1}]", _written(formula, latex)
+    for i, effort in enumerate(_efforts(found, latex)):
+        yield f"tau[{i + 1}]", effort
+
+
+def _efforts(found: Equations, latex: bool) -> list[str]:
+    from multibody_cli.equations.simplified import sum_of
+
+    return [sum_of([_written(one, latex) for one in summands]) for summands in found.tau]
 
 
 def _subscript(place: str) -> str:
-    word, places = place.removesuffix("]").split("[")
-    return f"{word}_{{{places.replace(' ', '')}}}"
+    word, number = re.fullmatch(r"([a-zA-Z]+)\[?([\d, ]+)\]?", place).groups()  # type: ignore[union-attr]
+    return f"{_GREEK.get(word, word)}_{{{number.replace(' ', '')}}}"
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------
@@ -136,6 +149,8 @@ def _show_head(found: Equations, margin: str) -> None:
     for one in found.coordinates:
         positions = ", ".join(f"q{k}" for k in one.positions)
         click.echo(f"{margin}  v{one.number} with {positions}: {one.joint}")
+    for iq, (lower, upper) in found.within.items():
+        click.echo(f"{margin}  for q{iq + 1} from {lower:.10g} to {upper:.10g}")
 
 
 def _show_rest(found: Equations, margin: str) -> None:
@@ -149,10 +164,14 @@ def _as_data(found: Equations, latex: bool) -> dict[str, Any]:
     if found.state is None:
         data["M"] = [[_written(formula, latex) for formula in row] for row in found.M]
         data["h"] = [_written(formula, latex) for formula in found.h]
+        data["tau"] = _efforts(found, latex)
+        data["intermediate"] = {word: _written(formula, latex) for word, formula in found.intermediate.items()}
+        data["within"] = {f"q{iq + 1}": ends for iq, ends in found.within.items()}
         data["jacobians"] = {
             body: [[_written(formula, latex) for formula in row] for row in J] for body, J in found.jacobians.items()
         }
         return data
+    del data["intermediate"], data["within"]
     data["state"] = {word: _listed(value) for word, value in found.state.items()}
     data.update(M=_listed(found.M), h=_listed(found.h), tau=_listed(found.tau))
     data["jacobians"] = {body: _listed(J) for body, J in found.jacobians.items()}

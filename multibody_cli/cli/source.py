@@ -46,7 +46,7 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     from multibody_cli.studies.simulation import prepare
 
     began = time.perf_counter()
-    with _scene_file(path) as scene:
+    with scene_file(path) as scene:
         simulation = prepare(scene, overrides, _announce)
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
@@ -85,7 +85,7 @@ def _announce(what: str) -> None:
 
 
 @contextmanager
-def _scene_file(path: Path) -> Iterator[Path]:
+def scene_file(path: Path) -> Iterator[Path]:
     """Give the scene file, written out for the time being if it lies in a result file."""
     if not is_result(path):
         yield path

@@ -8,7 +8,8 @@ Source: Si and Guenter 2011, (6)-(9); Sueda, notes 2.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,13 +40,24 @@ rotation = in_python(rotation_of_quaternion)
 
 Shapes = Mapping[int, Shape]
 
+ROUND_OFF = 1e-15
+"""Share of the largest number of a vector, or of the constants of a piece, up to which another one is round-off."""
+
 
 class Coordinates(NamedTuple):
-    """Names of all position numbers and velocities, and how the former change with each of the latter."""
+    """Names of all position numbers and velocities, how the former change with each of the latter, and quaternions."""
 
     q: tuple[Scalar, ...]
     v: tuple[Scalar, ...]
     along: tuple[Direction, ...]
+    quaternions: tuple[tuple[Scalar, ...], ...]
+
+
+class Counts(NamedTuple):
+    """How many position numbers and velocities there are."""
+
+    q: int
+    v: int
 
 
 class Chain(NamedTuple):
@@ -75,7 +87,7 @@ def chain_of(tree: Tree, shapes: Shapes, at: Floats) -> Chain:
     coordinates = _coordinates_of(tree)
     bodies = [Moved(UNIT, ZERO, tuple(Motion(ZERO, ZERO) for _ in coordinates.v))]
     for link in tree.links[1:]:
-        frame = _Placed(_columns(link["frame"]), Vec3(*map(float, link["origin"])))
+        frame = _Placed(_columns(link["frame"]), vector_of(link["origin"]))
         factors: list[Factor] = [_Behind(bodies[link["parent"]]), frame]
         for part in tree.parts[link["first_part"] : link["last_part"]]:
             factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, shapes, at)
@@ -86,24 +98,34 @@ def chain_of(tree: Tree, shapes: Shapes, at: Floats) -> Chain:
 def body_frame(tree: Tree, chain: Chain, row: int) -> Moved:
     """Give the frame of a body, as the scene has it, in place of its joint frame."""
     frame = tree.frames[row]
-    placed = _Placed(_columns(frame["frame"]), Vec3(*map(float, frame["origin"])))
+    placed = _Placed(_columns(frame["frame"]), vector_of(frame["origin"]))
     return Run([_Behind(chain.bodies[row]), placed]).moved(chain.coordinates.along)
 
 
+def counts_of(tree: Tree) -> Counts:
+    """Count the coordinates of joints that carry bodies; those of joints that close loops stand behind them."""
+    parts = [part for link in tree.links[1:] for part in tree.parts[link["first_part"] : link["last_part"]]]
+    quaternions = sum(part["code"] in (PartCode.BALL, PartCode.FREE) for part in parts)
+    v = int(tree.links["nv"].sum())
+    return Counts(v + quaternions, v)
+
+
 def _coordinates_of(tree: Tree) -> Coordinates:
-    nq = int(sum(part["width"] + (part["code"] in (PartCode.BALL, PartCode.FREE)) for part in tree.parts))
+    nq, n = counts_of(tree)
     q = tuple(name(f"q{k + 1}") for k in range(nq))
-    v = tuple(name(f"v{k + 1}") for k in range(len(tree.driven)))
+    v = tuple(name(f"v{k + 1}") for k in range(n))
     along: list[dict[Scalar, Value]] = [{} for _ in v]
-    for place in tree.plain:
+    for place in tree.plain[tree.plain["iv"] < n]:
         along[place["iv"]] = {q[place["iq"]]: 1.0}
-    for place in tree.quaternions:
+    quaternions = []
+    for place in tree.quaternions[tree.quaternions["iv"] < n]:
         w, x, y, z = q[place["iq"] : place["iq"] + 4]
+        quaternions.append((w, x, y, z))
         side = 1.0 if place["outer"] else -1.0  # dq/dt = q (0, w) / 2 in the outer frame, (0, w) q / 2 in the inner one
         products = ((-x, w, side * z, -side * y), (-y, -side * z, w, side * x), (-z, side * y, -side * x, w))
         for j, rates in enumerate(products):
             along[place["iv"] + j] = {one: 0.5 * rate for one, rate in zip((w, x, y, z), rates, strict=True)}
-    return Coordinates(q, v, tuple(along))
+    return Coordinates(q, v, tuple(along), tuple(quaternions))
 
 
 # --- factors ------------------------------------------------------------------------------------------------------
@@ -159,18 +181,28 @@ class _Free(NamedTuple):
 
 
 def _columns(numbers: Any) -> Mat3:
-    return Mat3(*(Vec3(*map(float, numbers[k : k + 3])) for k in (0, 3, 6)))
+    return Mat3(*(vector_of(numbers[k : k + 3]) for k in (0, 3, 6)))
+
+
+def vector_of(numbers: Any) -> Vec3:
+    """A vector of a model, without components that are round-off of the others, as of cos(90 deg)."""
+    return Vec3(*_cleared(numbers))
+
+
+def _cleared(numbers: Any) -> list[float]:
+    least = ROUND_OFF * np.abs(numbers).max(initial=0.0)
+    return [float(one) if abs(one) > least else 0.0 for one in numbers]
 
 
 # --- the parts of joints ------------------------------------------------------------------------------------------
 def _screw(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
     q = coordinates.q[part["iq"]]
-    turn, slide = (np.array(part[word]) for word in ("turn", "slide"))
+    turn, slide = (vector_of(part[word]) for word in ("turn", "slide"))
     factors: list[Factor] = []
-    if turn.any():
-        factors.append(Turn(Vec3(*turn.tolist()), q))
-    if slide.any():
-        factors.append(Shift(q * Vec3(*slide.tolist())))
+    if any(turn):
+        factors.append(Turn(turn, q))
+    if any(slide):
+        factors.append(Shift(q * slide))
     return factors
 
 
@@ -190,21 +222,50 @@ def _exponential(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes
     )
 
 
+class Piece(NamedTuple):
+    """Of the pieces of a joint along position number iq, the one that formulas hold for, and how many there are."""
+
+    iq: int
+    lower: float
+    upper: float
+    place: int
+    many: int
+
+
+def pieces_of(tree: Tree, shapes: Shapes, at: Floats) -> Iterator[Piece]:
+    """Give the pieces on which joints of pieces are at coordinates q (nq,)."""
+    for link in tree.links[1:]:
+        for part in tree.parts[link["first_part"] : link["last_part"]]:
+            if part["code"] == PartCode.GENERATED:
+                yield from _pieces(part, shapes[int(part["address"])], tree.constants[part["first_constant"] :], at)
+
+
+def _pieces(part: Any, shape: Shape, constants: Floats, at: Floats) -> Iterator[Piece]:
+    heads = iter(constants.tolist())
+    for iq, pieces in enumerate(shape.pieces, int(part["iq"])):
+        if pieces:
+            start, per_unit, count = (next(heads) for _ in range(PER_HEAD))
+            whole = math.floor(per_unit * (float(at[iq]) - start))
+            within = whole if pieces.closed else min(max(whole, 0), int(count) - 1)
+            yield Piece(iq, start + within / per_unit, start + (within + 1) / per_unit, within % int(count), int(count))
+
+
 def _generated(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> Sequence[Factor]:
     """The formulas of a shape, on the piece where it is."""
     shape, constants = shapes[int(part["address"])], tree.constants[part["first_constant"] :]
-    places, row, heads = [], 0, 0
-    for k, pieces in enumerate(shape.pieces):
-        q = coordinates.q[part["iq"] + k]
+    along = {piece.iq: piece for piece in _pieces(part, shape, constants, at)}
+    places, row, heads = [], 0, len(along)
+    for iq in range(int(part["iq"]), int(part["iq"]) + len(shape.pieces)):
+        q = coordinates.q[iq]
         way: Value = q
-        if pieces:
-            start, per_unit, count = map(float, constants[PER_HEAD * heads : PER_HEAD * (heads + 1)])
-            whole = np.floor(per_unit * (at[part["iq"] + k] - start))
-            piece = whole % count if pieces.closed else min(max(whole, 0.0), count - 1.0)
-            way = per_unit * (q - start) - float(whole if pieces.closed else piece)
-            row, heads = row * int(count) + int(piece), heads + 1
+        if iq in along:
+            piece = along[iq]
+            way = (q - piece.lower) / (piece.upper - piece.lower)
+            row = row * piece.many + piece.place
         places.append(Place(q, way, {q: 1.0}))
-    return shape.factors(places, KnownConstants(constants[PER_HEAD * heads + row * shape.stride :].tolist()))
+    first = PER_HEAD * heads + row * shape.stride
+    known = _cleared(constants[first : first + shape.stride]) if along else constants[first:].tolist()
+    return shape.factors(places, KnownConstants(known))
 
 
 _FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, Shapes, Floats], Sequence[Factor]]] = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from multibody_cli.equations.chain import Chain
+from multibody_cli.equations.chain import Chain, vector_of
 from multibody_cli.joints.shape import Moved, cross, dot, transposed_times
 from multibody_cli.model import Tree
 from multibody_cli.spatial.values import Force, Motion, Sym3, Vec3
@@ -44,10 +44,10 @@ def terms_of(tree: Tree, chain: Chain) -> Terms:
     n = len(chain.coordinates.v)
     M: list[list[Value]] = [[0.0] * n for _ in range(n)]
     h: list[Value] = [0.0] * n
-    g = Vec3(*map(float, tree.gravity))
+    g = vector_of(tree.gravity)
     rates = _rates(chain)
     for link, moved in zip(tree.links[1:], chain.bodies[1:], strict=True):
-        body = _Body(float(link["mass"]), Vec3(*map(float, link["com"])), Sym3(*map(float, link["central"])))
+        body = _Body(float(link["mass"]), vector_of(link["com"]), Sym3(*map(float, link["central"])))
         moving = [j for j, s in enumerate(moved.S) if any((*s.w, *s.v))]
         p = _wrench(body, moved, chain, rates, g if not link["weightless"] else 0.0 * g)
         for j in moving:

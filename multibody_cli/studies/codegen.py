@@ -10,7 +10,9 @@ import numpy as np
 from multibody_cli import __version__
 from multibody_cli.dynamics.generation.equations import GROUND, write_free
 from multibody_cli.dynamics.generation.source import Written
-from multibody_cli.studies.equations import beside, prepare_in_joints
+from multibody_cli.equations.chain import counts_of
+from multibody_cli.studies.acting import beside, efforts_of
+from multibody_cli.studies.equations import prepare_in_joints
 from multibody_cli.studies.simulation import Simulation
 
 _WIDTH = 100
@@ -23,7 +25,7 @@ brackets are those of its equations.  All quantities of a link are in the axes o
 origin.  {links}
 {coordinates}
 
-{beside}Run as it is, or compile `generated` with numba.
+{tau}{beside}Run as it is, or compile `generated` with numba.
 """
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
@@ -72,17 +74,19 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
     simulation = prepare_in_joints(path, overrides)
     model = simulation.compiled.model
     tree = model.system.tree
+    (nq, n), links = counts_of(tree), len(tree.links) - 1
     written = write_free(tree, model.shapes, np.zeros(model.nv, np.bool_))
     text = written.sources[0].text
     return _MODULE.format(
         name=simulation.scene.name,
         version=__version__,
-        links=f"{len(tree.links) - 1} links.",
-        coordinates=_coordinates(simulation),
+        links=f"{links} link{'s' * (links != 1)}.",
+        coordinates=_coordinates(simulation, n),
+        tau=_tau(simulation, n),
         beside=_left_out(simulation),
         imports=_EXPONENTIAL if "exponential_coefficients" in text else "",
-        n=int(tree.links["nv"].sum()),
-        nq=model.nq,
+        n=n,
+        nq=nq,
         function=text.rstrip("\n"),
         tables=_tables(written),
         room=written.layout.memory,
@@ -92,9 +96,19 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
     )
 
 
-def _coordinates(simulation: Simulation) -> str:
-    names = simulation.compiled.model.names.coordinates[: int(simulation.compiled.model.system.tree.links["nv"].sum())]
-    return "\n".join(f"v[{k}]: {name}" for k, name in enumerate(names))
+def _coordinates(simulation: Simulation, n: int) -> str:
+    return "\n".join(f"v[{k}]: {name}" for k, name in enumerate(simulation.compiled.model.names.coordinates[:n]))
+
+
+def _tau(simulation: Simulation, n: int) -> str:
+    """What springs, dampers and actuators of joints push with, which the user hands over."""
+    from multibody_cli.equations.simplified import sum_of, text_of
+
+    efforts = enumerate(efforts_of(simulation, n, lambda word, number: f"{word}[{number}]"))
+    lines = [f"    tau[{k}] = {sum_of([text_of(one) for one in summands])}\n" for k, summands in efforts if summands]
+    if not lines:
+        return ""
+    return "Forces of joints on their coordinates are not in it; hand them over as tau:\n\n" + "".join(lines) + "\n"
 
 
 def _left_out(simulation: Simulation) -> str:

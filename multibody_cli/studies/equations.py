@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from multibody_cli.equations.chain import Chain, body_frame, chain_of
+from multibody_cli.equations.chain import Chain, body_frame, chain_of, counts_of, pieces_of
 from multibody_cli.equations.terms import terms_of
 from multibody_cli.errors import ArgumentError, Refused
-from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import Model, State
-from multibody_cli.spec import SignalSpec
+from multibody_cli.studies.acting import beside, efforts_of
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value
+from multibody_cli.watch import departure
 
 SMALL = 4
 """Velocities of a scene, at most, whose equations are written as formulas."""
@@ -48,11 +49,16 @@ class Equations:
     coordinates
         One for each velocity.
     M, h, tau
-        (n, n), (n,), (n,): formulas of SymPy, with words for tau; or numbers, with tau all that brings dv/dt about.
+        (n, n), (n,), (n,): formulas of SymPy, with the summands of each tau, which may be words; or numbers, with tau
+        all that brings dv/dt about.
     jacobians
         By body: (6, n), from v to the twist [w; v] of the body frame in its own axes.
     beside
         What acts beside what is written.
+    intermediate
+        Of formulas: quantities that stand in them and have formulas of their own, in their order.
+    within
+        Of formulas: the position numbers, from 0, beyond whose least and greatest values others hold.
     state
         Where numbers are: time, q, v and dv/dt; None for formulas.
     """
@@ -65,6 +71,8 @@ class Equations:
     jacobians: dict[str, Any]
     beside: list[str]
     state: dict[str, Any] | None
+    intermediate: dict[str, Any] = field(default_factory=dict)
+    within: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
 def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -> Equations:
@@ -84,7 +92,7 @@ def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -
     """
     simulation = prepare_in_joints(path, overrides)
     model = simulation.compiled.model
-    n = int(model.system.tree.links["nv"].sum())
+    n = counts_of(model.system.tree).v
     if n > LARGE:
         raise Refused(f"the scene has {n} coordinates, and the terms of {LARGE} at most are written out")
     if at is None and n <= SMALL:
@@ -122,15 +130,27 @@ def _formulas(simulation: Simulation) -> Equations:
     values: list[Value] = [value for row in terms.M for value in row] + terms.h
     for S in frames.values():
         values += [value for s in S for value in (*s.w, *s.v)]
-    found = simplified(values)
+    pieces = list(pieces_of(tree, model.shapes, state.q))
+    quaternions = [[q.text for q in four] for four in chain.coordinates.quaternions]
+    origins = {chain.coordinates.q[one.iq].text: one.lower for one in pieces if one.lower}
+    found, intermediate = simplified(values, quaternions, origins)
     M = [found[n * i : n * (i + 1)] for i in range(n)]
     h, rest = found[n * n : n * n + n], found[n * n + n :]
     jacobians = {
         name: [[rest[6 * (n * k + j) + i] for j in range(n)] for i in range(6)] for k, name in enumerate(frames)
     }
-    coordinates = _coordinates(model)
-    efforts = [" + ".join(_efforts(simulation, one)) or "0" for one in coordinates]
-    return Equations(simulation.scene.name, coordinates, M, h, efforts, jacobians, beside(simulation), None)
+    return Equations(
+        simulation.scene.name,
+        _coordinates(model),
+        M,
+        h,
+        efforts_of(simulation, n, lambda word, number: f"{word}{number + 1}"),
+        jacobians,
+        beside(simulation),
+        None,
+        {str(symbol): formula for symbol, formula in intermediate},
+        {one.iq: (one.lower, one.upper) for one in pieces},
+    )
 
 
 def _numbers(simulation: Simulation, at: float) -> Equations:
@@ -160,11 +180,22 @@ def _state_at(simulation: Simulation, at: float) -> State:
     state = simulation.fresh_state()
     method = simulation.method_for(state)
     report = method.start(state)
-    if report.status is Status.OK and at > 0.0:
-        report = method.advance(state, _on_a_step(simulation, at))
-    if report.status is not Status.OK:
-        raise Refused(f"the run does not come as far as {at:g} s: {report.status.value}; `mbsim run` tells why")
+    for instant in _instants(simulation, at):
+        if report.status is Status.OK:
+            report = method.advance(state, instant)
+        if report.status is not Status.OK:
+            raise Refused(f"the run does not come as far as {at:g} s: {report.status.value}; `mbsim run` tells why")
+        if left := departure(simulation.compiled.model, state):
+            raise Refused(left)
     return state
+
+
+def _instants(simulation: Simulation, at: float) -> Iterator[float]:
+    """The output instants before a time, at which a run is looked at, and the time itself."""
+    if at > 0.0:
+        every, last = simulation.compiled.timing.every, _on_a_step(simulation, at)
+        yield from (k * every for k in range(1, math.ceil(last / every - 1e-9)))
+        yield last
 
 
 def _on_a_step(simulation: Simulation, at: float) -> float:
@@ -178,7 +209,7 @@ def _on_a_step(simulation: Simulation, at: float) -> float:
 def _names(chain: Chain, state: State) -> dict[str, float]:
     """Numbers for the names in formulas; those of joints that close loops stand behind, and are in none."""
     coordinates = chain.coordinates
-    pairs = [*zip(coordinates.q, state.q, strict=False), *zip(coordinates.v, state.v, strict=True)]
+    pairs = [*zip(coordinates.q, state.q, strict=False), *zip(coordinates.v, state.v, strict=False)]
     return {scalar.text: float(value) for scalar, value in pairs}
 
 
@@ -189,61 +220,8 @@ def _bodies(model: Model) -> Iterator[tuple[str, int]]:
 
 def _coordinates(model: Model) -> list[Coordinate]:
     tree = model.system.tree
-    n = int(tree.links["nv"].sum())
     positions: dict[int, tuple[int, ...]] = {int(one["iv"]): (int(one["iq"]) + 1,) for one in tree.plain}
     for one in tree.quaternions:
         for j in range(3):
             positions[int(one["iv"]) + j] = tuple(range(int(one["iq"]) + 1, int(one["iq"]) + 5))
-    return [Coordinate(k + 1, model.names.coordinates[k], positions[k]) for k in range(n)]
-
-
-# --- what acts ----------------------------------------------------------------------------------------------------
-def _efforts(simulation: Simulation, coordinate: Coordinate) -> Iterator[str]:
-    """What the joint of a coordinate pushes it with, in words."""
-    names = simulation.compiled.model.names
-    for entry in names.joints:
-        k = coordinate.number - 1 - entry.columns.start
-        joint = simulation.scene.joints[entry.name]
-        if not (isinstance(joint, MovingJointSpec) and 0 <= k < len(entry.coordinates)):
-            continue
-        q, v = f"q{coordinate.positions[0]}", f"v{coordinate.number}"
-        if joint.stiffness is not None and joint.stiffness[k]:
-            rest = getattr(joint, "rest", ())
-            relaxed = f"({q} - {rest[k]:.10g})" if joint.plain[k] and rest[k] else q
-            yield f"-{joint.stiffness[k]:.10g}*{relaxed}" if joint.plain[k] else "(rotation spring)"
-        if joint.damping is not None and joint.damping[k]:
-            yield f"-{joint.damping[k]:.10g}*{v}"
-        if joint.force is not None:
-            yield _signal(joint.force[k])
-        if joint.motion is not None and joint.motion.signals[k] is not None:
-            yield f"(what it takes that its {joint.motion.given} is {_signal(joint.motion.signals[k])})"
-
-
-def _signal(signal: SignalSpec | None) -> str:
-    assert signal is not None
-    if signal.expression is not None:
-        return f"({signal.expression.text})"
-    return "table(t)" if signal.times else f"{signal.constant or 0.0:.10g}"
-
-
-def beside(simulation: Simulation) -> list[str]:
-    """Name what acts on bodies, and what restrains them, which is not written out."""
-    scene, model = simulation.scene, simulation.compiled.model
-    words = [
-        f"{section} {', '.join(f'`{name}`' for name in entries)}"
-        for section in ("springs", "muscles", "strands", "forces", "couplings", "constraints")
-        if (entries := getattr(scene, section))
-    ]
-    limited = [name for name, joint in scene.joints.items() if isinstance(joint, MovingJointSpec) and joint.bounds]
-    closing = [model.names.joints[k].name for k in range(len(model.names.joints)) if _closes(model, k)]
-    if closing:
-        words.append(f"joints that close loops: {', '.join(f'`{name}`' for name in closing)}")
-    if limited:
-        words.append(f"limits of {', '.join(f'`{name}`' for name in limited)}")
-    if scene.contacts is not None:
-        words.append("contacts")
-    return words
-
-
-def _closes(model: Model, k: int) -> bool:
-    return model.names.joints[k].row >= len(model.system.tree.links)
+    return [Coordinate(k + 1, model.names.coordinates[k], positions[k]) for k in range(counts_of(tree).v)]

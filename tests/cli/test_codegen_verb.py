@@ -76,6 +76,53 @@ def test_the_source_names_its_equations_and_what_it_leaves_out(mbsim: Command, f
     assert max(map(len, text.splitlines())) < 200
 
 
+FORK = """
+mbsim: 1
+name: fork
+gravity: [1, 2, -9]
+bodies:
+  a: &rod {mass: 1, inertia: {principal: [0.1, 0.2, 0.25]}, com: [0.1, 0, -0.5]}
+  b: *rod
+  c: *rod
+  d: *rod
+joints:
+  ja: {type: revolute, child: a, axis: [0, 1, 0], q: 0.3, v: 1}
+  jb: {type: revolute, parent: a, child: b, axis: [0, 1, 0], q: 0.4, v: 1, origin: {position: [0, 0, -1]}}
+  jc: {type: revolute, parent: a, child: c, axis: [0, 1, 0], q: -0.4, v: 1, origin: {position: [0, 0, -1]}}
+  jd: {type: revolute, child: d, axis: [0, 1, 0], q: 0.7, v: 1}
+simulation: {duration: 0.1 s, step: 1 ms, integrator: rk4}
+"""
+
+
+def test_links_alike_hang_on_the_ground_and_on_each_other(mbsim: Command, folder: Path) -> None:
+    # what they hang on is read from memory then, where the ground rises against gravity
+    (folder / "fork.yaml").write_text(FORK)
+    mbsim("codegen", "fork.yaml", "-o", "fork.py")
+    module = runpy.run_path("fork.py")
+    q, v = [0.3, 0.4, -0.4, 0.7], [1.0] * 4
+    formulas = json.loads(mbsim("equations", "fork.yaml", "--json", "--at", "0").stdout)
+    expected = np.linalg.solve(formulas["M"], -np.array(formulas["h"]))
+    np.testing.assert_allclose(module["accelerations"](q, v, [0.0] * 4), expected, rtol=0, atol=1e-11)
+    single = -(9 * (0.5 * np.sin(0.7) - 0.1 * np.cos(0.7)) + 1 * (0.5 * np.cos(0.7) + 0.1 * np.sin(0.7)))
+    assert expected[3] == pytest.approx(single / (0.2 + 0.5**2 + 0.1**2))  # a compound pendulum by itself
+
+
+def test_forces_of_joints_are_shown_as_what_to_hand_over(mbsim: Command, folder: Path) -> None:
+    pendulum = (folder / "pendulum.yaml").read_text()
+    assert "    tau[" not in mbsim("codegen", "pendulum.yaml").stdout
+    spring = 'force: "0.2*sin(t)", stiffness: 4, rest: 0.1, damping: 0.5, q:'
+    (folder / "sprung.yaml").write_text(pendulum.replace("q:", spring))
+    text = mbsim("codegen", "sprung.yaml").stdout
+    assert "    tau[0] = -4*(q[0] - 0.1) - 0.5*v[0] + 0.2*sin(t)\n" in text
+    assert "hand them over as tau" in text
+    assert "origin.  1 link.\n" in text
+
+
+def test_a_folder_is_made_for_the_module(mbsim: Command, folder: Path) -> None:
+    assert mbsim("codegen", "pendulum.yaml", "-o", "new/pendulum.py").code == 0
+    assert (folder / "new/pendulum.py").exists()
+
+
 def test_a_file_is_kept_unless_it_may_go(mbsim: Command, folder: Path) -> None:
     (folder / "kept.py").write_text("mine")
     ending = mbsim("codegen", "pendulum.yaml", "-o", "kept.py")

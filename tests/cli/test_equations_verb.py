@@ -37,8 +37,8 @@ def test_formulas_of_a_cart_with_a_pendulum(mbsim: Command, cart: Path) -> None:
     lines = ending.stdout.splitlines()
     assert lines[0] == "cart: M(q) dv/dt + h(q, v) = tau, 2 coordinates"
     assert "M[1, 1] = 5" in lines
-    assert "tau[1] = -40*(q1 - 0.2) + -0.5*v1" in lines
-    assert "tau[2] = (0.3*cos(t))" in lines
+    assert "tau[1] = -40*(q1 - 0.2) - 0.5*v1" in lines
+    assert "tau[2] = 0.3*cos(t)" in lines
     found = dict(line.split(" = ") for line in lines if line.startswith(("M[", "h[")))
     v2, q2 = sympy.symbols("v2 q2")
     # the bob hangs at 1.5 m: M12 = -m l cos q, h1 = m l v^2 sin q, h2 = m g l sin q
@@ -74,6 +74,8 @@ def test_latex_is_complete_and_says_the_same(mbsim: Command, cart: Path) -> None
     text = mbsim("equations", str(cart), "--latex").stdout
     assert text.count(r"\begin{aligned}") == text.count(r"\end{aligned}") == 1
     assert r"M_{2,1} &= - 3 \cos{\left(q_{2} \right)} \\" in text
+    assert r"\tau_{1} &= - 40 \left(q_{1} - 0.2\right) - 0.5 v_{1} \\" in text
+    assert r"\tau_{2} &= 0.3 \cos{\left(t \right)}" in text
     assert text.count("bmatrix") == 4
     outside = text.split(r"\end{aligned}")[1]
     assert all(line.startswith(("%", "J_")) for line in outside.strip().splitlines())
@@ -100,6 +102,116 @@ def test_a_scene_with_many_coordinates_is_told_in_numbers(mbsim: Command, folder
 def test_what_is_not_written_out_is_named(mbsim: Command, cart: Path) -> None:
     cart.write_text(TEXT + "springs: {tether: {between: [{body: cart}, {body: bob}], stiffness: 1, rest_length: 1}}\n")
     assert mbsim("equations", str(cart)).stdout.splitlines()[-1] == "beside tau: springs `tether`"
+
+
+BOWL = """
+mbsim: 1
+name: bowl
+bodies: {ball: {mass: 1, shapes: [{type: sphere, radius: 0.1}]}}
+joints:
+  touch: {type: surface_surface, child: ball, origin: {rotation: {axis: [0, 1, 0], angle: 90 deg}}, q: [0.9, 0, 0, 0],
+          parent_surface: {type: sphere, radius: 0.5, inside: true}, child_surface: {type: sphere, radius: 0.1}}
+simulation: {duration: 1 s, step: 1 ms, integrator: rk4}
+"""
+
+
+def test_a_ball_in_a_bowl_has_short_formulas_without_round_off(mbsim: Command, folder: Path) -> None:
+    (folder / "bowl.yaml").write_text(BOWL)
+    lines = mbsim("equations", "bowl.yaml").stdout.splitlines()
+    inertia = 0.4 * 0.1**2  # about any axis through the centre, which moves on a sphere of 0.4 m
+    assert f"M[3, 3] = {inertia:.10g}" in lines
+    assert f"M[4, 4] = {inertia:.10g}" in lines
+    assert f"M[2, 2] = {0.4**2 + inertia:.10g}" in lines
+    assert "e-" not in " ".join(lines)
+
+
+WIRE = """
+mbsim: 1
+name: wire
+bodies: {{bead: {{mass: 1, inertia: {{principal: [0.1, 0.2, 0.25]}}, com: [0.05, 0.02, -0.1]}}}}
+joints: {{wire: {{type: curve, child: bead, {0}}}}}
+simulation: {{duration: 2 s, step: 1 ms, integrator: rk4}}
+output: {{every: 10 ms}}
+"""
+BEZIER = "curve: {type: bezier, points: [[0, 0, 0.5], [0.1, 0, -0.2], [0.5, 0.2, 0.1], [0.8, 0, 0.4]]}"
+ROUND = "curve: {type: bspline, closed: true, points: [[0.5, 0, 0], [0, 0.5, 0.1], [-0.5, 0, 0], [0, -0.4, 0.1]]}"
+
+
+def test_what_has_no_short_form_is_written_by_intermediate_quantities(mbsim: Command, folder: Path) -> None:
+    (folder / "wire.yaml").write_text(WIRE.format(f"q: 0.3, v: 0.7, orientation: tangent, {BEZIER}"))
+    formulas = json.loads(mbsim("equations", "wire.yaml", "--json").stdout)
+    numbers = json.loads(mbsim("equations", "wire.yaml", "--json", "--at", "0").stdout)
+    place = {"q1": 0.3, "v1": 0.7}
+    for word, formula in formulas["intermediate"].items():
+        place[word] = float(sympy.sympify(formula).subs(place))
+    for word in ("M", "h"):
+        found = np.vectorize(lambda formula: float(sympy.sympify(formula).subs(place)))(formulas[word])
+        np.testing.assert_allclose(found, numbers[word], rtol=1e-7)
+    assert r"z_{1} &= " in mbsim("equations", "wire.yaml", "--latex").stdout
+
+
+@pytest.mark.parametrize(("q", "lower"), [(-0.7, -1), (2.3, 2), (7.3, 7)])
+def test_a_closed_spline_is_written_on_the_piece_where_it_is(
+    mbsim: Command, folder: Path, q: float, lower: int
+) -> None:
+    (folder / "wire.yaml").write_text(WIRE.format(f"q: {q}, v: 0.3, {ROUND}"))
+    assert f"  for q1 from {lower} to {lower + 1}" in mbsim("equations", "wire.yaml").stdout.splitlines()
+    numbers = json.loads(mbsim("equations", "wire.yaml", "--json", "--at", "0").stdout)
+    assert abs(numbers["h"][0]) > 0.1
+    assert abs(numbers["tau"][0]) < 1e-12  # nothing pushes the bead: M dv/dt = -h
+
+
+def test_no_numbers_beyond_the_domain_of_a_joint(mbsim: Command, folder: Path) -> None:
+    (folder / "wire.yaml").write_text(WIRE.format(f"q: 0, {BEZIER}"))
+    ran, told = mbsim("run", "wire.yaml"), mbsim("equations", "wire.yaml", "--at", "1 s")
+    assert (ran.code, told.code) == (1, 2)
+    assert "joint `wire` left its domain before t = 0.64 s" in told.stderr
+    assert told.stderr.removeprefix("error: ") in ran.stderr
+    assert mbsim("equations", "wire.yaml", "--at", "0.6 s").code == 0
+
+
+FOURBAR = """
+mbsim: 1
+name: fourbar
+bodies:
+  crank: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+  coupler: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}, com: [0.5, 0, 0]}
+  rocker: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+joints:
+  shaft: {type: revolute, child: crank, axis: [0, 1, 0]}
+  elbow: {type: revolute, parent: crank, child: coupler, axis: [0, 1, 0], origin: {position: [0, 0, 1]}}
+  pivot: {type: revolute, child: rocker, axis: [0, 1, 0], origin: {position: [1, 0, 0]}}
+  wrist: {type: revolute, parent: rocker, child: coupler, axis: [0, 1, 0], origin: {position: [0, 0, 1]},
+          child_origin: {position: [1, 0, 0]}}
+simulation: {duration: 0.1 s, step: 1 ms, integrator: rk4}
+"""
+
+
+def test_a_loop_adds_no_coordinates(mbsim: Command, folder: Path) -> None:
+    (folder / "fourbar.yaml").write_text(FOURBAR)
+    for words in ((), ("--at", "0.05 s")):
+        found = json.loads(mbsim("equations", "fourbar.yaml", "--json", *words).stdout)
+        joints = [one["joint"] for one in found["coordinates"]]
+        assert joints == ["joint shaft", "joint elbow", "joint pivot"]
+        assert [len(found[word]) for word in ("M", "h", "tau")] == [3, 3, 3]
+        assert all(len(row) == 3 for J in found["jacobians"].values() for row in J)
+        assert found["beside"] == ["joints that close loops: `wrist`"]
+    assert len(found["state"]["q"]) == len(found["state"]["v"]) == 3
+    text = mbsim("codegen", "fourbar.yaml").stdout
+    assert "at position numbers q (3,) and velocities v (3,)" in text
+
+
+def test_dry_friction_is_named(mbsim: Command, cart: Path) -> None:
+    rubbing = "friction: {coefficient: 0.3, surface: {type: cylinder, radius: 0.1, length: 0.2}}, force:"
+    cart.write_text(TEXT.replace("force:", rubbing).replace("rk4", "semi_implicit_euler"))
+    assert mbsim("equations", str(cart)).stdout.splitlines()[-1] == "beside tau: dry friction of `hinge`"
+    assert "Not in it: dry friction of `hinge`." in mbsim("codegen", str(cart)).stdout
+
+
+def test_a_result_stands_for_its_scene(mbsim: Command, cart: Path) -> None:
+    assert mbsim("run", str(cart), "-o", "result.h5", "--duration", "10 ms").code == 0
+    for verb in ("equations", "codegen"):
+        assert mbsim(verb, "result.h5").stdout == mbsim(verb, str(cart)).stdout
 
 
 @pytest.mark.parametrize(
