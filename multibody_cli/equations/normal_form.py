@@ -292,9 +292,10 @@ class Ring:
 
 
 def _cleared(terms: Mapping[int, float], error: float) -> Polynomial:
-    """Leave out what is round-off."""
+    """Leave out what is round-off; what is left out counts as such from there on."""
     least = max(error, NEGLIGIBLE * max(map(abs, terms.values()), default=0.0))
     kept = {monomial: number for monomial, number in terms.items() if abs(number) > least}
+    error = max(error, *(abs(number) for number in terms.values() if abs(number) <= least), 0.0)
     if len(kept) > TERMS or (kept and error > LOST * max(map(abs, kept.values()))):
         raise TooLarge
     return Polynomial(kept, error)
