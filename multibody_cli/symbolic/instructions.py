@@ -56,12 +56,11 @@ def instructions_of(source: str, names: Mapping[str, Any]) -> Callable[..., None
     NotImplementedError
         Where it is compiled, if the source is not of the language.
     """
-    functions = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)]
-    (function,) = (one for one in functions if one.name == "generated")
 
     @intrinsic  # type: ignore[untyped-decorator]
     def generated(typing: Any, arrays: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            function = _function_in(source)
             pointers = [builder.extract_value(args[0], k) for k in range(len(function.args.args))]
             _Instructions(context, builder, names, function, pointers).write(function.body)
             return context.get_dummy_value()
@@ -69,6 +68,11 @@ def instructions_of(source: str, names: Mapping[str, Any]) -> Callable[..., None
         return types.void(arrays), generate
 
     return generated  # type: ignore[no-any-return]
+
+
+def _function_in(source: str) -> ast.FunctionDef:
+    functions = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
+    return next(one for one in functions if one.name == "generated")
 
 
 class _Instructions(ast.NodeVisitor):

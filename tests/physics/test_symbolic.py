@@ -75,7 +75,7 @@ def test_what_is_shown_is_what_aba_shows(way, integrator, recursion):
 
 
 @given(machines())
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_numbers_in_generated_joints_give_the_accelerations_of_aba(machine):
     packed = pack(machine)
     (expected, _), (found, _) = (
