@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -110,8 +109,9 @@ def _efforts(found: Equations, latex: bool) -> list[str]:
 
 
 def _subscript(place: str) -> str:
-    word, number = re.fullmatch(r"([a-zA-Z]+)\[?([\d, ]+)\]?", place).groups()  # type: ignore[union-attr]
-    return f"{_GREEK.get(word, word)}_{{{number.replace(' ', '')}}}"
+    word = place.rstrip("[]0123456789, ")
+    number = place.removeprefix(word).strip("[]").replace(" ", "")
+    return f"{_GREEK.get(word, word)}_{{{number}}}"
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------

@@ -37,10 +37,11 @@ def find_strays(parts, which, before, after, way, still, shaping, strays):
         for j in range(part.iq, part.iq + part.width):
             way[j] = before[j]
         R = frame_at(part, way, still, shaping)
-        steps = 1 + int(min(turned_by(part, before, after, shaping) / TURN, MOST_STEPS))
-        if steps > MOST_STEPS:
+        turns = turned_by(part, before, after, shaping) / TURN
+        if not turns < MOST_STEPS:  # nor is who moves where S is no number
             strays[k] = 0.0
             continue
+        steps = 1 + int(turns)
         for i in range(steps):
             for j in range(part.iq, part.iq + part.width):
                 way[j] = before[j] + (i + 0.5) / steps * (after[j] - before[j])

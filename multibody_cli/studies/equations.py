@@ -14,7 +14,7 @@ from multibody_cli.equations.chain import Chain, body_frame, chain_of, counts_of
 from multibody_cli.equations.terms import terms_of
 from multibody_cli.errors import ArgumentError, Refused
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.contract import Status
+from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Model, State
 from multibody_cli.studies.acting import beside, efforts_of
 from multibody_cli.studies.simulation import Simulation, prepare
@@ -179,15 +179,17 @@ def _state_at(simulation: Simulation, at: float) -> State:
         raise ArgumentError(f"--at {at:g} s lies outside of the scene, which ends at {duration:g} s")
     state = simulation.fresh_state()
     method = simulation.method_for(state)
-    report = method.start(state)
+    _require_sound(simulation, state, method.start(state), at)
     for instant in _instants(simulation, at):
-        if report.status is Status.OK:
-            report = method.advance(state, instant)
-        if report.status is not Status.OK:
-            raise Refused(f"the run does not come as far as {at:g} s: {report.status.value}; `mbsim run` tells why")
-        if left := departure(simulation.compiled.model, state):
-            raise Refused(left)
+        _require_sound(simulation, state, method.advance(state, instant), at)
     return state
+
+
+def _require_sound(simulation: Simulation, state: State, report: Report, at: float) -> None:
+    if report.status is not Status.OK:
+        raise Refused(f"the run does not come as far as {at:g} s: {report.status.value}; `mbsim run` tells why")
+    if left := departure(simulation.compiled.model, state):
+        raise Refused(left)
 
 
 def _instants(simulation: Simulation, at: float) -> Iterator[float]:
