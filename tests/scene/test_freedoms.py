@@ -148,7 +148,7 @@ def test_a_frame_that_jumps_is_told(tmp_path, case):
 
 
 SMOOTH = {
-    "far between two looks": "type: curve, curve: {type: helix, radius: 1, pitch: 0.5}, orientation: tangent, v: 300",
+    "far between two looks": "type: curve, curve: {type: helix, radius: 1, pitch: 0.5}, orientation: tangent, v: 150",
     "across the pole of an ellipsoid": (
         "type: surface_surface, child_surface: {type: sphere, radius: 0.1}, fixed: {spin: 0}, v: [0, 3, 0, 0], "
         "q: [0, 1, 0.3, 0.2], parent_surface: {type: ellipsoid, radii: [1, 1.2, 0.9]}"
