@@ -11,7 +11,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.source import announce_compilation, prepare_and_warn
+from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import ArgumentError, MbsimError
 
 if TYPE_CHECKING:
@@ -127,7 +127,6 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
 
     found = Findings()
     status, trouble = "complete", None
-    announce_compilation()
     try:
         run_benches(specs, prepare_and_warn, messages.note, found)
     except KeyboardInterrupt:

@@ -12,7 +12,6 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
 from multibody_cli.cli.render import counted
-from multibody_cli.cli.source import announce_compilation
 from multibody_cli.errors import ArgumentError
 
 INTERRUPTED = 130
@@ -69,7 +68,6 @@ def verb(
         raise ArgumentError(f"{output} holds the baselines: give another folder with -o, and --accept to renew them")
     policy = Policy(rules=read_rules(tolerances) if tolerances is not None else ())
     trials = plan(scenes, baselines, methods.split(",") if methods else ())
-    announce_compilation()
     cases: list[Case] = []
     interrupted = False
     with ExitStack() as stack:

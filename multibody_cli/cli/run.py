@@ -12,7 +12,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.render import counted, show_json
-from multibody_cli.cli.source import announce_compilation, prepare_and_warn
+from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError
 
@@ -93,7 +93,6 @@ def verb(
         raise ArgumentError(f"{result} is the scene itself: give another name with -o")
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
-    announce_compilation(simulation.kernel_owner, simulation.integrator.kernels)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
         summary = simulation.run(sink, progress, stop.asked)
     report = _report(simulation, summary, result, progress.seconds)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.startup import look_for_no_blas
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
@@ -47,41 +46,11 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
 
     began = time.perf_counter()
     with scene_file(path) as scene:
-        simulation = prepare(scene, overrides, _announce)
+        simulation = prepare(scene, overrides)
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         messages.warning(text)
     return simulation
-
-
-def announce_compilation(owner: str = "*", integrator: str = "*") -> None:
-    """Tell that the first run of a method with an integrator takes longer."""
-    from multibody_cli.kernel import cache_root, kernels_are_compiled
-
-    look_for_no_blas()
-    messages.detail(f"kernels are kept in {cache_root()}")
-    if not kernels_are_compiled(f"{integrator}.{owner}.*"):
-        messages.note(
-            "compiling kernels for this machine (once for each method, integrator and root finder: some 20 s, with "
-            "loops or by variational methods two minutes, with contacts some minutes) ..."
-        )
-
-
-_BEFORE = {
-    "assembly": ("restraint.aba.project*", "loops and constraints (once, up to 30 s)"),
-    "overlap": ("detect.detect*", "shapes that touch (once, some 60 s)"),
-}
-"""What may have to be compiled before a scene is ready: a kernel that tells whether it is, and words for the user."""
-
-
-def _announce(what: str) -> None:
-    """Tell that the first scene of its kind takes longer to be read."""
-    from multibody_cli.kernel import kernels_are_compiled
-
-    look_for_no_blas()
-    pattern, words = _BEFORE[what]
-    if not kernels_are_compiled(pattern):
-        messages.note(f"compiling kernels for {words} ...")
 
 
 @contextmanager

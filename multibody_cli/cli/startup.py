@@ -17,13 +17,3 @@ def leave(code: int) -> NoReturn:
     """End the process at once, once all is written: taking a hundred thousand objects apart would take its time."""
     sys.stderr.flush()
     os._exit(code)
-
-
-def look_for_no_blas() -> None:
-    """Spare numba's search for SciPy's linear algebra, a fifth of a second; no kernel uses it."""
-    import numba.np.linalg
-
-    def ensure_blas() -> None:
-        raise ImportError("kernels use no linear algebra library")
-
-    numba.np.linalg.ensure_blas = ensure_blas

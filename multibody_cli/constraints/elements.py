@@ -53,7 +53,7 @@ def _write_one_more(constraints, t, bodies, q, rows, terms):
 
 def _after(write_before: Any, place: int) -> Any:
     table = TABLES[place]
-    return bound_kernel(_write_one_more, table.name, write_before=write_before, write=table.write, PLACE=place)
+    return bound_kernel(_write_one_more, write_before=write_before, write=table.write, PLACE=place)
 
 
 write_all: Any = reduce(_after, range(len(TABLES)), _write_none)

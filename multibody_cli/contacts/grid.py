@@ -90,7 +90,10 @@ def _width(level, widest):
 @formula
 def _level(geom, margin, widest):
     """The finest level whose cells are as wide as the geom with half the margin around it."""
-    return math.frexp(widest / max(2.0 * geom.reach + margin, _width(LEVELS - 1, widest)))[1] - 1
+    level, width = 0, 0.5 * widest
+    while level < LEVELS - 1 and width >= 2.0 * geom.reach + margin:
+        level, width = level + 1, 0.5 * width
+    return level
 
 
 @formula

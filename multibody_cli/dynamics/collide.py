@@ -230,17 +230,16 @@ def collide(system, work, touch, t, h, q, v, ledger):
 
 
 @cache
-def bind(owner: str, place: Any, accelerate: Any, respond: Any, solver: str, touches: bool, rubs: bool) -> Any:
+def bind(place: Any, accelerate: Any, respond: Any, solver: str, touches: bool, rubs: bool) -> Any:
     """Bind the step of contacts to a method's kernels, to one of `contact_solution.SOLVERS`, and to what there is."""
-    answer_ = bound_kernel(answer, owner, respond=respond)
+    answer_ = bound_kernel(answer, respond=respond)
     return bound_kernel(
         collide,
-        owner,
         place=place,
         accelerate=accelerate,
         solve_impulses=contact_solution.bind(solver),
-        factor_rows=bound_kernel(factor_rows, owner, respond=respond),
-        apply_impulses=bound_kernel(apply_impulses, owner, answer=answer_),
+        factor_rows=bound_kernel(factor_rows, respond=respond),
+        apply_impulses=bound_kernel(apply_impulses, answer=answer_),
         find_contacts=find_contacts if touches else find_none,
         carry=carry if rubs else carry_nothing,
         settle=settle if rubs else settle_nothing,

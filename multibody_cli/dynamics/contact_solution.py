@@ -173,4 +173,4 @@ def find_depths(F, island, touch, h, static):
 @cache
 def bind(solver: str) -> Any:
     """Bind `solve_impulses` to one of the solvers."""
-    return bound_kernel(solve_impulses, solver, solve_island=SOLVERS[solver])
+    return bound_kernel(solve_impulses, solve_island=SOLVERS[solver])

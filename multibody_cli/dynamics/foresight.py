@@ -367,12 +367,12 @@ class Implicit(NamedTuple):
 
 
 @cache
-def by_iteration(method: str, accelerate: Any, respond: Any) -> Implicit:
+def by_iteration(accelerate: Any, respond: Any) -> Implicit:
     """Bind a method's two kernels, from the parts upward."""
-    precondition_ = bound_kernel(precondition, method, respond=respond)
-    correct_ = bound_kernel(correct, method, precondition=precondition_)
+    precondition_ = bound_kernel(precondition, respond=respond)
+    correct_ = bound_kernel(correct, precondition=precondition_)
     return Implicit(
         accelerate,
-        bound_kernel(accelerate_implicitly, method, accelerate=accelerate, correct=correct_),
-        bound_kernel(respond_implicitly, method, respond=respond, correct=correct_),
+        bound_kernel(accelerate_implicitly, accelerate=accelerate, correct=correct_),
+        bound_kernel(respond_implicitly, respond=respond, correct=correct_),
     )

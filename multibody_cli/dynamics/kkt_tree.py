@@ -108,7 +108,15 @@ def raise_multipliers(node, numbers, y):
             rows[s] -= lower[6 * r + s] * mu
 
 
-factor = bound_kernel(factor_tree, "symmetric")
-reduce = bound_kernel(reduce_tree, "symmetric")
-recover = bound_kernel(recover_tree, "symmetric")
-solve = bound_kernel(solve_tree, "symmetric")
+factor = bound_kernel(
+    factor_tree,
+)
+reduce = bound_kernel(
+    reduce_tree,
+)
+recover = bound_kernel(
+    recover_tree,
+)
+solve = bound_kernel(
+    solve_tree,
+)

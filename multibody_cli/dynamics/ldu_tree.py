@@ -44,13 +44,12 @@ def lower_multipliers(node, numbers, y):
         rows[r] = c * lower[7 * r]
 
 
-factor = bound_kernel(factor_tree, "unsymmetric", eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
+factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
 reduce = bound_kernel(
     reduce_tree,
-    "unsymmetric",
     lower_multipliers=lower_multipliers,
     reduce_rigid=reduce_rigid,
     reduce_general=reduce_general,
 )
-recover = bound_kernel(recover_tree, "unsymmetric", recover_rigid=recover_rigid, recover_general=recover_general)
-solve = bound_kernel(solve_tree, "unsymmetric", reduce=reduce, recover=recover)
+recover = bound_kernel(recover_tree, recover_rigid=recover_rigid, recover_general=recover_general)
+solve = bound_kernel(solve_tree, reduce=reduce, recover=recover)

@@ -368,14 +368,14 @@ class Restraint(NamedTuple):
 
 
 @cache
-def bind(method: str, accelerate: Any, respond: Any) -> Restraint:
+def bind(accelerate: Any, respond: Any) -> Restraint:
     """Bind a method's two kernels, from the parts upward."""
-    answer_ = bound_kernel(answer, method, respond=respond)
-    build_ = bound_kernel(build_delassus, method, respond=respond)
-    project_ = bound_kernel(project, method, answer=answer_, build_delassus=build_)
+    answer_ = bound_kernel(answer, respond=respond)
+    build_ = bound_kernel(build_delassus, respond=respond)
+    project_ = bound_kernel(project, answer=answer_, build_delassus=build_)
     return Restraint(
         build_delassus=build_,
-        restrain=bound_kernel(restrain, method, respond=respond, build_delassus=build_),
+        restrain=bound_kernel(restrain, respond=respond, build_delassus=build_),
         project=project_,
-        restore=bound_kernel(restore, method, accelerate=accelerate, project=project_),
+        restore=bound_kernel(restore, accelerate=accelerate, project=project_),
     )

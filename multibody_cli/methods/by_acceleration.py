@@ -120,35 +120,34 @@ NO_CONTACTS = {"collide": collide_nothing, "conclude": conclude_nothing, "resume
 
 
 @cache
-def free_dynamics(method: str, accelerate: Kernel) -> Dynamics:
+def free_dynamics(accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without rows and markers."""
-    evaluate = bound_kernel(evaluate_free, method, accelerate=accelerate)
-    return Dynamics(method, evaluate, restore_nothing, **NO_CONTACTS)
+    evaluate = bound_kernel(evaluate_free, accelerate=accelerate)
+    return Dynamics(evaluate, restore_nothing, **NO_CONTACTS)
 
 
 @cache
-def shortcut_dynamics(method: str, evaluate: Kernel) -> Dynamics:
+def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
     """Bind a method's own evaluation of systems that are simple enough for it."""
-    return Dynamics(f"{method}_alone", evaluate, restore_nothing, **NO_CONTACTS)
+    return Dynamics(evaluate, restore_nothing, **NO_CONTACTS)
 
 
 @cache
-def held_dynamics(method: str, accelerate: Kernel, respond: Kernel) -> Dynamics:
+def held_dynamics(accelerate: Kernel, respond: Kernel) -> Dynamics:
     """Bind a method's kernels for systems with rows."""
-    bound = restraint.bind(method, accelerate, respond)
-    evaluate = bound_kernel(evaluate_held, method, accelerate=accelerate, restrain=bound.restrain)
-    return Dynamics(f"{method}_held", evaluate, bound.restore, **NO_CONTACTS)
+    bound = restraint.bind(accelerate, respond)
+    evaluate = bound_kernel(evaluate_held, accelerate=accelerate, restrain=bound.restrain)
+    return Dynamics(evaluate, bound.restore, **NO_CONTACTS)
 
 
 @cache
-def implicit_dynamics(method: str, implicit: foresight.Implicit) -> Dynamics:
+def implicit_dynamics(implicit: foresight.Implicit) -> Dynamics:
     """Bind a method's kernels for systems with implicit forces."""
-    name = f"{method}_implicit"
-    bound = restraint.bind(name, implicit.factor, implicit.respond)
+    bound = restraint.bind(implicit.factor, implicit.respond)
     evaluate = bound_kernel(
-        evaluate_held, name, accelerate=implicit.accelerate, restrain=bound.restrain, foresee=foresight.foresee
+        evaluate_held, accelerate=implicit.accelerate, restrain=bound.restrain, foresee=foresight.foresee
     )
-    return Dynamics(name, evaluate, bound.restore, **NO_CONTACTS)
+    return Dynamics(evaluate, bound.restore, **NO_CONTACTS)
 
 
 @cache
@@ -156,13 +155,11 @@ def touching_dynamics(
     alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
 ) -> Dynamics:
     """Bind a method's kernels for systems in which bodies touch or joints rub, from those for where nothing does."""
-    name = "_".join([alone.name, *["touching"] * touches, *["rubbing"] * rubs, solver])
     return Dynamics(
-        name,
         alone.evaluate,
         alone.restore,
-        collide=collide.bind(name, placing, accelerate, respond, solver, touches, rubs),
-        conclude=bound_kernel(conclude_contacts, name, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
+        collide=collide.bind(placing, accelerate, respond, solver, touches, rubs),
+        conclude=bound_kernel(conclude_contacts, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
         resume=resume_contacts,
         touches=True,
     )
@@ -171,7 +168,7 @@ def touching_dynamics(
 @cache
 def repeated(dynamics: Dynamics) -> Kernel:
     """Bind the kernel that is timed."""
-    return bound_kernel(evaluate_repeatedly, dynamics.name, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
+    return bound_kernel(evaluate_repeatedly, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
 
 
 # --- a method -----------------------------------------------------------------------------------------------------
@@ -217,7 +214,7 @@ class AccelerationKind:
     maximal
         Whether it works in the coordinates of the bodies instead of those of the joints.
     implicit
-        From its name and the two kernels to those with implicit forces.
+        From the two kernels to those with implicit forces.
     shortcut
         A faster way through simple systems, if it has one.
     chosen
@@ -232,7 +229,7 @@ class AccelerationKind:
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[Model, Any], Work] = plain_workspace
     maximal: bool = False
-    implicit: Callable[[str, Kernel, Kernel], foresight.Implicit] = foresight.by_iteration
+    implicit: Callable[[Kernel, Kernel], foresight.Implicit] = foresight.by_iteration
     shortcut: Shortcut | None = None
     chosen: Callable[[Any], AccelerationKind] | None = None
 
@@ -255,15 +252,15 @@ class AccelerationKind:
         """Give the kernels for a system."""
         factor, respond, placing = self.accelerate, self.respond, place
         if system.implicit:
-            implicit = self.implicit(self.name, self.accelerate, self.respond)
+            implicit = self.implicit(self.accelerate, self.respond)
             factor, respond = implicit.factor, implicit.respond
-            alone = implicit_dynamics(self.name, implicit)
+            alone = implicit_dynamics(implicit)
         elif system.is_held:
-            alone = held_dynamics(self.name, self.accelerate, self.respond)
+            alone = held_dynamics(self.accelerate, self.respond)
         elif shortcut := self.shortcut_through(system):
-            alone = shortcut_dynamics(self.name, shortcut.evaluate)
+            alone = shortcut_dynamics(shortcut.evaluate)
         else:
-            alone, placing = free_dynamics(self.name, self.accelerate), place_tree
+            alone, placing = free_dynamics(self.accelerate), place_tree
         if not system.contacts:
             return alone
         contacts = system.contacts
@@ -274,11 +271,6 @@ class AccelerationKind:
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Give the faster way, if there is one for this system."""
         return self.shortcut if self.shortcut and self.shortcut.suits(system) else None
-
-    def owner(self, system: System, options: Any = None) -> str:
-        """Word under which the compiled kernels that step such a system are kept."""
-        kind = self.chosen(options) if self.chosen and options else self
-        return kind.dynamics(system).name
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None

@@ -62,21 +62,21 @@ class RootFinder:
     Parameters
     ----------
     make
-        Makes the kernel `answer_lacks` of `dynamics.variational.held` for an owner, from the method's `answer`.
+        Makes the kernel `answer_lacks` of `dynamics.variational.held` from the method's `answer`.
     allocate
         Its work arrays.
     again
         The kernel `answer_again` of `dynamics.variational.exact`, of one that asks rows of restraint where a step ends.
     """
 
-    make: Callable[[str, Kernel], Kernel]
+    make: Callable[[Kernel], Kernel]
     allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
     again: Kernel | None = None
 
 
-def make_by_start(owner: str, answer: Kernel) -> Kernel:
+def make_by_start(answer: Kernel) -> Kernel:
     """Make the root finder that uses the factors of the start."""
-    return bound_kernel(answer_by_start, owner, answer=answer)  # type: ignore[no-any-return]
+    return bound_kernel(answer_by_start, answer=answer)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -132,17 +132,13 @@ class VariationalKind:
         """Stand for the integrator."""
         return OWN
 
-    def owner(self, system: System, options: Any) -> str:
-        """Word under which the compiled kernels that step such a system are kept."""
-        return "_".join([self.of.owner(system), *options.search_in(system)])
-
     def stepping(self, system: System, options: Any) -> Kernel:
         """Give the kernel that takes steps of a system."""
         of = self.of
         answers = tuple((word, self.finders[word].make, self.finders[word].again) for word in options.search_in(system))
         if not self.is_held(system):
             return bind_free(of.dynamics(system), of.respond, answers)
-        bound = restraint.bind(of.name, of.accelerate, of.respond)
+        bound = restraint.bind(of.accelerate, of.respond)
         return bind_held(of.dynamics(system), bound, of.respond, answers)
 
     def is_held(self, system: System) -> bool:

@@ -27,12 +27,11 @@ Kernel = Callable[..., Any]
 
 
 class Dynamics(NamedTuple):
-    """What integrators know of a method: the kernels that `evaluate` and the like stand for, under a name of its own.
+    """What integrators know of a method: the kernels that `evaluate` and the like stand for.
 
     The last three kernels are of steps with contacts, and do nothing unless it `touches`, or rubs, somewhere.
     """
 
-    name: str
     evaluate: Kernel
     restore: Kernel
     collide: Kernel
@@ -43,7 +42,7 @@ class Dynamics(NamedTuple):
     @property
     def kernels(self) -> dict[str, Kernel]:
         """Give the kernels by the names that stand for them."""
-        return {name: kernel for name, kernel in self._asdict().items() if name not in ("name", "touches")}
+        return {name: kernel for name, kernel in self._asdict().items() if name != "touches"}
 
 
 def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
@@ -205,11 +204,6 @@ class Integrator:
     implicit: bool = False
     stable_step: Callable[[Any, Any], Any] | None = None
 
-    @property
-    def kernels(self) -> str:
-        """Word of the module whose compiled kernels take its steps."""
-        return self.name or "variational_steps"
-
 
 class Method(Protocol):
     """Advances the state of one model; `touch` are its work arrays of contacts, where anything touches."""
@@ -259,9 +253,6 @@ class MethodKind(Protocol):
     @property
     def own_integrator(self) -> Integrator | None:
         """What it has in place of an integrator of the catalogue; None where it takes any of these."""
-
-    def owner(self, system: System, options: Any) -> str:
-        """Word under which the compiled kernels that step such a system are kept."""
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None

@@ -29,8 +29,8 @@ from multibody_cli.methods.contract import Feature, Kernel
 from multibody_cli.model import System
 
 AGAIN = {
-    "drnea": bound_kernel(answer_by_factors, "drnea", gather=gather_lacks),
-    "svi": bound_kernel(answer_by_factors, "svi", gather=sum_lacks),
+    "drnea": bound_kernel(answer_by_factors, gather=gather_lacks),
+    "svi": bound_kernel(answer_by_factors, gather=sum_lacks),
 }
 """Answers by factors that were found, with either way to evaluate the residual."""
 
@@ -38,19 +38,19 @@ AGAIN = {
 def newton(evaluation: str) -> RootFinder:
     """Newton's method, with a way to evaluate the residual."""
     again = AGAIN[evaluation]
-    bound = bound_kernel(answer_by_newton, evaluation, answer_by_factors=again)
-    return RootFinder(lambda _owner, _answer: bound, with_derivative, again)
+    bound = bound_kernel(answer_by_newton, answer_by_factors=again)
+    return RootFinder(lambda _answer: bound, with_derivative, again)
 
 
 def broyden(evaluation: str, gather: Kernel) -> RootFinder:
     """Broyden's method, with a way to evaluate the residual."""
-    bound = bound_kernel(answer_by_broyden, evaluation, gather=gather)
-    return RootFinder(lambda _owner, _answer: bound, with_derivative)
+    bound = bound_kernel(answer_by_broyden, gather=gather)
+    return RootFinder(lambda _answer: bound, with_derivative)
 
 
-def make_by_sums(owner: str, answer: Kernel) -> Kernel:
+def make_by_sums(answer: Kernel) -> Kernel:
     """Make the root finder that uses the factors of the start, with the residual by sums."""
-    return bound_kernel(answer_by_start_to_sums, owner, answer=answer)  # type: ignore[no-any-return]
+    return bound_kernel(answer_by_start_to_sums, answer=answer)  # type: ignore[no-any-return]
 
 
 def with_derivative(system: System, options: Any) -> Searching:

@@ -19,9 +19,7 @@ from multibody_cli.methods.contract import Feature
 from multibody_cli.model import System
 
 FINDERS = {
-    "newton": RootFinder(
-        lambda _owner, _answer: answer_exactly, lambda system, _options: newton_for(system), answer_to_more
-    ),
+    "newton": RootFinder(lambda _answer: answer_exactly, lambda system, _options: newton_for(system), answer_to_more),
     "riqn": RootFinder(make_by_start),
 }
 

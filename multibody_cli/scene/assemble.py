@@ -73,7 +73,7 @@ class Assembler:
     def __init__(self, model: Model, state: State) -> None:
         self._model, self._state = model, state
         self._work = workspace_for(model.system)
-        self._bound = restraint.bind("aba", accelerate, respond)
+        self._bound = restraint.bind(accelerate, respond)
 
     def assemble(self, level: int, kept: Flags) -> Finding:
         """Bring the positions, or the velocities, onto all rows; `kept` (nv,) are those that the scene gives."""

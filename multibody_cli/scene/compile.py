@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,16 +65,13 @@ class Compiled:
     warnings: tuple[str, ...]
 
 
-def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _what: None) -> Compiled:
+def compile_scene(loaded: LoadedScene) -> Compiled:
     """Compile a scene for its method.
 
     Parameters
     ----------
     loaded
         The scene.
-    before
-        Called with `assembly` before the start is brought onto loops and constraints, and with `overlap` before it is
-        seen whether bodies lie in each other.
 
     Raises
     ------
@@ -93,14 +90,11 @@ def compile_scene(loaded: LoadedScene, before: Callable[[str], None] = lambda _w
     except CannotReduce as error:
         message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
-    if len(model.system.rows) > 0:
-        before("assembly")
     freedoms, told = assembled(loaded, model, state)
     if scene.strands:
         told = (*told, *misplaced(scene, look(model, state)))
     told = (*told, *too_long(simulation, model, state))
     if scene.contacts is not None:
-        before("overlap")
         require_apart(loaded, model, state)
     if METHODS[simulation.method].maximal:
         _require_inertia(loaded, masses)

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import config
-from numba.extending import overload
-
-from multibody_cli.kernel import FORMULA_OPTIONS, formula
+from multibody_cli.kernel import chosen, formula
 from multibody_cli.spatial.values import Force, Mat3, Sym3, Vec3, kind_of
 
 
@@ -58,18 +55,16 @@ def _store_matrix(field: Any, a: Mat3) -> None:
     field[8] = a.z.z
 
 
-_LOAD_BY_LENGTH = {3: _load_vector, 6: _load_symmetric, 9: _load_matrix}
-_STORE_BY_KIND = {Vec3: _store_vector, Sym3: _store_symmetric, Mat3: _store_matrix}
-
-
+@chosen({3: _load_vector, 6: _load_symmetric, 9: _load_matrix})
 def load(field: Any) -> Any:
-    """Give the value that a field of 3, 6 or 9 numbers holds."""
-    return _LOAD_BY_LENGTH[len(field)](field)
+    """Return the value that a field of 3, 6 or 9 numbers holds."""
+    return field.shape[0]
 
 
-def store(field: Any, value: Any) -> None:
+@chosen({Vec3: _store_vector, Sym3: _store_symmetric, Mat3: _store_matrix})
+def store(field: Any, value: Any) -> Any:
     """Write a value into a field of a record."""
-    _STORE_BY_KIND[kind_of(value)](field, value)
+    return kind_of(value)
 
 
 @formula
@@ -83,14 +78,3 @@ def store_force(record, p):
     """Keep a wrench in the fields t and f of a record."""
     store(record.t, p.t)
     store(record.f, p.f)
-
-
-if not config.DISABLE_JIT:
-
-    @overload(load, jit_options=FORMULA_OPTIONS, strict=False)
-    def _load(field: Any) -> Any:
-        return _LOAD_BY_LENGTH.get(field.shape[0])
-
-    @overload(store, jit_options=FORMULA_OPTIONS, strict=False)
-    def _store(field: Any, value: Any) -> Any:
-        return _STORE_BY_KIND.get(kind_of(value))

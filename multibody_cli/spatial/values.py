@@ -19,11 +19,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from numba.core import types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin, overload
-
-from multibody_cli.kernel import FORMULA_OPTIONS
+from multibody_cli.kernel import operand_classes, operator_formula
 
 
 class Vec3(NamedTuple):
@@ -105,40 +101,7 @@ def _in_python(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return apply
 
 
-def _teach_numba(op: Callable[[Any, Any], Any], left_is_number: bool) -> None:
-    """Type and lower `op` for values: the same recursion over components, once on types, once on LLVM values."""
-
-    class Typing(AbstractTemplate):  # type: ignore[misc]
-        def generic(self, args: Any, _kws: Any) -> Any:
-            if len(args) != 2 or kind_of(args[1]) is None:
-                return None
-            if kind_of(args[0]) is not (None if left_is_number else kind_of(args[1])):
-                return None
-            return signature(self.result(*args), *args)
-
-        def result(self, a: Any, b: Any) -> Any:
-            if kind_of(b) is None:
-                return self.context.resolve_function_type(op, (a, b), {}).return_type
-            return types.BaseTuple.from_types([self.result(x, y) for x, y in _operand_pairs(a, b)], kind_of(b))
-
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        def components(ty: Any, value: Any) -> list[tuple[Any, Any]]:
-            return [(part, builder.extract_value(value, k)) for k, part in enumerate(ty)]
-
-        def apply(result: Any, a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
-            if kind_of(b[0]) is None:
-                return context.get_function(op, signature(result, a[0], b[0]))(builder, (a[1], b[1]))
-            lefts = components(*a) if kind_of(a[0]) else [a] * len(b[0])
-            parts = zip(result, lefts, components(*b), strict=True)
-            return context.make_tuple(builder, result, [apply(*part) for part in parts])
-
-        return apply(sig.return_type, (sig.args[0], args[0]), (sig.args[1], args[1]))
-
-    infer_global(op)(Typing)
-    left = types.Any if left_is_number else types.BaseNamedTuple
-    lower_builtin(op, left, types.BaseNamedTuple)(lower)
-
-
+operand_classes.extend(_KINDS)  # for compiled code
 for _kind in _KINDS:
     _kind.__array_ufunc__ = None  # numpy numbers leave `s * a` to the value
     _kind.__add__ = _in_python(operator.add)
@@ -146,31 +109,18 @@ for _kind in _KINDS:
     _kind.__rmul__ = lambda a, s: _in_python(operator.mul)(s, a)
     _kind.__neg__ = lambda a: -1.0 * a
 
-_teach_numba(operator.add, left_is_number=False)
-_teach_numba(operator.sub, left_is_number=False)
-_teach_numba(operator.mul, left_is_number=True)
-
-
-@overload(operator.neg, jit_options=FORMULA_OPTIONS, strict=False)
-def _negated(a: Any) -> Any:
-    return (lambda a: -1.0 * a) if kind_of(a) else None
-
 
 # --- A @ b --------------------------------------------------------------------------------------------------------
 _PRODUCTS: dict[tuple[Any, Any], Callable[[Any, Any], Any]] = {}
 
 
 def product(left: Any, right: Any) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
-    """Define `left @ right` for operands of these kinds, for Python and for numba at once."""
+    """Define `left @ right` for operands of these kinds, for Python and for compiled code at once."""
 
     def define(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         _PRODUCTS[left, right] = rule
         left.__matmul__ = lambda a, b: _PRODUCTS[kind_of(a), kind_of(b)](a, b)
+        operator_formula(operator.matmul, left, right, rule)
         return rule
 
     return define
-
-
-@overload(operator.matmul, jit_options=FORMULA_OPTIONS, strict=False)
-def _matmul(a: Any, b: Any) -> Any:
-    return _PRODUCTS.get((kind_of(a), kind_of(b)))

@@ -57,11 +57,6 @@ class Simulation:
         return integrator_of(self.scene.simulation.method, self.scene.simulation.integrator)
 
     @property
-    def kernel_owner(self) -> str:
-        """Word under which the compiled kernels that step this scene are kept."""
-        return METHODS[self.scene.simulation.method].owner(self.compiled.model.system, self._options)
-
-    @property
     def _options(self) -> Spec:
         """The options of the method."""
         settings = self.scene.simulation
@@ -112,9 +107,7 @@ class Simulation:
         return simulate(model, state, self.method_for(state), timing, self.header(), sink, on_output, stop_asked)
 
 
-def prepare(
-    path: Path | str, overrides: Sequence[str] = (), before: Callable[[str], None] = lambda _what: None
-) -> Simulation:
+def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     """Load and compile a scene, and refuse it if it cannot run or expects what no run of it can show.
 
     Parameters
@@ -123,8 +116,6 @@ def prepare(
         The scene file.
     overrides
         Values to replace, each `KEY=VALUE`.
-    before
-        Called with a word for what comes next where that may need kernels to be compiled first, as in `compile_scene`.
 
     Raises
     ------
@@ -132,7 +123,7 @@ def prepare(
         With every problem that was found.
     """
     loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded, before))
+    simulation = Simulation(loaded, compile_scene(loaded))
     _require_readable_expectations(simulation)
     return simulation
 

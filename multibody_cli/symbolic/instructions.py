@@ -15,14 +15,25 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, NoReturn
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from multibody_cli.kernel import Formula
+from multibody_cli.spatial.rotations import exponential_coefficients
+from multibody_cli.spatial.trigonometry import sine_and_cosine
+
+NAMES: dict[str, Any] = {
+    **{word: getattr(math, word) for word in vars(math) if not word.startswith("_") and callable(getattr(math, word))},
+    "exponential_coefficients": exponential_coefficients,
+    "sine_and_cosine": sine_and_cosine,
+}
+"""The functions that generated source may call."""
 
 NUMBER, WHOLE = ir.DoubleType(), ir.IntType(64)
 
@@ -41,33 +52,44 @@ _CHOOSING = {"min": "<", "max": ">"}
 """How the second of two numbers must compare with the first one to be chosen."""
 
 
-def instructions_of(source: str, names: Mapping[str, Any]) -> Callable[..., None]:
-    """Give the function of a source as one that compiled code may call, with a tuple of arrays.
+class InstructionsOf:
+    """Writes the instructions of generated source.
 
     Parameters
     ----------
-    source
-        A module whose function is `generated`.
-    names
-        The names of that module, with the functions that it calls.
+    body
+        The function, whose name is `generated`.
 
     Raises
     ------
     NotImplementedError
-        Where it is compiled, if the source is not of the language.
+        Where it is called, if the source is not of the language.
     """
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def generated(typing: Any, arrays: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function = _function_in(source)
-            pointers = [builder.extract_value(args[0], k) for k in range(len(function.args.args))]
-            _Instructions(context, builder, names, function, pointers).write(function.body)
-            return context.get_dummy_value()
+    def __init__(self, body: str) -> None:
+        self.body = body
 
-        return types.void(arrays), generate
+    @property
+    def digest(self) -> str:
+        """Digest of all that decides about the instructions."""
+        called = (function.reach.digest for function in NAMES.values() if isinstance(function, Formula))
+        own = Path(__file__).read_bytes()
+        return sha256(b" ".join([own, self.body.encode(), *(one.encode() for one in called)])).hexdigest()
 
-    return generated  # type: ignore[no-any-return]
+    def __call__(self, builder: Any, pointers: Sequence[Any], call: Callable[[Any, list[Any]], Any]) -> None:
+        """Write them.
+
+        Parameters
+        ----------
+        builder
+            Of llvmlite.
+        pointers
+            The arrays.
+        call
+            Writes a call of a function with LLVM's values, and returns LLVM's value of the result.
+        """
+        function = _function_in(self.body)
+        _Instructions(builder, call, function, pointers).write(function.body)
 
 
 def _function_in(source: str) -> ast.FunctionDef:
@@ -78,15 +100,12 @@ def _function_in(source: str) -> ast.FunctionDef:
 class _Instructions(ast.NodeVisitor):
     """Writes instructions, statement by statement."""
 
-    def __init__(
-        self, context: Any, builder: Any, names: Mapping[str, Any], function: ast.FunctionDef, pointers: Sequence[Any]
-    ) -> None:
-        self._context, self._builder, self._names = context, builder, names
+    def __init__(self, builder: Any, call: Any, function: ast.FunctionDef, pointers: Sequence[Any]) -> None:
+        self._builder, self._call = builder, call
         given = Counter(one.id for one in ast.walk(function) if isinstance(one, ast.Name) and _is_given(one))
         self._given_once = {word for word, count in given.items() if count == 1}
         self._values = {one.arg: pointer for one, pointer in zip(function.args.args, pointers, strict=True)}
         self._places: dict[str, Any] = {}
-        self._functions: dict[tuple[str, tuple[Any, ...]], Callable[..., Any]] = {}
 
     def write(self, statements: Sequence[ast.stmt]) -> None:
         """Write statements one after the other."""
@@ -132,7 +151,7 @@ class _Instructions(ast.NodeVisitor):
         bounds = loop.args
         step = ast.literal_eval(bounds[2]) if len(bounds) == 3 else 1
         start, stop = [WHOLE(0), *(self.visit(one) for one in bounds[:2])][-2:]
-        builder, at = self._builder, cgutils.alloca_once_value(self._builder, start)
+        builder, at = self._builder, self._place(start.type, start)
         test, body, end = (builder.append_basic_block(f"for.{word}") for word in ("test", "body", "end"))
         builder.branch(test)
         builder.position_at_end(test)
@@ -188,8 +207,7 @@ class _Instructions(ast.NodeVisitor):
         if word in _CHOOSING:
             first, second = (self._as(NUMBER, value) for value in values)
             return self._builder.select(self._builder.fcmp_ordered(_CHOOSING[word], second, first), second, first)
-        kinds = tuple(types.float64 if value.type == NUMBER else types.int64 for value in values)
-        return self._function(word, kinds)(self._builder, values)
+        return self._call(NAMES.get(word) or getattr(builtins, word, None) or self.generic_visit(node), values)
 
     # --- what these are made of -----------------------------------------------------------------------------------
     def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:
@@ -216,19 +234,17 @@ class _Instructions(ast.NodeVisitor):
             self._values[target.id] = value
         else:
             if target.id not in self._places:
-                self._places[target.id] = cgutils.alloca_once(self._builder, value.type)
+                self._places[target.id] = self._place(value.type)
             place = self._places[target.id]
             self._builder.store(self._as(place.type.pointee, value), place)
 
-    def _function(self, word: str, kinds: tuple[Any, ...]) -> Callable[..., Any]:
-        """Give numba's function for arguments of these kinds."""
-        if (word, kinds) not in self._functions:
-            context = self._context
-            function = context.typing_context.resolve_value_type(self._names.get(word) or getattr(builtins, word))
-            signature = context.typing_context.resolve_function_type(function, kinds, {})
-            self._functions[word, kinds] = context.get_function(function, signature)
-            context.add_linking_libs(getattr(self._functions[word, kinds], "libs", ()))
-        return self._functions[word, kinds]
+    def _place(self, kind: Any, value: Any = None) -> Any:
+        """Make room for a value where the function begins, and write a first one to it here."""
+        with self._builder.goto_entry_block():
+            place = self._builder.alloca(kind)
+        if value is not None:
+            self._builder.store(value, place)
+        return place
 
 
 def _is_given(name: ast.Name) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import config
 from touching import at, contacts_of, found, surface_points, turned
 
 from multibody_cli.contacts.forms import (
@@ -23,6 +22,7 @@ from multibody_cli.contacts.forms import (
     plane,
     sphere,
 )
+from multibody_cli.kernel import is_interpreted
 
 DOWN_X, ALONG_X, ALONG_Y = turned(0.0, np.pi, 0.0), turned(0.0, np.pi / 2, 0.0), turned(np.pi / 2, 0.0, 0.0)
 GROUND, ORIGIN = (plane(), at(0.0, 0.0, 0.0)), at(0.0, 0.0, 0.0)
@@ -283,7 +283,7 @@ def test_points_of_patches_lie_between_the_surfaces():
 
 def test_all_of_this_holds_in_plain_python_too():
     """Kernels say the same when they are not compiled."""
-    if config.DISABLE_JIT:
+    if is_interpreted():
         return
     here = Path(__file__)
     done = subprocess.run(

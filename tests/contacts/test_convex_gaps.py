@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import supports
-from numba import config
 from scipy.optimize import minimize
 from touching import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_points, turned
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.forms import box, capsule, cylinder, ellipsoid, hull, sphere
+from multibody_cli.kernel import is_interpreted
 
 FORMS = {
     **SOME_FORMS,
@@ -273,7 +273,7 @@ def test_against_coal():
 
 def test_all_of_this_holds_in_plain_python_too():
     """Kernels say the same when they are not compiled."""
-    if config.DISABLE_JIT:
+    if is_interpreted():
         return
     here = Path(__file__)
     chosen = "ellipsoids_that or cylinders_that or depths_of"

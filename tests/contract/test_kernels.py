@@ -1,4 +1,4 @@
-"""The policy of compiled code: one set of options, no allocation in the time loop, compiled once and found again."""
+"""The policy of compiled code: digests, no allocation, compiled once and found again, without numba."""
 
 from __future__ import annotations
 
@@ -9,132 +9,212 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
-from numba import config
-from numba.core.dispatcher import Dispatcher
 
 import multibody_cli
-from multibody_cli import kernel as policy
-from multibody_cli import prepare
-from multibody_cli.methods import METHODS
+from multibody_cli.kernel import Formula, Kernel, bound_kernel, cache_root, formula, is_interpreted, kernel, store
+from multibody_cli.kernel.arguments import Arguments, Block, kind_of, narrow
+from multibody_cli.kernel.functions import LARGEST_INLINED
+from multibody_cli.kernel.reach import reach_of
 
 TESTS = Path(__file__).parent.parent
+compiled = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
+
+OF_C = {
+    *(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "cos",
+        "cosh",
+        "exp",
+        "expm1",
+        "fabs",
+    ),
+    *("floor", "fmod", "hypot", "ldexp", "log", "log1p", "memcpy", "memmove", "memset", "pow", "rint", "round", "sin"),
+    *("sincos", "sinh", "sqrt", "tan", "tanh", "trunc"),
+}
+"""Functions of C that compiled code may call: none of them allocates."""
 
 RUN = """
 import json, sys
 sys.path.insert(0, {tests!r})
-from numba.core import event
-from numba.core.runtime import rtsys
 from machines import *
 from test_integrators import mixed_tree
-compiled = event.RecordingListener()  # of this process alone: others may be compiling into the same folder
-event.register("numba:compile", compiled)
-packed, allocations = mixed_tree(), {{}}
+packed = mixed_tree()
+states = {{}}
 for name in {integrators!r}:
     method, state = packed.method(name, 1e-4), packed.fresh_state()
     method.start(state)
-    counts = [rtsys.get_allocation_stats().alloc]
-    for until in (0.01, 0.02, 0.20):
-        method.advance(state, until)
-        counts.append(rtsys.get_allocation_stats().alloc)
-    allocations[name] = [after - sooner for sooner, after in zip(counts, counts[1:])]
-print(json.dumps({{"new": len(compiled.buffer), "allocations": allocations}}))
+    method.advance(state, 0.01)
+    states[name] = state.q.tobytes().hex()
+print(json.dumps({{"numba": "numba" in sys.modules, "states": states}}))
 """
 
 
-def dispatchers():
-    """(module, name, dispatcher) of every compiled function that a module of the package defines."""
+def functions():
+    """(module, name, function) of every kernel and formula that a module of the package defines."""
     for found in pkgutil.walk_packages(multibody_cli.__path__, "multibody_cli."):
         if found.name.endswith("__main__"):
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():
-            if isinstance(value, Dispatcher) and value.py_func.__module__ == found.name:
+            if isinstance(value, Formula) and value.__module__ == found.name:
                 yield found.name, name, value
 
 
-def test_every_compiled_function_follows_the_one_policy():
-    found = list(dispatchers())
-    assert len(found) > 50
-    for module, name, dispatcher in found:
-        options = dispatcher.targetoptions
-        assert options["error_model"] == "numpy", f"{module}.{name}"
-        assert options["fastmath"] == {"contract", "nsz", "arcp"}, f"{module}.{name}: NaN must keep its meaning"
-        assert options["_nrt"] is False, f"{module}.{name} could allocate"
-        assert not options.get("parallel"), f"{module}.{name}"
+FUNCTIONS = list(functions())
 
 
-def test_rooms_that_leave_the_cache_alone_hold_no_kernel():
-    rooms = {name.removesuffix(".py") for name in policy.WITHOUT_KERNELS}
-    for module, name, _ in dispatchers():
-        assert module.split(".")[1] not in rooms, f"{module}.{name} would not be compiled again when it changes"
+def test_every_kernel_has_a_digest():
+    """A kernel that reads something which no digest covers would be found stale."""
+    kernels = [value for _, _, value in FUNCTIONS if isinstance(value, Kernel)]
+    assert len(kernels) > 400
+    for value in kernels:
+        assert len(value.reach.digest) == 64, value
 
 
-def run_in_a_process(integrators):
+def run_in_a_process(cache, integrators):
     script = RUN.format(tests=str(TESTS), integrators=integrators)
     path = os.pathsep.join([str(TESTS / "physics"), str(TESTS.parent)])
-    environment = {**os.environ, "NUMBA_NRT_STATS": "1", "PYTHONPATH": path}
+    environment = {**os.environ, "MBSIM_CACHE_DIR": str(cache), "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def second_process():
-    """What a process finds after another one has run the same machine."""
-    integrators = ["semi_implicit_euler", "rk4", "dop853"]
-    run_in_a_process(integrators)
-    return run_in_a_process(integrators)
+@compiled
+def test_a_second_process_compiles_nothing_and_never_sees_numba(tmp_path, monkeypatch):
+    integrators = ["semi_implicit_euler"]
+    first = run_in_a_process(tmp_path, integrators)
+    monkeypatch.setenv("MBSIM_JOBS", "0")
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[ekfg]*") if path.is_file()}
+    assert files
+    second = run_in_a_process(tmp_path, integrators)
+    assert second == first | {"numba": False}
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[ekfg]*") if path.is_file()} == files
+    called = set()
+    for path in files:
+        code = store.from_bytes(path.name, path.read_bytes())
+        assert code is not None
+        called |= set(code.externals)
+    assert called
+    assert called <= OF_C, "compiled code calls something that could allocate"
 
 
-def test_a_second_process_compiles_nothing(second_process):
-    assert second_process["new"] == 0
+# --- digests ------------------------------------------------------------------------------------------------------
+def function_of(text, **names):
+    """Define a kernel by its source."""
+    found = {"kernel": kernel, "formula": formula, **names}
+    exec(text, found)
+    return found["function"]
 
 
-def test_steps_allocate_nothing(second_process):
-    """The count per call of `advance` does not grow with the steps in it: 100 steps, then 1800."""
-    for name, (_, few, many) in second_process["allocations"].items():
-        assert many <= few, f"{name}: {few} allocations in 100 steps, {many} in 1800"
+def test_a_digest_does_not_depend_on_comments_and_docstrings():
+    plain = function_of("@kernel\ndef function(x):\n    return x + 1.0\n")
+    told = function_of('@kernel\ndef function(x):\n    """One more."""\n    # the next\n\n    return x + 1.0\n')
+    assert plain.reach.digest == told.reach.digest
 
 
+@pytest.mark.parametrize("changed", ["x + 2.0", "x - 1.0", "1.0 + x", "x", "x + 1"])
+def test_a_digest_depends_on_what_is_computed(changed):
+    plain = function_of("@kernel\ndef function(x):\n    return x + 1.0\n")
+    other = function_of(f"@kernel\ndef function(x):\n    return {changed}\n")
+    assert plain.reach.digest != other.reach.digest
+
+
+def test_a_digest_reaches_through_calls_and_no_further():
+    text = "@kernel\ndef function(x):\n    return {name}(x) + 1.0\n"
+    one = function_of("@formula\ndef function(x):\n    return 2.0 * x\n")
+    other = function_of("@formula\ndef function(x):\n    return 3.0 * x\n")
+    caller = function_of(text.format(name="scaled"), scaled=one, unused=one)
+    assert caller.reach.digest == function_of(text.format(name="scaled"), scaled=one, unused=other).reach.digest
+    assert caller.reach.digest != function_of(text.format(name="scaled"), scaled=other, unused=one).reach.digest
+    bound = bound_kernel(caller, scaled=other)
+    assert bound.reach.digest == function_of(text.format(name="scaled"), scaled=other).reach.digest
+
+
+@pytest.mark.parametrize("value", [1.5, 2, (1, 2.0), np.arange(3.0), "word"])
+def test_a_digest_covers_the_constants_that_are_read(value):
+    text = "@kernel\ndef function(x):\n    return CONSTANT\n"
+    assert function_of(text, CONSTANT=value).reach.digest != function_of(text, CONSTANT=7.0).reach.digest
+
+
+def test_what_no_digest_can_cover_is_refused():
+    with pytest.raises(TypeError, match="reads TABLE, a dict"):
+        reach_of(function_of("@kernel\ndef function(x):\n    return TABLE[x]\n", TABLE={1: 2}))
+
+
+def test_a_free_chain_does_not_depend_on_shapes_that_touch():
+    from multibody_cli.contacts.shapes.box_box import box_box
+    from multibody_cli.methods.aba import ABA
+    from multibody_cli.methods.by_acceleration import free_dynamics
+
+    assert box_box not in free_dynamics(ABA.accelerate).evaluate.reach.kernels
+
+
+def test_small_kernels_are_inlined():
+    kernels = [value for _, _, value in FUNCTIONS if isinstance(value, Kernel)]
+    small = [value for value in kernels if value.inlined]
+    assert 0 < len(small) < len(kernels)
+    assert all(len(value.py_func.__code__.co_code) <= LARGEST_INLINED for value in small)
+
+
+# --- arguments ----------------------------------------------------------------------------------------------------
+def test_fields_that_a_kernel_does_not_name_do_not_decide_about_its_code():
+    from multibody_cli.forces.elements import Alerts
+    from multibody_cli.model import Journals
+
+    kind = kind_of(Journals(np.zeros(3), np.zeros((2, 2)), Alerts(np.zeros(1), np.zeros(2))))
+    assert isinstance(kind, Block)
+    other = kind_of(Journals(np.zeros(3), np.zeros(2), ()))
+    names = frozenset({"pads"})
+    assert narrow(kind, names) == narrow(other, names)
+    assert narrow(kind, names | {"points"}) != narrow(other, names | {"points"})
+
+
+@kernel
+def _sums(block, pair, scale, flag, out):
+    """Read one of each kind."""
+    out[0] = block.pads[1] + block.points[1, 0] + block.loads.springs[1]
+    out[1] = pair[0][2] + pair[1]
+    out[2] = scale if flag else -scale
+    return flag, scale, len(out)
+
+
+@compiled
+def test_arguments_of_every_kind_arrive():
+    from multibody_cli.forces.elements import Alerts
+    from multibody_cli.model import Journals
+
+    strided = np.arange(8.0).reshape(4, 2)[:, 0]
+    block = Journals(strided, np.arange(4.0).reshape(2, 2), Alerts(np.array([5, 7]), np.zeros(0, np.int64)))
+    out = np.zeros(3)
+    assert _sums(block, (np.arange(3), 4), 0.5, True, out) == (True, 0.5, 3)
+    assert out.tolist() == [2.0 + 2.0 + 7.0, 6.0, 0.5]
+    assert _sums(block, (np.arange(3), 4), 0.5, False, out)[0] is False
+    assert out[2] == -0.5
+
+
+def test_arguments_that_kernels_do_not_take_are_refused():
+    with pytest.raises(TypeError, match="a kernel takes numbers, arrays and tuples of these, not str"):
+        Arguments(("word",))
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
 def test_the_cache_lies_where_it_is_told_to(tmp_path, monkeypatch):
     monkeypatch.setenv("MBSIM_CACHE_DIR", str(tmp_path / "here"))
-    assert policy.cache_root() == tmp_path / "here"
+    assert cache_root() == tmp_path / "here"
     monkeypatch.delenv("MBSIM_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    assert policy.cache_root() == tmp_path / "user" / "mbsim"
+    assert cache_root() == tmp_path / "user" / "mbsim"
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
-    assert os.access(policy.cache_root().parent, os.W_OK)
-
-
-def test_the_cache_is_named_after_the_sources():
-    assert Path(config.CACHE_DIR).name == policy.source_fingerprint()
-
-
-def test_whether_kernels_are_compiled_is_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    assert policy.kernels_are_compiled() == bool(config.DISABLE_JIT)
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "kernel.nbi").touch()
-    assert policy.kernels_are_compiled()
-
-
-@pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if kind.own_integrator))
-@pytest.mark.parametrize("loops", [False, True])
-def test_compiled_steps_are_looked_for_where_they_are_kept(method: str, loops: bool, tmp_path: Path) -> None:
-    """Else every run would say that it compiles."""
-    hinge = "{type: revolute, child: a, axis: [0, 1, 0]}"
-    scene = tmp_path / "scene.yaml"
-    scene.write_text(
-        "mbsim: 1\nbodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}, com: [0, 0, -1]}}\n"
-        f"joints: {{h: {hinge}{', again: ' + hinge if loops else ''}}}\n"
-        f"simulation: {{duration: 1 s, step: 1 ms, method: {method}}}\n",
-        encoding="utf-8",
-    )
-    simulation = prepare(scene, [])
-    made: Any = simulation.method_for(simulation.fresh_state())
-    steps = made._take.py_func
-    assert steps.__module__.rpartition(".")[2] == simulation.integrator.kernels
-    assert steps.__qualname__.startswith(f"{simulation.kernel_owner}.")
+    assert os.access(cache_root().parent, os.W_OK)

@@ -1,21 +1,22 @@
-"""What a kernel gives does not depend on how its code came into the process: compiled or found, before others or after.
-
-The kernels are those of the best separating axis of two boxes, the smallest that hold copies of others which round in a
-way of their own.
-"""
+"""What a kernel returns does not depend on how its code came into the process, and damage to the cache is repaired."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from numba import config
+
+from multibody_cli.kernel import is_interpreted
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
 
 RUN = """
 import json, sys
@@ -36,60 +37,100 @@ if "callees" in sys.argv:
     _best_edges(a, b, b.x, _best_face(a, b, b.x, 1.0), 1.0)
 if "caller" in sys.argv:
     numbers = np.array([[(*axis.normal, axis.separation) for axis in best_axes(a, b, 1.0)] for a, b in pairs])
-    (code,) = [form.library._final_module for form in best_axes._entry.overloads.values()]
-    functions = {}
-    for function in code.functions:
-        if not function.is_declaration:
-            functions[function.name] = function.linkage.name
-    print(json.dumps([numbers.tobytes().hex(), functions]))
+    print(json.dumps(numbers.tobytes().hex()))
 """
 
 
-def run(cache, *what):
-    """Call kernels in a process of their own; what the caller gave, and the functions in its code, if compiled here."""
-    environment = {**os.environ, "MBSIM_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", RUN, *what]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout) if "caller" in what else None
+def start(cache, *what, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *what],
+        env={**os.environ, "MBSIM_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
-pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+def run(cache, *what, **environment):
+    """Call kernels in a process of their own; return the numbers of `best_axes`, and the warnings."""
+    process = start(cache, *what, **environment)
+    out, told = process.communicate()
+    assert process.returncode == 0, told[-2000:]
+    return (json.loads(out) if "caller" in what else None), told
+
+
+def files_in(cache):
+    return sorted(path for path in cache.rglob("*") if path.is_file() and path.parent.name != "locks")
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """A cache, and what the process gave that filled it."""
+    """A cache, and the numbers of the process that filled it."""
     cache = tmp_path_factory.mktemp("kernels")
-    return cache, *run(cache, "caller")
+    return cache, run(cache, "caller")[0]
 
 
-def test_code_that_was_found_gives_the_same_bytes_as_in_the_process_that_compiled_it(compiled):
-    cache, numbers, _ = compiled
-    again, functions = run(cache, "caller")
-    assert not functions, "compiled again"
-    assert again == numbers
-
-
-def test_code_that_came_before_changes_nothing(compiled):
-    cache, numbers, _ = compiled
-    run(cache, "callees")
-    assert run(cache, "callees", "caller")[0] == numbers
+def test_code_that_was_found_gives_the_same_bytes_as_code_that_was_just_compiled(compiled):
+    cache, numbers = compiled
+    before = {path: path.stat().st_mtime_ns for path in files_in(cache)}
+    assert run(cache, "caller") == (numbers, "")
+    assert {path: path.stat().st_mtime_ns for path in files_in(cache)} == before, "compiled again"
 
 
 def test_the_order_of_compiling_changes_nothing(compiled, tmp_path):
     run(tmp_path, "callees")
-    numbers, functions = run(tmp_path, "caller")
-    assert functions
-    assert numbers == compiled[1]
+    assert run(tmp_path, "caller")[0] == compiled[1]
+    assert {path.name for path in files_in(compiled[0])} <= {path.name for path in files_in(tmp_path)}
 
 
-def test_copies_of_other_kernels_are_hidden(compiled):
-    """Whether copies round differently is up to the processor; that nobody else can call them is not."""
-    _, _, functions = compiled
-    copies = {name: linkage for name, linkage in functions.items() if "_best_" in name}
-    assert copies
-    assert set(copies.values()) == {"internal"}
-    public = [name for name, linkage in functions.items() if linkage != "internal" and "multibody_cli" in name]
-    assert public
-    assert all("best_axes" in name for name in public)
+def test_compiling_in_one_process_or_in_several_changes_nothing(compiled, tmp_path):
+    assert run(tmp_path, "caller", MBSIM_JOBS="1")[0] == compiled[1]
+
+
+def test_two_processes_at_once_compile_each_kernel_once(compiled, tmp_path):
+    both = [start(tmp_path, "caller") for _ in range(2)]
+    found = [process.communicate() for process in both]
+    assert [json.loads(out) for out, _ in found] == [compiled[1]] * 2
+    assert [told for _, told in found] == ["", ""]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "exchanged", "foreign", "empty"])
+def test_damaged_files_are_compiled_again_with_one_warning(damage, compiled, tmp_path):
+    cache, numbers = compiled
+    for path in files_in(cache):
+        place = tmp_path / path.relative_to(cache)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(path.read_bytes())
+    places = files_in(tmp_path)
+    for k, place in enumerate(places):
+        content = {
+            "truncated": place.read_bytes()[:-40],
+            "exchanged": places[k - 1].read_bytes(),
+            "foreign": b"something else",
+            "empty": b"",
+        }[damage]
+        if damage != "exchanged" or k:
+            place.write_bytes(content)
+    again, told = run(tmp_path, "caller")
+    assert again == numbers
+    assert len(re.findall("CacheWarning: .*: compiled code is damaged", told)) == 1
+    assert run(tmp_path, "caller") == (numbers, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill")
+def test_processes_that_are_killed_leave_nothing_broken(compiled, tmp_path):
+    for k in range(4):
+        process = start(tmp_path, "caller")
+        time.sleep(0.8 + 0.4 * k)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert run(tmp_path, "caller") == (compiled[1], "")
+
+
+def test_a_cache_that_cannot_be_written_costs_one_warning(compiled, tmp_path):
+    """A file stands where the folder would be: as on a full or a read-only disk, nothing can be kept."""
+    (tmp_path / "cache").write_text("no folder")
+    again, told = run(tmp_path / "cache", "caller")
+    assert again == compiled[1]
+    assert len(re.findall("CacheWarning: .*: compiled code cannot be kept", told)) == 1

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from multibody_cli.kernel import WITHOUT_KERNELS
-
 SIGN, ORDER, POWER, INDEX, NUMBER = "sign", "order", "power", "index", "number"
 
 WEIGHTS = {SIGN: 12.0, ORDER: 1.0, POWER: 2.0, INDEX: 2.0, NUMBER: 1.0}
@@ -76,9 +74,7 @@ class Mutant:
 def all_mutants(package: Path) -> list[Mutant]:
     """Every mutant of every compiled function of a package but those of `EQUIVALENT`, in the order of the text."""
     texts = {
-        path.relative_to(package).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(package.rglob("*.py"))
-        if path.relative_to(package).parts[0] not in WITHOUT_KERNELS
+        path.relative_to(package).as_posix(): path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))
     }
     return sorted(
         mutant

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from mutants import EQUIVALENT, PER_FILE, Mutant, all_mutants, drawn, mutants_of
 
-from multibody_cli.kernel import WITHOUT_KERNELS
-
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 MUTANTS = all_mutants(PACKAGE)
 TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
@@ -74,7 +72,6 @@ def test_only_compiled_functions_have_places():
 
 def test_every_room_has_places():
     assert {mutant.room for mutant in MUTANTS} == ROOMS
-    assert not ROOMS & {name.removesuffix(".py") for name in WITHOUT_KERNELS}
 
 
 def test_a_mutant_parses_and_differs_in_one_place():

@@ -20,13 +20,10 @@ from kkt_problems import (
     shapes,
     unsymmetric,
 )
-from numba import config
-from numba.core.runtime import _nrt_python as runtime
-from numba.core.runtime import rtsys
 
 from multibody_cli.dynamics import kkt_tree
-from multibody_cli.dynamics.kkt_nodes import far_block, near_block, vector_for
-from multibody_cli.dynamics.ldu_tree import factor, solve
+from multibody_cli.dynamics.kkt_nodes import far_block, near_block
+from multibody_cli.dynamics.ldu_tree import factor
 
 SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_aim"), (far_block, "far_aim"))
 EPSILON = np.finfo(float).eps
@@ -146,23 +143,3 @@ def test_storage_grows_by_the_same_cells_with_every_body(freedoms):
 
     wide = -(-freedoms // 6)
     assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (freedoms * wide + 4 * 3 * wide + 3)
-
-
-@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="plain Python allocates")
-@pytest.mark.parametrize("freedoms", [RIGID, AFFINE])
-def test_factor_and_solve_allocate_nothing(freedoms):
-    """What numba counts is the same for two bodies and for forty: its handles of the arguments."""
-
-    def allocations(count):
-        tree = unsymmetric(problem([0, *range(count)], [freedoms] * count, [0] + [3] * count)).tree
-        x, y = vector_for(tree), np.ones(3 * count)
-        runtime.memsys_enable_stats()
-        before = rtsys.get_allocation_stats()
-        factor(tree)
-        solve(tree, x, y)
-        after = rtsys.get_allocation_stats()
-        runtime.memsys_disable_stats()
-        return after.alloc - before.alloc
-
-    allocations(2)  # compiling allocates
-    assert allocations(2) == allocations(40)

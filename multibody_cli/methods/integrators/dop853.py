@@ -154,15 +154,12 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method, from its parts upward."""
-    slope_ = bound_kernel(slope, dynamics.name, evaluate=dynamics.evaluate)
-    reach_stage_ = bound_kernel(reach_stage, dynamics.name, slope=slope_)
-    take_step_ = bound_kernel(
-        take_step, dynamics.name, slope=slope_, reach_stage=reach_stage_, restore=dynamics.restore
-    )
-    interpolant_ = bound_kernel(prepare_interpolant, dynamics.name, reach_stage=reach_stage_)
+    slope_ = bound_kernel(slope, evaluate=dynamics.evaluate)
+    reach_stage_ = bound_kernel(reach_stage, slope=slope_)
+    take_step_ = bound_kernel(take_step, slope=slope_, reach_stage=reach_stage_, restore=dynamics.restore)
+    interpolant_ = bound_kernel(prepare_interpolant, reach_stage=reach_stage_)
     return bound_kernel(  # type: ignore[no-any-return]
         advance_dop853,
-        dynamics.name,
         evaluate=dynamics.evaluate,
         restore=dynamics.restore,
         slope=slope_,

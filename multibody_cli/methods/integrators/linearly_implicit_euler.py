@@ -76,7 +76,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_implicit_steps, dynamics.name, **dynamics.kernels)  # type: ignore[no-any-return]
+    return bound_kernel(take_implicit_steps, **dynamics.kernels)  # type: ignore[no-any-return]
 
 
 def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:

@@ -69,7 +69,7 @@ def add_weighted(target, h, slopes):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_rk4_steps, dynamics.name, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
+    return bound_kernel(take_rk4_steps, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
 
 
 def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:

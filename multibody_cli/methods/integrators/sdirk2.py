@@ -141,9 +141,9 @@ def spread_of(driven, last, before, after, v):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    stage = bound_kernel(find_stage, dynamics.name, evaluate=dynamics.evaluate)
+    stage = bound_kernel(find_stage, evaluate=dynamics.evaluate)
     kernels = {"evaluate": dynamics.evaluate, "restore": dynamics.restore, "find_stage": stage}
-    return bound_kernel(take_sdirk2_steps, dynamics.name, **kernels)  # type: ignore[no-any-return]
+    return bound_kernel(take_sdirk2_steps, **kernels)  # type: ignore[no-any-return]
 
 
 class ImplicitStepper(FixedStepper):

@@ -147,7 +147,6 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count)
 class Finder(NamedTuple):
     """A way to find a step: a word for its kernels, and those that `search` leaves open."""
 
-    word: str
     prepare: Kernel
     look: Kernel
     correct: Kernel
@@ -157,7 +156,7 @@ class Finder(NamedTuple):
     @property
     def kernels(self) -> dict[str, Kernel]:
         """Give the kernels by the names that stand for them."""
-        return {name: kernel for name, kernel in self._asdict().items() if name != "word"}
+        return self._asdict()
 
 
 @kernel
@@ -166,46 +165,44 @@ def find_nothing(system, work, ahead, t, h, q, v):
     return False
 
 
-Answers = tuple[tuple[str, Callable[[str, Kernel], Kernel], Kernel | None], ...]
-"""Root finders in the order in which they are tried: a word, what makes a kernel `answer_lacks` for an owner from the
-kernel `answer` of the method, and its kernel `answer_again` if it asks rows where a step ends."""
+Answers = tuple[tuple[str, Callable[[Kernel], Kernel], Kernel | None], ...]
+"""Root finders in the order in which they are tried: a word, what makes a kernel `answer_lacks` from the kernel `answer`
+of the method, and its kernel `answer_again` if it asks rows where a step ends."""
 
 
 @cache
 def bind_free(dynamics: Dynamics, respond: Kernel, answers: Answers) -> Kernel:
     """Bind the steps of a mechanism that nothing restrains to the kernels of a method."""
-    owner = dynamics.name
-    answer_ = bound_kernel(answer, owner, respond=respond)
+    answer_ = bound_kernel(answer, respond=respond)
     finders = []
     for word, make, _ in answers:
         if word == AT_ONCE:
-            correct = bound_kernel(correct_free, owner, respond=respond)
+            correct = bound_kernel(correct_free, respond=respond)
         else:
-            correct = bound_kernel(correct_free_by, f"{owner}_{word}", answer_lacks=make(owner, answer_))
-        finders.append(Finder(word, prepare_free, look_free, correct, holds_nothing, carry_over_free))
-    settle = bound_kernel(settle_free, owner, respond=respond)
+            correct = bound_kernel(correct_free_by, answer_lacks=make(answer_))
+        finders.append(Finder(prepare_free, look_free, correct, holds_nothing, carry_over_free))
+    settle = bound_kernel(settle_free, respond=respond)
     return bind(dynamics, settle, begin_no_rows, bind_meeting(dynamics, respond), *finders)
 
 
 @cache
 def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: Answers) -> Kernel:
     """Bind the steps of a mechanism that rows restrain."""
-    owner = dynamics.name
-    answer_ = bound_kernel(answer, owner, respond=respond)
-    prepare = bound_kernel(prepare_held, owner, build_delassus=bound.build_delassus)
+    answer_ = bound_kernel(answer, respond=respond)
+    prepare = bound_kernel(prepare_held, build_delassus=bound.build_delassus)
     finders = []
     for word, make, again in answers:
-        lacks = make(owner, answer_)
+        lacks = make(answer_)
         if again is not None:
-            exactly = bound_kernel(fill_answers, f"{owner}_{word}", answer_again=again)
+            exactly = bound_kernel(fill_answers, answer_again=again)
             kernels = {"answer_lacks": lacks, "answer_again": again, "fill_answers": exactly}
-            correct = bound_kernel(correct_exactly, f"{owner}_{word}", **kernels)
-            finders.append(Finder(word, prepare_exactly, look_held, correct, holds_rows, carry_over_held))
+            correct = bound_kernel(correct_exactly, **kernels)
+            finders.append(Finder(prepare_exactly, look_held, correct, holds_rows, carry_over_held))
         else:
             kernels = {"answer_lacks": lacks, "answer": answer_, "build_delassus": bound.build_delassus}
-            correct = bound_kernel(correct_held, f"{owner}_{word}", **kernels)
-            finders.append(Finder(word, prepare, look_held, correct, holds_rows, carry_over_held))
-    settle = bound_kernel(settle_held, owner, answer=answer_, project=bound.project)
+            correct = bound_kernel(correct_held, **kernels)
+            finders.append(Finder(prepare, look_held, correct, holds_rows, carry_over_held))
+    settle = bound_kernel(settle_held, answer=answer_, project=bound.project)
     return bind(dynamics, settle, begin_rows, bind_meeting(dynamics, respond), *finders)
 
 
@@ -213,34 +210,30 @@ def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
     """Bind contacts, where anything touches."""
     if not dynamics.touches:
         return meet_nothing  # type: ignore[no-any-return]
-    owner = dynamics.name
-    answer_ = bound_kernel(answer, owner, respond=respond)
-    return bound_kernel(meet, owner, answer=answer_, collide=dynamics.collide, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
+    answer_ = bound_kernel(answer, respond=respond)
+    return bound_kernel(meet, answer=answer_, collide=dynamics.collide, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
 
 
-def bind_search(owner: str, finder: Finder) -> Kernel:
+def bind_search(finder: Finder) -> Kernel:
     """Bind the search for a step to a root finder."""
-    searching = bound_kernel(search, owner, look=finder.look, correct=finder.correct)
-    return bound_kernel(find_step, owner, search=searching, **finder.kernels)  # type: ignore[no-any-return]
+    searching = bound_kernel(search, look=finder.look, correct=finder.correct)
+    return bound_kernel(find_step, search=searching, **finder.kernels)  # type: ignore[no-any-return]
 
 
 def bind(dynamics: Dynamics, settle: Kernel, beginning: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
     """Bind the templates of a step, from the parts upward, to one or two root finders."""
-    owner = "_".join([dynamics.name, *(finder.word for finder in finders)])
-    searches = [bind_search(f"{dynamics.name}_{finder.word}", finder) for finder in finders]
+    searches = [bind_search(finder) for finder in finders]
     one = bound_kernel(
         advance_one,
-        owner,
         meet=meeting,
         find_step=searches[0],
         find_otherwise=searches[1] if len(searches) > 1 else find_nothing,
-        arrive_at=bound_kernel(arrive_at, dynamics.name, evaluate=dynamics.evaluate, settle=settle),
+        arrive_at=bound_kernel(arrive_at, evaluate=dynamics.evaluate, settle=settle),
     )
     return bound_kernel(  # type: ignore[no-any-return]
         take_variational_steps,
-        owner,
         advance_one=one,
-        begin=bound_kernel(begin, dynamics.name, evaluate=dynamics.evaluate, begin_rows=beginning),
+        begin=bound_kernel(begin, evaluate=dynamics.evaluate, begin_rows=beginning),
         evaluate=dynamics.evaluate,
         restore=dynamics.restore,
         conclude=dynamics.conclude,

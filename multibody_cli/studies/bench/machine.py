@@ -6,8 +6,10 @@ import os
 import platform
 from typing import Any
 
-import numba
+import llvmlite
 import numpy as np
+
+from multibody_cli.kernel.target import architecture
 
 
 def describe_machine() -> dict[str, Any]:
@@ -18,7 +20,8 @@ def describe_machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "target": architecture(),
     }
 
 

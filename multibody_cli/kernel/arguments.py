@@ -1,0 +1,270 @@
+"""Kinds of arguments that kernels take, and how arguments lie in memory.
+
+An argument is a number, an array, a value (a named tuple of numbers), a tuple of these, or a *block*: a named tuple
+that holds arrays.  A block reaches a kernel as one pointer to words of 8 bytes: numbers, and for each array the address
+of its data, its shape and, unless it is C contiguous, its strides.  Blocks inside of a block lie in line.
+
+Words are a snapshot: the arrays of a block must be neither resized nor replaced.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.kernel.mode import is_interpreted
+
+WORD = 8
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number: code `d` (float64), `q` (int64) or `?` (bool), as in `struct`."""
+
+    code: str
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array by dtype, number of dimensions, and whether it is C contiguous."""
+
+    dtype: np.dtype[Any]
+    ndim: int
+    contiguous: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """A row of a structured array."""
+
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A named tuple of numbers and values, which kernels keep in registers."""
+
+    instance: type
+    kinds: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A plain tuple."""
+
+    kinds: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a block: its name, its place in bytes, its kind."""
+
+    name: str
+    offset: int
+    kind: Any
+
+
+@dataclass(frozen=True)
+class Block:
+    """A named tuple that holds arrays, by its fields; `size` is in bytes."""
+
+    fields: tuple[Field, ...]
+    size: int
+
+
+REAL, WHOLE, TRUTH = Number("d"), Number("q"), Number("?")
+NOTHING = Sequence(())
+
+
+def size_of(kind: Any) -> int:
+    """Return the bytes that a value of a kind takes inside of a block."""
+    if isinstance(kind, Array):
+        return WORD * (1 + kind.ndim * (1 if kind.contiguous else 2))
+    if isinstance(kind, Block):
+        return kind.size
+    if isinstance(kind, Value | Sequence):
+        return sum(map(size_of, kind.kinds))
+    return WORD
+
+
+_kinds: dict[Any, Any] = {}
+
+
+def _one(kind: Any) -> Any:
+    """Return the one instance of a kind, so that kinds can be told apart by identity."""
+    return _kinds.setdefault(kind, kind)
+
+
+@cache
+def _array(dtype: np.dtype[Any], ndim: int, contiguous: bool) -> Array:
+    return _one(Array(_plain(dtype), ndim, contiguous))  # type: ignore[no-any-return]
+
+
+def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of an array of records as that of a structured array."""
+    return dtype if dtype.type is not np.record else np.dtype((np.void, dtype))
+
+
+def kind_of(value: Any) -> Any:
+    """Return the kind of an argument.
+
+    Raises
+    ------
+    TypeError
+        If kernels take nothing of that kind.
+    """
+    if isinstance(value, np.ndarray):
+        return _array(value.dtype, value.ndim, value.flags.c_contiguous)
+    if isinstance(value, float | np.floating):
+        return REAL
+    if isinstance(value, bool | np.bool_):
+        return TRUTH
+    if isinstance(value, int | np.integer):
+        return WHOLE
+    if isinstance(value, np.void):
+        return _one(Record(_plain(value.dtype)))
+    if isinstance(value, tuple):
+        kinds = tuple(map(kind_of, value))
+        if not hasattr(value, "_fields"):
+            return _one(Sequence(kinds))
+        if all(isinstance(kind, Number | Value) for kind in kinds):
+            return _one(Value(type(value), kinds))
+        fields, offset = [], 0
+        for name, kind in zip(value._fields, kinds, strict=True):
+            fields.append(Field(name, offset, kind))
+            offset += size_of(kind)
+        return _one(Block(tuple(fields), offset))
+    raise TypeError(f"a kernel takes numbers, arrays and tuples of these, not {type(value).__name__}")
+
+
+def narrow(kind: Any, names: frozenset[str]) -> Any:
+    """Leave out the fields of blocks whose names do not occur in a kernel: they do not decide about its code."""
+    if isinstance(kind, Block):
+        fields = tuple(Field(one.name, one.offset, narrow(one.kind, names)) for one in kind.fields if one.name in names)
+        return Block(fields, kind.size if fields and fields[-1] == kind.fields[-1] else _end(fields))
+    if isinstance(kind, Sequence):
+        return Sequence(tuple(narrow(one, names) for one in kind.kinds))
+    return kind
+
+
+def _end(fields: tuple[Field, ...]) -> int:
+    return fields[-1].offset + size_of(fields[-1].kind) if fields else 0
+
+
+def format_of(kind: Any) -> str:
+    """Return the format, as in `struct`, of a value inside of a block."""
+    if isinstance(kind, Number):
+        return kind.code if kind.code != "?" else "q"
+    if isinstance(kind, Record):
+        return "P"
+    if isinstance(kind, Array):
+        return "P" + "q" * (size_of(kind) // WORD - 1)
+    if isinstance(kind, Block):
+        return "".join(format_of(field.kind) for field in kind.fields)
+    return "".join(map(format_of, kind.kinds))
+
+
+def _words(kind: Any, value: Any, words: list[Any]) -> None:
+    """Append the words of a value."""
+    if isinstance(kind, Number):
+        words.append(value)
+    elif isinstance(kind, Record):
+        words.append(value.__array_interface__["data"][0])
+    elif isinstance(kind, Array):
+        words.append(value.__array_interface__["data"][0])
+        words += value.shape
+        if not kind.contiguous:
+            words += value.strides
+    elif isinstance(kind, Block):
+        for field, part in zip(kind.fields, value, strict=True):
+            _words(field.kind, part, words)
+    else:
+        for one, part in zip(kind.kinds, value, strict=True):
+            _words(one, part, words)
+
+
+class _Memory:
+    """A named tuple of arrays in memory; it keeps the arrays alive."""
+
+    __slots__ = ("_buffer", "address", "kind", "value")
+
+    def __init__(self, value: Any, kind: Block) -> None:
+        words: list[Any] = []
+        _words(kind, value, words)
+        data = Struct("@" + format_of(kind)).pack(*words)
+        self.value, self.kind = value, kind
+        self._buffer = ctypes.create_string_buffer(data, max(len(data), WORD))
+        self.address = ctypes.addressof(self._buffer)
+
+
+_blocks: OrderedDict[int, _Memory] = OrderedDict()
+"""The blocks of the named tuples that were passed last, by the identity of the tuple."""
+
+_MOST_BLOCKS = 64
+
+
+def _memory_of(value: Any) -> _Memory | None:
+    """Return the block of a named tuple; None if it holds no array."""
+    found = _blocks.get(id(value))
+    if found is not None:
+        return found
+    kind = kind_of(value)
+    if not isinstance(kind, Block):
+        return None
+    found = _blocks[id(value)] = _Memory(value, kind)
+    if len(_blocks) > _MOST_BLOCKS:
+        _blocks.popitem(last=False)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def packer(kinds: tuple[Any, ...]) -> Struct:
+    """Return the packer of arguments in their block, where each block among them is one pointer."""
+    return Struct("@" + "".join(_argument_format(kind) for kind in kinds))
+
+
+def _argument_format(kind: Any) -> str:
+    if isinstance(kind, Block):
+        return "P"
+    if isinstance(kind, Sequence):
+        return "".join(map(_argument_format, kind.kinds))
+    return format_of(kind)
+
+
+class Arguments:
+    """The arguments of one call: their kinds, a key for these, and their words in the order of `packer`."""
+
+    __slots__ = ("_alive", "key", "kinds", "words")
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.words: list[Any] = []
+        self._alive: list[Any] = []
+        self.kinds = tuple([self._add(value) for value in args])
+        self.key = tuple(map(id, self.kinds))
+
+    def _add(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            if not hasattr(value, "_fields"):
+                return _one(Sequence(tuple(self._add(part) for part in value)))
+            memory = _memory_of(value)
+            if memory is not None:
+                self._alive.append(memory)
+                self.words.append(memory.address)
+                return memory.kind
+        if isinstance(value, np.ndarray):
+            kind: Any = _array(value.dtype, value.ndim, value.flags.c_contiguous)
+        else:
+            kind = kind_of(value)
+        _words(kind, value, self.words)
+        return kind
+
+
+def records(array: Any) -> Any:
+    """Return a structured array as kernels take it: with fields as attributes where they run as plain Python."""
+    return array.view(np.recarray) if is_interpreted() else array

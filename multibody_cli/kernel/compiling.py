@@ -1,0 +1,133 @@
+"""One task of compiling, and a process that does nothing else: the other end of `workers`."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import traceback
+import warnings
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from multibody_cli.kernel import compiler, store
+from multibody_cli.kernel.loading import KernelError, entry_symbol
+from multibody_cli.kernel.store import Code
+from multibody_cli.kernel.workers import Task
+
+
+def serve() -> None:
+    """Compile until the connection, whose number is the first argument, is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    warnings.simplefilter("ignore")
+    from llvmlite.binding import ffi
+
+    ffi.lib._lock._cblist.clear()  # nobody in this process listens to how long LLVM takes
+    connection = Connection(int(sys.argv[1]))
+    while True:
+        try:
+            symbol, recipe = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            title = compile_one(
+                symbol, recipe, lambda task: connection.send(("found", task.symbol, task.how)), connection
+            )
+            connection.send(("done", title, _memory()))
+        except BrokenPipeError:
+            return
+        except Exception as error:
+            text = " ".join(str(error).split())
+            if os.environ.get("MBSIM_DEBUG"):
+                traceback.print_exc()
+            with suppress(OSError):
+                connection.send(("failed", f"a kernel cannot be compiled: {type(error).__name__}: {text[:2000]}"))
+
+
+def _memory() -> float:
+    """Return the largest memory that this process has taken, in bytes."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
+
+
+class _Listener(compiler.Listener):
+    """Reports kernels that are called as tasks, and code that could only be kept in memory to another process."""
+
+    def __init__(self, found: Callable[[Task], None], parent: Connection | None) -> None:
+        self._found, self._parent = found, parent
+        self._reported: set[str] = set()
+
+    def calls(self, unit: compiler.Unit) -> None:
+        """Report a kernel, once."""
+        if unit.symbol not in self._reported:
+            self._reported.add(unit.symbol)
+            self._found(Task(unit.symbol, unit.recipe or ("unit", unit.function, unit.arguments)))
+
+    def keep(self, code: Code) -> None:
+        """Keep code, and hand it on if it could not be written."""
+        if not store.keep(code) and self._parent is not None and code.symbol[0] != "f":
+            self._parent.send(("kept in memory", code))
+
+
+def compile_one(
+    symbol: str, how: tuple[Any, ...] | bytes, found: Callable[[Task], None], parent: Connection | None = None
+) -> str:
+    """Compile a task and keep its code; return words for people.
+
+    Parameters
+    ----------
+    symbol, how
+        The task.
+    found
+        Called with each kernel that it calls, which may have to be compiled too.
+    parent
+        The process for which it is compiled.
+
+    Raises
+    ------
+    KernelError
+        If the source is not that of the symbol: it has changed since a process imported it.
+    """
+    sort, *words = pickle.loads(zlib.decompress(how)) if isinstance(how, bytes) else how
+    with compiler.listening(_Listener(found, parent)) as listener:
+        return COMPILE[sort](listener, symbol, *words)
+
+
+def _compile_entry(listener: _Listener, symbol: str, kernel: Any, kinds: Any) -> str:
+    _agree(entry_symbol(kernel, kinds)[0], symbol, kernel)
+    with store.lock(symbol):
+        if store.find(symbol) is None:
+            listener.keep(compiler.compile_entry(symbol, kernel, kinds))
+    return str(kernel.full_name)
+
+
+def _compile_unit(listener: _Listener, symbol: str, kernel: Any, types: Any) -> str:
+    unit = compiler.unit_of(kernel, types)
+    _agree(unit.symbol, symbol, kernel)
+    unit.compiled()
+    return str(kernel.full_name)
+
+
+def _compile_generated(listener: _Listener, symbol: str, title: str, arguments: str, write: Any) -> str:
+    with store.lock(symbol):
+        if store.find(symbol) is None:
+            listener.keep(compiler.compile_generated(symbol, title, arguments, write))
+    return title
+
+
+def _agree(found: str, wanted: str, kernel: Any) -> None:
+    if found != wanted:
+        raise KernelError(f"the source of {kernel.full_name} has changed since this process began: start it again")
+
+
+COMPILE: dict[str, Callable[..., str]] = {
+    "entry": _compile_entry,
+    "unit": _compile_unit,
+    "generated": _compile_generated,
+}
+"""Sorts of tasks."""

@@ -1,0 +1,264 @@
+"""Kernels and formulas, and how they are declared.  Declaring one imports neither numba nor llvmlite."""
+
+from __future__ import annotations
+
+import dis
+import importlib
+import operator
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from pickle import PicklingError
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.kernel.mode import is_interpreted
+
+if TYPE_CHECKING:
+    from multibody_cli.kernel.reach import Reach
+
+
+class Formula:
+    """A small function of values, inlined into every kernel that calls it; called from Python it is interpreted."""
+
+    @cached_property
+    def inlined(self) -> bool:
+        """Whether its callers contain it."""
+        return True
+
+    def __init__(self, function: Callable[..., Any], recipe: tuple[Any, ...] | None = None) -> None:
+        self.py_func = function
+        self.recipe = recipe
+        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
+        self.__module__, self.__doc__ = function.__module__, function.__doc__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it as plain Python."""
+        return self.py_func(*args)
+
+    def __repr__(self) -> str:
+        """Name its kind and its function."""
+        return f"<{type(self).__name__.lower()} {self.full_name}>"
+
+    def __reduce__(self) -> Any:
+        """Pickle it by name, or as the binding that made it."""
+        if self.recipe is not None:
+            return _bound, self.recipe
+        words = self.__module__, self.__qualname__
+        if "<locals>" in self.__qualname__ or self.__module__ == "__main__" or _declared(*words) is not self:
+            raise PicklingError(f"{self.full_name} cannot be imported by name")
+        return _declared, words
+
+    @property
+    def full_name(self) -> str:
+        """Module and name of the function."""
+        return f"{self.__module__}.{self.__qualname__}"
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Digest of the source that it reaches."""
+        from multibody_cli.kernel.reach import reach_of
+
+        return reach_of(self)
+
+    @cached_property
+    def returns_nothing(self) -> bool:
+        """Whether every `return` returns None; then a caller need not wait for its type."""
+        before = None
+        for one in dis.get_instructions(self.py_func):
+            if one.opname == "RETURN_VALUE" and not (
+                before and before.opname == "LOAD_CONST" and before.argval is None
+            ):
+                return False
+            if one.opname == "RETURN_CONST" and one.argval is not None:
+                return False
+            before = one
+        return True
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Type of this function where numba compiles a caller."""
+        from multibody_cli.kernel.compiler import callee_type
+
+        return callee_type(self)
+
+
+LARGEST_INLINED = 360
+"""Bytes of bytecode up to which a kernel is inlined.
+
+Measured on 16 boxes, us a step: nothing inlined 183, up to 260 bytes 159, 440 bytes 129, 600 bytes 114; compiling
+contacts from scratch takes 22, 22, 25 and 28 s.
+"""
+
+
+class Kernel(Formula):
+    """A function of arrays and numbers that is compiled to an object of its own, if it is not small.
+
+    Raises
+    ------
+    KernelError
+        When it is called, if it cannot be compiled or loaded.
+    """
+
+    @cached_property
+    def inlined(self) -> bool:
+        """Whether it is so small that its callers contain it, as they contain formulas."""
+        return len(self.py_func.__code__.co_code) <= LARGEST_INLINED
+
+    @cached_property
+    def _entries(self) -> dict[tuple[Any, ...], Callable[..., Any]]:
+        return {}
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled code for these kinds of arguments; compile it first where it is missing."""
+        if is_interpreted():
+            return self.py_func(*args)
+        from multibody_cli.kernel.arguments import Arguments
+
+        arguments = Arguments(args)
+        entry = self._entries.get(arguments.key)
+        if entry is None:
+            from multibody_cli.kernel.loading import entry_of
+
+            entry = self._entries[arguments.key] = entry_of(self, arguments.kinds)
+        return entry(arguments)
+
+
+class Choice:
+    """A function that is one of several formulas, chosen by the kinds of its arguments.
+
+    Parameters
+    ----------
+    key
+        From arguments, or from their types where a caller is compiled, to a key of the table.
+    formulas
+        The formulas by key.
+    """
+
+    def __init__(self, key: Callable[..., Any], formulas: Mapping[Any, Formula]) -> None:
+        self.key, self.formulas = key, dict(formulas)
+        self.__name__, self.__module__ = key.__name__, key.__module__
+        self.__qualname__, self.__doc__ = key.__qualname__, key.__doc__
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the formula for these arguments as plain Python."""
+        return self.formulas[self.key(*args)].py_func(*args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        from multibody_cli.kernel.compiler import choice_type
+
+        return choice_type(self)
+
+
+class Instructions:
+    """A function whose compiled form is written instruction by instruction.
+
+    Parameters
+    ----------
+    function
+        Its plain Python form.
+    emit
+        Writes it: `emit(context, builder, types, args)`, with numba's types and LLVM's values of the arguments.
+    """
+
+    def __init__(self, function: Callable[..., None], emit: Callable[..., None]) -> None:
+        self.py_func, self.emit = function, emit
+        self.__name__, self.__module__ = function.__name__, function.__module__
+        self.__qualname__, self.__doc__ = function.__qualname__, function.__doc__
+
+    def __call__(self, *args: Any) -> None:
+        """Run it as plain Python."""
+        self.py_func(*args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        from multibody_cli.kernel.compiler import instructions_type
+
+        return instructions_type(self)
+
+
+def kernel(function: Any) -> Any:
+    """Declare a kernel."""
+    return Kernel(function)
+
+
+def formula(function: Any) -> Any:
+    """Declare a formula."""
+    return Formula(function)
+
+
+def chosen(formulas: Mapping[Any, Callable[..., Any]]) -> Callable[[Callable[..., Any]], Choice]:
+    """Declare a function that is one of several formulas; the decorated function returns the key of one of them."""
+    return lambda key: Choice(key, {word: Formula(function) for word, function in formulas.items()})
+
+
+def instructions(emit: Callable[..., None]) -> Callable[[Callable[..., None]], Instructions]:
+    """Declare a function that returns nothing and whose compiled form `emit` writes."""
+    return lambda function: Instructions(function, emit)
+
+
+def bound_kernel(template: Any, **bindings: Any) -> Any:
+    """Make a kernel of a function in which some global names stand for kernels or numbers that are only known later.
+
+    Parameters
+    ----------
+    template
+        A plain function of a module, or a kernel whose function is taken.
+    bindings
+        The values of its global names.
+    """
+    function = getattr(template, "py_func", template)
+    bindings = {name: value for name, value in bindings.items() if name in function.__code__.co_names}
+    return Kernel(_with_globals(function, bindings), (template, bindings))
+
+
+def _bound(template: Any, bindings: Mapping[str, Any]) -> Any:
+    """Bind a template once more, in another process."""
+    return bound_kernel(template, **bindings)
+
+
+def _declared(module: str, name: str) -> Any:
+    """Return a kernel or formula by its name."""
+    found: Any = importlib.import_module(module)
+    for word in name.split("."):
+        found = getattr(found, word)
+    return found
+
+
+def _with_globals(function: Any, names: Mapping[str, Any]) -> Any:
+    """Copy a function with other values of some global names."""
+    copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
+    copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    return copy
+
+
+@cache
+def in_python(function: Any) -> Any:
+    """Return a formula as plain Python, with all that it calls: for values whose components are no numbers of numba."""
+    plain = getattr(function, "py_func", function)
+    called = {word: plain.__globals__.get(word) for word in plain.__code__.co_names}
+    return _with_globals(plain, {word: in_python(one) for word, one in called.items() if isinstance(one, Formula)})
+
+
+# --- operators of value classes -----------------------------------------------------------------------------------
+operand_classes: list[type] = []
+"""Named tuples whose `+`, `-`, unary `-` and product with a number work component by component, at any depth."""
+
+operator_formulas: dict[tuple[Any, Any, Any], Formula] = {}
+"""Other operators: formulas by operator and the classes of both operands, None for a number."""
+
+
+def operator_formula(op: Any, left: type | None, right: type | None, function: Callable[[Any, Any], Any]) -> None:
+    """Define an operator of two operands as a formula."""
+    operator_formulas[op, left, right] = Formula(function)
+
+
+def operand_class(operand: Any) -> type | None:
+    """Return the value class of a value or of its type in compiled code; None for a number."""
+    found: type = getattr(operand, "instance_class", type(operand))
+    return found if found in operand_classes else None
+
+
+COMPONENTWISE = (operator.add, operator.sub, operator.mul, operator.neg)
+"""Operators that work component by component."""

@@ -1,0 +1,187 @@
+"""Machine code from the store into this process, and entries that Python calls.  Needs llvmlite alone."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import sha256
+from struct import Struct
+from typing import Any
+
+from multibody_cli.errors import MbsimError
+from multibody_cli.kernel import store
+from multibody_cli.kernel.arguments import Arguments, narrow, packer
+from multibody_cli.kernel.functions import Formula
+from multibody_cli.kernel.store import Code, compiler_digest
+
+
+class KernelError(MbsimError):
+    """Compiled code that could not be made, loaded, or brought to its end."""
+
+
+@cache
+def _engine() -> Any:
+    """Return LLVM's linker and loader of this process."""
+    import llvmlite.binding as llvm
+
+    from multibody_cli.kernel.target import machine
+
+    if sys.platform == "linux":
+        llvm.load_library_permanently("libm.so.6")
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
+
+
+_loaded: dict[str, Code] = {}
+"""The code that is in this process, by symbol."""
+
+
+def load(symbols: Iterable[str]) -> None:
+    """Load code, with all that it calls.
+
+    Raises
+    ------
+    KernelError
+        If any of it is missing: the loader would end the process.
+    """
+    import llvmlite.binding as llvm
+
+    engine = _engine()
+    found: dict[str, Code] = {}
+    left = [symbol for symbol in symbols if symbol not in _loaded]
+    while left:
+        symbol = left.pop()
+        if symbol in found or symbol in _loaded:
+            continue
+        code = store.find(symbol)
+        if code is None:
+            raise KernelError(f"compiled code {symbol} is missing")
+        for name in code.externals:
+            if not llvm.address_of_symbol(name):
+                raise KernelError(f"compiled code of {code.title} needs the function {name}, which is not there")
+        found[symbol] = code
+        left += code.calls
+    if not found:
+        return
+    for code in found.values():
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
+    engine.finalize_object()
+    _loaded.update(found)
+
+
+def address_of(symbol: str) -> int:
+    """Return the address of loaded code."""
+    return int(_engine().get_function_address(symbol))
+
+
+def missing(symbols: Iterable[str]) -> dict[str, bytes]:
+    """Return the symbols, among these and all that they call, whose code is missing or damaged, and their recipes."""
+    absent: dict[str, bytes] = {}
+    seen: set[str] = set()
+    left = [(symbol, "") for symbol in symbols]
+    while left:
+        symbol, recipe = left.pop()
+        if symbol in seen or symbol in _loaded:
+            continue
+        seen.add(symbol)
+        code = store.find(symbol)
+        if code is None:
+            absent[symbol] = b64decode(recipe)
+        else:
+            left += zip(code.calls, code.recipes, strict=True)
+    return absent
+
+
+def entry_symbol(kernel: Formula, kinds: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Return the symbol of a kernel's entry for kinds of arguments, and these without what it does not read."""
+    names = kernel.reach.names
+    kinds = tuple(narrow(kind, names) for kind in kinds)
+    return "e" + sha256(f"{compiler_digest()} {kernel.reach.digest} {kinds!r}".encode()).hexdigest()[:31], kinds
+
+
+def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
+    """Return what calls a kernel with arguments of these kinds; compile what is missing.
+
+    Raises
+    ------
+    KernelError
+        If it cannot be compiled.
+    """
+    symbol, narrowed = entry_symbol(kernel, kinds)
+    if missing([symbol]):
+        from multibody_cli.kernel.workers import Task, compile_all
+
+        compile_all([Task(symbol, ("entry", kernel, narrowed))])
+    load([symbol])
+    return _caller(symbol, kinds)
+
+
+def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
+    pack = packer(kinds).pack
+    native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p)(address_of(symbol))
+    result = json.loads(_loaded[symbol].result)
+    title = _loaded[symbol].title
+    if result is None:
+
+        def call(arguments: Arguments) -> None:
+            status = native(pack(*arguments.words), None)
+            if status:
+                raise KernelError(f"{title} ended with status {status}")
+
+        return call
+
+    unpack, rebuild = Struct("@" + _format(result)), _builder(result)
+
+    def call_for_result(arguments: Arguments) -> Any:
+        room = ctypes.create_string_buffer(unpack.size)
+        status = native(pack(*arguments.words), room)
+        if status:
+            raise KernelError(f"{title} ended with status {status}")
+        return rebuild(iter(unpack.unpack_from(room)))
+
+    return call_for_result
+
+
+def _format(result: Any) -> str:
+    """Return the format, as in `struct`, of a result: a letter, or the class and the parts of a tuple."""
+    if isinstance(result, str):
+        return "q" if result == "?" else result
+    return "".join(map(_format, result[1]))
+
+
+def _builder(result: Any) -> Callable[[Any], Any]:
+    """Return what makes a result from its numbers."""
+    if isinstance(result, str):
+        return (lambda numbers: bool(next(numbers))) if result == "?" else next
+    parts = [_builder(one) for one in result[1]]
+    if result[0] is None:
+        return lambda numbers: tuple(part(numbers) for part in parts)
+    module, _, name = result[0].partition(":")
+    instance: Any = __import__(module, fromlist=[""])
+    for word in name.split("."):
+        instance = getattr(instance, word)
+    return lambda numbers: instance(*(part(numbers) for part in parts))
+
+
+def generated_code(title: str, arguments: str, write: Any) -> int:
+    """Compile a function of generated source, or find it compiled; return its address.
+
+    Parameters
+    ----------
+    title
+        Words for people.
+    arguments
+        Kinds of the arrays that it takes: f for float64, i for int64.
+    write
+        Writes its instructions (`symbolic.instructions`); `write.digest` covers all that decides about them.
+    """
+    symbol = "g" + sha256(f"{compiler_digest()} {arguments} {write.digest}".encode()).hexdigest()[:31]
+    if missing([symbol]):
+        from multibody_cli.kernel.workers import Task, compile_all
+
+        compile_all([Task(symbol, ("generated", title, arguments, write))])
+    load([symbol])
+    return address_of(symbol)

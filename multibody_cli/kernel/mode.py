@@ -1,0 +1,28 @@
+"""Whether kernels run compiled or as plain Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def is_interpreted() -> bool:
+    """Return whether kernels run as plain Python."""
+    return _interpreted
+
+
+@contextmanager
+def interpreted(wanted: bool = True) -> Iterator[None]:
+    """Run kernels as plain Python inside a `with` statement.
+
+    Work arrays must be allocated inside it too: plain Python reads fields of records as attributes.
+    """
+    global _interpreted
+    before, _interpreted = _interpreted, wanted
+    try:
+        yield
+    finally:
+        _interpreted = before

@@ -1,0 +1,263 @@
+"""Compiled code in files, one for each kernel or formula, named by its digest.
+
+A file holds a header, a digest of the rest, a line of JSON and the code.  It is written under another name and renamed,
+so that nobody reads half of one, and verified when it is read: a file that is truncated, exchanged or foreign counts as
+missing, with one warning.  Where the folder cannot be written, code is kept in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import pickle
+import tempfile
+import time
+import warnings
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+MAGIC = b"mbsim code 1\n"
+LOCK_SECONDS = 120.0
+"""How long one process waits for another that compiles the same; a longer wait means that something hangs."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Compiled code.
+
+    Parameters
+    ----------
+    symbol
+        Its name: letters for its sort and a digest.
+    code
+        Machine code of a kernel; LLVM bitcode of a formula.
+    calls, recipes
+        Symbols of the kernels that it calls, and how any process can compile them (`as_recipe`), in letters.
+    inlines
+        Symbols of the formulas that bitcode needs linked in.
+    externals
+        Functions of C that it calls.
+    result
+        Kind of what an entry returns; the pickled type of what any other returns.
+    title
+        For people: module and name of the function.
+    """
+
+    symbol: str
+    code: bytes
+    calls: tuple[str, ...] = ()
+    recipes: tuple[str, ...] = ()
+    inlines: tuple[str, ...] = ()
+    externals: tuple[str, ...] = ()
+    result: str = ""
+    title: str = ""
+
+
+def as_recipe(*words: Any) -> bytes:
+    """Pickle how to compile something.
+
+    Raises
+    ------
+    pickle.PicklingError
+        If a function has no name by which another process can import it.
+    """
+    return zlib.compress(pickle.dumps(words, protocol=4))
+
+
+@cache
+def compiler_digest() -> str:
+    """Return the digest of the compiler's own source: another compiler makes other code."""
+    return sha256((Path(__file__).parent / "compiler.py").read_bytes()).hexdigest()
+
+
+def cache_root() -> Path:
+    """Return the folder of compiled code: `MBSIM_CACHE_DIR`, else the user's cache folder, else a temporary one."""
+    chosen = os.environ.get("MBSIM_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mbsim"
+    try:
+        user.mkdir(parents=True, exist_ok=True)
+        if os.access(user, os.W_OK):
+            return user
+    except OSError:
+        pass
+    return Path(tempfile.gettempdir()) / f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}"
+
+
+@cache
+def _toolchain() -> str:
+    """Return a word for the target and the compiler's version."""
+    import llvmlite
+
+    from multibody_cli.kernel.target import architecture
+
+    return f"{architecture()}-llvmlite-{llvmlite.__version__}"
+
+
+def folder() -> Path:
+    """Return the folder of the code for this target and compiler."""
+    return cache_root() / _toolchain()
+
+
+SHIPPED = Path(__file__).parent / "shipped"
+"""Code that a wheel brings along, by target."""
+
+_memory: dict[str, Code] = {}
+_warned: set[str] = set()
+
+
+def place_of(symbol: str) -> Path:
+    """Return the file of a symbol."""
+    return folder() / symbol[:3] / symbol
+
+
+def as_bytes(code: Code) -> bytes:
+    """Return the content of a file."""
+    words = asdict(code)
+    del words["code"]
+    body = json.dumps(words, sort_keys=True).encode() + b"\n" + code.code
+    return MAGIC + sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def from_bytes(symbol: str, data: bytes) -> Code | None:
+    """Read the content of a file; None if it is not what the symbol stands for, or not whole."""
+    if not data.startswith(MAGIC):
+        return None
+    digest, _, body = data[len(MAGIC) :].partition(b"\n")
+    if sha256(body).hexdigest().encode() != digest:
+        return None
+    head, _, code = body.partition(b"\n")
+    words: dict[str, Any] = json.loads(head)
+    if words.pop("symbol") != symbol:
+        return None
+    for key in ("calls", "recipes", "inlines", "externals"):
+        words[key] = tuple(words[key])
+    return Code(symbol, code, **words)
+
+
+def find(symbol: str) -> Code | None:
+    """Return the code of a symbol; None if nobody has compiled it."""
+    if symbol in _memory:
+        return _memory[symbol]
+    for place in (_shipped_place(symbol), place_of(symbol)):
+        try:
+            data = place.read_bytes()
+        except OSError:
+            continue
+        code = from_bytes(symbol, data)
+        if code is not None:
+            _touch(place)
+            return code
+        _warn("damage", f"{place}: compiled code is damaged, and is compiled again")
+        with contextlib.suppress(OSError):
+            place.unlink()
+    return None
+
+
+@cache
+def _shipped_folder() -> Path:
+    from multibody_cli.kernel.target import architecture
+
+    return SHIPPED / architecture()
+
+
+def _shipped_place(symbol: str) -> Path:
+    return _shipped_folder() / symbol[:3] / symbol
+
+
+def _touch(place: Path) -> None:
+    """Note the day of the last use, for `remove_old`."""
+    with contextlib.suppress(OSError):
+        if time.time() - place.stat().st_mtime > 86400.0:
+            os.utime(place)
+
+
+def has(symbol: str) -> bool:
+    """Return whether code of a symbol is there, without reading it."""
+    return symbol in _memory or _shipped_place(symbol).exists() or place_of(symbol).exists()
+
+
+def keep(code: Code) -> bool:
+    """Keep code for all processes; False if it could only be kept in the memory of this one."""
+    if write(place_of(code.symbol), as_bytes(code)):
+        return True
+    _memory[code.symbol] = code
+    return False
+
+
+def keep_in_memory(code: Code) -> None:
+    """Keep code that a worker could not write, for this process."""
+    _warn_of_memory("a worker could not write")
+    _memory[code.symbol] = code
+
+
+def write(place: Path, data: bytes) -> bool:
+    """Write a file in one stroke; False, with one warning, where this is not possible."""
+    part = None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", suffix=".part", delete=False) as part:
+            part.write(data)
+        os.replace(part.name, place)
+    except OSError as error:
+        if part is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(part.name)
+        _warn_of_memory(error.strerror or str(error))
+        return False
+    return True
+
+
+class CacheWarning(RuntimeWarning):
+    """A cache of compiled code that is damaged or cannot be written; results are right all the same."""
+
+
+def _warn_of_memory(reason: str) -> None:
+    _warn("write", f"{cache_root()}: compiled code cannot be kept ({reason}), and is compiled again in every process")
+
+
+def _warn(sort: str, text: str) -> None:
+    """Warn once about each sort of trouble in a process."""
+    if sort not in _warned:
+        _warned.add(sort)
+        warnings.warn(text, CacheWarning, stacklevel=2)
+
+
+@contextlib.contextmanager
+def lock(symbol: str) -> Iterator[None]:
+    """Let one process at a time compile a symbol, and wait for it for a limited time.
+
+    The lock is the operating system's and ends with the process that holds it.  Where there are no locks, two processes
+    compile the same, and the later file replaces the earlier one.
+    """
+    try:
+        import fcntl
+
+        place = folder() / "locks" / symbol
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file = open(place, "w")  # noqa: SIM115
+    except (ImportError, OSError):
+        yield
+        return
+    with file:
+        until, pause = time.monotonic() + LOCK_SECONDS, 0.001
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(pause)
+                pause = min(2.0 * pause, 0.05)
+            except OSError:
+                break
+        yield
+        with contextlib.suppress(OSError):
+            place.unlink()

@@ -1,0 +1,55 @@
+"""The processor that code is compiled for.
+
+On x86-64 this is the highest level of the architecture that the machine has, and not the machine itself, so that code
+which was compiled on one machine runs on others: x86-64-v4 (AVX-512: twice the registers, a fifth of the time), else
+x86-64-v3 (AVX2 and fused multiply-add, machines since 2013 to 2015).  `MBSIM_TARGET_CPU` names another processor, as
+LLVM knows it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+_LEVELS = {
+    "x86-64-v4": ("avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi2", "fma"),
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "sse4.2"),
+    "x86-64-v2": ("cx16", "popcnt", "sse4.2", "ssse3"),
+}
+"""Levels of x86-64 by what a processor must have for them, the highest first."""
+
+
+@cache
+def cpu() -> str:
+    """Return the name of the processor that code is compiled for."""
+    named = os.environ.get("MBSIM_TARGET_CPU")
+    if named:
+        return named
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        import llvmlite.binding as llvm
+
+        has = llvm.get_host_cpu_features()
+        return next((level for level, needs in _LEVELS.items() if all(has.get(one) for one in needs)), "x86-64")
+    return "generic"
+
+
+@cache
+def architecture() -> str:
+    """Return a word for the machine code of this process: operating system, architecture and processor."""
+    return f"{platform.system().lower()}-{platform.machine().lower()}-{cpu()}"
+
+
+@cache
+def machine() -> Any:
+    """Return LLVM's description of the target: position independent code."""
+    import llvmlite.binding as llvm
+
+    with suppress(RuntimeError):  # newer versions of llvmlite need no initialization, and refuse it
+        llvm.initialize()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=cpu(), opt=3, reloc="pic", codemodel="small", jit=True)

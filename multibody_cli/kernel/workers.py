@@ -1,0 +1,245 @@
+"""Compiling in processes of its own, on all cores.
+
+A process of this package never imports numba for a run: workers do.  A task is a symbol and a recipe, a pickle that
+says by names and types how to compile it.  A worker keeps its code in the store and reports the kernels that it met on
+the way, which are tasks for any worker.  Functions that cannot be imported by name are compiled in this process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import Any
+
+from multibody_cli.kernel import store
+from multibody_cli.kernel.loading import KernelError, missing
+
+MOST_MEMORY = 600e6
+"""Bytes after which a worker is replaced: what numba knows of types is never released."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to compile: its symbol, and how to do it.
+
+    `how` holds a sort of task and its arguments (`compiling.COMPILE`), or these as a recipe.
+    """
+
+    symbol: str
+    how: tuple[Any, ...] | bytes
+
+    @cached_property
+    def recipe(self) -> bytes:
+        """How any process can do it; nothing if only this one can."""
+        if isinstance(self.how, bytes):
+            return self.how
+        try:
+            return store.as_recipe(*self.how)
+        except (pickle.PicklingError, AttributeError):
+            return b""
+
+
+@dataclass
+class Progress:
+    """How far compiling has come: functions that are compiled and known so far, and the name of the last one."""
+
+    done: int = 0
+    known: int = 0
+    title: str = ""
+    seconds: float = 0.0
+
+
+_observers: list[Callable[[Progress], None]] = []
+
+
+@contextmanager
+def observed(observer: Callable[[Progress], None]) -> Iterator[None]:
+    """Call an observer whenever compiling comes further, inside a `with` statement."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use: `MBSIM_JOBS`, or all."""
+    named = os.environ.get("MBSIM_JOBS", "")
+    if named.isdigit() and int(named) > 0:
+        return int(named)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Worker:
+    """A process that compiles."""
+
+    def __init__(self) -> None:
+        self.connection, theirs = Pipe()
+        environment = {**os.environ, "PYTHONWARNINGS": "default", "NUMBA_DISABLE_JIT": "0"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from multibody_cli.kernel.compiling import serve; serve()", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=environment | {"PYTHONPATH": os.pathsep.join([one or os.getcwd() for one in sys.path])},
+        )
+        theirs.close()
+        self.task: Task | None = None
+
+    def give(self, task: Task) -> None:
+        """Hand it a task."""
+        self.task = task
+        self.connection.send((task.symbol, task.recipe))
+
+    def end(self) -> None:
+        """Let it end."""
+        with suppress(OSError):
+            self.connection.close()
+        try:
+            self._process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+_idle: list[_Worker] = []
+
+
+@atexit.register
+def end_workers() -> None:
+    """End all processes that compile."""
+    while _idle:
+        _idle.pop().end()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # workers are their parent's
+
+
+def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
+    """Compile tasks and all kernels that they call, as far as they are missing from the store.
+
+    Raises
+    ------
+    KernelError
+        If something cannot be compiled.
+    """
+    session = _Session(jobs or cores())
+    wanted = [task for task in tasks]
+    for task in wanted:
+        session.add(task)
+    session.run()
+    while left := missing(task.symbol for task in wanted):  # what somebody else began, and did not end
+        before = session.progress.done
+        for symbol, recipe in left.items():
+            if not recipe:
+                raise KernelError(f"compiled code {symbol} is missing, and nothing says how to compile it")
+            session.add(Task(symbol, recipe))
+        session.run()
+        if session.progress.done == before:
+            raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
+    return session.progress
+
+
+class _Session:
+    """One call of `compile_all`."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs if os.name == "posix" else 0
+        self._queue: deque[Task] = deque()
+        self._known: set[str] = set()
+        self._busy: dict[Connection, _Worker] = {}
+        self.progress = Progress()
+        self._began = time.perf_counter()
+
+    def add(self, task: Task) -> None:
+        """Add a task, unless it is known or done."""
+        if task.symbol not in self._known and store.find(task.symbol) is None:
+            self._known.add(task.symbol)
+            self._queue.append(task)
+            self.progress.known += 1
+            self._tell()
+
+    def run(self) -> None:
+        """Work until nothing is left."""
+        try:
+            while self._queue or self._busy:
+                self._hand_out()
+                for connection in wait(list(self._busy), 0.5):
+                    self._receive(connection)
+                self._tell()
+        except BaseException:
+            for worker in self._busy.values():
+                worker.end()
+            raise
+
+    def _hand_out(self) -> None:
+        while self._queue:
+            task = self._queue[0]
+            if not task.recipe or self._jobs == 0:
+                self._queue.popleft()
+                self._compile_here(task)
+            elif len(self._busy) < self._jobs:
+                worker = _idle.pop() if _idle else _Worker()
+                worker.give(self._queue.popleft())
+                self._busy[worker.connection] = worker
+            else:
+                break
+
+    def _compile_here(self, task: Task) -> None:
+        from multibody_cli.kernel import compiling
+
+        found: list[Task] = []
+        title = compiling.compile_one(task.symbol, task.how, found.append)
+        self._finished(task.symbol, title)
+        for one in found:
+            self.add(one)
+
+    def _receive(self, connection: Any) -> None:
+        worker = self._busy[connection]
+        assert worker.task is not None
+        symbol = worker.task.symbol
+        try:
+            sort, *content = connection.recv()
+        except (EOFError, OSError):
+            del self._busy[connection]
+            raise KernelError(f"a process that compiled {symbol} ended before it was done: out of memory?") from None
+        if sort == "found":
+            self.add(Task(*content))
+            return
+        if sort == "kept in memory":
+            store.keep_in_memory(content[0])
+            return
+        del self._busy[connection]
+        if sort == "failed":
+            worker.end()
+            raise KernelError(content[0])
+        title, memory = content
+        worker.task = None
+        if memory > MOST_MEMORY:
+            worker.end()
+        else:
+            _idle.append(worker)
+        self._finished(symbol, title)
+
+    def _finished(self, symbol: str, title: str) -> None:
+        self.progress.done += 1
+        self.progress.title = title
+        self._known.discard(symbol)
+
+    def _tell(self) -> None:
+        self.progress.seconds = time.perf_counter() - self._began
+        for observer in _observers:
+            observer(self.progress)
