@@ -38,7 +38,7 @@ def called(formula: Any) -> Any:
     """A kernel that does nothing but call one formula."""
     plain = getattr(formula, "py_func", formula)
     template = TEMPLATES[len(inspect.signature(plain).parameters)]
-    return bound_kernel(template, f"{plain.__module__}.{plain.__name__}", formula=formula)
+    return bound_kernel(template, formula=formula)
 
 
 class Formulas:

@@ -20,7 +20,21 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.startup import collect_no_garbage, leave
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
-VERBS = ("run", "validate", "info", "plot", "list", "compare", "regress", "bench", "equations", "codegen", "schema")
+VERBS = (
+    "run",
+    "validate",
+    "info",
+    "plot",
+    "list",
+    "compare",
+    "regress",
+    "bench",
+    "equations",
+    "codegen",
+    "schema",
+    "warm",
+    "cache",
+)
 INTERRUPTED = 130
 
 

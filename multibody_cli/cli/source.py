@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
+from multibody_cli.cli.compilation import purpose_of, show_compilation
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
@@ -45,8 +46,10 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
     from multibody_cli.studies.simulation import prepare
 
     began = time.perf_counter()
+    show_compilation(f"the start of {path.name}")
     with scene_file(path) as scene:
         simulation = prepare(scene, overrides)
+    show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
     for text in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         messages.warning(text)

@@ -47,7 +47,7 @@ from numba.np import numpy_support
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import arguments as kinds
-from multibody_cli.kernel import store
+from multibody_cli.kernel import optimizing, store
 from multibody_cli.kernel.functions import (
     COMPONENTWISE,
     Choice,
@@ -71,7 +71,7 @@ class CompilerError(MbsimError):
 
 
 # --- blocks -------------------------------------------------------------------------------------------------------
-class BlockType(types.Type):  # type: ignore[misc]
+class BlockType(types.Type):
     """A named tuple of arrays in memory: names of its fields, their places in bytes, and their types."""
 
     def __init__(self, names: tuple[str, ...], offsets: tuple[int, ...], members: tuple[Any, ...], size: int) -> None:
@@ -179,7 +179,8 @@ def _load_array(context: Any, builder: Any, word: Callable[[int, Any], Any], off
     item = WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     shape = [word(offset + kinds.WORD * (1 + axis), WORD) for axis in range(kind.ndim)]
     if kind.layout == "C":
-        strides, stride = [], item
+        strides: list[Any] = []
+        stride = item
         for length in reversed(shape):
             strides.insert(0, stride)
             stride = builder.mul(stride, length)
@@ -196,7 +197,7 @@ def _load_array(context: Any, builder: Any, word: Callable[[int, Any], Any], off
 
 
 # --- the types of functions in compiled code ----------------------------------------------------------------------
-class Callee(types.Callable, types.Opaque):  # type: ignore[misc]
+class Callee(types.Callable, types.Opaque):
     """The type of a kernel, a formula, a choice of formulas, or a function written by instructions."""
 
     def __init__(self, name: str, function: Any, unit_for: Callable[[Any], Any]) -> None:
@@ -279,7 +280,7 @@ class Unit:
                 code = store.find(self.symbol)
                 if code is None:
                     code = _compile(self)
-                    _listener.keep(code)
+                    _listeners[-1].keep(code)
         return code
 
     @cached_property
@@ -294,7 +295,7 @@ class Unit:
         """Write a call of it."""
         context.active_code_library.units[self.symbol] = self
         if not self.function.inlined:
-            _listener.calls(self)
+            _listeners[-1].calls(self)
         kind = context.call_conv.get_function_type(self.result, self.arguments)
         function = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
         status, value = context.call_conv.call_function(builder, function, self.result, self.arguments, args)
@@ -314,18 +315,17 @@ class Listener:
         store.keep(code)
 
 
-_listener = Listener()
+_listeners = [Listener()]
 
 
 @contextmanager
 def listening(listener: Any) -> Iterator[Any]:
     """Let a listener take what compiling brings about, inside a `with` statement."""
-    global _listener
-    before, _listener = _listener, listener
+    _listeners.append(listener)
     try:
         yield listener
     finally:
-        _listener = before
+        _listeners.pop()
 
 
 _units: dict[Any, Unit] = {}
@@ -544,7 +544,7 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
         return _CallConvention(self)
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
-        """Return something that numba knows the function by: it asks for a builtin function, of which each is another."""
+        """Return something that numba knows the function by: a builtin function, as it demands, unlike all others."""
         return [library].append
 
     def create_cpython_wrapper(self, *args: Any, **options: Any) -> None:
@@ -711,7 +711,7 @@ def _compile(unit: Unit) -> Code:
     kind = base64.b64encode(pickle.dumps(result, protocol=4)).decode()
     if not function.inlined:
         return _as_object(module, unit.symbol, library.units, kind, function.full_name)
-    _optimize_functions(module)
+    optimizing.simplify(module)
     inlines = tuple(symbol for symbol, one in library.units.items() if one.function.inlined)
     calls, recipes = _calls(library.units, {symbol for symbol in library.units if symbol not in inlines})
     return Code(unit.symbol, module.as_bitcode(), calls, recipes, inlines, (), kind, function.full_name)
@@ -739,11 +739,7 @@ def _as_object(module: Any, symbol: str, units: dict[str, Unit], result: str, ti
             module.link_in(bitcode, preserve=True)
             calls.update(zip(code.calls, code.recipes, strict=True))
             left += code.inlines
-    _hide(module, symbol)
-    passes = _passes()
-    passes.getModulePassManager().run(module, passes)
-    module.verify()
-    declared = {one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")}
+    declared = optimizing.optimize(module, symbol)
     called = tuple(sorted(calls.keys() & declared))
     externals = tuple(sorted(declared - calls.keys()))
     recipes = tuple(calls[one] for one in called)
@@ -751,40 +747,8 @@ def _as_object(module: Any, symbol: str, units: dict[str, Unit], result: str, ti
 
 
 def _linked(library: _Library, symbol: str) -> Any:
-    """Link the instructions of a function with those of numba's that belong to it, which are hidden."""
-    module = None
-    for one in library.everything().values():
-        for text in one.modules:
-            part = llvm.parse_assembly(str(text))
-            if module is None:
-                module = part
-            else:
-                module.link_in(part)
-    assert module is not None
-    module.name = symbol
-    _hide(module, symbol)
-    return module
-
-
-def _hide(module: Any, symbol: str) -> None:
-    """Hide all but one function of a module from other code."""
-    for one in [*module.functions, *module.global_variables]:
-        if not one.is_declaration and one.name != symbol:
-            one.linkage = "internal"
-
-
-def _passes() -> Any:
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.loop_vectorization, tuning.slp_vectorization = True, False
-    return llvm.create_pass_builder(machine(), tuning)
-
-
-def _optimize_functions(module: Any) -> None:
-    passes = _passes()
-    manager = passes.getFunctionPassManager()
-    for function in module.functions:
-        if not function.is_declaration:
-            manager.run(function, passes)
+    """Link the instructions of a function with those of numba's that belong to it."""
+    return optimizing.linked(symbol, [str(text) for one in library.everything().values() for text in one.modules])
 
 
 @cache

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+_modes = [os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")]
 
 
 def is_interpreted() -> bool:
     """Return whether kernels run as plain Python."""
-    return _interpreted
+    return _modes[-1]
 
 
 @contextmanager
@@ -20,9 +20,8 @@ def interpreted(wanted: bool = True) -> Iterator[None]:
 
     Work arrays must be allocated inside it too: plain Python reads fields of records as attributes.
     """
-    global _interpreted
-    before, _interpreted = _interpreted, wanted
+    _modes.append(wanted)
     try:
         yield
     finally:
-        _interpreted = before
+        _modes.pop()

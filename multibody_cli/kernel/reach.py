@@ -84,7 +84,8 @@ def reach_of(formula: Formula) -> Reach:
     """
     own = _own(formula)
     digest = sha256(own.digest.encode())
-    names, kernels = set(own.names), set()
+    names = set(own.names)
+    kernels: set[Formula] = set()
     for called in own.called:
         digest.update(f"{'inlines' if called.inlined else 'calls'} {called.reach.digest} ".encode())
         names |= called.reach.names
@@ -103,7 +104,8 @@ def _reach_of_operator(op: Any) -> Reach:
     """Return the reach of all formulas of an operator, which may use each other."""
     left = [formula for (found, _, _), formula in operator_formulas.items() if found is op]
     seen: set[Formula] = set()
-    digests, names = [], set()
+    digests: list[str] = []
+    names: set[str] = set()
     while left:
         formula = left.pop()
         if formula in seen:

@@ -74,7 +74,8 @@ def as_recipe(*words: Any) -> bytes:
 @cache
 def compiler_digest() -> str:
     """Return the digest of the compiler's own source: another compiler makes other code."""
-    return sha256((Path(__file__).parent / "compiler.py").read_bytes()).hexdigest()
+    folder = Path(__file__).parent
+    return sha256(b"".join((folder / name).read_bytes() for name in ("compiler.py", "optimizing.py"))).hexdigest()
 
 
 def cache_root() -> Path:
@@ -169,6 +170,11 @@ def _shipped_folder() -> Path:
     return SHIPPED / architecture()
 
 
+def shipped() -> list[Path]:
+    """Return the files of compiled code for this target that came with the package."""
+    return [place for place in _shipped_folder().glob("*/*") if place.is_file()]
+
+
 def _shipped_place(symbol: str) -> Path:
     return _shipped_folder() / symbol[:3] / symbol
 
@@ -261,3 +267,42 @@ def lock(symbol: str) -> Iterator[None]:
         yield
         with contextlib.suppress(OSError):
             place.unlink()
+
+
+# --- what lies in the cache -----------------------------------------------------------------------------------------
+MOST_BYTES = 1_000_000_000
+"""Size of the cache above which the code that was not used for the longest time is removed."""
+
+MOST_SECONDS = 90 * 86400.0
+"""Time without use after which code is removed; the time of use is noted once a day."""
+
+
+def inventory() -> list[tuple[Path, int, float]]:
+    """Return file, bytes and time of last use of all code in the cache, for any target and compiler."""
+    found = []
+    for place in cache_root().glob("*-llvmlite-*/*/*"):
+        with contextlib.suppress(OSError):
+            status = place.stat()
+            if place.parent.name != "locks":
+                found.append((place, status.st_size, status.st_mtime))
+    return found
+
+
+def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS) -> int:
+    """Remove the code that was not used for the longest time; return how many files were removed.
+
+    Parameters
+    ----------
+    most_bytes
+        How much may stay.
+    most_seconds
+        How long something may stay without being used.
+    """
+    now, left, removed = time.time(), 0, 0
+    for place, size, used in sorted(inventory(), key=lambda one: -one[2]):
+        left += size
+        if left > most_bytes or now - used > most_seconds:
+            with contextlib.suppress(OSError):
+                place.unlink()
+                removed += 1
+    return removed

@@ -17,9 +17,16 @@ from typing import Any
 _LEVELS = {
     "x86-64-v4": ("avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi2", "fma"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "sse4.2"),
-    "x86-64-v2": ("cx16", "popcnt", "sse4.2", "ssse3"),
 }
 """Levels of x86-64 by what a processor must have for them, the highest first."""
+
+
+def levels() -> list[str]:
+    """Return the levels of x86-64, from x86-64-v3 on, that this machine has, the highest first."""
+    import llvmlite.binding as llvm
+
+    has = llvm.get_host_cpu_features()
+    return [level for level, needs in _LEVELS.items() if all(has.get(one) for one in needs)]
 
 
 @cache
@@ -29,10 +36,7 @@ def cpu() -> str:
     if named:
         return named
     if platform.machine().lower() in ("x86_64", "amd64"):
-        import llvmlite.binding as llvm
-
-        has = llvm.get_host_cpu_features()
-        return next((level for level, needs in _LEVELS.items() if all(has.get(one) for one in needs)), "x86-64")
+        return next(iter(levels()), "x86-64")
     return "generic"
 
 

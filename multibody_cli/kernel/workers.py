@@ -12,7 +12,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -51,25 +50,36 @@ class Task:
 
 @dataclass
 class Progress:
-    """How far compiling has come: functions that are compiled and known so far, and the name of the last one."""
+    """How far compiling has come.
+
+    `done` functions are compiled of the `known` ones, of which there may be up to `most`; `title` names the last one.
+    """
 
     done: int = 0
     known: int = 0
+    most: int = 0
     title: str = ""
-    seconds: float = 0.0
 
 
-_observers: list[Callable[[Progress], None]] = []
+observers: list[Callable[[Progress], None]] = []
 
 
 @contextmanager
 def observed(observer: Callable[[Progress], None]) -> Iterator[None]:
     """Call an observer whenever compiling comes further, inside a `with` statement."""
-    _observers.append(observer)
+    observers.append(observer)
     try:
         yield
     finally:
-        _observers.remove(observer)
+        observers.remove(observer)
+
+
+_titles: list[str] = []
+
+
+def compiled() -> int:
+    """Return how many functions have been compiled for this process."""
+    return len(_titles)
 
 
 def cores() -> int:
@@ -136,8 +146,10 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
     KernelError
         If something cannot be compiled.
     """
+    wanted = list(tasks)
+    if os.environ.get("MBSIM_COMPILE", "").lower() == "never":
+        raise KernelError("code has to be compiled, which MBSIM_COMPILE=never forbids")
     session = _Session(jobs or cores())
-    wanted = [task for task in tasks]
     for task in wanted:
         session.add(task)
     session.run()
@@ -150,7 +162,16 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
         session.run()
         if session.progress.done == before:
             raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
+    if session.progress.done:
+        store.remove_old()
     return session.progress
+
+
+def _most(task: Task) -> int:
+    """Return how many functions a task of the first hour may bring about: what it reaches by its calls."""
+    if isinstance(task.how, bytes) or task.how[0] != "entry":
+        return 1
+    return 2 + sum(not one.inlined for one in task.how[1].reach.kernels)
 
 
 class _Session:
@@ -162,7 +183,6 @@ class _Session:
         self._known: set[str] = set()
         self._busy: dict[Connection, _Worker] = {}
         self.progress = Progress()
-        self._began = time.perf_counter()
 
     def add(self, task: Task) -> None:
         """Add a task, unless it is known or done."""
@@ -170,6 +190,7 @@ class _Session:
             self._known.add(task.symbol)
             self._queue.append(task)
             self.progress.known += 1
+            self.progress.most += _most(task)
             self._tell()
 
     def run(self) -> None:
@@ -235,11 +256,11 @@ class _Session:
         self._finished(symbol, title)
 
     def _finished(self, symbol: str, title: str) -> None:
+        _titles.append(title)
         self.progress.done += 1
         self.progress.title = title
         self._known.discard(symbol)
 
     def _tell(self) -> None:
-        self.progress.seconds = time.perf_counter() - self._began
-        for observer in _observers:
+        for observer in observers:
             observer(self.progress)

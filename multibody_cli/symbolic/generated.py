@@ -13,17 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from multibody_cli.kernel import generated_code, instructions, is_interpreted
-from multibody_cli.symbolic.instructions import InstructionsOf
-
-_HEADER = '''"""{title}"""
-
-from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
-
-from multibody_cli.spatial.rotations import exponential_coefficients
-from multibody_cli.spatial.trigonometry import sine_and_cosine
-
-
-'''
+from multibody_cli.symbolic.instructions import HEADER, InstructionsOf
 
 
 @lru_cache(maxsize=4096)
@@ -46,7 +36,7 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
 
 def _interpreted_address(title: str, body: str) -> int:
     """Make a function of plain Python; return a number that stands for it."""
-    source = _HEADER.format(title=title) + body
+    source = HEADER.format(title=title) + body
     file = f"<generated {sha256(source.encode()).hexdigest()[:24]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     names: dict[str, Any] = {"__name__": "generated"}
@@ -85,12 +75,12 @@ def _write_call_of(builder: Any, address: Any, pointers: Any) -> None:
 
 
 @instructions(_write_call)
-def call(address, q, iq, v, iv, constants, first, out):  # type: ignore[no-untyped-def]
+def call(address, q, iq, v, iv, constants, first, out):
     """Call generated code, on parts of arrays that begin at iq, iv and first."""
     _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
 
 
 @instructions(_write_call_on_whole)
-def call_on_whole(address, arrays):  # type: ignore[no-untyped-def]
+def call_on_whole(address, arrays):
     """Call generated code on a tuple of whole arrays."""
     _INTERPRETED[address](*arrays)

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,15 +25,26 @@ from typing import Any, NoReturn
 from llvmlite import ir
 
 from multibody_cli.kernel import Formula
+
+HEADER = '''"""{title}"""
+
+from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
+
 from multibody_cli.spatial.rotations import exponential_coefficients
 from multibody_cli.spatial.trigonometry import sine_and_cosine
 
-NAMES: dict[str, Any] = {
-    **{word: getattr(math, word) for word in vars(math) if not word.startswith("_") and callable(getattr(math, word))},
-    "exponential_coefficients": exponential_coefficients,
-    "sine_and_cosine": sine_and_cosine,
-}
-"""The functions that generated source may call."""
+
+'''
+"""What stands above generated source: the functions that it may call."""
+
+
+@cache
+def names() -> dict[str, Any]:
+    """Return the functions that generated source may call, by name."""
+    found: dict[str, Any] = {}
+    exec(HEADER.format(title="Names."), found)
+    return {word: value for word, value in found.items() if callable(value)}
+
 
 NUMBER, WHOLE = ir.DoubleType(), ir.IntType(64)
 
@@ -72,7 +83,7 @@ class InstructionsOf:
     @property
     def digest(self) -> str:
         """Digest of all that decides about the instructions."""
-        called = (function.reach.digest for function in NAMES.values() if isinstance(function, Formula))
+        called = (function.reach.digest for function in names().values() if isinstance(function, Formula))
         own = Path(__file__).read_bytes()
         return sha256(b" ".join([own, self.body.encode(), *(one.encode() for one in called)])).hexdigest()
 
@@ -207,7 +218,7 @@ class _Instructions(ast.NodeVisitor):
         if word in _CHOOSING:
             first, second = (self._as(NUMBER, value) for value in values)
             return self._builder.select(self._builder.fcmp_ordered(_CHOOSING[word], second, first), second, first)
-        return self._call(NAMES.get(word) or getattr(builtins, word, None) or self.generic_visit(node), values)
+        return self._call(names().get(word) or getattr(builtins, word, None) or self.generic_visit(node), values)
 
     # --- what these are made of -----------------------------------------------------------------------------------
     def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:

@@ -68,7 +68,7 @@ def test_without_words_it_explains_itself(mbsim: Command) -> None:
     ("words", "told"),
     [
         (["rum", "pendulum.yaml"], "did you mean `run`?"),
-        (["nothing-like-it"], "valid: bench, codegen, compare, equations, info, list, plot"),
+        (["nothing-like-it"], "valid: bench, cache, codegen, compare, equations, info, list"),
         (["run"], "Missing argument 'SCENE'"),
         (["run", "pendulum.yaml", "--metod", "aba"], "--method"),
         (["run", "pendulum.yaml", "--method", "abba"], "did you mean `aba`?"),

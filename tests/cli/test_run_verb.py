@@ -122,7 +122,7 @@ def test_quiet_leaves_stderr_empty(mbsim: Command) -> None:
 def test_verbose_tells_more(mbsim: Command) -> None:
     told = mbsim("run", "pendulum.yaml", "-v").stderr
     assert "pendulum.yaml: read and compiled in" in told
-    assert "kernels are kept in" in told
+    assert "compiled code is kept in" in told
 
 
 def test_scenery_that_touches_nothing_is_warned_of(mbsim: Command) -> None:

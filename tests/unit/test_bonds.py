@@ -27,7 +27,7 @@ def write_every_side(sides, bonds, poses, terms, ends, wrenches):
         write_sides(sides[i], bonds, poses, terms, ends, wrenches)
 
 
-every_side = bound_kernel(write_every_side, "test_bonds", write_sides=write_sides)
+every_side = bound_kernel(write_every_side, write_sides=write_sides)
 
 
 def errors(given: Strided) -> np.ndarray:

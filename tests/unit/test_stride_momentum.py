@@ -27,8 +27,8 @@ def write_every_projected(nodes, numbers, links, bodies, strides, columns):
         write_projected(numbers, nodes[i], links[i], bodies[i], strides[i], columns)
 
 
-every_derivative = bound_kernel(write_every_derivative, "test_momentum", write_derivative=write_derivative)
-every_projected = bound_kernel(write_every_projected, "test_momentum", write_projected=write_projected)
+every_derivative = bound_kernel(write_every_derivative, write_derivative=write_derivative)
+every_projected = bound_kernel(write_every_projected, write_projected=write_projected)
 
 
 def momentum(given: Strided, h: float) -> np.ndarray:

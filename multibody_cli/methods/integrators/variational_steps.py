@@ -166,7 +166,7 @@ def find_nothing(system, work, ahead, t, h, q, v):
 
 
 Answers = tuple[tuple[str, Callable[[Kernel], Kernel], Kernel | None], ...]
-"""Root finders in the order in which they are tried: a word, what makes a kernel `answer_lacks` from the kernel `answer`
+"""Root finders in the order of their use: a word, what makes a kernel `answer_lacks` from the kernel `answer`
 of the method, and its kernel `answer_again` if it asks rows where a step ends."""
 
 
@@ -191,7 +191,7 @@ def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: An
     answer_ = bound_kernel(answer, respond=respond)
     prepare = bound_kernel(prepare_held, build_delassus=bound.build_delassus)
     finders = []
-    for word, make, again in answers:
+    for _, make, again in answers:
         lacks = make(answer_)
         if again is not None:
             exactly = bound_kernel(fill_answers, answer_again=again)

@@ -1,0 +1,47 @@
+"""`mbsim cache`: the compiled code that is kept between runs."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import counted
+from multibody_cli.errors import ArgumentError
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+@click.command("cache", cls=Verb, short_help="Show or clear the cache of compiled code.")
+@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.option(
+    "--max-size", metavar="SIZE", help="Remove what was not used for longest, down to this size, as in 200MB."
+)
+def verb(action: str, max_size: str | None) -> int:
+    """Show the folder of compiled code with its number of files and size, or clear it.
+
+    Code that was not used for 90 days, and what is above 1 GB, is removed by itself.  Whatever is removed is compiled
+    again when it is needed.
+    """
+    from multibody_cli.kernel import store
+
+    if action == "clear":
+        click.echo(f"removed {counted(store.remove_old(0), 'file')}")
+        return 0
+    if max_size is not None:
+        click.echo(f"removed {counted(store.remove_old(_bytes(max_size)), 'file')}")
+    found = store.inventory()
+    click.echo(f"folder   {store.cache_root()}")
+    click.echo(f"target   {store.folder().name}")
+    click.echo(f"files    {len(found)}")
+    click.echo(f"size     {sum(size for _, size, _ in found) / 1e6:.1f} MB")
+    click.echo(f"shipped  {counted(len(store.shipped()), 'file')}")
+    return 0
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
+    if not found or found[2].lower() not in _UNITS:
+        raise ArgumentError(f"--max-size {text}: expected a size as in 500kB, 200MB or 1GB")
+    return int(float(found[1]) * _UNITS[found[2].lower()])

@@ -1,0 +1,52 @@
+"""Build a wheel that carries compiled code: `python -m multibody_cli.kernel.shipping DIST`, in a checkout.
+
+For each level of the processor that this machine has, from x86-64-v3 on, the example scenes are compiled with every
+method and integrator, and the scenes of the gallery with their own, into a fresh cache; machine code goes into
+`shipped/`, without bitcode and recipes, and from there into the wheel.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from multibody_cli.kernel import store
+from multibody_cli.kernel.target import levels
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def main(destination: Path) -> None:
+    """Compile, gather, and build the wheel into a folder."""
+    gallery = sorted(map(str, (PACKAGE.parent / "scenes" / "gallery").glob("*.yaml")))
+    shutil.rmtree(store.SHIPPED, ignore_errors=True)
+    for level in levels():
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "MBSIM_CACHE_DIR": cache, "MBSIM_TARGET_CPU": level}
+            for words in (["--all"], gallery):
+                command = [sys.executable, "-m", "multibody_cli", "warm", *words]
+                subprocess.run(command, env=environment, check=True)
+            gather(Path(cache))
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", str(destination), str(PACKAGE.parent)], check=True
+    )
+
+
+def gather(cache: Path) -> None:
+    """Copy the machine code of a cache to `shipped/`."""
+    for folder in cache.glob("*-llvmlite-*"):
+        target = store.SHIPPED / folder.name.partition("-llvmlite-")[0]
+        for place in folder.glob("[ekg]*/*"):
+            code = store.from_bytes(place.name, place.read_bytes())
+            if code is not None:
+                bare = replace(code, recipes=("",) * len(code.calls))
+                store.write(target / place.name[:3] / place.name, store.as_bytes(bare))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "dist"))

@@ -1,0 +1,92 @@
+"""Compiling what scenes need, before they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from multibody_cli.errors import Refused
+from multibody_cli.kernel import workers
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.studies.simulation import prepare
+
+_BODY = "mass: 1, inertia: {principal: [1, 1, 1]}"
+_HINGE = "type: revolute, axis: [0, 1, 0]"
+EXAMPLES = {
+    "tree": f"bodies: {{a: {{{_BODY}, com: [0, 0, -1]}}}}\njoints: {{h: {{{_HINGE}, child: a}}}}\n",
+    "loop": (
+        f"bodies: {{a: {{{_BODY}, com: [0, 0, -1]}}}}\n"
+        f"joints: {{h: {{{_HINGE}, child: a}}, again: {{{_HINGE}, child: a}}}}\n"
+    ),
+    "contacts": (
+        f"world: {{shapes: [{{type: plane}}]}}\ncontacts: {{friction: 0.5}}\nbodies: {{a: {{{_BODY},\n"
+        "  shapes: [{type: box, size: [1, 1, 1]}], position: [0, 0, 0.6]}}\n"
+    ),
+}
+"""Small scenes of each structure, which stand for any other that has no more in it."""
+
+_END = "simulation: {duration: 2 ms, step: 1 ms}\noutput: {every: 1 ms}\n"
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """One scene with one method and integrator: how many kernels were compiled for it, or why it was refused."""
+
+    scene: str
+    method: str
+    integrator: str
+    kernels: int
+    refusal: str = ""
+
+
+def write_examples(folder: Path) -> list[Path]:
+    """Write the example scenes into a folder; return their paths."""
+    paths = []
+    for name, text in EXAMPLES.items():
+        paths.append(folder / f"{name}.yaml")
+        paths[-1].write_text(f"mbsim: 1\n{text}{_END}", encoding="utf-8")
+    return paths
+
+
+def ways(methods: Sequence[str], every_integrator: bool) -> list[tuple[str, str]]:
+    """Return the pairs of method and integrator to compile; an empty word leaves the scene's own.
+
+    Parameters
+    ----------
+    methods
+        Names of methods; none for the scene's own.
+    every_integrator
+        Whether each method is compiled with every integrator that it takes.
+    """
+    found = []
+    for method in methods or ("",):
+        takes_any = every_integrator and method and METHODS[method].own_integrator is None
+        found += [(method, integrator) for integrator in (INTEGRATORS if takes_any else ("",))]
+    return found
+
+
+def warm(scenes: Sequence[Path], pairs: Sequence[tuple[str, str]]) -> Iterator[Warmed]:
+    """Compile scenes with pairs of method and integrator, one after the other, and yield what was done.
+
+    Each scene is started, stepped and observed, so that all of its kernels are asked for.
+    """
+    for scene in scenes:
+        for method, integrator in pairs:
+            words = {"method": method, "integrator": integrator}
+            overrides = [f"simulation.{key}={word}" for key, word in words.items() if word]
+            refusal = ""
+            before = workers.compiled()
+            try:
+                _touch(scene, overrides)
+            except Refused as error:
+                refusal = str(error)
+            yield Warmed(str(scene), method, integrator, workers.compiled() - before, refusal)
+
+
+def _touch(scene: Path, overrides: Sequence[str]) -> None:
+    """Start a scene, record its start, and take the first steps."""
+    answers = iter([False])
+    prepare(scene, overrides).run(MemorySink(), stop_asked=lambda: next(answers, True))
