@@ -1,6 +1,24 @@
-"""Settings of Hypothesis for all tests: the same examples everywhere, and no limit on the first, compiling one."""
+"""Settings of Hypothesis for all tests, and the tier of each test.
 
+    pure      calls no kernel
+    plain     runs kernels as plain Python, in this process
+    compiled  runs compiled kernels
+    nightly   the full matrix of what `compiled` samples; the schedule of continuous integration runs it
+
+A test of the first two tiers that asks for compiled code fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from multibody_cli.kernel import interpreted, is_interpreted
+from multibody_cli.kernel.functions import Kernel
+from multibody_cli.symbolic import generated
 
 settings.register_profile(
     "mbsim",
@@ -10,3 +28,53 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("mbsim")
+
+TESTS = Path(__file__).parent
+PURE = {
+    *("architecture", "comparison", "expressions", "output", "pictures", "scene", "spec"),
+    *("joints/test_specs.py", "regression/test_mutate.py", "unit/test_bench_findings.py", "unit/test_elimination.py"),
+    "unit/test_mass.py",
+}
+"""Folders and files of pure tests."""
+
+CALLING_KERNELS = {
+    *("scene/test_assembly.py", "scene/test_freedoms.py", "scene/test_kinds_of_bodies.py"),
+    *("scene/test_meshes_that_touch.py", "scene/test_overlap.py", "scene/test_scene_channels.py"),
+}
+"""Files in pure folders that are compiled ones."""
+
+
+def tier_of(place: Path) -> str:
+    """Return the tier of a file of tests."""
+    if place.parts[0] == "plain":
+        return "plain"
+    if place.as_posix() in CALLING_KERNELS:
+        return "compiled"
+    return "pure" if place.parts[0] in PURE or place.as_posix() in PURE else "compiled"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its tier, if it does not say so itself."""
+    for item in items:
+        place = item.path.relative_to(TESTS)
+        if not any(item.get_closest_marker(tier) for tier in ("pure", "plain", "compiled")):
+            item.add_marker(tier_of(place))
+
+
+@pytest.fixture(autouse=True)
+def _in_its_tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run plain tests without compiled code, and let pure ones have no kernels at all."""
+    if request.node.get_closest_marker("plain"):
+        with interpreted():
+            yield
+        return
+    if request.node.get_closest_marker("pure") and not is_interpreted():
+        monkeypatch.setattr(Kernel, "__call__", _refuse)
+        monkeypatch.setattr(generated, "generated_code", _refuse)
+    yield
+
+
+def _refuse(*_args: object) -> None:
+    raise AssertionError(
+        "a test of the tier `pure` called a kernel: mark it `compiled`, or name its file in conftest.py"
+    )

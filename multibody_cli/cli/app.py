@@ -17,7 +17,7 @@ import click
 
 from multibody_cli import __version__
 from multibody_cli.cli import messages
-from multibody_cli.cli.startup import collect_no_garbage, leave
+from multibody_cli.cli.startup import collect_no_garbage, leave, look_for_no_plugins
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = (
@@ -77,6 +77,7 @@ app.params += messages.switches()
 def enter() -> NoReturn:
     """Be the process `mbsim`."""
     collect_no_garbage()
+    look_for_no_plugins()
     leave(_run(None))
 
 

@@ -13,6 +13,11 @@ def collect_no_garbage() -> None:
     gc.disable()
 
 
+def look_for_no_plugins() -> None:
+    """Spare pydantic's search through all installed packages for plugins of its own."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
 def leave(code: int) -> NoReturn:
     """End the process at once, once all is written: taking a hundred thousand objects apart would take its time."""
     sys.stderr.flush()

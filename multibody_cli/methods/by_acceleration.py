@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics import collide, foresight, restraint
+from multibody_cli.dynamics import foresight, restraint
 from multibody_cli.dynamics.closures import push_closures
 from multibody_cli.dynamics.contact_pushes import find_pushes, push_contacts, push_no_more
 from multibody_cli.dynamics.foresight import foresee_joints as foresee
@@ -155,6 +155,8 @@ def touching_dynamics(
     alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
 ) -> Dynamics:
     """Bind a method's kernels for systems in which bodies touch or joints rub, from those for where nothing does."""
+    from multibody_cli.dynamics import collide  # with all that detects and solves contacts
+
     return Dynamics(
         alone.evaluate,
         alone.restore,

@@ -27,7 +27,6 @@ from multibody_cli.scene.kinds import KINDS
 from multibody_cli.scene.layout import Layout, lay_out_bodies, lay_out_joints
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.moment_arms import pack_arms
-from multibody_cli.scene.overlap import require_apart
 from multibody_cli.scene.pack_between import add_between
 from multibody_cli.scene.pack_constraints import CannotReduce, Ground, add_constraints
 from multibody_cli.scene.pack_contacts import pack_contacts
@@ -95,6 +94,8 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         told = (*told, *misplaced(scene, look(model, state)))
     told = (*told, *too_long(simulation, model, state))
     if scene.contacts is not None:
+        from multibody_cli.scene.overlap import require_apart  # with all that detects contacts
+
         require_apart(loaded, model, state)
     if METHODS[simulation.method].maximal:
         _require_inertia(loaded, masses)

@@ -16,7 +16,6 @@ from multibody_cli.kernel import generated_code, instructions, is_interpreted
 from multibody_cli.symbolic.instructions import HEADER, InstructionsOf
 
 
-@lru_cache(maxsize=4096)
 def address_of(title: str, body: str, arguments: str = "ffff") -> int:
     """Compile a function, or find it compiled, and return its address.
 
@@ -31,9 +30,15 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
     """
     if is_interpreted():
         return _interpreted_address(title, body)
+    return _compiled_address(title, body, arguments)
+
+
+@lru_cache(maxsize=4096)
+def _compiled_address(title: str, body: str, arguments: str) -> int:
     return generated_code(title, arguments, InstructionsOf(body))
 
 
+@lru_cache(maxsize=4096)
 def _interpreted_address(title: str, body: str) -> int:
     """Make a function of plain Python; return a number that stands for it."""
     source = HEADER.format(title=title) + body

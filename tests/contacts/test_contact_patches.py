@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from touching import at, contacts_of, found, surface_points, turned
@@ -22,7 +17,6 @@ from multibody_cli.contacts.forms import (
     plane,
     sphere,
 )
-from multibody_cli.kernel import is_interpreted
 
 DOWN_X, ALONG_X, ALONG_Y = turned(0.0, np.pi, 0.0), turned(0.0, np.pi / 2, 0.0), turned(np.pi / 2, 0.0, 0.0)
 GROUND, ORIGIN = (plane(), at(0.0, 0.0, 0.0)), at(0.0, 0.0, 0.0)
@@ -279,19 +273,3 @@ def test_points_of_patches_lie_between_the_surfaces():
         p, q = surface_points(contact)
         close((tilted.R.T @ (p - tilted.x))[2], -0.5, 1e-5)
         close(q[2], 0.5, 1e-5)
-
-
-def test_all_of_this_holds_in_plain_python_too():
-    """Kernels say the same when they are not compiled."""
-    if is_interpreted():
-        return
-    here = Path(__file__)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here)],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=here.parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import combinations, combinations_with_replacement
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +12,6 @@ from touching import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_poi
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.forms import box, capsule, cylinder, ellipsoid, hull, sphere
-from multibody_cli.kernel import is_interpreted
 
 FORMS = {
     **SOME_FORMS,
@@ -269,20 +264,3 @@ def test_against_coal():
                 agreed += abs(ours - result.min_distance) < 1e-7
                 assert not ours < result.min_distance - 1e-7 or ours < -1e-3
     assert agreed > 0.95 * compared
-
-
-def test_all_of_this_holds_in_plain_python_too():
-    """Kernels say the same when they are not compiled."""
-    if is_interpreted():
-        return
-    here = Path(__file__)
-    chosen = "ellipsoids_that or cylinders_that or depths_of"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here), "-k", chosen],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=here.parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]

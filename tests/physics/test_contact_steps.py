@@ -1,15 +1,12 @@
-"""Steps with contacts against closed forms, for every method, without compiling them."""
+"""Steps with contacts against closed forms, for every method."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from last_instants import last_instants
 
 from multibody_cli.methods import METHODS
 
@@ -96,14 +93,10 @@ SCENES = {
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict]:
     """The last instants of all scenes by all methods."""
     folder = tmp_path_factory.mktemp("contacts")
-    for name, text in SCENES.items():
-        (folder / f"{name}.yaml").write_text(text)
-    words = [sys.executable, str(ROOT / "tests/interpreted.py"), *(f"{name}.yaml" for name in SCENES)]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
-    assert ended.returncode == 0, ended.stderr
-    runs = json.loads(ended.stdout)
-    return {tuple(key.replace(".yaml", "").split()): run for key, run in runs.items()}
+    paths = [folder / f"{name}.yaml" for name in SCENES]
+    for path in paths:
+        path.write_text(SCENES[path.stem])
+    return last_instants(paths)
 
 
 METHOD = pytest.mark.parametrize("method", sorted(METHODS))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from step_searches import searches
 
 ROOT = Path(__file__).parents[2]
 RODS = [{"type": "cylinder", "radius": 0.05, "length": 0.4}]
@@ -40,13 +37,10 @@ SCENE = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the searches tell, in a process that does not compile."""
+    """What the searches find."""
     path = tmp_path_factory.mktemp("searches") / "zoo.yaml"
     path.write_text(yaml.safe_dump(SCENE, sort_keys=False), encoding="utf-8")
-    words = [sys.executable, str(ROOT / "tests/interpreted_searches.py"), str(path)]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return searches(str(path))
 
 
 def test_all_root_finders_find_the_same_steps(found: dict[str, Any]) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -15,6 +11,7 @@ import numpy as np
 import pytest
 from loops import Data
 from stepped import METHODS, delivered
+from stepped_cases import told
 
 TESTS = Path(__file__).parents[1]
 FINDERS = tuple(product(METHODS, ("riqn", "newton")))
@@ -131,20 +128,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Any
     }
     swing = delivered("double_pendulum_rods")
     cases |= {("large", method, ""): case(swing, "elbow", 0.2, 15, method, **LARGE) for method in METHODS}
-    folder, keys = tmp_path_factory.mktemp("runs"), list(cases)
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
-    running = []
-    for half in range(2):
-        path = folder / f"{half}.json"
-        path.write_text(json.dumps([cases[key] for key in keys[half::2]]), encoding="utf-8")
-        words = [sys.executable, str(TESTS / "interpreted_runs.py"), str(path)]
-        running.append(subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True))
-    told: dict[tuple[str, ...], Any] = {}
-    for half, process in enumerate(running):
-        said = process.communicate()[0]
-        assert process.returncode == 0
-        told |= zip(keys[half::2], json.loads(said), strict=True)
-    return told
+    return {key: told(case) for key, case in cases.items()}
 
 
 @pytest.mark.parametrize("scene", ["loop", "limited loop", "hinge"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from multibody_cli.comparison.cases import Verdict
 from multibody_cli.comparison.tolerance import Policy
@@ -16,8 +19,16 @@ GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 SCENES = sorted(GALLERY.glob("*.yaml"))
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.stem)
+def trials() -> Iterator[Any]:
+    """Every scene with its own method, and nightly with every other."""
+    for scene in SCENES:
+        own = (yaml.safe_load(scene.read_text(encoding="utf-8")).get("simulation") or {}).get("method", "aba")
+        for method in METHODS:
+            marks = [] if method == own else [pytest.mark.nightly]
+            yield pytest.param(scene, method, marks=marks, id=f"{scene.stem}-{method}")
+
+
+@pytest.mark.parametrize(("scene", "method"), list(trials()))
 def test_scene_gives_what_its_baseline_says(scene: Path, method: str, tmp_path: Path) -> None:
     known = (BASELINES / scene.stem / f"{method}.h5").exists()
     case = attempt(Trial(scene, method, optional=not known), BASELINES, tmp_path, Policy(), None)

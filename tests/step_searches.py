@@ -1,12 +1,7 @@
-"""Searches for variational steps without compiling: `python interpreted_searches.py SCENE` tells of them, as JSON.
-
-Each root finder is a compilation of half a minute; some steps of a small scene in plain Python take a second.
-"""
+"""Searches for variational steps by every root finder."""
 
 from __future__ import annotations
 
-import json
-import sys
 from itertools import product
 from typing import Any
 
@@ -92,8 +87,8 @@ def dense(n: int) -> dict[str, Any]:
     return {"fine": bool(fine), "error": float(np.abs(A @ x - b).max()), "singular": not factor_dense(singular, order)}
 
 
-def main(path: str) -> None:
-    """Tell everything."""
+def searches(path: str) -> dict[str, Any]:
+    """What every search of a scene finds, by a word for it."""
     roots = product(("riqn", "newton", "broyden"), ("drnea", "svi"))
     found: dict[str, Any] = {
         f"{root} {evaluation}": run(path, 3, root_finder=root, evaluation=evaluation, tolerance=1e-13)
@@ -107,8 +102,4 @@ def main(path: str) -> None:
     found["fallen back"] = run(path, 3, max_iterations=4, tolerance=1e-13)
     found["derivative"] = derivative(path)
     found["dense"] = dense(7)
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    return found

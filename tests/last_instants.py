@@ -1,12 +1,6 @@
-"""Run scenes without compiling: `python interpreted.py SCENE...` tells how they end, as JSON.
-
-Compiling steps with contacts takes minutes, some steps of a small scene in plain Python take a second.
-"""
+"""The last instants of scenes by every method."""
 
 from __future__ import annotations
-
-import json
-import sys
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.methods import METHODS
@@ -14,10 +8,10 @@ from multibody_cli.methods import METHODS
 CHANNELS = ("bodies/position", "bodies/linear_velocity", "bodies/angular_velocity", "energy/total")
 
 
-def main(words: list[str]) -> None:
-    """Run every scene with every method."""
+def last_instants(paths):
+    """Run every scene with every method; what the last instant shows, by the name of the scene and the method."""
     found = {}
-    for path in words:
+    for path in paths:
         for method in METHODS:
             sink = MemorySink()
             prepare(path, [f"simulation.method={method}"]).run(sink)
@@ -33,9 +27,5 @@ def main(words: list[str]) -> None:
             last["constraint_error"] = max((float(abs(values).max()) for values in errors), default=0.0)
             last |= {"creep": float(run.channel("contacts/creep").values[-1])}
             last |= {name: values.tolist() for name, values in run.contacts(-1).items()}
-            found[f"{path} {method}"] = last
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+            found[path.stem, method] = last
+    return found

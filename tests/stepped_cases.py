@@ -1,15 +1,10 @@
-"""Variational steps without compiling: `python interpreted_runs.py CASES` tells of each step of each case, as JSON.
+"""Variational steps one by one.
 
-CASES is a file with a list of cases: a scene as data, a method, a step, how many of them, options, and a joint.  Every
-root finder and every kind of restraint is a compilation of a minute or two; some steps of a small scene in plain Python
-take seconds.
+A case is a scene as data, a method, a step, how many of them, options, and a joint.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from loops import start
@@ -43,8 +38,3 @@ def told(case: dict[str, Any]) -> dict[str, list[Any]]:
         found["joint"].append(run.joint(case["joint"], "coordinates").tolist())
     found["q"] = run.state.q.tolist()
     return found
-
-
-if __name__ == "__main__":
-    cases = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    json.dump([told(case) for case in cases], sys.stdout)
