@@ -51,6 +51,7 @@ class Value:
     """A named tuple of numbers and values, which kernels keep in registers."""
 
     instance: type
+    names: tuple[str, ...]
     kinds: tuple[Any, ...]
 
 
@@ -134,9 +135,11 @@ def kind_of(value: Any) -> Any:
         if not hasattr(value, "_fields"):
             return _one(Sequence(kinds))
         if all(isinstance(kind, Number | Value) for kind in kinds):
-            return _one(Value(type(value), kinds))
+            return _one(Value(type(value), value._fields, kinds))
         fields, offset = [], 0
         for name, kind in zip(value._fields, kinds, strict=True):
+            if isinstance(kind, Sequence) and any(isinstance(one, Block) for one in kind.kinds):
+                raise TypeError(f"{type(value).__name__}.{name} is a tuple of blocks: give each a field of its own")
             fields.append(Field(name, offset, kind))
             offset += size_of(kind)
         return _one(Block(tuple(fields), offset))
@@ -173,7 +176,7 @@ def format_of(kind: Any) -> str:
 def _words(kind: Any, value: Any, words: list[Any]) -> None:
     """Append the words of a value."""
     if isinstance(kind, Number):
-        words.append(value)
+        words.append(int(value) if kind is TRUTH else value)
     elif isinstance(kind, Record):
         words.append(value.__array_interface__["data"][0])
     elif isinstance(kind, Array):

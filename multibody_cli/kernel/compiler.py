@@ -274,10 +274,10 @@ class Unit:
 
     def compiled(self) -> Code:
         """Return its code: from the store, or compiled now."""
-        code = store.find(self.symbol)
+        code = _whole(self.symbol)
         if code is None:
             with store.lock(self.symbol):
-                code = store.find(self.symbol)
+                code = _whole(self.symbol)
                 if code is None:
                     code = _compile(self)
                     _listeners[-1].keep(code)
@@ -288,7 +288,7 @@ class Unit:
         """How any process can compile it; nothing if its function cannot be imported by name."""
         try:
             return as_recipe("unit", self.function, self.arguments)
-        except pickle.PicklingError:
+        except (pickle.PicklingError, AttributeError):
             return b""
 
     def call(self, context: Any, builder: Any, args: Any) -> Any:
@@ -302,6 +302,22 @@ class Unit:
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
         return value
+
+
+@cache
+def _known_as_whole() -> set[str]:
+    return set()
+
+
+def _whole(symbol: str) -> Code | None:
+    """Return code from the store, if all formulas are there that its bitcode needs."""
+    code = store.find(symbol)
+    if code is None or symbol in _known_as_whole():
+        return code
+    if any(_whole(one) is None for one in code.inlines):
+        return None
+    _known_as_whole().add(symbol)
+    return code
 
 
 class Listener:
@@ -739,11 +755,11 @@ def _as_object(module: Any, symbol: str, units: dict[str, Unit], result: str, ti
             module.link_in(bitcode, preserve=True)
             calls.update(zip(code.calls, code.recipes, strict=True))
             left += code.inlines
-    declared = optimizing.optimize(module, symbol)
+    text, declared = optimizing.machine_code(module, symbol)
     called = tuple(sorted(calls.keys() & declared))
     externals = tuple(sorted(declared - calls.keys()))
     recipes = tuple(calls[one] for one in called)
-    return Code(symbol, machine().emit_object(module), called, recipes, (), externals, result, title)
+    return Code(symbol, text, called, recipes, (), externals, result, title)
 
 
 def _linked(library: _Library, symbol: str) -> Any:

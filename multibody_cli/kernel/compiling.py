@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from multibody_cli.kernel import compiler, store
-from multibody_cli.kernel.loading import KernelError, entry_symbol
+from multibody_cli.kernel.loading import KernelError, entry_symbol, generated_symbol
 from multibody_cli.kernel.store import Code
 from multibody_cli.kernel.workers import Task
 
@@ -49,7 +50,9 @@ def serve() -> None:
 
 
 def _memory() -> float:
-    """Return the largest memory that this process has taken, in bytes."""
+    """Return the memory that this process takes, in bytes."""
+    with suppress(OSError):
+        return float(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
@@ -69,8 +72,13 @@ class _Listener(compiler.Listener):
             self._found(Task(unit.symbol, unit.recipe or ("unit", unit.function, unit.arguments)))
 
     def keep(self, code: Code) -> None:
-        """Keep code, and hand it on if it could not be written."""
-        if not store.keep(code) and self._parent is not None and code.symbol[0] != "f":
+        """Keep code, and hand it on if it could not be written.
+
+        What calls a function that no other process can compile is of no use to others.
+        """
+        if not all(code.recipes):
+            store.keep_here(code)
+        elif not store.keep(code) and self._parent is not None and code.symbol[0] != "f":
             self._parent.send(("kept in memory", code))
 
 
@@ -114,6 +122,8 @@ def _compile_unit(listener: _Listener, symbol: str, kernel: Any, types: Any) -> 
 
 
 def _compile_generated(listener: _Listener, symbol: str, title: str, arguments: str, write: Any) -> str:
+    if generated_symbol(arguments, write) != symbol:
+        raise KernelError("the source of the compiler has changed since this process began: start it again")
     with store.lock(symbol):
         if store.find(symbol) is None:
             listener.keep(compiler.compile_generated(symbol, title, arguments, write))

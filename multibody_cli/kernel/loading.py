@@ -23,6 +23,10 @@ class KernelError(MbsimError):
     """Compiled code that could not be made, loaded, or brought to its end."""
 
 
+class MissingCode(KernelError):
+    """Compiled code that is not there."""
+
+
 @cache
 def _engine() -> Any:
     """Return LLVM's linker and loader of this process."""
@@ -58,7 +62,7 @@ def load(symbols: Iterable[str]) -> None:
             continue
         code = store.find(symbol)
         if code is None:
-            raise KernelError(f"compiled code {symbol} is missing")
+            raise MissingCode(f"compiled code {symbol} is missing: it was removed while it was needed")
         for name in code.externals:
             if not llvm.address_of_symbol(name):
                 raise KernelError(f"compiled code of {code.title} needs the function {name}, which is not there")
@@ -111,12 +115,23 @@ def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], A
         If it cannot be compiled.
     """
     symbol, narrowed = entry_symbol(kernel, kinds)
-    if missing([symbol]):
-        from multibody_cli.kernel.workers import Task, compile_all
-
-        compile_all([Task(symbol, ("entry", kernel, narrowed))])
-    load([symbol])
+    _make_ready(symbol, ("entry", kernel, narrowed))
     return _caller(symbol, kinds)
+
+
+def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
+    """Compile what is missing, and load it; once more if somebody removes code in between."""
+    for attempt in range(3):
+        if missing([symbol]):
+            from multibody_cli.kernel.workers import Task, compile_all
+
+            compile_all([Task(symbol, how)])
+        try:
+            load([symbol])
+            return
+        except MissingCode:
+            if attempt == 2:
+                raise
 
 
 def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
@@ -178,10 +193,11 @@ def generated_code(title: str, arguments: str, write: Any) -> int:
     write
         Writes its instructions (`symbolic.instructions`); `write.digest` covers all that decides about them.
     """
-    symbol = "g" + sha256(f"{compiler_digest()} {arguments} {write.digest}".encode()).hexdigest()[:31]
-    if missing([symbol]):
-        from multibody_cli.kernel.workers import Task, compile_all
-
-        compile_all([Task(symbol, ("generated", title, arguments, write))])
-    load([symbol])
+    symbol = generated_symbol(arguments, write)
+    _make_ready(symbol, ("generated", title, arguments, write))
     return address_of(symbol)
+
+
+def generated_symbol(arguments: str, write: Any) -> str:
+    """Return the symbol of a function of generated source."""
+    return "g" + sha256(f"{compiler_digest()} {arguments} {write.digest}".encode()).hexdigest()[:31]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from struct import unpack_from
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -30,13 +31,32 @@ def simplify(module: Any) -> None:
             manager.run(function, passes)
 
 
-def optimize(module: Any, symbol: str) -> set[str]:
-    """Inline and optimize a module for machine code; return the functions that it calls from elsewhere."""
+def machine_code(module: Any, symbol: str) -> tuple[bytes, set[str]]:
+    """Inline and optimize a module; return its machine code, and the functions that this calls from elsewhere."""
     _hide(module, symbol)
     passes = _passes()
     passes.getModulePassManager().run(module, passes)
     module.verify()
-    return {one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")}
+    code: bytes = machine().emit_object(module)
+    if code.startswith(b"\x7fELF\x02"):
+        return code, _undefined(code)
+    return code, {one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")}
+
+
+def _undefined(code: bytes) -> set[str]:
+    """Return the undefined symbols of a 64-bit ELF object: code generation calls functions that no module declares."""
+    (table,), (size, count) = unpack_from("<Q", code, 0x28), unpack_from("<HH", code, 0x3A)
+    sections = [unpack_from("<IIQQQQII", code, table + k * size) for k in range(count)]
+    found = set()
+    for _, sort, _, _, offset, length, link, _ in sections:
+        if sort == 2:  # SHT_SYMTAB, whose names lie in the section `link`
+            names = sections[link][4]
+            for at in range(offset, offset + length, 24):
+                name, _, _, section = unpack_from("<IBBH", code, at)
+                if name and section == 0:
+                    begin = names + name
+                    found.add(code[begin : code.index(b"\0", begin)].decode())
+    return found - {"_GLOBAL_OFFSET_TABLE_"}
 
 
 def _hide(module: Any, symbol: str) -> None:

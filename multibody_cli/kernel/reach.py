@@ -64,6 +64,8 @@ def _own(formula: Formula) -> _Own:
     collector = _Collector()
     function = formula.py_func
     code = function.__code__
+    if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
+        raise TypeError(f"{formula.full_name}: a kernel has no closure and no default arguments")
     _add_code(collector, code)
     for path, value in _globals(function):
         collector.text(path)
@@ -227,6 +229,7 @@ def _add_value(collector: _Collector, place: str, value: Any) -> None:
     elif isinstance(value, bool | int | float | str | bytes | np.generic | np.dtype | None):
         collector.text(type(value).__name__, repr(value))
     elif isinstance(value, tuple):
+        collector.text("tuple", str(len(value)))
         for one in value:
             _add_value(collector, place, one)
     elif callable(value) and _is_foreign(value):
@@ -236,7 +239,7 @@ def _add_value(collector: _Collector, place: str, value: Any) -> None:
 
 
 def _add_function(collector: _Collector, function: Callable[..., Any]) -> None:
-    """Add a plain function that decides about compiled code."""
+    """Add a plain function that decides about compiled code, with the functions of this package that it calls."""
     collector.text(_digest_of_function(function))
 
 
@@ -245,6 +248,13 @@ def _digest_of_function(function: Any) -> str:
     collector = _Collector()
     assert isinstance(function, FunctionType)
     _add_code(collector, function.__code__)
+    for path, value in _globals(function):
+        collector.text(path)
+        if isinstance(value, FunctionType):
+            if value is not function and value.__module__.partition(".")[0] == __name__.partition(".")[0]:
+                _add_function(collector, value)
+        elif not isinstance(value, list | dict):  # what is filled while modules are imported stands in no digest
+            _add_value(collector, path, value)
     return collector.digest()
 
 

@@ -2,7 +2,7 @@
 
 For each level of the processor that this machine has, from x86-64-v3 on, the example scenes are compiled with every
 method and integrator, and the scenes of the gallery with their own, into a fresh cache; machine code goes into
-`shipped/`, without bitcode and recipes, and from there into the wheel.
+`shipped/`, without bitcode, and from there into the wheel.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from multibody_cli.kernel import store
@@ -44,8 +43,7 @@ def gather(cache: Path) -> None:
         for place in folder.glob("[ekg]*/*"):
             code = store.from_bytes(place.name, place.read_bytes())
             if code is not None:
-                bare = replace(code, recipes=("",) * len(code.calls))
-                store.write(target / place.name[:3] / place.name, store.as_bytes(bare))
+                store.write(target / place.name[:3] / place.name, store.as_bytes(code))
 
 
 if __name__ == "__main__":

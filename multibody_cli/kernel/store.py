@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,15 +75,16 @@ def as_recipe(*words: Any) -> bytes:
 @cache
 def compiler_digest() -> str:
     """Return the digest of the compiler's own source: another compiler makes other code."""
-    folder = Path(__file__).parent
-    return sha256(b"".join((folder / name).read_bytes() for name in ("compiler.py", "optimizing.py"))).hexdigest()
+    own = Path(__file__).parent
+    names = ("arguments.py", "compiler.py", "functions.py", "optimizing.py", "target.py")
+    return sha256(b"".join((own / name).read_bytes() for name in names)).hexdigest()
 
 
 def cache_root() -> Path:
     """Return the folder of compiled code: `MBSIM_CACHE_DIR`, else the user's cache folder, else a temporary one."""
     chosen = os.environ.get("MBSIM_CACHE_DIR")
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mbsim"
     try:
         user.mkdir(parents=True, exist_ok=True)
@@ -90,7 +92,12 @@ def cache_root() -> Path:
             return user
     except OSError:
         pass
-    return Path(tempfile.gettempdir()) / f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}"
+    shared = Path(tempfile.gettempdir()) / f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}"
+    with contextlib.suppress(OSError):
+        shared.mkdir(mode=0o700, exist_ok=True)
+        if not hasattr(os, "getuid") or shared.stat().st_uid == os.getuid():
+            return shared
+    return shared.with_name(f"{shared.name}-{os.getpid()}")  # somebody else's folder is not trusted
 
 
 @cache
@@ -100,7 +107,10 @@ def _toolchain() -> str:
 
     from multibody_cli.kernel.target import architecture
 
-    return f"{architecture()}-llvmlite-{llvmlite.__version__}"
+    found = find_spec("numba")  # its version, without importing it
+    version = Path(found.origin).with_name("_version.py") if found and found.origin else None
+    digest = sha256(version.read_bytes()).hexdigest()[:8] if version and version.exists() else "none"
+    return f"{architecture()}-llvmlite-{llvmlite.__version__}-numba-{digest}"
 
 
 def folder() -> Path:
@@ -199,6 +209,11 @@ def keep(code: Code) -> bool:
     return False
 
 
+def keep_here(code: Code) -> None:
+    """Keep code for this process alone."""
+    _memory[code.symbol] = code
+
+
 def keep_in_memory(code: Code) -> None:
     """Keep code that a worker could not write, for this process."""
     _warn_of_memory("a worker could not write")
@@ -212,6 +227,7 @@ def write(place: Path, data: bytes) -> bool:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", suffix=".part", delete=False) as part:
             part.write(data)
+        os.chmod(part.name, 0o666 & ~_umask())
         os.replace(part.name, place)
     except OSError as error:
         if part is not None:
@@ -220,6 +236,13 @@ def write(place: Path, data: bytes) -> bool:
         _warn_of_memory(error.strerror or str(error))
         return False
     return True
+
+
+@cache
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 class CacheWarning(RuntimeWarning):
@@ -264,9 +287,11 @@ def lock(symbol: str) -> Iterator[None]:
                 pause = min(2.0 * pause, 0.05)
             except OSError:
                 break
-        yield
-        with contextlib.suppress(OSError):
-            place.unlink()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                place.unlink()
 
 
 # --- what lies in the cache -----------------------------------------------------------------------------------------

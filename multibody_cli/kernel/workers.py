@@ -61,6 +61,9 @@ class Progress:
     title: str = ""
 
 
+MOST_ROUNDS = 5
+"""How often compiling begins anew because code that was there is gone."""
+
 observers: list[Callable[[Progress], None]] = []
 
 
@@ -97,13 +100,24 @@ class _Worker:
 
     def __init__(self) -> None:
         self.connection, theirs = Pipe()
-        environment = {**os.environ, "PYTHONWARNINGS": "default", "NUMBA_DISABLE_JIT": "0"}
+        # settings of numba would change the code; `-P` and no folder of the user's keep strange modules out
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment["MBSIM_CACHE_DIR"] = str(store.cache_root())
+        environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from multibody_cli.kernel.compiling import serve; serve()", str(theirs.fileno())],
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                "from multibody_cli.kernel.compiling import serve; serve()",
+                str(theirs.fileno()),
+            ],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env=environment | {"PYTHONPATH": os.pathsep.join([one or os.getcwd() for one in sys.path])},
+            env=environment,
+            cwd=os.path.dirname(__file__),
+            start_new_session=True,  # Ctrl-C is the parent's
         )
         theirs.close()
         self.task: Task | None = None
@@ -153,15 +167,18 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
     for task in wanted:
         session.add(task)
     session.run()
-    while left := missing(task.symbol for task in wanted):  # what somebody else began, and did not end
-        before = session.progress.done
+    tasks = {task.symbol: task for task in wanted}
+    for _ in range(MOST_ROUNDS):
+        left = missing(tasks)  # what somebody else began, and did not end
+        if not left:
+            break
         for symbol, recipe in left.items():
-            if not recipe:
+            if symbol not in tasks and not recipe:
                 raise KernelError(f"compiled code {symbol} is missing, and nothing says how to compile it")
-            session.add(Task(symbol, recipe))
+            session.add(tasks.get(symbol) or Task(symbol, recipe))
         session.run()
-        if session.progress.done == before:
-            raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
+    else:
+        raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
     if session.progress.done:
         store.remove_old()
     return session.progress
@@ -181,6 +198,7 @@ class _Session:
         self._jobs = jobs if os.name == "posix" else 0
         self._queue: deque[Task] = deque()
         self._known: set[str] = set()
+        self._lost: set[str] = set()
         self._busy: dict[Connection, _Worker] = {}
         self.progress = Progress()
 
@@ -214,7 +232,12 @@ class _Session:
                 self._compile_here(task)
             elif len(self._busy) < self._jobs:
                 worker = _idle.pop() if _idle else _Worker()
-                worker.give(self._queue.popleft())
+                try:
+                    worker.give(task)
+                except OSError:  # it was killed while it was idle
+                    worker.end()
+                    continue
+                self._queue.popleft()
                 self._busy[worker.connection] = worker
             else:
                 break
@@ -236,7 +259,14 @@ class _Session:
             sort, *content = connection.recv()
         except (EOFError, OSError):
             del self._busy[connection]
-            raise KernelError(f"a process that compiled {symbol} ended before it was done: out of memory?") from None
+            worker.end()
+            if symbol in self._lost:
+                raise KernelError(
+                    f"processes that compiled {symbol} ended before it was done: out of memory?"
+                ) from None
+            self._lost.add(symbol)
+            self._queue.append(worker.task)
+            return
         if sort == "found":
             self.add(Task(*content))
             return

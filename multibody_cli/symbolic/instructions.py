@@ -46,6 +46,8 @@ def names() -> dict[str, Any]:
     return {word: value for word, value in found.items() if callable(value)}
 
 
+_OWN = Path(__file__).read_bytes()
+
 NUMBER, WHOLE = ir.DoubleType(), ir.IntType(64)
 
 _ARITHMETIC: dict[tuple[type[ast.operator], ir.Type], str] = {
@@ -84,8 +86,7 @@ class InstructionsOf:
     def digest(self) -> str:
         """Digest of all that decides about the instructions."""
         called = (function.reach.digest for function in names().values() if isinstance(function, Formula))
-        own = Path(__file__).read_bytes()
-        return sha256(b" ".join([own, self.body.encode(), *(one.encode() for one in called)])).hexdigest()
+        return sha256(b" ".join([_OWN, self.body.encode(), *(one.encode() for one in called)])).hexdigest()
 
     def __call__(self, builder: Any, pointers: Sequence[Any], call: Callable[[Any, list[Any]], Any]) -> None:
         """Write them.

@@ -8,6 +8,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ import pytest
 import multibody_cli
 from multibody_cli.kernel import Formula, Kernel, bound_kernel, cache_root, formula, is_interpreted, kernel, store
 from multibody_cli.kernel.arguments import Arguments, Block, kind_of, narrow
-from multibody_cli.kernel.functions import LARGEST_INLINED
 from multibody_cli.kernel.reach import reach_of
 
 TESTS = Path(__file__).parent.parent
@@ -95,7 +95,7 @@ def run_in_a_process(cache, integrators):
 def test_a_second_process_compiles_nothing_and_never_sees_numba(tmp_path, monkeypatch):
     integrators = ["semi_implicit_euler"]
     first = run_in_a_process(tmp_path, integrators)
-    monkeypatch.setenv("MBSIM_JOBS", "0")
+    monkeypatch.setenv("MBSIM_COMPILE", "never")
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[ekfg]*") if path.is_file()}
     assert files
     second = run_in_a_process(tmp_path, integrators)
@@ -161,11 +161,29 @@ def test_a_free_chain_does_not_depend_on_shapes_that_touch():
     assert box_box not in free_dynamics(ABA.accelerate).evaluate.reach.kernels
 
 
-def test_small_kernels_are_inlined():
-    kernels = [value for _, _, value in FUNCTIONS if isinstance(value, Kernel)]
-    small = [value for value in kernels if value.inlined]
-    assert 0 < len(small) < len(kernels)
-    assert all(len(value.py_func.__code__.co_code) <= LARGEST_INLINED for value in small)
+def test_kernels_have_neither_closures_nor_defaults():
+    """No digest covers them."""
+    text = (
+        "def outer(c):\n    @kernel\n    def inner(x):\n        return c * x\n    return inner\nfunction = outer(2.0)\n"
+    )
+    for one in (text, "@kernel\ndef function(x, y=1.0):\n    return x + y\n"):
+        with pytest.raises(TypeError, match="a kernel has no closure and no default arguments"):
+            reach_of(function_of(one))
+
+
+def test_a_digest_covers_what_the_writers_of_instructions_call():
+    from multibody_cli.kernel import instructions
+
+    def called(text):
+        names = {"__name__": "multibody_cli.somewhere"}
+        exec(
+            f"def helper(builder):\n    {text}\ndef emit(context, builder, types, args):\n    helper(builder)\n", names
+        )
+        written = instructions(names["emit"])(names["helper"])
+        return function_of("@kernel\ndef function(x):\n    written(x)\n", written=written).reach.digest
+
+    assert called("return 1") == called("return 1")
+    assert called("return 1") != called("return 2")
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------
@@ -179,6 +197,25 @@ def test_fields_that_a_kernel_does_not_name_do_not_decide_about_its_code():
     names = frozenset({"pads"})
     assert narrow(kind, names) == narrow(other, names)
     assert narrow(kind, names | {"points"}) != narrow(other, names | {"points"})
+
+
+def test_the_order_of_the_fields_of_a_value_decides_about_code():
+    from multibody_cli.kernel.loading import entry_symbol
+
+    def symbol(*names):
+        pair = namedtuple("pair", names)
+        return entry_symbol(_sums, Arguments((pair(1.0, 2.0),)).kinds)[0]
+
+    assert symbol("a", "b") == symbol("a", "b")
+    assert symbol("a", "b") != symbol("b", "a")
+
+
+def test_tuples_of_blocks_inside_of_blocks_are_refused():
+    from multibody_cli.forces.elements import Alerts
+
+    inner = Alerts(np.zeros(1), np.zeros(2))
+    with pytest.raises(TypeError, match="is a tuple of blocks: give each a field of its own"):
+        kind_of(Alerts((inner, inner), np.zeros(1)))
 
 
 @kernel
@@ -200,7 +237,7 @@ def test_arguments_of_every_kind_arrive():
     out = np.zeros(3)
     assert _sums(block, (np.arange(3), 4), 0.5, True, out) == (True, 0.5, 3)
     assert out.tolist() == [2.0 + 2.0 + 7.0, 6.0, 0.5]
-    assert _sums(block, (np.arange(3), 4), 0.5, False, out)[0] is False
+    assert _sums(block, (np.arange(3), 4), 0.5, np.False_, out)[0] is False
     assert out[2] == -0.5
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from multibody_cli.kernel import is_interpreted
+from multibody_cli.kernel import is_interpreted, store
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
@@ -88,7 +88,30 @@ def test_compiling_in_one_process_or_in_several_changes_nothing(compiled, tmp_pa
     assert run(tmp_path, "caller", MBSIM_JOBS="1")[0] == compiled[1]
 
 
-def test_two_processes_at_once_compile_each_kernel_once(compiled, tmp_path):
+HOLD = """
+import time
+from multibody_cli.kernel import store
+
+with store.lock("k1"):
+    print("held", flush=True)
+    time.sleep(1)
+"""
+
+
+def test_one_process_compiles_while_another_waits(tmp_path, monkeypatch):
+    monkeypatch.setenv("MBSIM_CACHE_DIR", str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    began = time.monotonic()
+    with store.lock("k2"):
+        assert time.monotonic() - began < 0.5
+    with store.lock("k1"):
+        assert time.monotonic() - began > 0.5
+    process.communicate()
+
+
+def test_two_processes_at_once_agree(compiled, tmp_path):
     both = [start(tmp_path, "caller") for _ in range(2)]
     found = [process.communicate() for process in both]
     assert [json.loads(out) for out, _ in found] == [compiled[1]] * 2
@@ -116,6 +139,29 @@ def test_damaged_files_are_compiled_again_with_one_warning(damage, compiled, tmp
     assert again == numbers
     assert len(re.findall("CacheWarning: .*: compiled code is damaged", told)) == 1
     assert run(tmp_path, "caller") == (numbers, "")
+
+
+def test_any_single_file_that_is_missing_is_compiled_again(compiled, tmp_path):
+    cache, numbers = compiled
+    for path in files_in(cache):
+        place = tmp_path / path.relative_to(cache)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(path.read_bytes())
+    places = files_in(tmp_path)
+    formulas = [place for place in places if place.name[0] == "f"]
+    for place in [*formulas[:2], *(place for place in places if place.name[0] != "f")]:
+        place.unlink()
+        assert run(tmp_path, "caller") == (numbers, "")
+    for place in places:  # a formula that is gone, with all that contains it
+        if place.name[0] in "ek" or place == formulas[0]:
+            place.unlink(missing_ok=True)
+    assert run(tmp_path, "caller") == (numbers, "")
+
+
+def test_settings_of_numba_do_not_reach_the_code(compiled, tmp_path):
+    run(tmp_path, "caller", NUMBA_BOUNDSCHECK="1")
+    own = {path.name: path.read_bytes() for path in files_in(compiled[0]) if path.name[0] in "ek"}
+    assert {path.name: path.read_bytes() for path in files_in(tmp_path) if path.name[0] in "ek"} == own
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill")
