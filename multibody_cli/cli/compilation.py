@@ -9,7 +9,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from multibody_cli.kernel.workers import Progress
+    from multibody_cli.kernel.progress import Progress
     from multibody_cli.studies.simulation import Simulation
 
 
@@ -46,12 +46,13 @@ def show_compilation(purpose: str) -> None:
     purpose
         Words behind "compiling kernels for".
     """
-    from multibody_cli.kernel import store, workers
+    from multibody_cli.kernel import store
+    from multibody_cli.kernel.progress import observers
 
     _display.purpose = purpose
     messages.detail(f"compiled code is kept in {store.cache_root()}")
-    if _display not in workers.observers:
-        workers.observers.append(_display)
+    if _display not in observers:
+        observers.append(_display)
         warnings.showwarning = _warn
 
 

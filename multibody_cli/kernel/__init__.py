@@ -9,6 +9,7 @@ under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls alwa
     reach       the digest of all source that a kernel reaches by its calls
     store       compiled code in files
     target      the processor that code is compiled for
+    progress    how far compiling has come
     loading     machine code from the store into this process
     workers     compiling on all cores
     compiler    numba, nowhere else imported

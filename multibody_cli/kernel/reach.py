@@ -129,13 +129,15 @@ _CONSTANTS = {dis.opmap[word] for word in ("LOAD_CONST", "RETURN_CONST", "KW_NAM
 def _add_code(collector: _Collector, code: CodeType) -> None:
     """Add bytecode, with constants by value: their numbers shift with a docstring, which is never loaded."""
     collector.text(code.co_name, repr(code.co_varnames), repr(code.co_names), repr(code.co_freevars))
-    text, high, constants = bytearray(code.co_code), 0, []
-    for k in range(0, len(text), 2):
-        number = text[k + 1] | high
-        high = number << 8 if text[k] == dis.EXTENDED_ARG else 0
-        if text[k] in _CONSTANTS:
-            constants.append(code.co_consts[number])
-            text[k + 1] = 0
+    text, constants = bytearray(code.co_code), []
+    operations = bytes(text[::2])
+    for k in [k for k, op in enumerate(operations) if op in _CONSTANTS]:
+        number, before = text[2 * k + 1], k - 1
+        if before >= 0 and operations[before] == dis.EXTENDED_ARG:
+            number |= text[2 * before + 1] << 8
+            text[2 * before + 1] = 0
+        constants.append(code.co_consts[number])
+        text[2 * k + 1] = 0
     collector.text(text.hex(), str(code.co_argcount))
     for constant in constants:
         if isinstance(constant, CodeType):
@@ -153,24 +155,31 @@ def _names(code: CodeType) -> Iterator[str]:
 
 _LOADS = {dis.opmap[word] for word in ("LOAD_GLOBAL", "LOAD_NAME") if word in dis.opmap}
 _ATTRIBUTES = {dis.opmap[word] for word in ("LOAD_ATTR", "LOAD_METHOD") if word in dis.opmap}
+_CACHE, _BINARY = dis.opmap["CACHE"], dis.opmap["BINARY_OP"]
+_LOAD_GLOBAL, _LOAD_ATTR = dis.opmap["LOAD_GLOBAL"], dis.opmap["LOAD_ATTR"]
+_TOLD = _LOADS | _ATTRIBUTES | {_BINARY, dis.EXTENDED_ARG}
+_OTHER = "other", None
 _NEWER = sys.version_info >= (3, 12)  # the lowest bit of an attribute's number says that it is called
 
 
 def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
     """Yield globals, attributes, operators and everything else, by a word and a name: what `dis` does, but faster."""
-    text, high = code.co_code, 0
-    for k in range(0, len(text), 2):
-        op, number = text[k], text[k + 1] | high
-        high = number << 8 if op == dis.EXTENDED_ARG else 0
-        if op in _LOADS:
-            yield "global", code.co_names[number >> 1 if op == dis.opmap["LOAD_GLOBAL"] else number]
+    text, names, high = code.co_code, code.co_names, 0
+    for op, low in zip(text[::2], text[1::2], strict=True):
+        if op not in _TOLD:
+            if op != _CACHE:
+                high = 0
+                yield _OTHER
+            continue
+        number, high = low | high, 0
+        if op == dis.EXTENDED_ARG:
+            high = number << 8
+        elif op in _LOADS:
+            yield "global", names[number >> 1 if op == _LOAD_GLOBAL else number]
         elif op in _ATTRIBUTES:
-            shifted = _NEWER and op == dis.opmap["LOAD_ATTR"]
-            yield "attribute", code.co_names[number >> 1 if shifted else number]
-        elif op == dis.opmap["BINARY_OP"]:
+            yield "attribute", names[number >> 1 if _NEWER and op == _LOAD_ATTR else number]
+        else:
             yield "operator", dis._nb_ops[number][1].removesuffix("=")  # type: ignore[attr-defined]
-        elif op not in (dis.EXTENDED_ARG, dis.opmap["CACHE"]):
-            yield "other", None
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _instructions(constant)

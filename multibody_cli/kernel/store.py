@@ -12,7 +12,6 @@ import getpass
 import json
 import os
 import pickle
-import tempfile
 import time
 import warnings
 import zlib
@@ -92,6 +91,8 @@ def cache_root() -> Path:
             return user
     except OSError:
         pass
+    import tempfile
+
     shared = Path(tempfile.gettempdir()) / f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}"
     with contextlib.suppress(OSError):
         shared.mkdir(mode=0o700, exist_ok=True)
@@ -222,6 +223,8 @@ def keep_in_memory(code: Code) -> None:
 
 def write(place: Path, data: bytes) -> bool:
     """Write a file in one stroke; False, with one warning, where this is not possible."""
+    import tempfile
+
     part = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,8 @@ import pickle
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing.connection import Connection, Pipe, wait
@@ -22,6 +22,7 @@ from typing import Any
 
 from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, missing
+from multibody_cli.kernel.progress import Progress, observers
 
 MOST_MEMORY = 600e6
 """Bytes after which a worker is replaced: what numba knows of types is never released."""
@@ -48,34 +49,8 @@ class Task:
             return b""
 
 
-@dataclass
-class Progress:
-    """How far compiling has come.
-
-    `done` functions are compiled of the `known` ones, of which there may be up to `most`; `title` names the last one.
-    """
-
-    done: int = 0
-    known: int = 0
-    most: int = 0
-    title: str = ""
-
-
 MOST_ROUNDS = 5
 """How often compiling begins anew because code that was there is gone."""
-
-observers: list[Callable[[Progress], None]] = []
-
-
-@contextmanager
-def observed(observer: Callable[[Progress], None]) -> Iterator[None]:
-    """Call an observer whenever compiling comes further, inside a `with` statement."""
-    observers.append(observer)
-    try:
-        yield
-    finally:
-        observers.remove(observer)
-
 
 _titles: list[str] = []
 
@@ -167,15 +142,15 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
     for task in wanted:
         session.add(task)
     session.run()
-    tasks = {task.symbol: task for task in wanted}
+    known = {task.symbol: task for task in wanted}
     for _ in range(MOST_ROUNDS):
-        left = missing(tasks)  # what somebody else began, and did not end
+        left = missing(known)  # what somebody else began, and did not end
         if not left:
             break
         for symbol, recipe in left.items():
-            if symbol not in tasks and not recipe:
+            if symbol not in known and not recipe:
                 raise KernelError(f"compiled code {symbol} is missing, and nothing says how to compile it")
-            session.add(tasks.get(symbol) or Task(symbol, recipe))
+            session.add(known.get(symbol) or Task(symbol, recipe))
         session.run()
     else:
         raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")

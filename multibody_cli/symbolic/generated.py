@@ -13,7 +13,6 @@ from hashlib import sha256
 from typing import Any
 
 from multibody_cli.kernel import generated_code, instructions, is_interpreted
-from multibody_cli.symbolic.instructions import HEADER, InstructionsOf
 
 
 def address_of(title: str, body: str, arguments: str = "ffff") -> int:
@@ -35,12 +34,16 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
 
 @lru_cache(maxsize=4096)
 def _compiled_address(title: str, body: str, arguments: str) -> int:
+    from multibody_cli.symbolic.instructions import InstructionsOf
+
     return generated_code(title, arguments, InstructionsOf(body))
 
 
 @lru_cache(maxsize=4096)
 def _interpreted_address(title: str, body: str) -> int:
     """Make a function of plain Python; return a number that stands for it."""
+    from multibody_cli.symbolic.instructions import HEADER
+
     source = HEADER.format(title=title) + body
     file = f"<generated {sha256(source.encode()).hexdigest()[:24]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
