@@ -65,12 +65,12 @@ def simulate(
     recorder = _Recorder(model, method, header.block_rows, sink)
     pace = _Pace(method, timing)
     watch = Watch(model)
+    report = method.start(state)
+    recorder.prepare(state)  # now all is compiled, and a run that cannot be compiled leaves an older file alone
     sink.open(header)
     outcome = Outcome("interrupted", "the run was ended by an error")
-    report = Report()
     instants = 0
     try:
-        report = method.start(state)
         outcome = _judge(model, state, report, state, watch.look(state, method.work))
         while outcome.status == "complete":
             recorder.record(state, report)
@@ -154,14 +154,23 @@ class _Recorder:
         self.halvings = 0
         self.unforeseen = 0
 
-    def record(self, state: State, report: Report) -> None:
-        """Take the state as one more instant."""
-        k, samples = self._filled, self._samples
+    def prepare(self, state: State) -> None:
+        """Observe a state without keeping it."""
+        self._observe(state, 0)
+
+    def _observe(self, state: State, k: int) -> None:
+        """Write what a state shows into row k of the samples."""
+        samples = self._samples
         observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
         if self._touches:
             observe_contacts(self._touch, self._numbers, samples, k)
         if self._rubs:
             observe_journals(self._system.contacts.journals.pads, self._touch.journals.pushes, samples, k)
+
+    def record(self, state: State, report: Report) -> None:
+        """Take the state as one more instant."""
+        k, samples = self._filled, self._samples
+        self._observe(state, k)
         samples.iterations[k] = report.iterations
         samples.residual[k] = report.residual
         samples.contact_residual[k] = report.contact_residual

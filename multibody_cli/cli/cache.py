@@ -8,7 +8,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.render import counted
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, OutputError
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -26,15 +26,22 @@ def verb(action: str, max_size: str | None) -> int:
     """
     from multibody_cli.kernel import store
 
-    if action == "clear":
-        click.echo(f"removed {counted(store.remove_old(0), 'file')}")
-        return 0
-    if max_size is not None:
-        click.echo(f"removed {counted(store.remove_old(_bytes(max_size)), 'file')}")
+    if action == "clear" and max_size is not None:
+        raise ArgumentError("--max-size goes with `show`: `clear` removes everything")
+    root = store.cache_root()
+    if root.exists() and not root.is_dir():
+        raise ArgumentError(f"{root} is no folder: MBSIM_CACHE_DIR names the folder of compiled code")
+    if action == "clear" or max_size is not None:
+        removed, reason = store.remove_old(-1 if max_size is None else _bytes(max_size))
+        click.echo(f"removed {counted(removed, 'file')}")
+        if reason:
+            raise OutputError(f"cannot remove {reason}")
+        if action == "clear":
+            return 0
     found = store.inventory()
-    click.echo(f"folder   {store.cache_root()}")
+    click.echo(f"folder   {root}")
     click.echo(f"target   {store.folder().name}")
-    click.echo(f"files    {len(found)}")
+    click.echo(f"files    {len(found)} (kernels, and formulas that they contain)")
     click.echo(f"size     {sum(size for _, size, _ in found) / 1e6:.1f} MB")
     click.echo(f"shipped  {counted(len(store.shipped()), 'file')}")
     return 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from multibody_cli.cli import messages
-from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.progress import Count
 
 if TYPE_CHECKING:
     from multibody_cli.kernel.progress import Progress
@@ -14,46 +17,63 @@ if TYPE_CHECKING:
 
 
 class _Display:
-    """Shows progress for a purpose: a line once, and a bar for each session of compiling."""
+    """Shows progress for a purpose: a line once, and a count for each session of compiling."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was shown."""
         self.purpose = ""
-        self._bar: Bar | None = None
+        self.stop_asked: Callable[[], bool] = lambda: False
+        self._count = Count("kernels")
         self._announced = False
 
     def __call__(self, progress: Progress) -> None:
+        if self.stop_asked():
+            self._count.close()
+            raise KeyboardInterrupt
         if progress.done == progress.known:
-            if self._bar is not None:
-                self._bar.__exit__(None, None, None)
-                self._bar = None
+            self._count.close()
             return
         if not self._announced:
             self._announced = True
-            messages.note(f"compiling up to {progress.most} kernels for {self.purpose}, once on this machine")
-        if self._bar is None:
-            self._bar = Bar("kernels").__enter__()
-        self._bar.show(progress.done, progress.known)
+            about = f"about {progress.most} kernels" if progress.most > 2 else "code"
+            messages.note(f"compiling {about} for {self.purpose}, once on this machine")
+        self._count.show(progress.done, progress.known)
 
 
 _display = _Display()
 
 
 def show_compilation(purpose: str) -> None:
-    """Show from now on what is compiled, and what for.
+    """Show what is compiled, and what for, until the verb ends.
 
     Parameters
     ----------
     purpose
         Words behind "compiling kernels for".
     """
-    from multibody_cli.kernel import store
     from multibody_cli.kernel.progress import observers
+    from multibody_cli.kernel.store import cache_root
 
     _display.purpose = purpose
-    messages.detail(f"compiled code is kept in {store.cache_root()}")
     if _display not in observers:
         observers.append(_display)
-        warnings.showwarning = _warn
+        messages.detail(f"compiled code is kept in {cache_root()}")
+        shown, warnings.showwarning = warnings.showwarning, _warn
+
+        def end() -> None:
+            observers.remove(_display)
+            warnings.showwarning = shown
+            _display.reset()
+
+        click.get_current_context().find_root().call_on_close(end)
+
+
+def stop_compilation_when(asked: Callable[[], bool]) -> None:
+    """End compiling, as Ctrl-C does, once something is asked for."""
+    _display.stop_asked = asked
 
 
 def purpose_of(simulation: Simulation) -> str:

@@ -26,29 +26,47 @@ class Bar:
         self._bar: Any = None
 
     def __enter__(self) -> Self:
-        if messages.progress_wanted():
-            from tqdm import tqdm
-
-            tqdm.monitor_interval = 0  # no thread of its own
-            self._bar = tqdm(total=self._total, unit=f" {self._unit}", unit_scale=True, delay=0.5, leave=False)
         return self
 
     def show(self, done: int, total: int) -> None:
         """Show that `done` of `total` is done."""
+        if self._bar is None and messages.progress_wanted():
+            self._bar = self._make(total)
         if self._bar is not None:
             self._bar.total = total
             self._bar.update(done - self._bar.n)
 
+    def _make(self, total: int) -> Any:
+        from tqdm import tqdm
+
+        tqdm.monitor_interval = 0  # no thread of its own
+        return tqdm(total=total, unit=f" {self._unit}", unit_scale=True, delay=0.5, leave=False)
+
     def restart(self) -> None:
         """Forget the time until now."""
+        self.close()
+
+    def close(self) -> None:
+        """Take the bar away."""
         if self._bar is not None:
-            self._bar.reset()
+            self._bar.close()
+            self._bar = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self.close()
+
+
+class Count(Bar):
+    """Counts what is done of work whose end is not known."""
+
+    def _make(self, total: int) -> Any:
+        from tqdm import tqdm
+
+        tqdm.monitor_interval = 0
+        words = "compiled {n_fmt} of {total_fmt} known " + self._unit + " [{elapsed}]"
+        return tqdm(total=total, bar_format=words, delay=0.2, leave=False)
 
 
 class Progress(Bar):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli import messages
+from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.render import counted, show_json
@@ -94,6 +95,7 @@ def verb(
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
+        stop_compilation_when(stop.asked)
         summary = simulation.run(sink, progress, stop.asked)
     report = _report(simulation, summary, result, progress.seconds)
     show_json(_as_data(report)) if as_json else _show(report)

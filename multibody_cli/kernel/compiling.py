@@ -79,7 +79,7 @@ class _Listener(compiler.Listener):
         if not all(code.recipes):
             store.keep_here(code)
         elif not store.keep(code) and self._parent is not None and code.symbol[0] != "f":
-            self._parent.send(("kept in memory", code))
+            self._parent.send(("kept in memory", code, store.trouble[-1]))
 
 
 def compile_one(

@@ -215,9 +215,13 @@ def keep_here(code: Code) -> None:
     _memory[code.symbol] = code
 
 
-def keep_in_memory(code: Code) -> None:
+trouble: list[str] = []
+"""Why code could not be written."""
+
+
+def keep_in_memory(code: Code, reason: str) -> None:
     """Keep code that a worker could not write, for this process."""
-    _warn_of_memory("a worker could not write")
+    _warn_of_memory(reason)
     _memory[code.symbol] = code
 
 
@@ -253,6 +257,7 @@ class CacheWarning(RuntimeWarning):
 
 
 def _warn_of_memory(reason: str) -> None:
+    trouble.append(reason)
     _warn("write", f"{cache_root()}: compiled code cannot be kept ({reason}), and is compiled again in every process")
 
 
@@ -311,13 +316,18 @@ def inventory() -> list[tuple[Path, int, float]]:
     for place in cache_root().glob("*-llvmlite-*/*/*"):
         with contextlib.suppress(OSError):
             status = place.stat()
-            if place.parent.name != "locks":
+            if place.parent.name != "locks" or time.time() - status.st_mtime > LOCK_SECONDS:
                 found.append((place, status.st_size, status.st_mtime))
     return found
 
 
-def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS) -> int:
-    """Remove the code that was not used for the longest time; return how many files were removed.
+def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS) -> tuple[int, str]:
+    """Remove the code that was not used for the longest time.
+
+    Returns
+    -------
+    int, str
+        How many files were removed, and why one could not be; nothing if all could.
 
     Parameters
     ----------
@@ -326,11 +336,18 @@ def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS)
     most_seconds
         How long something may stay without being used.
     """
-    now, left, removed = time.time(), 0, 0
+    now, left, removed, reason = time.time(), 0, 0, ""
     for place, size, used in sorted(inventory(), key=lambda one: -one[2]):
         left += size
         if left > most_bytes or now - used > most_seconds:
-            with contextlib.suppress(OSError):
+            try:
                 place.unlink()
                 removed += 1
-    return removed
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                reason = f"{place}: {error.strerror}"
+    for folder in sorted(cache_root().glob("*-llvmlite-*/**/"), reverse=True):
+        with contextlib.suppress(OSError):  # those that hold something stay
+            folder.rmdir()
+    return removed, reason

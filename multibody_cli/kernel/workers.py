@@ -20,6 +20,7 @@ from functools import cached_property
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
+from multibody_cli.errors import Refused
 from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, missing
 from multibody_cli.kernel.progress import Progress, observers
@@ -63,7 +64,9 @@ def compiled() -> int:
 def cores() -> int:
     """Return the number of cores that this process may use: `MBSIM_JOBS`, or all."""
     named = os.environ.get("MBSIM_JOBS", "")
-    if named.isdigit() and int(named) > 0:
+    if named:
+        if not named.isdigit() or int(named) == 0:
+            raise Refused(f"MBSIM_JOBS={named}: expected a number of processes, 1 or more")
         return int(named)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -136,8 +139,7 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
         If something cannot be compiled.
     """
     wanted = list(tasks)
-    if os.environ.get("MBSIM_COMPILE", "").lower() == "never":
-        raise KernelError("code has to be compiled, which MBSIM_COMPILE=never forbids")
+    _require_permission()
     session = _Session(jobs or cores())
     for task in wanted:
         session.add(task)
@@ -164,6 +166,18 @@ def _most(task: Task) -> int:
     if isinstance(task.how, bytes) or task.how[0] != "entry":
         return 1
     return 2 + sum(not one.inlined for one in task.how[1].reach.kernels)
+
+
+def _require_permission() -> None:
+    """Refuse to compile where the user forbids it."""
+    permission = os.environ.get("MBSIM_COMPILE", "")
+    if permission == "never":
+        raise Refused(
+            f"kernels of this run are not in {store.cache_root()}, and MBSIM_COMPILE=never forbids compiling them: "
+            "`mbsim warm SCENE` compiles them where it is allowed"
+        )
+    if permission:
+        raise Refused(f"MBSIM_COMPILE={permission}: the only value is `never`")
 
 
 class _Session:
@@ -246,7 +260,7 @@ class _Session:
             self.add(Task(*content))
             return
         if sort == "kept in memory":
-            store.keep_in_memory(content[0])
+            store.keep_in_memory(*content)
             return
         del self._busy[connection]
         if sort == "failed":

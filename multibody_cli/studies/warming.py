@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,9 +36,8 @@ _END = "simulation: {duration: 2 ms, step: 1 ms}\noutput: {every: 1 ms}\n"
 class Warmed:
     """One scene with one method and integrator: how many kernels were compiled for it, or why it was refused."""
 
-    scene: str
-    method: str
-    integrator: str
+    scene: Path
+    way: str
     kernels: int
     refusal: str = ""
 
@@ -68,25 +68,37 @@ def ways(methods: Sequence[str], every_integrator: bool) -> list[tuple[str, str]
     return found
 
 
-def warm(scenes: Sequence[Path], pairs: Sequence[tuple[str, str]]) -> Iterator[Warmed]:
+def warm(
+    scenes: Sequence[Path], pairs: Sequence[tuple[str, str]], opened: Callable[[Path], AbstractContextManager[Path]]
+) -> Iterator[Warmed]:
     """Compile scenes with pairs of method and integrator, one after the other, and yield what was done.
 
     Each scene is started, stepped and observed, so that all of its kernels are asked for.
+
+    Parameters
+    ----------
+    scenes, pairs
+        What to compile; see `ways`.
+    opened
+        From a scene or a result file to the file of its scene.
     """
     for scene in scenes:
         for method, integrator in pairs:
             words = {"method": method, "integrator": integrator}
             overrides = [f"simulation.{key}={word}" for key, word in words.items() if word]
-            refusal = ""
+            way, refusal = " ".join(overrides), ""
             before = workers.compiled()
             try:
-                _touch(scene, overrides)
+                with opened(scene) as file:
+                    way = _touch(file, overrides)
             except Refused as error:
                 refusal = str(error)
-            yield Warmed(str(scene), method, integrator, workers.compiled() - before, refusal)
+            yield Warmed(scene, way, workers.compiled() - before, refusal)
 
 
-def _touch(scene: Path, overrides: Sequence[str]) -> None:
-    """Start a scene, record its start, and take the first steps."""
+def _touch(scene: Path, overrides: Sequence[str]) -> str:
+    """Start a scene, record its start, and take the first steps; return its method and integrator."""
     answers = iter([False])
-    prepare(scene, overrides).run(MemorySink(), stop_asked=lambda: next(answers, True))
+    simulation = prepare(scene, overrides)
+    simulation.run(MemorySink(), stop_asked=lambda: next(answers, True))
+    return ", ".join(word for word in (simulation.scene.simulation.method, simulation.integrator.name) if word)

@@ -1,0 +1,72 @@
+"""`mbsim warm` and `mbsim cache`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ending import Command
+
+from multibody_cli.kernel import is_interpreted
+
+pytestmark = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MBSIM_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_what_is_warmed_needs_no_compiling(cache: Path, mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process that has loaded nothing, the run would be refused if anything were missing."""
+    words = [sys.executable, "-m", "multibody_cli"]
+    warmed = subprocess.run([*words, "warm", "pendulum.yaml"], capture_output=True, text=True, check=True)
+    assert warmed.stdout.startswith("compiled ")
+    monkeypatch.setenv("MBSIM_COMPILE", "never")
+    ran = subprocess.run([*words, "run", "pendulum.yaml"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    refused = subprocess.run(
+        [*words, "run", "pendulum.yaml", "--integrator", "rk4", "--force"], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert f"are not in {cache}, and MBSIM_COMPILE=never forbids compiling them" in refused.stderr
+    shown = mbsim("cache")
+    assert shown.code == 0
+    assert f"folder   {cache}" in shown.stdout
+    assert mbsim("cache", "--max-size", "0MB").stdout.startswith("removed ")
+    assert "files    0 " in mbsim("cache").stdout
+
+
+def test_a_run_that_may_not_compile_leaves_an_older_result_alone(
+    cache: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "old.h5").write_text("what was there before")
+    monkeypatch.setenv("MBSIM_COMPILE", "never")
+    words = [sys.executable, "-m", "multibody_cli", "run", "pendulum.yaml", "-o", "old.h5", "--force"]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 2
+    assert (folder / "old.h5").read_text() == "what was there before"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["cache", "--max-size", "much"], "expected a size as in 500kB, 200MB or 1GB"),
+        (["cache", "clear", "--max-size", "1MB"], "--max-size goes with `show`"),
+        (["warm", "--method", "abba"], "did you mean `aba`?"),
+        (["warm", "nowhere.yaml"], "nowhere.yaml: cannot read the file"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(cache: Path, mbsim: Command, words: list[str], told: str) -> None:
+    end = mbsim(*words)
+    assert end.code == 2
+    assert told in end.stderr
+
+
+def test_a_cache_that_is_no_folder_is_refused(cache: Path, mbsim: Command) -> None:
+    cache.write_text("in the way")
+    end = mbsim("cache")
+    assert end.code == 2
+    assert "is no folder" in end.stderr
