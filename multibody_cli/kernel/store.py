@@ -313,12 +313,32 @@ MOST_SECONDS = 90 * 86400.0
 def inventory() -> list[tuple[Path, int, float]]:
     """Return file, bytes and time of last use of all code in the cache, for any target and compiler."""
     found = []
-    for place in cache_root().glob("*-llvmlite-*/*/*"):
-        with contextlib.suppress(OSError):
-            status = place.stat()
-            if place.parent.name != "locks" or time.time() - status.st_mtime > LOCK_SECONDS:
-                found.append((place, status.st_size, status.st_mtime))
+    for folder in _folders(_folders([cache_root()], "-llvmlite-")):
+        for entry in _entries(folder):
+            with contextlib.suppress(OSError):  # another process may remove it
+                status = entry.stat()
+                if entry.is_file() and (folder.name != "locks" or time.time() - status.st_mtime > LOCK_SECONDS):
+                    found.append((Path(entry.path), status.st_size, status.st_mtime))
     return found
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _folders(parents: list[Path], word: str = "") -> list[Path]:
+    """Return the folders in folders whose names hold a word."""
+    return [Path(one.path) for parent in parents for one in _entries(parent) if word in one.name and one.is_dir()]
+
+
+@cache
+def tidy() -> None:
+    """Remove old code, once in a process."""
+    remove_old()
 
 
 def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS) -> tuple[int, str]:
@@ -347,7 +367,4 @@ def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS)
                 pass
             except OSError as error:
                 reason = f"{place}: {error.strerror}"
-    for folder in sorted(cache_root().glob("*-llvmlite-*/**/"), reverse=True):
-        with contextlib.suppress(OSError):  # those that hold something stay
-            folder.rmdir()
     return removed, reason

@@ -157,7 +157,7 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
     else:
         raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
     if session.progress.done:
-        store.remove_old()
+        store.tidy()
     return session.progress
 
 

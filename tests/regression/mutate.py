@@ -27,7 +27,11 @@ from mutants import Mutant, all_mutants, drawn
 ROOT = Path(__file__).parents[2]
 CARRIED = ("multibody_cli", "tests", "scenes", "schemas", "pyproject.toml")
 SURVIVED = "SURVIVED"
+KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
+"""Compiled code of all mutants: what a mutant does not reach is compiled once."""
+
 SUITE = tuple(f"tests/{folder}" for folder in ("unit", "physics", "contract", "contacts", "friction"))
+DAILY = ("-m", "not nightly")
 BASELINES = "tests/regression/test_baselines.py"
 
 QUICK = (
@@ -117,8 +121,8 @@ def stages(file: str) -> list[Stage]:
         Stage(tuple(map(_test_of, quick)), False, LIMIT),
         Stage(("tests/unit", "-k", NEEDS_A_COMPILER), False, LIMIT),
         *(Stage((_test_of(word),), True, LIMIT) for word in first),
-        Stage((BASELINES,), True, 2 * LIMIT),
-        Stage(SUITE, True, 3 * LIMIT),
+        Stage((BASELINES, *DAILY), True, 2 * LIMIT),
+        Stage((*SUITE, *DAILY), True, 3 * LIMIT),
     ]
 
 
@@ -145,7 +149,7 @@ def verdict(mutant: Mutant | None, workplace: Path) -> str:
 
 def failure(stage: Stage, workplace: Path) -> tuple[str, str]:
     """Run a stage in a copy of the project; the test that failed first, and why, or two empty words."""
-    environment = {**os.environ, "PYTHONPATH": str(workplace), "MBSIM_CACHE_DIR": str(workplace / "kernels")}
+    environment = {**os.environ, "PYTHONPATH": str(workplace), "MBSIM_CACHE_DIR": str(KERNELS)}
     environment |= {"NUMBA_DISABLE_JIT": "0" if stage.compiled else "1", "COLUMNS": "400"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=short", "-p", "no:cacheprovider"]
     process = subprocess.Popen(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from writing import load, problems
 
 from multibody_cli.contacts.contract import GeomKind
-from multibody_cli.methods import METHODS
-from multibody_cli.methods.contract import Feature
 from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.dump import without_files
 
@@ -38,13 +34,6 @@ INSIDE_OUT = "\n".join(
     for line in CUBE.splitlines()
 )
 GIVEN = "mass: 1, inertia: {principal: [1, 1, 1]}"
-
-
-@pytest.fixture(autouse=True)
-def every_method_takes_contacts(monkeypatch):
-    """What a method can do is told elsewhere."""
-    for name, kind in METHODS.items():
-        monkeypatch.setitem(METHODS, name, replace(kind, supports=kind.supports | {Feature.CONTACT}))
 
 
 def scene_of(*shapes, body="mass: 1", contacts="contacts: {}\n"):
