@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -21,13 +20,4 @@ class Progress:
 
 
 observers: list[Callable[[Progress], None]] = []
-
-
-@contextmanager
-def observed(observer: Callable[[Progress], None]) -> Iterator[None]:
-    """Call an observer whenever compiling comes further, inside a `with` statement."""
-    observers.append(observer)
-    try:
-        yield
-    finally:
-        observers.remove(observer)
+"""Called whenever compiling comes further."""

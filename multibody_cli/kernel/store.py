@@ -197,11 +197,6 @@ def _touch(place: Path) -> None:
             os.utime(place)
 
 
-def has(symbol: str) -> bool:
-    """Return whether code of a symbol is there, without reading it."""
-    return symbol in _memory or _shipped_place(symbol).exists() or place_of(symbol).exists()
-
-
 def keep(code: Code) -> bool:
     """Keep code for all processes; False if it could only be kept in the memory of this one."""
     if write(place_of(code.symbol), as_bytes(code)):

@@ -130,7 +130,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # workers are their parent's
 
 
-def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
+def compile_all(tasks: Iterable[Task]) -> None:
     """Compile tasks and all kernels that they call, as far as they are missing from the store.
 
     Raises
@@ -140,7 +140,7 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
     """
     wanted = list(tasks)
     _require_permission()
-    session = _Session(jobs or cores())
+    session = _Session(cores())
     for task in wanted:
         session.add(task)
     session.run()
@@ -158,7 +158,6 @@ def compile_all(tasks: Iterable[Task], jobs: int | None = None) -> Progress:
         raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
     if session.progress.done:
         store.tidy()
-    return session.progress
 
 
 def _most(task: Task) -> int:
