@@ -17,7 +17,7 @@ import click
 
 from multibody_cli import __version__
 from multibody_cli.cli import messages
-from multibody_cli.cli.startup import collect_no_garbage, leave, look_for_no_plugins
+from multibody_cli.cli.startup import collect_no_garbage, leave, look_for_no_plugins, use_one_blas_thread
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = (
@@ -78,6 +78,7 @@ def enter() -> NoReturn:
     """Be the process `mbsim`."""
     collect_no_garbage()
     look_for_no_plugins()
+    use_one_blas_thread()
     leave(_run(None))
 
 

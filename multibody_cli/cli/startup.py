@@ -18,6 +18,15 @@ def look_for_no_plugins() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
+def use_one_blas_thread() -> None:
+    """Keep the linear algebra of NumPy on one thread: the results do not depend on the number of cores.
+
+    The matrices of a scene are small, and the threads take 0.1 s of processor time to start.
+    """
+    for library in ("OPENBLAS", "MKL", "OMP"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+
 def leave(code: int) -> NoReturn:
     """End the process at once, once all is written: taking a hundred thousand objects apart would take its time."""
     sys.stderr.flush()

@@ -12,6 +12,7 @@ Source: Sueda, notes 1.9.4, (1.40)-(1.46); the passive curve goes through (1.7, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,8 +36,7 @@ class Condition(NamedTuple):
 
 def _row(piece: int, pieces: int, x: float, derivative: int) -> NDArray[np.float64]:
     row = np.zeros((pieces, 4))
-    powers = np.polynomial.Polynomial.basis
-    row[piece] = [powers(n).deriv(derivative)(x) for n in (3, 2, 1, 0)]
+    row[piece] = [math.prod([x] * (n - derivative), start=float(math.perm(n, derivative))) for n in (3, 2, 1, 0)]
     return row.ravel()
 
 
@@ -109,18 +109,6 @@ VELOCITY = cubics(
 """What becomes of that force where the fibers lengthen or shorten, (1.45)."""
 
 
-def _energies() -> tuple[float, ...]:
-    """Integrals of the passive curve from its first knot to each of them."""
-    found = [0.0]
-    for k, piece in enumerate(PASSIVE):
-        whole = np.polynomial.Polynomial(piece[::-1]).integ()
-        found.append(float(found[-1] + whole(PASSIVE_KNOTS[k + 1]) - whole(PASSIVE_KNOTS[k])))
-    return tuple(found)
-
-
-PASSIVE_ENERGIES = _energies()
-
-
 # --- in kernels -----------------------------------------------------------------------------------------------------
 @formula
 def cubic(piece, x):
@@ -130,11 +118,27 @@ def cubic(piece, x):
 
 
 @formula
+def antiderivative(piece, x):
+    """Integral of one piece from 0 to x."""
+    a, b, c, d = piece
+    return (((a / 4.0 * x + b / 3.0) * x + c / 2.0) * x + d) * x
+
+
+@formula
 def cubic_integral(piece, low, high):
     """Integral of one piece."""
-    a, b, c, d = piece
-    above = (((a / 4.0 * high + b / 3.0) * high + c / 2.0) * high + d) * high
-    return above - (((a / 4.0 * low + b / 3.0) * low + c / 2.0) * low + d) * low
+    return antiderivative(piece, high) - antiderivative(piece, low)
+
+
+def _energies() -> tuple[float, ...]:
+    """Integrals of the passive curve from its first knot to each of them."""
+    found = [0.0]
+    for k, piece in enumerate(PASSIVE):
+        found.append(found[-1] + antiderivative(piece, PASSIVE_KNOTS[k + 1]) - antiderivative(piece, PASSIVE_KNOTS[k]))
+    return tuple(found)
+
+
+PASSIVE_ENERGIES = _energies()
 
 
 @formula

@@ -33,7 +33,7 @@ class StrandSpec(BetweenSpec):
         None, description="Pairs of nodes that springs join, counted from 0; without it, each node and the next."
     )
     attach: dict[int, BodyPoint] = Field(
-        default_factory=dict, description="Points of bodies at which nodes are held, by the number of the node."
+        {}, description="Points of bodies at which nodes are held, by the number of the node."
     )
 
     @field_validator("attach", mode="before")

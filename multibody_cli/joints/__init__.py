@@ -1,46 +1,36 @@
-"""The catalogue of joints.  To add one: a file with its `KIND`, an import and an entry here."""
+"""The catalogue of joints.  To add one: a file of its name with its `KIND`, and its name here."""
 
-from multibody_cli.joints import (
-    composite,
-    curve,
-    cylindrical,
-    fixed,
-    free,
-    free2d,
-    planar,
-    prismatic,
-    revolute,
-    screw,
-    spherical,
-    spline_curve,
-    spline_surface,
-    surface_surface,
-    symbolic,
-    translational,
-    universal,
-)
+from importlib import import_module
+
 from multibody_cli.joints.contract import JointKind
+from multibody_cli.registry import Registry
 
-JOINTS: dict[str, JointKind] = {
-    module.KIND.name: module.KIND
-    for module in (
-        fixed,
-        revolute,
-        prismatic,
-        screw,
-        cylindrical,
-        universal,
-        planar,
-        translational,
-        spherical,
-        free2d,
-        free,
-        composite,
-        spline_curve,
-        spline_surface,
-        curve,
-        surface_surface,
-        symbolic,
-    )
-}
+
+def _kind(name: str) -> JointKind:
+    kind: JointKind = import_module(f"{__name__}.{name}").KIND
+    return kind
+
+
+JOINTS = Registry(
+    (
+        "fixed",
+        "revolute",
+        "prismatic",
+        "screw",
+        "cylindrical",
+        "universal",
+        "planar",
+        "translational",
+        "spherical",
+        "free2d",
+        "free",
+        "composite",
+        "spline_curve",
+        "spline_surface",
+        "curve",
+        "surface_surface",
+        "symbolic",
+    ),
+    _kind,
+)
 """Every joint by the word of the scene file."""

@@ -6,7 +6,7 @@ import ctypes
 import json
 import sys
 from base64 import b64decode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from struct import Struct
@@ -21,10 +21,6 @@ from multibody_cli.kernel.store import Code, compiler_digest
 
 class KernelError(MbsimError):
     """Compiled code that could not be made, loaded, or brought to its end."""
-
-
-class MissingCode(KernelError):
-    """Compiled code that is not there."""
 
 
 @cache
@@ -43,33 +39,23 @@ _loaded: dict[str, Code] = {}
 """The code that is in this process, by symbol."""
 
 
-def load(symbols: Iterable[str]) -> None:
-    """Load code, with all that it calls.
+def load(found: Mapping[str, Code]) -> None:
+    """Load code into this process.
 
     Raises
     ------
     KernelError
-        If any of it is missing: the loader would end the process.
+        If a function that it needs is not there: the loader would end the process.
     """
+    if not found:
+        return
     import llvmlite.binding as llvm
 
     engine = _engine()
-    found: dict[str, Code] = {}
-    left = [symbol for symbol in symbols if symbol not in _loaded]
-    while left:
-        symbol = left.pop()
-        if symbol in found or symbol in _loaded:
-            continue
-        code = store.find(symbol)
-        if code is None:
-            raise MissingCode(f"compiled code {symbol} is missing: it was removed while it was needed")
+    for code in found.values():
         for name in code.externals:
             if not llvm.address_of_symbol(name):
                 raise KernelError(f"compiled code of {code.title} needs the function {name}, which is not there")
-        found[symbol] = code
-        left += code.calls
-    if not found:
-        return
     for code in found.values():
         engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
     engine.finalize_object()
@@ -81,22 +67,30 @@ def address_of(symbol: str) -> int:
     return int(_engine().get_function_address(symbol))
 
 
-def missing(symbols: Iterable[str]) -> dict[str, bytes]:
-    """Return the symbols, among these and all that they call, whose code is missing or damaged, and their recipes."""
+def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
+    """Read the code of symbols and of all that they call from the store, where it is not loaded yet.
+
+    Returns
+    -------
+    found
+        Code by symbol.
+    absent
+        Recipes, by symbol, of code that is missing or damaged.
+    """
+    found: dict[str, Code] = {}
     absent: dict[str, bytes] = {}
-    seen: set[str] = set()
     left = [(symbol, "") for symbol in symbols]
     while left:
         symbol, recipe = left.pop()
-        if symbol in seen or symbol in _loaded:
+        if symbol in found or symbol in absent or symbol in _loaded:
             continue
-        seen.add(symbol)
         code = store.find(symbol)
         if code is None:
             absent[symbol] = b64decode(recipe)
         else:
+            found[symbol] = code
             left += zip(code.calls, code.recipes, strict=True)
-    return absent
+    return found, absent
 
 
 def entry_symbol(kernel: Formula, kinds: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -120,18 +114,18 @@ def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], A
 
 
 def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
-    """Compile what is missing, and load it; once more if somebody removes code in between."""
-    for attempt in range(3):
-        if missing([symbol]):
-            from multibody_cli.kernel.workers import Task, compile_all
+    """Load code; compile what is missing, and once more if another process removes code in between."""
+    found, absent = read([symbol])
+    for _ in range(3):
+        if not absent:
+            break
+        from multibody_cli.kernel.workers import Task, compile_all
 
-            compile_all([Task(symbol, how)])
-        try:
-            load([symbol])
-            return
-        except MissingCode:
-            if attempt == 2:
-                raise
+        compile_all([Task(symbol, how)])
+        found, absent = read([symbol])
+    else:
+        raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while it was needed")
+    load(found)
 
 
 def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:

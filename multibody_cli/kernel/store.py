@@ -159,7 +159,7 @@ def find(symbol: str) -> Code | None:
     """Return the code of a symbol; None if nobody has compiled it."""
     if symbol in _memory:
         return _memory[symbol]
-    for place in (_shipped_place(symbol), place_of(symbol)):
+    for place in (*(files / symbol[:3] / symbol for files in _shipped_folders()), place_of(symbol)):
         try:
             data = place.read_bytes()
         except OSError:
@@ -175,19 +175,17 @@ def find(symbol: str) -> Code | None:
 
 
 @cache
-def _shipped_folder() -> Path:
+def _shipped_folders() -> tuple[Path, ...]:
+    """Return the folder of compiled code for this target that came with the package, if there is one."""
     from multibody_cli.kernel.target import architecture
 
-    return SHIPPED / architecture()
+    found = SHIPPED / architecture()
+    return (found,) if found.is_dir() else ()
 
 
 def shipped() -> list[Path]:
     """Return the files of compiled code for this target that came with the package."""
-    return [place for place in _shipped_folder().glob("*/*") if place.is_file()]
-
-
-def _shipped_place(symbol: str) -> Path:
-    return _shipped_folder() / symbol[:3] / symbol
+    return [place for files in _shipped_folders() for place in files.glob("*/*") if place.is_file()]
 
 
 def _touch(place: Path) -> None:

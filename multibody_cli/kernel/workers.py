@@ -22,7 +22,7 @@ from typing import Any
 
 from multibody_cli.errors import Refused
 from multibody_cli.kernel import store
-from multibody_cli.kernel.loading import KernelError, missing
+from multibody_cli.kernel.loading import KernelError, read
 from multibody_cli.kernel.progress import Progress, observers
 
 MOST_MEMORY = 600e6
@@ -146,7 +146,7 @@ def compile_all(tasks: Iterable[Task]) -> None:
     session.run()
     known = {task.symbol: task for task in wanted}
     for _ in range(MOST_ROUNDS):
-        left = missing(known)  # what somebody else began, and did not end
+        _, left = read(known)  # what somebody else began, and did not end
         if not left:
             break
         for symbol, recipe in left.items():

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from multibody_cli.methods.contract import Integrator, MethodKind
 from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.registry import Registry
 
 METHODS_LATER: tuple[str, ...] = ()
 """Methods that the format knows and this version does not support."""
 
 
-class _Methods(Mapping[str, MethodKind]):
-    """Methods by name; the module of each is imported when it is first asked for."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def __getitem__(self, name: str) -> MethodKind:
-        if name not in self._names:
-            raise KeyError(name)
-        kind: MethodKind = getattr(import_module(f"multibody_cli.methods.{name}"), name.upper())
-        return kind
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+def _kind(name: str) -> MethodKind:
+    kind: MethodKind = getattr(import_module(f"{__name__}.{name}"), name.upper())
+    return kind
 
 
-METHODS = _Methods("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal")
+METHODS = Registry(("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal"), _kind)
+"""Every method by the word of the scene file."""
 
 
 def integrator_of(method: str, integrator: str) -> Integrator:

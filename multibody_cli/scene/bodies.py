@@ -114,7 +114,7 @@ class BodySpec(Spec):
     inertia: InertiaSpec | None = Field(
         None, description="About the centre of mass; without it, from the shapes and the `mass` or a `density`."
     )
-    shapes: list[Shape] = Field(default_factory=list, description="Shapes that make up the body.")
+    shapes: list[Shape] = Field([], description="Shapes that make up the body.")
     position: Position = Field((0.0, 0.0, 0.0), description="At the start, of a body that no joint holds, m.")
     rotation: Rotation = Field(IDENTITY, description="At the start, of a body that no joint holds.")
     velocity: Twist = Field(

@@ -17,6 +17,7 @@ from multibody_cli.forces.spring_spec import SPRING_KEYS, SPRINGS
 from multibody_cli.forces.strand_spec import StrandSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
+from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
@@ -32,7 +33,7 @@ NAME = r"^[^\W\d][\w-]*$"
 """A name is a path in the result file and a word of the command line."""
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
-Joint = Annotated[JointSpec, Catalogue("a joint", {name: kind.spec for name, kind in JOINTS.items()})]
+Joint = Annotated[JointSpec, Catalogue("a joint", Registry(JOINTS, lambda name: JOINTS[name].spec))]
 Coupling = Annotated[
     ConstraintSpec,
     Catalogue(
@@ -56,9 +57,7 @@ ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 class WorldSpec(Spec):
     """What does not move."""
 
-    shapes: list[Shape] = Field(
-        default_factory=list, description="Scenery, which bodies touch in a scene with `contacts`."
-    )
+    shapes: list[Shape] = Field([], description="Scenery, which bodies touch in a scene with `contacts`.")
 
 
 class Scene(Spec):
@@ -78,27 +77,19 @@ class Scene(Spec):
     )
     world: WorldSpec = Field(WorldSpec(), description="Scenery.")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
-    joints: dict[Name, Joint] = Field(default_factory=dict, description="Joints by name.")
-    couplings: dict[Name, Coupling] = Field(
-        default_factory=dict, description="Relations between coordinates of joints, by name."
-    )
-    constraints: dict[Name, Constraint] = Field(
-        default_factory=dict, description="Constraints on the motion of bodies, by name."
-    )
-    forces: dict[Name, ForceEntry] = Field(default_factory=dict, description="Forces on bodies by name.")
-    springs: dict[Name, SpringEntry] = Field(
-        default_factory=dict, description="Springs and bushings between bodies by name."
-    )
-    muscles: dict[Name, MuscleSpec] = Field(default_factory=dict, description="Muscles by name.")
-    strands: dict[Name, StrandSpec] = Field(
-        default_factory=dict, description="Strings and nets of masses and springs, by name."
-    )
+    joints: dict[Name, Joint] = Field({}, description="Joints by name.")
+    couplings: dict[Name, Coupling] = Field({}, description="Relations between coordinates of joints, by name.")
+    constraints: dict[Name, Constraint] = Field({}, description="Constraints on the motion of bodies, by name.")
+    forces: dict[Name, ForceEntry] = Field({}, description="Forces on bodies by name.")
+    springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
+    muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
+    strands: dict[Name, StrandSpec] = Field({}, description="Strings and nets of masses and springs, by name.")
     contacts: ContactsSpec | None = Field(
         None, description="What touches what, and how: `contacts: {}` for the defaults; without it, nothing touches."
     )
     simulation: SimulationSpec = Field(description="How the scene is run.")
     output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
-    expect: list[Expectation] = Field(default_factory=list, description="Assertions about the run.")
+    expect: list[Expectation] = Field([], description="Assertions about the run.")
 
     @field_validator("name")
     @classmethod

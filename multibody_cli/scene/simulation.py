@@ -47,7 +47,7 @@ class SimulationSpec(Spec):
     step: PositiveTime = Field(1e-3, description="Time step, s.")
     method: str = Field("aba", description="Method: see `mbsim list methods`.")
     integrator: str = Field("semi_implicit_euler", description="Integrator: see `mbsim list integrators`.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Options of the method.")
+    options: dict[str, Any] = Field({}, description="Options of the method.")
     tolerance: ToleranceSpec = Field(
         ToleranceSpec(), description="Of an adaptive integrator: a relative tolerance, or {rtol, atol}."
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import core_schema
@@ -40,8 +41,10 @@ class Catalogue:
     elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Choose the entry first, so that errors speak of it alone."""
-        choices = {name: handler.generate_schema(spec) for name, spec in self.specs.items()}
+        """Choose the entry first, so that errors name it alone and the validators of the others are never built."""
+        choices: dict[Hashable, core_schema.CoreSchema] = {
+            name: core_schema.no_info_plain_validator_function(partial(self._read, name)) for name in self.specs
+        }
         union = core_schema.tagged_union_schema(choices, discriminator=self.name_of)
         return core_schema.no_info_before_validator_function(self._require_name, union)
 
@@ -49,10 +52,7 @@ class Catalogue:
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Accept any of the entries."""
-        found = handler(schema)
-        found.pop("discriminator", None)
-        found["anyOf"] = found.pop("oneOf")
-        return found
+        return handler(core_schema.union_schema([_referable(spec) for spec in self.specs.values()]))
 
     def name_of(self, value: Any) -> str | None:
         """Tell which entry is meant; None where nothing tells."""
@@ -62,6 +62,9 @@ class Catalogue:
             return next((name for key, name in self.keys.items() if key in value), None)
         name = value.get("type")
         return name if isinstance(name, str) and name in self.specs else None
+
+    def _read(self, name: str, value: Any) -> Spec:
+        return self.specs[name].model_validate(value)
 
     def _require_name(self, value: Any) -> Any:
         if self.name_of(value) is None:
@@ -83,3 +86,13 @@ class Catalogue:
             return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
         remark = nearest(name, self.specs)
         return located_error(f"unknown type {shown(name)} of {self.what}; {remark}", "type")
+
+
+def _referable(spec: type[Spec]) -> core_schema.CoreSchema:
+    """Return the core schema of an entry with a name, by which the JSON Schema lists it once, under `$defs`."""
+    spec.model_rebuild()
+    schema: Any = spec.__pydantic_core_schema__
+    name = {"ref": f"{spec.__module__}.{spec.__qualname__}:{id(spec)}"}
+    if schema["type"] == "definitions":
+        return {**schema, "schema": {**schema["schema"], **name}}
+    return {**schema, **name}

@@ -1,0 +1,41 @@
+"""Entries by name, each loaded when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Mapping[str, Entry]):
+    """A mapping whose values are loaded when they are first used; names, order and length load nothing.
+
+    Parameters
+    ----------
+    names
+        Names of the entries, in their order.
+    load
+        Returns the entry of a name; it is called once for each name that is used.
+    """
+
+    def __init__(self, names: Iterable[str], load: Callable[[str], Entry]) -> None:
+        self._names = dict.fromkeys(names)
+        self._load = load
+        self._loaded: dict[str, Entry] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._loaded:
+            if name not in self._names:
+                raise KeyError(name)
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
