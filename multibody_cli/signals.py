@@ -214,7 +214,7 @@ def _cubic_pieces(times: Floats, values: Floats) -> Floats:
 
 # --- evaluation ---------------------------------------------------------------------------------------------------
 @kernel
-def evaluate(signals, k, t):
+def evaluate(signals, k, t) -> tuple[float, float, float]:
     """Value, first and second time derivative of signal k at time t."""
     if signals.is_table[k]:
         return _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], t)
@@ -235,7 +235,7 @@ def evaluate(signals, k, t):
 
 
 @kernel
-def _evaluate_table(knots, pieces, first, last, t):
+def _evaluate_table(knots, pieces, first, last, t) -> tuple[float, float, float]:
     """Value and derivatives of a spline, those of its last piece at its very end; its end values beyond."""
     end = last - 1
     slack = 1e-12 * (knots[end] - knots[first])  # an instant that is a sum of steps may miss the end by rounding

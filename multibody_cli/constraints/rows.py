@@ -82,7 +82,7 @@ def velocity_of_row(row, terms, bodies, v):
 
 
 @kernel
-def placed_acceleration_of_row(row, terms, bodies):
+def placed_acceleration_of_row(row, terms, bodies) -> float:
     """A row at the level of accelerations, if every free coordinate kept its rate."""
     total = row.bias
     rise = load(bodies[0].a)  # of the ground, which stands for gravity

@@ -15,7 +15,7 @@ from multibody_cli.spatial.products import ZERO
 
 
 @kernel
-def detect(geometry, bodies, margin, work):
+def detect(geometry, bodies, margin, work) -> tuple[int, int]:
     """Find the contacts of bodies that are placed: their number, and whether tables were too small.
 
     Parameters

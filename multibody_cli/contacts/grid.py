@@ -109,7 +109,7 @@ def _bucket(x, y, z, level, buckets):
 
 
 @kernel
-def _fill(geoms, margin, widest, work):
+def _fill(geoms, margin, widest, work) -> int:
     """Lay every geom into its cell; give the levels in use, as bits."""
     cells, buckets = work.cells, work.buckets
     for k in range(len(buckets)):

@@ -60,7 +60,7 @@ def combined(a, A, b, B):
 
 
 @kernel
-def polar_rotation(A):
+def polar_rotation(A) -> Mat3:
     """R of A = R U, by Newton's method; of -A for a body turned inside out, and 1 for a flat one.
 
     Source: Higham 1986, Computing the polar decomposition, with the scaling by Frobenius norms.
@@ -81,7 +81,7 @@ def polar_rotation(A):
 
 
 @kernel
-def spin_of(R, D, rate):
+def spin_of(R, D, rate) -> Vec3:
     """Angular velocity of the rotation R of D = R U, which changes at a rate."""
     U, M = transposed_product(R, D), transposed_product(R, rate)
     axial = Vec3(M.y.z - M.z.y, M.z.x - M.x.z, M.x.y - M.y.x)

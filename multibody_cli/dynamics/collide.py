@@ -67,7 +67,7 @@ IMPACT = 1e-6
 
 # --- what touches -------------------------------------------------------------------------------------------------
 @kernel
-def reach_of(geometry, bodies, margin, h):
+def reach_of(geometry, bodies, margin, h) -> float:
     """How near two bodies must be for a contact to count: what the fastest of them covers in two steps."""
     geoms, fastest = geometry.geoms, 0.0
     for g in range(len(geoms)):
@@ -98,7 +98,7 @@ def find_none(system, work, touch, h):
 
 # --- the problem --------------------------------------------------------------------------------------------------
 @kernel
-def call_static(rows, called):
+def call_static(rows, called) -> tuple[int, int]:
     """List the rows that take part beside contacts, equalities first; how many of both kinds there are."""
     count = 0
     for r in range(len(rows)):
@@ -165,7 +165,7 @@ def apply_impulses(system, work, touch, size):
 
 
 # --- a step -----------------------------------------------------------------------------------------------------------
-def collide(system, work, touch, t, h, q, v, ledger):
+def collide(system, work, touch, t, h, q, v, ledger) -> bool:
     """Take the velocities v* that a step of h would have without contacts and friction to those that it has, in place.
 
     False where there are more contacts than there is room for: then nothing has happened to q, v and the ledger.

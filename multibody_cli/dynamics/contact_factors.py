@@ -89,7 +89,7 @@ def impel_half(row, terms, mechanism, G, wrenches, x):
 
 
 @kernel
-def rate_of_half(row, terms, mechanism, G, bodies, y, changed):
+def rate_of_half(row, terms, mechanism, G, bodies, y, changed) -> float:
     """What the motion of one mechanism makes of a row, with the rates y of coordinates, or what its change makes."""
     total = 0.0
     for k in range(row.first_term, row.last_term):
@@ -107,7 +107,7 @@ def rate_of_half(row, terms, mechanism, G, bodies, y, changed):
 
 # --- generators -------------------------------------------------------------------------------------------------------
 @kernel
-def choose_generators(mechanisms, G, T):
+def choose_generators(mechanisms, G, T) -> int:
     """Choose the generators of all mechanisms, and lay out what they give: their largest number; -1 without room."""
     place_A = place_B = widest = 0
     for c in range(mechanisms):
@@ -162,7 +162,7 @@ def read_answers(p, mechanisms, rows, terms, G, T, work):
                 T.A[T.first_A[c] + g * q + p] = body.dw[axis] if axis < 3 else body.dv[axis - 3]
 
 
-def factor_rows(system, work, v, mechanisms, rows, terms, G, T):
+def factor_rows(system, work, v, mechanisms, rows, terms, G, T) -> bool:
     """Find B and xi0 for the listed rows, of bodies placed at the velocities v: whether there was room for it."""
     tree = system.tree
     aim_nowhere(work)

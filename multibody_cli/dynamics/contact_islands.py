@@ -81,7 +81,7 @@ def join(group, i, j):
 
 # --- mechanisms -----------------------------------------------------------------------------------------------------
 @kernel
-def find_mechanisms(system, work, G):
+def find_mechanisms(system, work, G) -> int:
     """Number the mechanisms by their first bodies, and list their bodies; how many there are."""
     rows, terms = work.rows, work.terms
     links, closures, mechanism = system.tree.links, system.tree.closures, G.mechanism
@@ -224,7 +224,7 @@ def has_terms(row):
 
 
 @kernel
-def find_islands(m, mechanisms, G):
+def find_islands(m, mechanisms, G) -> int:
     """List the rows of each island, in their order; how many islands there are.  Rows on no mechanism are on none."""
     island, number, first = G.island, G.number, G.first_row
     for c in range(mechanisms):

@@ -20,7 +20,7 @@ PENETRATION = 1e-6
 
 # --- problems -------------------------------------------------------------------------------------------------------
 @kernel
-def number_blocks(first, last, touch):
+def number_blocks(first, last, touch) -> int:
     """Number the mechanisms of an island that answer to anything, by its rows [first, last); how many there are."""
     G, T, S, blocks = touch.groups, touch.factors, touch.factored, 0
     for i in range(first, last):
@@ -133,7 +133,7 @@ def scatter(island, m, touch):
 
 # --- penetration ----------------------------------------------------------------------------------------------------
 @kernel
-def solve_parting(settings, touch, h, static, islands):
+def solve_parting(settings, touch, h, static, islands) -> bool:
     """Displacements, as impulses, that part what will penetrate at the end of the step; whether anything will.
 
     Rows beside contacts stay where they are, and there is no friction.
@@ -155,7 +155,7 @@ def solve_parting(settings, touch, h, static, islands):
 
 
 @kernel
-def find_depths(F, island, touch, h, static):
+def find_depths(F, island, touch, h, static) -> float:
     """How far contacts will be open at the end of the step, into the residuals; the deepest as a positive number."""
     first, deepest = touch.groups.first_row[island], 0.0
     for j in range(len(F.r)):

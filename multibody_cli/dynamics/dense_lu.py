@@ -6,7 +6,7 @@ from multibody_cli.kernel import kernel
 
 
 @kernel
-def factor_dense(A, order):
+def factor_dense(A, order) -> bool:
     """Factor A (n, n) in place, rows exchanged; `order` (n,) says which row came to each place. False if singular."""
     n = len(order)
     for k in range(n):

@@ -24,7 +24,7 @@ def kinetic_energy(tree, bodies):
 
 
 @kernel
-def gravity_energy(tree, bodies):
+def gravity_energy(tree, bodies) -> float:
     """Potential energy in the field of gravity, zero at the world's origin, J."""
     links, energy = tree.links, 0.0
     g = Vec3(tree.gravity[0], tree.gravity[1], tree.gravity[2])
@@ -35,7 +35,7 @@ def gravity_energy(tree, bodies):
 
 
 @kernel
-def momentum(tree, bodies):
+def momentum(tree, bodies) -> tuple[Vec3, Vec3]:
     """Linear momentum, and angular momentum about the world's origin: two Vec3, N s and N m s."""
     links, linear, angular = tree.links, ZERO, ZERO
     for i in range(1, len(links)):

@@ -172,7 +172,7 @@ def pairing(wrenches, bodies, count):
 
 
 @kernel
-def square_of(tree, work, y):
+def square_of(tree, work, y) -> float:
     """y . (M + H) y of the motion that the bodies hold, of rates y."""
     total = 0.0
     for i in range(1, len(tree.links)):

@@ -46,7 +46,7 @@ def rank_of(W, scratch):
 
 
 @kernel
-def aim(W, b, x, floor, scratch):
+def aim(W, b, x, floor, scratch) -> tuple[int, bool]:
     """Solve for the free rows with the others as they are: number of free rows, and whether they contradict each other.
 
     The solution lies in `target`.  If the rows are in contradiction it is one of least squares, and `ray` leads down.
@@ -64,7 +64,7 @@ def aim(W, b, x, floor, scratch):
 
 
 @kernel
-def factor_free_rows(W, m, floor, scratch):
+def factor_free_rows(W, m, floor, scratch) -> tuple[int, int]:
     """Factor the block of W that belongs to the free rows: their number and their rank."""
     F, free, dependent = scratch.factors, scratch.free, scratch.dependent
     rows, A = F.rows, F.A
@@ -97,7 +97,7 @@ def residual_without(W, b, x, free, i):
 
 
 @kernel
-def points_down(own, ray, n, size, floor):
+def points_down(own, ray, n, size, floor) -> bool:
     """Whether what was left over of the free rows is more than round-off; if so, only that is kept of the ray.
 
     A residual over sqrt(W_ii) is an acceleration in the norm of the masses, whatever the row's units, and round-off is

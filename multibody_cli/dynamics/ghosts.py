@@ -152,7 +152,7 @@ def cross_parts(parts, iv, ghost, q, v, columns, shaping):
 
 
 @kernel
-def find_locks_at(parts, q, v, driven, flat, normal, ghosts, columns, shaping, basis, locks):
+def find_locks_at(parts, q, v, driven, flat, normal, ghosts, columns, shaping, basis, locks) -> int:
     """Locks, in the axes of M, of a joint that stands alone at the coordinates q; how many of `locks` are used.
 
     `flat` and `normal` (3,) are as of a closure; the ghost is left in M, seen from F.

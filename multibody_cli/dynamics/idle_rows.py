@@ -26,7 +26,7 @@ LEVERAGE = 10.0
 
 
 @kernel
-def idle_bound(links, work, error):
+def idle_bound(links, work, error) -> float:
     """W_kk up to which the row is idle whose impulses lie in `work.wrenches`; `error` is that of positions."""
     seeming = min((LEVERAGE * error) ** 2, LARGEST_SHARE)
     s_f, s_t = max(SHARE_OF_FORCES, seeming), max(SHARE_OF_MOMENTS, seeming)

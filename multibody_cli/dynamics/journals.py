@@ -152,7 +152,7 @@ def find_limits(journals, table, x, work, h):
 
 
 @kernel
-def friction_of(pad, along, across, points, pressed):
+def friction_of(pad, along, across, points, pressed) -> Force:
     """The wrench of the friction at all points of a pad, which share it as they are pressed."""
     total, W = 0.0, no_force()
     for k in range(pad.first_point, pad.last_point):
@@ -166,7 +166,7 @@ def friction_of(pad, along, across, points, pressed):
 
 
 @kernel
-def press(pad, W, table, pressed):
+def press(pad, W, table, pressed) -> float:
     """How a wrench presses the points of a pad; the sum of that."""
     points, loads, total = table.points, table.loads, 0.0
     for k in range(pad.first_point, pad.last_point):

@@ -38,7 +38,7 @@ ROUNDS = 4
 
 
 @kernel
-def solve_multipliers(W, b, lower, upper, x, scratch):
+def solve_multipliers(W, b, lower, upper, x, scratch) -> int:
     """Multipliers of m rows into x (m,): SOLVED, CONTRADICTORY, UNFINISHED (x within bounds) or NOT_FINITE (x is NaN).
 
     Of W (m, m) the lower triangle is read.  x comes in as a guess: a row that is not at or beyond a bound starts free,
@@ -74,7 +74,7 @@ def solve_equalities(W, b, x, floor, scratch):
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
 @kernel
-def solve_bounded(W, b, lower, upper, x, floor, scratch):
+def solve_bounded(W, b, lower, upper, x, floor, scratch) -> int:
     """Multipliers of rows some of which have bounds."""
     m, target, ray = len(b), scratch.target, scratch.ray
     start(lower, upper, x, scratch.free)
@@ -151,7 +151,7 @@ def approach(lower, upper, x, target, n, newest, scratch):
 
 
 @kernel
-def advance(lower, upper, x, step, n, limit, newest, scratch):
+def advance(lower, upper, x, step, n, limit, newest, scratch) -> bool:
     """Move the free rows along a step until a bound is met, and fix what meets it: whether that is before `limit`.
 
     If not, nothing moves.  A row that comes straight back when it was released is held until there is progress.
@@ -187,7 +187,7 @@ def distance(x, step, lower, upper):
 
 
 @kernel
-def most_promising(W, b, lower, upper, x, floor, free):
+def most_promising(W, b, lower, upper, x, floor, free) -> int:
     """The fixed row whose release lets the objective fall fastest; -1 if all are where they should be."""
     best, chosen = 0.0, -1
     for i in range(len(b)):

@@ -42,7 +42,7 @@ def ranked_lu_for(m: int) -> RankedLU:
 
 
 @kernel
-def solve_ranked(F, n, b, x):
+def solve_ranked(F, n, b, x) -> int:
     """Solve the n equations whose matrix lies in F.A for x (n,), from b (n,): their rank.  F.A is overwritten."""
     scale(F, n)
     rank = factor_ranked(F, n)
@@ -83,7 +83,7 @@ def scale(F, n):
 
 
 @kernel
-def factor_ranked(F, n):
+def factor_ranked(F, n) -> int:
     """Factor a scaled matrix in place, rows and columns exchanged: its rank."""
     A, rows, columns = F.A, F.rows, F.columns
     for k in range(n):

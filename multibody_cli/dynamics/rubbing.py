@@ -16,7 +16,7 @@ LEAST_STRIDE, MOST_STRIDE = 0.5, 20.0
 
 
 @kernel
-def settle(system, work, touch, h, static, size, tolerance):
+def settle(system, work, touch, h, static, size, tolerance) -> bool:
     """Hold the impulses of all pads against the limits that they bring about: whether they are to be solved for again.
 
     Islands where they agree are settled.

@@ -121,7 +121,7 @@ def push(bushings, bodies, powers):
 
 
 @kernel
-def elastic_energy(bushings, bodies):
+def elastic_energy(bushings, bodies) -> float:
     """Energy held by the bushings, J."""
     energy = 0.0
     for k in range(len(bushings)):

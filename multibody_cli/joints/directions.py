@@ -90,7 +90,7 @@ def find_locks(columns, first, last, driven, R, basis, locks):
 
 
 @kernel
-def find_locks_in_plane(columns, first, last, driven, R, normal, basis, locks):
+def find_locks_in_plane(columns, first, last, driven, R, normal, basis, locks) -> int:
     """`find_locks` between two bodies that move in one plane, whose normal is given in the axes R; how many.
 
     Only the part of a lock that such bodies feel is left, moments about the normal and forces across it, and only
@@ -110,7 +110,7 @@ def find_locks_in_plane(columns, first, last, driven, R, normal, basis, locks):
 
 
 @kernel
-def span(columns, first, last, driven, R, basis):
+def span(columns, first, last, driven, R, basis) -> int:
     """An orthonormal basis of wrenches in the axes R, of which the first rows span the free columns; how many do."""
     k = 0
     for j in range(first, last):
@@ -139,7 +139,7 @@ def write_axes(numbers, a):
 
 
 @kernel
-def orthonormalize(basis, k):
+def orthonormalize(basis, k) -> int:
     """Make row k of a basis orthogonal to those before it, and of unit length; 1, or 0 where nothing is left of it."""
     size = norm(basis[k])
     for _ in range(2):  # once more, for what round-off leaves

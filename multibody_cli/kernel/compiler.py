@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from hashlib import sha256
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import llvmlite.binding as llvm
 import numba
@@ -116,6 +117,30 @@ def describe(kind: Any) -> str:
     if isinstance(kind, types.Array):
         return f"array({describe(kind.dtype)},{kind.ndim},{kind.layout})"
     return str(kind)
+
+
+def _declared_result(function: Formula) -> Any:
+    """Return the type of a kernel's result, where it is known without compiling it; else None."""
+    if function.inlined:
+        return None
+    return types.none if function.returns_nothing else declared_type(function.declared_result)
+
+
+def declared_type(declared: Any) -> Any:
+    """Return numba's type for the class of a result as a kernel declares it; None for `object`.
+
+    Components of vectors are declared as `Any`, since formulas take other numbers too; in kernels they are float64.
+    """
+    if declared is object:
+        return None
+    if declared in _NUMBERS:
+        return _NUMBERS[declared]
+    if get_origin(declared) is tuple:
+        return types.BaseTuple.from_types([declared_type(one) for one in get_args(declared)])
+    return types.BaseTuple.from_types([declared_type(one) for one in get_type_hints(declared).values()], declared)
+
+
+_NUMBERS = {NoneType: types.none, bool: types.boolean, int: types.int64, float: types.float64, Any: types.float64}
 
 
 def narrowed(kind: Any, names: frozenset[str]) -> Any:
@@ -263,11 +288,11 @@ class Unit:
         words = " ".join(map(describe, args))
         digest = sha256(f"{compiler_digest()} {function.reach.digest} {words}".encode()).hexdigest()
         self.symbol = ("f" if function.inlined else "k") + digest[:31]
-        self._result: Any = types.none if function.returns_nothing and not function.inlined else None
+        self._result: Any = _declared_result(function)
 
     @property
     def result(self) -> Any:
-        """The type of its result; compiles it where only that can say."""
+        """The type of its result; compiles it where nothing declares that."""
         if self._result is None:
             self._result = pickle.loads(base64.b64decode(self.compiled().result))
         return self._result
@@ -294,11 +319,12 @@ class Unit:
     def call(self, context: Any, builder: Any, args: Any) -> Any:
         """Write a call of it."""
         context.active_code_library.units[self.symbol] = self
+        result = self.result  # before it is reported: another process that compiles it too would be waited for
         if not self.function.inlined:
             _listeners[-1].calls(self)
-        kind = context.call_conv.get_function_type(self.result, self.arguments)
+        kind = context.call_conv.get_function_type(result, self.arguments)
         function = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
-        status, value = context.call_conv.call_function(builder, function, self.result, self.arguments, args)
+        status, value = context.call_conv.call_function(builder, function, result, self.arguments, args)
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
         return value
@@ -723,6 +749,9 @@ def _compile(unit: Unit) -> Code:
     with _in_contexts(typing_context, target):
         pipeline = _Pipeline(typing_context, target, library, unit.arguments, None, _flags(function.inlined), {})
         result = pipeline.compile_extra(function.py_func)
+    declared = _declared_result(function)
+    if declared not in (None, result):
+        raise CompilerError(f"{function.full_name} returns {result}, and declares {declared}")
     module = _linked(library, unit.symbol)
     kind = base64.b64encode(pickle.dumps(result, protocol=4)).decode()
     if not function.inlined:

@@ -1,4 +1,7 @@
-"""Kernels and formulas, and how they are declared.  Declaring one imports neither numba nor llvmlite."""
+"""Kernels and formulas, and how they are declared.  Declaring one imports neither numba nor llvmlite.
+
+A kernel that returns something may say so, as in `-> int`: what calls it is then compiled without waiting for it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pickle import PicklingError
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from multibody_cli.kernel.mode import is_interpreted
 
@@ -62,8 +65,14 @@ class Formula:
         return reach_of(self)
 
     @cached_property
+    def declared_result(self) -> Any:
+        """The class of what it returns, as it is declared; `object` where nothing is."""
+        written = self.py_func.__annotations__.get("return", "object")
+        return _NUMBERS.get(written) or get_type_hints(self.py_func)["return"]
+
+    @cached_property
     def returns_nothing(self) -> bool:
-        """Whether every `return` returns None; then a caller need not wait for its type."""
+        """Whether every `return` returns None, by its bytecode."""
         before = None
         for one in dis.get_instructions(self.py_func):
             if one.opname == "RETURN_VALUE" and not (
@@ -82,6 +91,8 @@ class Formula:
 
         return callee_type(self)
 
+
+_NUMBERS = {one.__name__: one for one in (object, bool, int, float)}
 
 LARGEST_INLINED = 360
 """Bytes of bytecode up to which a kernel is inlined.

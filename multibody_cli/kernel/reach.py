@@ -16,7 +16,7 @@ from enum import Enum
 from functools import cache
 from hashlib import sha256
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -67,6 +67,8 @@ def _own(formula: Formula) -> _Own:
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         raise TypeError(f"{formula.full_name}: a kernel has no closure and no default arguments")
     _add_code(collector, code)
+    if not formula.inlined:
+        collector.text("returns", _words_of(formula.declared_result))
     for path, value in _globals(function):
         collector.text(path)
         if value is not formula:
@@ -74,6 +76,17 @@ def _own(formula: Formula) -> _Own:
     symbols = {symbol for sort, symbol in _instructions(code) if sort == "operator"}
     operators = {_OPERATORS[symbol] for symbol in symbols & _OPERATORS.keys()}
     return _Own(collector.digest(), frozenset(_names(code)), tuple(collector.called), frozenset(operators))
+
+
+@cache
+def _words_of(declared: Any) -> str:
+    """Return the words for a declared result, with the fields of classes: callers are compiled by it."""
+    if get_origin(declared) is tuple:
+        return f"tuple({','.join(map(_words_of, get_args(declared)))})"
+    if isinstance(declared, type) and issubclass(declared, tuple):
+        fields = ",".join(f"{name}:{_words_of(one)}" for name, one in get_type_hints(declared).items())
+        return f"{declared.__module__}.{declared.__qualname__}({fields})"
+    return str(declared)
 
 
 def reach_of(formula: Formula) -> Reach:

@@ -170,7 +170,7 @@ def touching_dynamics(
 @cache
 def repeated(dynamics: Dynamics) -> Kernel:
     """Bind the kernel that is timed."""
-    return bound_kernel(evaluate_repeatedly, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
+    return bound_kernel(evaluate_repeatedly, evaluate=dynamics.evaluate)
 
 
 # --- a method -----------------------------------------------------------------------------------------------------

@@ -10,11 +10,13 @@ import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import multibody_cli
+from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import Formula, Kernel, bound_kernel, cache_root, formula, is_interpreted, kernel, store
 from multibody_cli.kernel.arguments import Arguments, Block, kind_of, narrow
 from multibody_cli.kernel.reach import reach_of
@@ -146,6 +148,27 @@ def test_a_digest_reaches_through_calls_and_no_further():
 def test_a_digest_covers_the_constants_that_are_read(value):
     text = "@kernel\ndef function(x):\n    return CONSTANT\n"
     assert function_of(text, CONSTANT=value).reach.digest != function_of(text, CONSTANT=7.0).reach.digest
+
+
+def large_kernel(result, **names):
+    """Define a kernel that is too large to be inlined and returns its argument, with a declared result."""
+    text = f"@kernel\ndef function(x) -> {result}:\n" + "    x = -x\n" * 100 + "    return x\n"
+    return function_of(text, **names)
+
+
+def test_a_digest_covers_the_result_that_is_declared():
+    """Callers are compiled by it."""
+    declared = [large_kernel("'Pair'", Pair=NamedTuple("Pair", [("a", kind)])) for kind in (int, float)]
+    declared += [large_kernel(kind) for kind in ("int", "float", "tuple[int, float]")]
+    assert not any(one.inlined for one in declared)
+    assert len({one.reach.digest for one in declared}) == len(declared)
+
+
+@compiled
+def test_another_result_than_the_declared_one_is_refused():
+    with pytest.raises(MbsimError, match="function returns float64, and declares int64"):
+        large_kernel("int")(1.5)
+    assert large_kernel("float")(1.5) == 1.5
 
 
 def test_what_no_digest_can_cover_is_refused():

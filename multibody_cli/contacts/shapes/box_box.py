@@ -29,7 +29,7 @@ BEYOND = FEATURES + 9
 
 
 @kernel
-def box_box(a, b, margin, polygon, contacts, n):
+def box_box(a, b, margin, polygon, contacts, n) -> int:
     """Over a face, between edges, or at the nearest points."""
     axis, face = best_axes(a, b, margin)
     if not axis.separation < margin:
@@ -69,7 +69,7 @@ def _middle_of_edge(box, k, m):
 
 
 @kernel
-def _between_edges(a, b, axis, margin, contacts, n):
+def _between_edges(a, b, axis, margin, contacts, n) -> tuple[int, float]:
     """Where the edges that look at each other are nearest; gives the next row and the gap."""
     i, j = (axis.code - 6) // 3, (axis.code - 6) % 3
     p, q = _middle_of_edge(a, i, axis.normal), _middle_of_edge(b, j, -axis.normal)
@@ -85,7 +85,7 @@ def _between_edges(a, b, axis, margin, contacts, n):
 
 
 @kernel
-def _beyond(a, b, axis, margin, contacts, n):
+def _beyond(a, b, axis, margin, contacts, n) -> int:
     """At the nearest points of boxes that are apart, or at the deepest corner over the face."""
     if axis.separation > 0.0:
         p, q = nearest_points(a, b)

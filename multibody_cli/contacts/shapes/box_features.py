@@ -8,10 +8,11 @@ from multibody_cli.contacts.shapes.box import corner, in_frame, within
 from multibody_cli.contacts.shapes.segments import nearest_parameters
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import dot
+from multibody_cli.spatial.values import Vec3
 
 
 @kernel
-def nearest_points(a, b):
+def nearest_points(a, b) -> tuple[Vec3, Vec3]:
     """The nearest points of A and B."""
     p, q, best = a.x, b.x, math.inf
     for k in range(8):

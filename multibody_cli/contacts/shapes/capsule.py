@@ -31,7 +31,7 @@ def sphere_capsule(a, b, margin, contacts, n):
 
 
 @kernel
-def capsule_capsule(a, b, margin, contacts, n):
+def capsule_capsule(a, b, margin, contacts, n) -> int:
     """At the nearest points of the segments, and at the ends of their overlap where they lie side by side."""
     u, S, ra = a.R.z, a.size.y, a.size.x
     v, T, rb = b.R.z, b.size.y, b.size.x

@@ -29,7 +29,7 @@ ROUND_OFF = 1e-9
 
 
 @kernel
-def capsule_box(a, b, margin, contacts, n):
+def capsule_box(a, b, margin, contacts, n) -> int:
     """At the nearest point, or at both ends of what lies along a face or an edge."""
     p, d = in_frame(b, a.x), transposed_times(b.R, a.R.z)
     t = _nearest(p, d, a.size.y, b.size)
@@ -46,7 +46,7 @@ def _slope(p, d, h):
 
 
 @kernel
-def _nearest(p, d, S, h):
+def _nearest(p, d, S, h) -> float:
     """Parameter of the point of the segment that is nearest to the box: where the slope is 0, or an end."""
     low, high = -S, S
     at_low, at_high = _slope(p - S * d, d, h), _slope(p + S * d, d, h)
@@ -77,7 +77,7 @@ def _clip(x, dx, h, low, high):
 
 
 @kernel
-def _outside(p, d, t, outward, size, box, margin, contacts, n):
+def _outside(p, d, t, outward, size, box, margin, contacts, n) -> int:
     """The segment does not touch the box; `outward` leads from the box to its nearest point, at t."""
     h, radius, low, high = box.size, size.x, -size.y, size.y
     lies = False
@@ -100,7 +100,7 @@ def _outside(p, d, t, outward, size, box, margin, contacts, n):
 
 
 @kernel
-def _inside(p, d, size, box, margin, contacts, n):
+def _inside(p, d, size, box, margin, contacts, n) -> int:
     """The segment touches the box: through the nearest face, or across an edge if that is clearly shorter."""
     h, S, best, axis, edge = box.size, size.y, -math.inf, 0, False
     for i in range(3):
@@ -128,7 +128,7 @@ def _put_ball(at, out, depth, radius, box, margin, contacts, n, feature):
 
 
 @kernel
-def _through_face(p, d, axis, out, best, size, box, margin, contacts, n):
+def _through_face(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
     """At both ends of what lies over the face, and at the deepest end where that is not one of them."""
     h, radius, rise = box.size, size.x, dot(out, d)
     low, high = -size.y, size.y
@@ -146,7 +146,7 @@ def _through_face(p, d, axis, out, best, size, box, margin, contacts, n):
 
 
 @kernel
-def _across_edge(p, d, axis, out, best, size, box, margin, contacts, n):
+def _across_edge(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
     """At the point of the segment that is nearest to the edge."""
     h, u = box.size, UNIT[axis]
     foot = scaled(Vec3(1.0 - u.x, 1.0 - u.y, 1.0 - u.z), Vec3(side(out.x) * h.x, side(out.y) * h.y, side(out.z) * h.z))

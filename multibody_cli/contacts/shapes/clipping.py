@@ -31,7 +31,7 @@ def name_of(axis, out):
 
 
 @kernel
-def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, n):
+def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, n) -> tuple[int, float]:
     """Write the corners of what of `other` lies over the face of the box `face` with the outward normal out UNIT[axis].
 
     `face` is A if `forward`, else B; no gap is said to be below `floor`.  Gives the next row, and the height of the
@@ -62,7 +62,7 @@ def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, 
 
 
 @kernel
-def _lay_down(face, other, axis, out, first_name, polygon):
+def _lay_down(face, other, axis, out, first_name, polygon) -> int:
     """Write the corners of the incident face of `other` in the axes of the face of `face`; give the name of it."""
     R = transposed_product(face.R, other.R)
     j = 0

@@ -12,7 +12,7 @@ the vector between the nearest points, which has none.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from multibody_cli.contacts.shapes.patch import direction
 from multibody_cli.contacts.shapes.polytope import POINTS, begin, corners_of, expand, nearest_weights, put_point
@@ -21,6 +21,7 @@ from multibody_cli.contacts.shapes.tangency import refine
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import UNIT, ZERO, dot
+from multibody_cli.spatial.values import Vec3
 
 LAST_POINT = POINTS - 1
 
@@ -44,13 +45,13 @@ ALMOST_ONE = 1e-5
 class Closest(NamedTuple):
     """How two solids meet: direction from A to B, signed distance, and the middle between the nearest points."""
 
-    normal: Any
-    gap: Any
-    middle: Any
+    normal: Vec3
+    gap: float
+    middle: Vec3
 
 
 @kernel
-def closest(convex, vertices, limit):
+def closest(convex, vertices, limit) -> Closest:
     """Signed distance of two solids without their balls; no more than a bound above `limit` where it is beyond."""
     size = convex.solids[0].size
     normal, _ = direction(load(convex.solids[1].x) - load(convex.solids[0].x), UNIT.z)
@@ -83,7 +84,7 @@ def closest(convex, vertices, limit):
 
 
 @kernel
-def _facing(convex, facets, size):
+def _facing(convex, facets, size) -> tuple[int, bool]:
     """The facet nearest to the origin, of those that it sees if it is outside; and whether it is.
 
     Of equally near ones it is the one whose plane is as far as itself.
@@ -106,7 +107,7 @@ def _facing(convex, facets, size):
 
 
 @kernel
-def _aim(convex, facet, apart, size):
+def _aim(convex, facet, apart, size) -> tuple[tuple[float, float, float], float, Vec3]:
     """Weights of the corners of a facet in its nearest point, the bound from above, and the direction to ask for."""
     a, b, c = corners_of(convex, facet)
     normal = load(facet.normal)
@@ -121,7 +122,7 @@ def _aim(convex, facet, apart, size):
 
 
 @kernel
-def _middle(convex, vertices, i, j, k, weights, normal, gap):
+def _middle(convex, vertices, i, j, k, weights, normal, gap) -> Vec3:
     """The middle between the nearest points of A and B.
 
     Of corners that are almost one point of a round solid the one along the normal is more exact than their mean.

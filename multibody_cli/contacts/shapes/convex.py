@@ -60,7 +60,7 @@ CUT_AT = 2 * RIM
 
 
 @kernel
-def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, n):
+def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, n) -> int:
     """Over a face, along edges, and at the nearest points."""
     convex, contacts, origin, size = work.convex, work.contacts, a.x, geom_a.reach + geom_b.reach
     one, other = convex.solids[0], convex.solids[1]
@@ -108,7 +108,7 @@ def _lay_down(solid, geometry, face, count, m, base, e, f, up, first_name, polyg
 
 
 @kernel
-def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygon, contacts, n):
+def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygon, contacts, n) -> tuple[int, float]:
     """What the other solid shows over a face of solid number `holder`; gives the next row and the smallest gap."""
     mine, other = convex.solids[holder], convex.solids[1 - holder]
     size, shown = mine.size, face_shown(other, geometry.faces, -up)
@@ -154,7 +154,7 @@ def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygo
 
 
 @kernel
-def _along_edges(convex, geometry, origin, normal, margin, contacts, n):
+def _along_edges(convex, geometry, origin, normal, margin, contacts, n) -> tuple[int, float]:
     """At both ends of where two edges lie side by side; gives the next row and the smallest gap."""
     one, other, smallest = convex.solids[0], convex.solids[1], math.inf
     p, q, lies = edge_shown(one, geometry.vertices, geometry.faces, geometry.corners, normal)

@@ -22,7 +22,7 @@ HALF_ROOT = math.sqrt(0.5)
 
 
 @kernel
-def plane_cylinder(a, b, margin, contacts, n):
+def plane_cylinder(a, b, margin, contacts, n) -> int:
     """At the lowest point of each rim and, where the cylinder stands, at eight points of it that move with the body."""
     up = transposed_times(b.R, a.R.z)
     sine = math.hypot(up.x, up.y)
@@ -56,7 +56,7 @@ def _put_point(plane, cylinder, p, margin, contacts, n, feature):
 
 
 @kernel
-def sphere_cylinder(a, b, margin, contacts, n):
+def sphere_cylinder(a, b, margin, contacts, n) -> int:
     """At the point nearest to the center, or to the nearest of side and ends if the center is inside."""
     p, radius, half = in_frame(b, a.x), b.size.x, b.size.y
     distance_of_axis = math.hypot(p.x, p.y)

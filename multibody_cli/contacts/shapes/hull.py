@@ -25,7 +25,7 @@ def _vertex(vertices, k):
 
 
 @kernel
-def plane_hull(a, b, first, last, vertices, margin, contacts, n):
+def plane_hull(a, b, first, last, vertices, margin, contacts, n) -> int:
     """At the lowest vertex, and at the outermost of those within the margin; `feature` is the number of the vertex."""
     up = transposed_times(b.R, a.R.z)
     base = dot(a.R.z, b.x - a.x)

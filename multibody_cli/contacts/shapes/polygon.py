@@ -16,7 +16,7 @@ BY_CHANCE = 1e-6
 
 
 @kernel
-def cut(corners, count, closed, x, y, bound, edge, kept):
+def cut(corners, count, closed, x, y, bound, edge, kept) -> int:
     """Keep what lies at x u + y v <= bound of a polygon, or of a line that is not closed; how many corners are left."""
     m = 0
     for k in range(count):
@@ -44,7 +44,7 @@ def _append(corners, k, following, share, edge, kept, m):
 
 
 @kernel
-def thin_out(corners, count, room, apart):
+def thin_out(corners, count, room, apart) -> int:
     """Drop corners that are nearer than `apart` to the next one, and then until `room` are left that keep the outline.
 
     Gives how many are left.

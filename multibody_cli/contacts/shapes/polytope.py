@@ -62,7 +62,7 @@ def put_point(convex, vertices, row, m, branch_a, branch_b):
 
 
 @kernel
-def nearest_weights(a, b, c):
+def nearest_weights(a, b, c) -> tuple[float, float, float]:
     """Weights of the corners in the point of a triangle that is nearest to the origin.
 
     Source: Ericson, Real-Time Collision Detection, 5.1.5.
@@ -162,7 +162,7 @@ def _put_farthest(convex, vertices, row, base, e, f, along):
 
 
 @kernel
-def expand(convex, facets, row):
+def expand(convex, facets, row) -> int:
     """Take in the point of a row: the facet that it is highest above, and those around it that see it, give way.
 
     Gives the number of facets, or -1 where none sees the point, or there is no room.

@@ -12,12 +12,13 @@ Source: Gottschalk, Lin and Manocha, OBBTree, SIGGRAPH 1996.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from multibody_cli.contacts.shapes.box import side
 from multibody_cli.contacts.shapes.patch import direction
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import UNIT, cross, dot, transposed_times
+from multibody_cli.spatial.values import Vec3
 
 BIAS = 1e-3
 """Share of the separation by which another axis must be better to be taken."""
@@ -32,9 +33,9 @@ PARALLEL = 1e-10
 class Axis(NamedTuple):
     """An axis: its code (face i of A; 3 + face j of B; 6 + 3 i + j for edges), unit vector from A to B, separation."""
 
-    code: Any
-    normal: Any
-    separation: Any
+    code: int
+    normal: Vec3
+    separation: float
 
 
 @formula
@@ -65,7 +66,7 @@ def _tolerance(a, b, separation):
 
 
 @kernel
-def _best_face(a, b, w, margin):
+def _best_face(a, b, w, margin) -> Axis:
     code, normal, best, threshold = 0, UNIT.x, -math.inf, -math.inf
     for k in range(6):
         if k == 3:
@@ -82,7 +83,7 @@ def _best_face(a, b, w, margin):
 
 
 @kernel
-def _best_edges(a, b, w, face, margin):
+def _best_edges(a, b, w, face, margin) -> Axis:
     code, normal, best = face.code, face.normal, face.separation
     threshold = best + _tolerance(a, b, best)
     d = transposed_times(a.R, w)

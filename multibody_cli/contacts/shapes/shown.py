@@ -29,7 +29,7 @@ ALONG = 0.1
 
 
 @kernel
-def face_toward(solid, faces, m):
+def face_toward(solid, faces, m) -> tuple[int, Vec3]:
     """The face that looks along m most, and its outward normal."""
     R = load(solid.R)
     u = transposed_times(R, m)
@@ -67,7 +67,7 @@ def number_of_corners(solid, faces, face, rim):
 
 
 @kernel
-def corner_shown(solid, vertices, faces, corners, face, k, count, m):
+def corner_shown(solid, vertices, faces, corners, face, k, count, m) -> Vec3:
     """Corner k of a face that looks along m, counterclockwise as seen from outside."""
     R = load(solid.R)
     if solid.last_face > solid.first_face:
@@ -82,7 +82,7 @@ def corner_shown(solid, vertices, faces, corners, face, k, count, m):
 
 
 @kernel
-def edge_shown(solid, vertices, faces, corners, m):
+def edge_shown(solid, vertices, faces, corners, m) -> tuple[Vec3, Vec3, bool]:
     """The straight edge that reaches furthest along m, by its ends, and whether it lies across m."""
     p, q = ZERO, ZERO
     if solid.last_face > solid.first_face:

@@ -71,7 +71,7 @@ def vertex(vertices, k):
 
 
 @kernel
-def support(solid, vertices, m, branch):
+def support(solid, vertices, m, branch) -> tuple[Vec3, int]:
     """Give the point that is furthest along m, of all or of one branch, and its branch."""
     R = load(solid.R)
     u = transposed_times(R, m)
@@ -94,7 +94,7 @@ def support(solid, vertices, m, branch):
 
 
 @kernel
-def bending(solid, m, e, f):
+def bending(solid, m, e, f) -> tuple[float, float, float]:
     """Second derivatives e e, e f and f f of how far a solid reaches along m, for directions e and f across m.
 
     From the gradient p = diag(r)^2 u / |diag(r) u| of |diag(r) u|: (diag(r)^2 - p p^T) / |diag(r) u|.

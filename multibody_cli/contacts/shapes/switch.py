@@ -15,7 +15,7 @@ PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL = map(int, GeomKind)
 
 
 @kernel
-def touch(i, j, geometry, margin, work, n):
+def touch(i, j, geometry, margin, work, n) -> int:
     """Write the contacts of geoms i (A) and j (B) from row n on; the kind of A is not above that of B.
 
     Gives the next row.
@@ -42,7 +42,7 @@ def touch(i, j, geometry, margin, work, n):
 
 
 @kernel
-def _touch_plane(geom, a, b, vertices, margin, contacts, n):
+def _touch_plane(geom, a, b, vertices, margin, contacts, n) -> int:
     if geom.kind == SPHERE:
         return sphere.plane_sphere(a, b, margin, contacts, n)
     if geom.kind == CAPSULE:

@@ -21,6 +21,7 @@ from multibody_cli.contacts.shapes.solid import ANY, bending
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import UNIT, ZERO, cross, dot
+from multibody_cli.spatial.values import Vec3
 
 STEPS = 30
 LAST = 1e-9
@@ -56,7 +57,7 @@ def _list_branch(convex, count, corner):
 
 
 @kernel
-def _step(convex, count, n, e, f):
+def _step(convex, count, n, e, f) -> tuple[float, float, float, float]:
     """Components of the step along e and f, infinite where there is none, and the weights of the branches."""
     p = load(convex.points[POINTS].e)
     s = -dot(n, p)
@@ -94,7 +95,7 @@ def _step(convex, count, n, e, f):
 
 
 @kernel
-def refine(convex, vertices, facet, weights, n):
+def refine(convex, vertices, facet, weights, n) -> tuple[bool, Vec3, float, Vec3]:
     """Improve a direction on the branches of the corners of a facet that have a weight.
 
     Gives whether it is the exact one, the direction, the gap and the middle between the points of A and B.
@@ -122,7 +123,7 @@ def refine(convex, vertices, facet, weights, n):
 
 
 @kernel
-def _examined(convex, vertices, count, n, v, w):
+def _examined(convex, vertices, count, n, v, w) -> tuple[bool, Vec3, float, Vec3]:
     """Whether no branch is nearer, and the point between them is in their midst."""
     gap = -dot(n, put_point(convex, vertices, POINTS + count, n, ANY, ANY))
     highest, middle = -math.inf, ZERO

@@ -26,7 +26,7 @@ SHORT, SHORTEST, PATIENCE = 0.1, 1e-3, 10
 
 
 @kernel
-def follow_path(F, free, eps, first, last, x, xi, S, E):
+def follow_path(F, free, eps, first, last, x, xi, S, E) -> tuple[int, bool]:
     """Follow the path from one sigma to another, relative to the velocities of the problem.
 
     The guess x (m,) becomes the impulses at the end, and xi, its velocities, goes with it: the steps made, and whether

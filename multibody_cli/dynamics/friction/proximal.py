@@ -115,7 +115,7 @@ def proximal_for(statics: int, contacts: int, n: int, blocks: int) -> ProximalSc
 
 
 @kernel
-def solve_many(F, options, x, S):
+def solve_many(F, options, x, S) -> Report:
     """Impulses of one problem into x (m,), which comes in as a guess, or NaN; a `Report`.
 
     `F` is a `Factored` without places of its blocks and without scales of its rows: they are found here.
@@ -137,7 +137,7 @@ def solve_many(F, options, x, S):
 
 
 @kernel
-def iterate(F, options, x, S, n):
+def iterate(F, options, x, S, n) -> Report:
     """Try Coulomb's law, and follow paths in turn."""
     xi = S.xi[:n]
     project(F, x, S.best, S.D)
@@ -174,7 +174,7 @@ def set_velocities(F, x, xi, S):
 
 # --- tries ----------------------------------------------------------------------------------------------------------
 @kernel
-def attempt(F, x, n, least, S):
+def attempt(F, x, n, least, S) -> tuple[int, float]:
     """Proximal steps with Coulomb's law from x, which stays: the steps of Newton's method, and the least residual."""
     tried = S.tried[:n]
     set_velocities(F, x, tried, S)
@@ -221,7 +221,7 @@ def keep_better(F, x, least, S):
 
 
 @kernel
-def defect(F, eps, centre, xi, S):
+def defect(F, eps, centre, xi, S) -> tuple[float, float]:
     """gamma and its derivatives, and xi - xi0 - B^T gamma into `S.pulled`: its norm, and that of B^T gamma."""
     pulled = S.pulled[: len(xi)]
     find_velocities(F, xi, S.u)
@@ -260,7 +260,7 @@ def find_step(F, eps, n, S):
 
 
 @kernel
-def follow_coulomb(F, eps, centre, xi, S):
+def follow_coulomb(F, eps, centre, xi, S) -> tuple[int, bool]:
     """Solve for xi, in place, with Coulomb's law: the steps made, and whether it is solved; gamma goes with it."""
     n, failed = len(xi), 0
     left, whole = defect(F, eps, centre, xi, S)
@@ -290,7 +290,7 @@ def follow_coulomb(F, eps, centre, xi, S):
 
 # --- the end ----------------------------------------------------------------------------------------------------------
 @kernel
-def residual_of(F, x, S):
+def residual_of(F, x, S) -> float:
     """The worst condition of `conditions`, relative to the size of the problem; gamma becomes P(x - u / w)."""
     n = 0
     for b in range(len(F.width)):

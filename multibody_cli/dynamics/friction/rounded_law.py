@@ -102,7 +102,7 @@ def has_cone(F, c):
 
 
 @kernel
-def begin(F, free, x, xi, S):
+def begin(F, free, x, xi, S) -> float:
     """Units, the guess, and y of the guess; the size of the velocities of the problem."""
     m, statics, size = len(x), F.equalities + F.limits, 0.0
     for i in range(len(xi)):
@@ -128,7 +128,7 @@ def begin(F, free, x, xi, S):
 
 # --- equations ------------------------------------------------------------------------------------------------------
 @kernel
-def find_left(F, eps, sigma, free, y, xi, S):
+def find_left(F, eps, sigma, free, y, xi, S) -> float:
     """What is left of the equations at y and xi, and all that a step from there needs; its norm."""
     m, statics, square, left = len(F.r), F.equalities + F.limits, sigma * sigma, S.left
     find_velocities(F, xi, S.u)
@@ -165,7 +165,7 @@ def rounded_speed(k, sigma, S):
 
 
 @kernel
-def measure(free, xi, m, F, S):
+def measure(free, xi, m, F, S) -> float:
     """What is left of the equations for xi, from x; the norm with that of the rows."""
     total = 0.0
     for k in range(m):

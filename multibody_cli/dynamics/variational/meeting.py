@@ -32,7 +32,7 @@ def meet_nothing(system, work, touch, ahead, t, h, q, v, a, powers, ledger):
     return True
 
 
-def meet(system, work, touch, ahead, t, h, q, v, a, powers, ledger):
+def meet(system, work, touch, ahead, t, h, q, v, a, powers, ledger) -> bool:
     """Give the bodies the impulses of contacts, and guess by them how they move on; False where there are too many."""
     rate, moved = ahead.rate, ahead.q
     push_all(ahead.strides, h, work.wrenches)

@@ -62,7 +62,7 @@ def carry_over(system: Any, work: Any, ahead: Any, h: float) -> None:
 
 
 # --- the search -----------------------------------------------------------------------------------------------------
-def find_step(system, work, ahead, t, h, q, v):
+def find_step(system, work, ahead, t, h, q, v) -> bool:
     """Find the end of a step of h from the start at (t, q, v) into `ahead`; whether that was possible.
 
     If not, `ahead.rate` is as it was, for the next guess.
@@ -91,7 +91,7 @@ def find_step(system, work, ahead, t, h, q, v):
     return False
 
 
-def search(system, work, ahead, t, h, fastest):
+def search(system, work, ahead, t, h, fastest) -> bool:
     """Correct the mean rates until nothing is left to correct, relative to the rate `fastest`; whether that was so."""
     settings, before = ahead.settings, math.inf
     for k in range(settings.max_iterations):

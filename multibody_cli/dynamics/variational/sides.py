@@ -51,7 +51,7 @@ def sides_for(tree: Tree, kkt: KktTree, bonds: Bonds) -> Records:
             side[name] = closure[name]
         side[f"on_{inner}"], side[f"on_{outer}"] = node["near"], node["far"]
         side[f"of_{inner}"], side[f"of_{outer}"] = node["near_aim"], node["far_aim"]
-    return records(table)  # type: ignore[no-any-return]
+    return records(table)
 
 
 @formula

@@ -139,7 +139,7 @@ def find_lacks(links, bodies, strides, h, wrenches):
 
 
 @kernel
-def leave_over(links, strides, wrenches):
+def leave_over(links, strides, wrenches) -> float:
     """Keep the impulses that bodies still lack, of those that move by themselves; the largest of their numbers."""
     most = 0.0
     for i in range(1, len(links)):
@@ -220,7 +220,7 @@ def turns_too_far(strides):
 
 # --- energy -------------------------------------------------------------------------------------------------------
 @kernel
-def stride_energy(links, strides, h):
+def stride_energy(links, strides, h) -> float:
     """Kinetic part of the discrete energy -dL_d/dh of a step, J, before bodies arrive."""
     energy = 0.0
     for i in range(1, len(links)):

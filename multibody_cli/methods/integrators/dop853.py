@@ -69,7 +69,7 @@ def reach_stage(system, work, scratch, s, h, nq, nv):
     slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
 
 
-def take_step(system, work, scratch, rtol, atol, nq, nv):
+def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     """Take one step, as large as the tolerance allows; the attempts it took, or 0 if none was small enough."""
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
     times[0], h, rejected = times[1], times[2], False
@@ -119,7 +119,7 @@ def prepare_interpolant(system, work, scratch, nq, nv):
                 add_scaled(terms[3 + k], h * D[k, j], slopes[j])
 
 
-def advance_dop853(system, state, work, scratch, until, rtol, atol):
+def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
     """Bring the state to `until`, or to where the step became too small; the steps taken."""
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
     if times[1] == times[0]:  # the first call
@@ -158,7 +158,7 @@ def make(dynamics: Dynamics) -> Kernel:
     reach_stage_ = bound_kernel(reach_stage, slope=slope_)
     take_step_ = bound_kernel(take_step, slope=slope_, reach_stage=reach_stage_, restore=dynamics.restore)
     interpolant_ = bound_kernel(prepare_interpolant, reach_stage=reach_stage_)
-    return bound_kernel(  # type: ignore[no-any-return]
+    return bound_kernel(
         advance_dop853,
         evaluate=dynamics.evaluate,
         restore=dynamics.restore,
@@ -189,7 +189,7 @@ def start(state, scratch):
 
 
 @kernel
-def error_norm(y0, y1, slopes, h, rtol, atol, n):
+def error_norm(y0, y1, slopes, h, rtol, atol, n) -> float:
     """The error of a step against the tolerance, from its estimates of third and fifth order (II.10.17)."""
     sum3, sum5 = 0.0, 0.0
     for i in range(n):

@@ -37,7 +37,7 @@ from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finit
 from multibody_cli.model import State, System
 
 
-def take_implicit_steps(system, state, work, scratch, h, start, first, count):
+def take_implicit_steps(system, state, work, scratch, h, start, first, count) -> int:
     """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after, touch = scratch
@@ -76,7 +76,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_implicit_steps, **dynamics.kernels)  # type: ignore[no-any-return]
+    return bound_kernel(take_implicit_steps, **dynamics.kernels)
 
 
 def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:

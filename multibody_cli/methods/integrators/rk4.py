@@ -21,7 +21,7 @@ from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finit
 from multibody_cli.model import State, System
 
 
-def take_rk4_steps(system, state, work, scratch, h, start, first, count):
+def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:
     """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
@@ -69,7 +69,7 @@ def add_weighted(target, h, slopes):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_rk4_steps, evaluate=dynamics.evaluate, restore=dynamics.restore)  # type: ignore[no-any-return]
+    return bound_kernel(take_rk4_steps, evaluate=dynamics.evaluate, restore=dynamics.restore)
 
 
 def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:

@@ -143,7 +143,7 @@ def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
     stage = bound_kernel(find_stage, evaluate=dynamics.evaluate)
     kernels = {"evaluate": dynamics.evaluate, "restore": dynamics.restore, "find_stage": stage}
-    return bound_kernel(take_sdirk2_steps, **kernels)  # type: ignore[no-any-return]
+    return bound_kernel(take_sdirk2_steps, **kernels)
 
 
 class ImplicitStepper(FixedStepper):

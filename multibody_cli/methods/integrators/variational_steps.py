@@ -75,7 +75,7 @@ def find_otherwise(system, work, ahead, t, h, q, v):
     return False
 
 
-def advance_one(system, work, touch, ahead, t, h, q, v, a, powers, ledger):
+def advance_one(system, work, touch, ahead, t, h, q, v, a, powers, ledger) -> bool:
     """Take one basic step of h from t, or as many parts as it takes where that is allowed; whether it succeeded."""
     reached, part = 0, PARTS
     while reached < PARTS:
@@ -116,7 +116,7 @@ def farthest(x):
     return place
 
 
-def take_variational_steps(system, state, work, scratch, h, start, first, count):
+def take_variational_steps(system, state, work, scratch, h, start, first, count) -> int:
     """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
     time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
     ahead, powers, touch = scratch
@@ -209,15 +209,15 @@ def bind_held(dynamics: Dynamics, bound: Restraint, respond: Kernel, answers: An
 def bind_meeting(dynamics: Dynamics, respond: Kernel) -> Kernel:
     """Bind contacts, where anything touches."""
     if not dynamics.touches:
-        return meet_nothing  # type: ignore[no-any-return]
+        return meet_nothing
     answer_ = bound_kernel(answer, respond=respond)
-    return bound_kernel(meet, answer=answer_, collide=dynamics.collide, evaluate=dynamics.evaluate)  # type: ignore[no-any-return]
+    return bound_kernel(meet, answer=answer_, collide=dynamics.collide, evaluate=dynamics.evaluate)
 
 
 def bind_search(finder: Finder) -> Kernel:
     """Bind the search for a step to a root finder."""
     searching = bound_kernel(search, look=finder.look, correct=finder.correct)
-    return bound_kernel(find_step, search=searching, **finder.kernels)  # type: ignore[no-any-return]
+    return bound_kernel(find_step, search=searching, **finder.kernels)
 
 
 def bind(dynamics: Dynamics, settle: Kernel, beginning: Kernel, meeting: Kernel, *finders: Finder) -> Kernel:
@@ -230,7 +230,7 @@ def bind(dynamics: Dynamics, settle: Kernel, beginning: Kernel, meeting: Kernel,
         find_otherwise=searches[1] if len(searches) > 1 else find_nothing,
         arrive_at=bound_kernel(arrive_at, evaluate=dynamics.evaluate, settle=settle),
     )
-    return bound_kernel(  # type: ignore[no-any-return]
+    return bound_kernel(
         take_variational_steps,
         advance_one=one,
         begin=bound_kernel(begin, evaluate=dynamics.evaluate, begin_rows=beginning),
