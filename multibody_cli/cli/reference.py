@@ -20,7 +20,7 @@ ENVIRONMENT = {
     "MBSIM_CACHE_DIR": "Folder of the compiled kernels, instead of the user's cache folder.",
     "MBSIM_JOBS": "Number of processes that compile, instead of all cores.",
     "MBSIM_COMPILE": "`never`: a run that would have to compile is refused.",
-    "MBSIM_TARGET_CPU": "Processor to compile for, as LLVM names it, instead of the highest level of the machine.",
+    "MBSIM_TARGET_CPU": "`x86-64-v4`, `x86-64-v3` or `x86-64`: a level to compile for below that of the machine.",
     "MBSIM_DEBUG": "Whatever it is: a fault of the program shows where it happened.",
     "NO_COLOR": "Whatever it is: no colors, as at https://no-color.org.",
 }

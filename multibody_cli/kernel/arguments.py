@@ -80,7 +80,6 @@ class Block:
 
 
 REAL, WHOLE, TRUTH = Number("d"), Number("q"), Number("?")
-NOTHING = Sequence(())
 
 
 def size_of(kind: Any) -> int:

@@ -2,8 +2,7 @@
 
 On x86-64 this is the highest level of the architecture that the machine has, and not the machine itself, so that code
 which was compiled on one machine runs on others: x86-64-v4 (AVX-512: twice the registers, a fifth of the time), else
-x86-64-v3 (AVX2 and fused multiply-add, machines since 2013 to 2015).  `MBSIM_TARGET_CPU` names another processor, as
-LLVM knows it.
+x86-64-v3 (AVX2 and fused multiply-add, machines since 2013 to 2015).  `MBSIM_TARGET_CPU` chooses a lower level.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import platform
 from contextlib import suppress
 from functools import cache
 from typing import Any
+
+from multibody_cli.errors import Refused
 
 _LEVELS = {
     "x86-64-v4": ("avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi2", "fma"),
@@ -31,13 +32,18 @@ def levels() -> list[str]:
 
 @cache
 def cpu() -> str:
-    """Return the name of the processor that code is compiled for."""
-    named = os.environ.get("MBSIM_TARGET_CPU")
-    if named:
-        return named
-    if platform.machine().lower() in ("x86_64", "amd64"):
-        return next(iter(levels()), "x86-64")
-    return "generic"
+    """Return the name of the processor that code is compiled for.
+
+    Raises
+    ------
+    Refused
+        If `MBSIM_TARGET_CPU` is not a level that this machine has.
+    """
+    valid = [*levels(), "x86-64"] if platform.machine().lower() in ("x86_64", "amd64") else ["generic"]
+    named = os.environ.get("MBSIM_TARGET_CPU") or valid[0]
+    if named not in valid:
+        raise Refused(f"MBSIM_TARGET_CPU={named}: this machine runs code for {', '.join(valid)}")
+    return named
 
 
 @cache

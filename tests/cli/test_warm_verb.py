@@ -50,6 +50,14 @@ def test_a_run_that_may_not_compile_leaves_an_older_result_alone(
     assert (folder / "old.h5").read_text() == "what was there before"
 
 
+def test_a_processor_that_this_machine_is_not_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MBSIM_TARGET_CPU", "x86-64-v9")
+    words = [sys.executable, "-m", "multibody_cli", "run", "pendulum.yaml"]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "MBSIM_TARGET_CPU=x86-64-v9: this machine runs code for" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
