@@ -183,6 +183,32 @@ def test_a_wall_stands_and_its_energy_never_rises(tmp_path, method):
     assert on_floor == pytest.approx(weight, rel=1e-9)
 
 
+SLIDING_STACK = """
+mbsim: 1
+world: {shapes: [{type: plane}]}
+contacts: {friction: 0.5, max_iterations: 1, tolerance: 1e-14}
+bodies:
+  lower: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0, 0, 0.1],
+          velocity: {linear: [1, 0.3, 0], angular: [0, 0, 2]}}
+  upper: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0.03, 0, 0.3]}
+simulation: {duration: 0.1 s, step: 1 ms}
+output: {every: 1 ms}
+"""
+
+
+@METHOD
+def test_steps_that_miss_the_tolerance_are_counted(method, tmp_path):
+    scene = tmp_path / "stack.yaml"
+    scene.write_text(SLIDING_STACK, encoding="utf-8")
+    sink = MemorySink()
+    summary = prepare(scene, [f"simulation.method={method}"]).run(sink)
+    found = sink.trajectory()
+    missed = found.channel("contacts/residual").values > 1e-14
+    assert missed.sum() > 5
+    assert np.array_equal(found.channel("contacts/unsolved").values, missed)
+    assert f"do not meet their tolerance in {missed.sum()} of 100 steps" in summary.outcome.message
+
+
 def test_a_crowd_is_told(tmp_path):
     scene = tmp_path / "wall.yaml"
     scene.write_text(wall(2, 1), encoding="utf-8")
