@@ -17,11 +17,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from multibody_cli.compile import compile_scene
     from multibody_cli.methods import METHODS
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.output.sink import MemorySink
     from multibody_cli.output.trajectory import read_trajectory
-    from multibody_cli.scene.compile import compile_scene
     from multibody_cli.scene.load import load_scene
     from multibody_cli.studies.simulation import prepare
     from multibody_cli.timeline import simulate

@@ -195,7 +195,7 @@ class Contacts(NamedTuple):
     margin: float  # m, within which bodies are near
     friction_account: int
     impact_account: int
-    options: Any  # of `dynamics.friction`
+    options: Any  # of `contact_solver.friction`
     room: int  # for so many contacts at once
     journals: Journals
 

@@ -10,7 +10,7 @@ from multibody_cli.model import Floats, Integers, Model
 
 
 class Samples(NamedTuple):
-    """K output instants, as columns of the result file; filled row by row by `dynamics.observe`.
+    """K output instants, as columns of the result file; filled row by row by `observation.state`.
 
     Bodies: world frame, of the body frame's origin.  Joints: coordinates as reported (rotations as rotation
     vectors); reactions are [moment; force] of the parent on the child in the joint frame M.  Contacts: world frame,

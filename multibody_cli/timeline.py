@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from multibody_cli.alerts import tell_alerts
-from multibody_cli.dynamics.observe import observe
-from multibody_cli.dynamics.observe_contacts import observe_contacts, observe_journals
 from multibody_cli.methods.contract import Diagnosis, Method, Report, Status
 from multibody_cli.model import Model, State
+from multibody_cli.observation.contacts import observe_contacts, observe_journals
+from multibody_cli.observation.state import observe
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.timing import Timing

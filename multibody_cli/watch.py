@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multibody_cli.dynamics.continuity import find_strays
-from multibody_cli.dynamics.independence import find_shares
-from multibody_cli.dynamics.workspace import Work
+from multibody_cli.constraint_solver.column_independence import find_shares
+from multibody_cli.constraint_solver.frame_continuity import find_strays
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.domain import WITHIN
 from multibody_cli.model import JointEntry, Model, State
+from multibody_cli.tree.workspace import Work
 
 NEAR = 1e-3
 """Share of a column of the motion subspace that the others do not span, below which it is told."""

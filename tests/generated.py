@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics.generation.equations import memory_for, write_free, write_placed
-from multibody_cli.dynamics.generation.source import Written
+from multibody_cli.codegen.equations import memory_for, write_free, write_placed
+from multibody_cli.codegen.source import Written
 from multibody_cli.kernel import in_python
 from multibody_cli.spatial.rotations import exponential_coefficients
 from multibody_cli.symbolic.scalar import FUNCTIONS

@@ -22,19 +22,19 @@ from oracle import across, rotation_of_quaternion, vee
 from scipy.spatial.transform import Rotation
 from strategies import random_quaternion, random_rotation
 
-from multibody_cli.dynamics.observe import observe
-from multibody_cli.dynamics.restraint import find_velocities, worst_error
+from multibody_cli.compile import Compiled, compile_scene
+from multibody_cli.constraint_solver.solver import find_velocities, worst_error
 from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method, Status
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
+from multibody_cli.observation.state import observe
 from multibody_cli.samples import Samples, samples_for
-from multibody_cli.scene.compile import Compiled, compile_scene
 from multibody_cli.scene.load import LoadedScene, load_scene
+from multibody_cli.scene.mass_properties import mass_of
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import holders
-from multibody_cli.scene.weigh import mass_of
 
 Data = dict[str, Any]
 

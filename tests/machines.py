@@ -18,11 +18,12 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import ARM, JointEntry, Model, Names, State, System
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.packing.reductions import ReductionPacker
+from multibody_cli.packing.rows import RowPacker
+from multibody_cli.packing.tree import PackedTree, pack_tree
 from multibody_cli.samples import Samples, samples_for
-from multibody_cli.scene.pack_forces import ForcePacker
-from multibody_cli.scene.pack_reductions import ReductionPacker
-from multibody_cli.scene.pack_rows import RowPacker
-from multibody_cli.scene.pack_tree import IN_PLACE, Limb, PackedTree, Placement, pack_tree
+from multibody_cli.scene.links import IN_PLACE, Link, Placement
 from multibody_cli.spec import SignalSpec
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
@@ -50,7 +51,7 @@ class Push:
 class Machine:
     """Limbs in the order of their rows, and everything that pushes them."""
 
-    limbs: Sequence[Limb]
+    limbs: Sequence[Link]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     pushes: dict[int, Push] = field(default_factory=dict)
     loads: Sequence[tuple[int, LoadSpec]] = ()
@@ -142,7 +143,7 @@ def accelerations(packed: Packed, t: float = 0.0, name: str = "aba", **options):
 
 def observed(packed: Packed, state: State, work) -> Samples:
     """One output instant."""
-    from multibody_cli.dynamics.observe import observe
+    from multibody_cli.observation.state import observe
 
     samples, names = samples_for(packed.model, 1), packed.model.names
     joint_rows = np.array([joint.row for joint in names.joints], dtype=np.int64)
@@ -163,13 +164,13 @@ def limb(
     origin: Placement = IN_PLACE,
     child_origin: Placement = IN_PLACE,
     rest: Sequence[float] | None = None,
-) -> Limb:
+) -> Link:
     """A limb with defaults; `inertia` is a matrix or principal moments."""
     matrix = np.diag(inertia) if np.ndim(inertia) == 1 else np.asarray(inertia)
     q = q or resting(parts)
     start = Start(q, v or (0.0,) * freedoms(parts), q if rest is None else rest)
     properties = MassProperties(mass, np.array(com, dtype=float), matrix.astype(float))
-    return Limb(row, parent, properties, parts, start, [False] * freedoms(parts), origin, child_origin)
+    return Link(row, parent, properties, parts, start, [False] * freedoms(parts), origin, child_origin)
 
 
 def resting(parts: Sequence[Part]) -> tuple[float, ...]:

@@ -8,10 +8,10 @@ import numpy as np
 from loops import loaded
 from strategies import random_rotation
 
-from multibody_cli.dynamics.workspace import Work, workspace_for
+from multibody_cli.compile import compile_scene
 from multibody_cli.forces.elements import elastic_energy, push_all
 from multibody_cli.model import System
-from multibody_cli.scene.compile import compile_scene
+from multibody_cli.tree.workspace import Work, workspace_for
 
 AT = [[0.1, -0.2, 0.3], [-0.15, 0.25, 0.05], [0.2, 0.1, -0.3], [0.0, 0.3, 0.2]]
 

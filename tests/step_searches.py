@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from multibody_cli import prepare
-from multibody_cli.dynamics.configuration import displace
-from multibody_cli.dynamics.dense_lu import solve_dense
-from multibody_cli.dynamics.jacobian import complete_columns
-from multibody_cli.dynamics.kinematics import place_all
-from multibody_cli.dynamics.variational.free import look_free, prepare_free
-from multibody_cli.dynamics.variational.newton import fill_derivative, gather_composites, gather_lacks
-from multibody_cli.dynamics.variational.strides import find_lacks
+from multibody_cli.linalg.dense_lu import solve_dense
+from multibody_cli.tree.configuration import displace
+from multibody_cli.tree.jacobian import complete_columns
+from multibody_cli.tree.kinematics import place_all
+from multibody_cli.variational.discrete_motion import find_lacks
+from multibody_cli.variational.newton import fill_derivative, gather_composites, gather_lacks
+from multibody_cli.variational.unconstrained import look_free, prepare_free
 
 SETTINGS = "simulation.method=variational"
 
@@ -74,7 +74,7 @@ def derivative(path: str) -> dict[str, Any]:
 
 def dense(n: int) -> dict[str, Any]:
     """A linear system that needs exchanges of rows, solved."""
-    from multibody_cli.dynamics.dense_lu import factor_dense
+    from multibody_cli.linalg.dense_lu import factor_dense
 
     random = np.random.default_rng(n)
     A, b, x, order = random.standard_normal((n, n)), random.standard_normal(n), np.zeros(n), np.zeros(n, np.int64)

@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from multibody_cli.dynamics.kkt_assembly import assemble_rigid
-from multibody_cli.dynamics.kkt_tree import factor, solve
+from multibody_cli.kkt.assembly import assemble_rigid
+from multibody_cli.kkt.ldl_tree import factor, solve
 from multibody_cli.studies.simulation import Simulation, prepare
 
 CHAIN = Path(__file__).parents[2] / "scenes/bench/chain.yaml"

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli import MemorySink, prepare
-from multibody_cli.dynamics.energy import gravity_energy, kinetic_energy
+from multibody_cli.tree.energy import gravity_energy, kinetic_energy
 from multibody_cli.methods import variational
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.pictures.style import new_figure, save

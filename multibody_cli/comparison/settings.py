@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from multibody_cli.comparison.recording import Recording
+from multibody_cli.document.nodes import written
 from multibody_cli.errors import ResultError
-from multibody_cli.scene.nodes import written
 
 ABSENT = "(absent)"
 

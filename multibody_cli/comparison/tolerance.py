@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from multibody_cli.document.document import read_document
+from multibody_cli.document.problems import Problems
 from multibody_cli.errors import nearest
 from multibody_cli.output.patterns import fits
-from multibody_cli.scene.document import read_document
-from multibody_cli.scene.problems import Problems
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.recording import Dataset
-    from multibody_cli.scene.nodes import Node
+    from multibody_cli.document.nodes import Node
 
 UNTOLD = 1e-9
 """Tolerance, relative and absolute, of a dataset that carries none."""

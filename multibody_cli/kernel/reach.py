@@ -66,6 +66,7 @@ def _own(formula: Formula) -> _Own:
     code = function.__code__
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         raise TypeError(f"{formula.full_name}: a kernel has no closure and no default arguments")
+    collector.text(formula.full_name)  # compiled callers name it, to have it compiled
     _add_code(collector, code)
     if not formula.inlined:
         collector.text("returns", _words_of(formula.declared_result))
@@ -240,7 +241,7 @@ def _add_value(collector: _Collector, place: str, value: Any) -> None:
         collector.text(value.__qualname__)
         _add_function(collector, value.emit)
     elif isinstance(value, type) and issubclass(value, tuple):
-        collector.text("named tuple", value.__qualname__, repr(getattr(value, "_fields", ())))
+        collector.text("named tuple", value.__module__, value.__qualname__, repr(getattr(value, "_fields", ())))
         collector.text(str(value in operand_classes))
     elif isinstance(value, type | ModuleType | BuiltinFunctionType | np.ufunc):
         collector.text("foreign", getattr(value, "__module__", None) or "", value.__name__)

@@ -6,8 +6,8 @@ Those that make a tree are primary: with them the matrix
     [  M  -J^T ] [ a      ]   [  f ]
     [ -J    0  ] [ lambda ] = [ -c ]
 
-has a sparse L D L^T without fill-in (`dynamics.kkt_tree`).  The others, loops and constraints, are auxiliary: each
-asks for one more solve with the same factors (`dynamics.restraint`).  Joints drift, and are projected back.
+has a sparse L D L^T without fill-in (`kkt.ldl_tree`).  The others, loops and constraints, are auxiliary: each
+asks for one more solve with the same factors (`constraint_solver.solver`).  Joints drift, and are projected back.
 
 Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6 to 8.
 """
@@ -18,22 +18,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics.kkt_assembly import (
+from multibody_cli.kernel import kernel
+from multibody_cli.kkt.assembly import (
     assemble_mixed,
     assemble_rigid,
     bodies_of,
     gather_forces,
     scatter_motions,
 )
-from multibody_cli.dynamics.kkt_nodes import Cells, KktTree, kkt_tree_for, vector_for
-from multibody_cli.dynamics.kkt_tree import factor, solve
-from multibody_cli.dynamics.workspace import Work, workspace_for
-from multibody_cli.kernel import kernel
+from multibody_cli.kkt.ldl_tree import factor, solve
+from multibody_cli.kkt.nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.model import Floats, Integers, Model
 from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.tree.workspace import Work, workspace_for
 
 
 class Sparse(NamedTuple):

@@ -3,8 +3,7 @@
     accelerate(system, work, a)     dv/dt of the free coordinates, of bodies that were placed and pushed before
     respond(system, work, x, y)     what impulses on coordinates and bodies make of the rates, by the same factors
 
-`dynamics.restraint` says what exactly they are.  Systems without rows of restraint take a shorter way, and compile a
-fraction of the text.
+`constraint_solver.solver` defines them.  Systems without constraint rows use separate, smaller kernels.
 """
 
 from __future__ import annotations
@@ -16,24 +15,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics import foresight, restraint
-from multibody_cli.dynamics.closures import push_closures
-from multibody_cli.dynamics.contact_pushes import find_pushes, push_contacts, push_no_more
-from multibody_cli.dynamics.foresight import foresee_joints as foresee
-from multibody_cli.dynamics.journals import carry
-from multibody_cli.dynamics.kinematics import place_tree
-from multibody_cli.dynamics.markers import hand_on
-from multibody_cli.dynamics.restraint import accelerate, aim_placed, place, restrain
-from multibody_cli.dynamics.rubbing import carry_nothing
-from multibody_cli.dynamics.touch import Touch, touch_for
-from multibody_cli.dynamics.workspace import Foresight, Work, workspace_for
-from multibody_cli.dynamics.wrenches import book_motions, transmit_all
+from multibody_cli.constraint_solver import solver as constraint_solver
+from multibody_cli.constraint_solver.loop_joints import push_closures
+from multibody_cli.constraint_solver.solver import accelerate, aim_placed, place, restrain
+from multibody_cli.contact_solver.joint_friction import carry
+from multibody_cli.contact_solver.joint_friction_step import carry_nothing
+from multibody_cli.contact_solver.output_forces import find_pushes, push_contacts, push_no_more
+from multibody_cli.contact_solver.workspace import Touch, touch_for
 from multibody_cli.forces.elements import push_all
+from multibody_cli.implicit import implicit_forces
+from multibody_cli.implicit.implicit_forces import foresee_joints as foresee
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl, evaluate
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
+from multibody_cli.tree.joint_wrenches import book_motions, transmit_all
+from multibody_cli.tree.kinematics import place_tree
+from multibody_cli.tree.markers import hand_on
+from multibody_cli.tree.workspace import Foresight, Work, workspace_for
 
 
 # --- the text that all share --------------------------------------------------------------------------------------
@@ -135,17 +135,17 @@ def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
 @cache
 def held_dynamics(accelerate: Kernel, respond: Kernel) -> Dynamics:
     """Bind a method's kernels for systems with rows."""
-    bound = restraint.bind(accelerate, respond)
+    bound = constraint_solver.bind(accelerate, respond)
     evaluate = bound_kernel(evaluate_held, accelerate=accelerate, restrain=bound.restrain)
     return Dynamics(evaluate, bound.restore, **NO_CONTACTS)
 
 
 @cache
-def implicit_dynamics(implicit: foresight.Implicit) -> Dynamics:
+def implicit_dynamics(implicit: implicit_forces.Implicit) -> Dynamics:
     """Bind a method's kernels for systems with implicit forces."""
-    bound = restraint.bind(implicit.factor, implicit.respond)
+    bound = constraint_solver.bind(implicit.factor, implicit.respond)
     evaluate = bound_kernel(
-        evaluate_held, accelerate=implicit.accelerate, restrain=bound.restrain, foresee=foresight.foresee
+        evaluate_held, accelerate=implicit.accelerate, restrain=bound.restrain, foresee=implicit_forces.foresee
     )
     return Dynamics(evaluate, bound.restore, **NO_CONTACTS)
 
@@ -155,12 +155,12 @@ def touching_dynamics(
     alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
 ) -> Dynamics:
     """Bind a method's kernels for systems in which bodies touch or joints rub, from those for where nothing does."""
-    from multibody_cli.dynamics import collide  # with all that detects and solves contacts
+    from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
 
     return Dynamics(
         alone.evaluate,
         alone.restore,
-        collide=collide.bind(placing, accelerate, respond, solver, touches, rubs),
+        collide=contact_step.bind(placing, accelerate, respond, solver, touches, rubs),
         conclude=bound_kernel(conclude_contacts, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
         resume=resume_contacts,
         touches=True,
@@ -231,7 +231,7 @@ class AccelerationKind:
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[Model, Any], Work] = plain_workspace
     maximal: bool = False
-    implicit: Callable[[Kernel, Kernel], foresight.Implicit] = foresight.by_iteration
+    implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
     chosen: Callable[[Any], AccelerationKind] | None = None
 

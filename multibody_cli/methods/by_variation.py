@@ -1,7 +1,7 @@
 """Methods that are their own integrators: variational steps, with the kernels of a method that gives accelerations.
 
 From that method come its factors, with which a mechanism answers to impulses, and the accelerations that guess where a
-step ends.  What a step is stands in `dynamics.variational`.
+step ends.  What a step is stands in `variational`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.dynamics import restraint
-from multibody_cli.dynamics.touch import touch_for
-from multibody_cli.dynamics.variational.ahead import Settings, Told, ahead_for
-from multibody_cli.dynamics.variational.composition import STAGES
-from multibody_cli.dynamics.variational.guess import GUESSES
-from multibody_cli.dynamics.variational.held import answer_by_start, held_for
+from multibody_cli.constraint_solver import solver as constraint_solver
+from multibody_cli.contact_solver.workspace import touch_for
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, repeated, with_contacts
 from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
@@ -26,6 +22,10 @@ from multibody_cli.methods.integrators.stability import of_variational_steps
 from multibody_cli.methods.integrators.variational_steps import PARTS, bind_free, bind_held
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
+from multibody_cli.variational.composition import STAGES
+from multibody_cli.variational.constrained import answer_by_start, held_for
+from multibody_cli.variational.initial_guess import GUESSES
+from multibody_cli.variational.workspace import Settings, Told, ahead_for
 
 OWN = Integrator("", "a variational step, of the method itself", 2, False, None, stable_step=of_variational_steps)
 """Stands for the integrator of methods that have their own."""
@@ -62,11 +62,12 @@ class RootFinder:
     Parameters
     ----------
     make
-        Makes the kernel `answer_lacks` of `dynamics.variational.held` from the method's `answer`.
+        Makes the kernel `answer_lacks` of `variational.constrained` from the method's `answer`.
     allocate
         Its work arrays.
     again
-        The kernel `answer_again` of `dynamics.variational.exact`, of one that asks rows of restraint where a step ends.
+        The kernel `answer_again` of `variational.newton_constraints`, if constraint rows are evaluated at the end of a
+        step.
     """
 
     make: Callable[[Kernel], Kernel]
@@ -138,7 +139,7 @@ class VariationalKind:
         answers = tuple((word, self.finders[word].make, self.finders[word].again) for word in options.search_in(system))
         if not self.is_held(system):
             return bind_free(of.dynamics(system), of.respond, answers)
-        bound = restraint.bind(of.accelerate, of.respond)
+        bound = constraint_solver.bind(of.accelerate, of.respond)
         return bind_held(of.dynamics(system), bound, of.respond, answers)
 
     def is_held(self, system: System) -> bool:

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from multibody_cli.dynamics.workspace import Work
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
+from multibody_cli.tree.workspace import Work
 
 Kernel = Callable[..., Any]
 

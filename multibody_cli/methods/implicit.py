@@ -1,4 +1,4 @@
-"""How implicit forces are solved for: options of the methods that do it by iteration (`dynamics.foresight`)."""
+"""How implicit forces are solved for: options of the methods that do it by iteration (`implicit.implicit_forces`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from multibody_cli.dynamics.workspace import BLOCKS, MASS, ForesightSettings
 from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.spec import Number
+from multibody_cli.tree.workspace import BLOCKS, MASS, ForesightSettings
 
 
 class ImplicitOptions(StabilizationOptions):

@@ -1,7 +1,7 @@
 """Method `redmax`: forward and hybrid dynamics in reduced coordinates with a dense mass matrix, M_r dv/dt = f_r.
 
 Each evaluation places the bodies, lets everything push, forms M_r and f_r, and factors M_r = L^T D L along the branches
-of the tree (`dynamics.mass_matrix`).  There are two ways to form them:
+of the tree (`tree.mass_matrix`).  There are two ways to form them:
 
     composite    M_r by composite rigid bodies, f_r by one inward pass of wrenches: O(n^2) for a chain, less for a tree
     jacobian     M_r = J^T M J and f_r = tau + J^T (f - M dJ/dt v) with whole matrices J and dJ/dt, as the notes write
@@ -22,15 +22,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.dynamics.dense_lu import factor_dense
-from multibody_cli.dynamics.foresight import Implicit, correct_dense, fill_dense
-from multibody_cli.dynamics.jacobian import (
+from multibody_cli.implicit.implicit_forces import Implicit, correct_dense, fill_dense
+from multibody_cli.kernel import kernel, records
+from multibody_cli.linalg.dense_lu import factor_dense
+from multibody_cli.methods.by_acceleration import AccelerationKind
+from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.stabilization import StabilizationOptions
+from multibody_cli.model import Floats, Integers, Model, Records
+from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.tree.jacobian import (
     add_jacobian_transposed_times,
     complete_columns,
     fill_jacobians,
     jacobian_times,
 )
-from multibody_cli.dynamics.mass_matrix import (
+from multibody_cli.tree.mass_matrix import (
     COMPOSITE,
     Ways,
     factor,
@@ -39,14 +45,8 @@ from multibody_cli.dynamics.mass_matrix import (
     solve,
     ways_of,
 )
-from multibody_cli.dynamics.projection import project_forces, project_inertia
-from multibody_cli.dynamics.workspace import Work, workspace_for
-from multibody_cli.kernel import kernel, records
-from multibody_cli.methods.by_acceleration import AccelerationKind
-from multibody_cli.methods.contract import Feature
-from multibody_cli.methods.stabilization import StabilizationOptions
-from multibody_cli.model import Floats, Integers, Model, Records
-from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.tree.projection import project_forces, project_inertia
+from multibody_cli.tree.workspace import Work, workspace_for
 
 
 class RedmaxOptions(StabilizationOptions):

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.dynamics.workspace import ForesightSettings, Work
 from multibody_cli.spec import Number, Spec
+from multibody_cli.tree.workspace import ForesightSettings, Work
 
 
 class StabilizationOptions(Spec):

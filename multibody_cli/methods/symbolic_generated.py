@@ -1,7 +1,7 @@
 """Method `symbolic` with its recursion generated: Method I of Si and Guenter.
 
 The recursions of articulated bodies are written out as formulas for each kind of link, with its constants, zeros and
-symmetries folded (`dynamics.generation`).  Where nothing pushes bodies but gravity, the code does all of an
+symmetries folded (`codegen`).  Where nothing pushes bodies but gravity, the code does all of an
 evaluation, and bodies are placed only where someone looks, at the end of an advance.  Elsewhere bodies are placed and
 pushed as with any method, and the code takes their bias wrenches.
 
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics.foresight import foresee_joints
-from multibody_cli.dynamics.generation.equations import memory_for, write_free, write_placed
-from multibody_cli.dynamics.generation.source import compiled
-from multibody_cli.dynamics.jacobian import complete_columns, jacobian_times
-from multibody_cli.dynamics.kinematics import place_tree
-from multibody_cli.dynamics.workspace import Work, workspace_for
+from multibody_cli.codegen.equations import memory_for, write_free, write_placed
+from multibody_cli.codegen.source import compiled
 from multibody_cli.forces.elements import push_all
+from multibody_cli.implicit.implicit_forces import foresee_joints
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Model, System
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import transposed_times
 from multibody_cli.spatial.values import Force
 from multibody_cli.symbolic.generated import call_on_whole
+from multibody_cli.tree.jacobian import complete_columns, jacobian_times
+from multibody_cli.tree.kinematics import place_tree
+from multibody_cli.tree.workspace import Work, workspace_for
 
 
 class Generated(NamedTuple):

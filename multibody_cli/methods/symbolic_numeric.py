@@ -1,7 +1,7 @@
 """Method `symbolic` with its recursion done with numbers: Method II of Si and Guenter.
 
-What joints are at q and v is generated for the model (`dynamics.generation.kinematics`); the recursions over bodies are
-those of `dynamics.relative`, for any model.  Bodies are placed where someone looks, and where anything pushes them, as
+What joints are at q and v is generated for the model (`codegen.kinematics`); the recursions over bodies are
+those of `tree.link_axes`, for any model.  Bodies are placed where someone looks, and where anything pushes them, as
 with Method I.
 
 Source: Si and Guenter (2011), Method II.
@@ -13,11 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics.foresight import foresee_joints
-from multibody_cli.dynamics.generation.kinematics import write_joints
-from multibody_cli.dynamics.generation.source import compiled
-from multibody_cli.dynamics.jacobian import complete_columns, jacobian_times
-from multibody_cli.dynamics.relative import (
+from multibody_cli.codegen.kinematics import write_joints
+from multibody_cli.codegen.source import compiled
+from multibody_cli.forces.elements import push_all
+from multibody_cli.implicit.implicit_forces import foresee_joints
+from multibody_cli.kernel import kernel, records
+from multibody_cli.methods.symbolic_generated import in_joint_axes, is_left_alone
+from multibody_cli.model import Floats, Integers, Model, Records
+from multibody_cli.spatial.memory import store_force
+from multibody_cli.symbolic.generated import call_on_whole
+from multibody_cli.tree.jacobian import complete_columns, jacobian_times
+from multibody_cli.tree.link_axes import (
     COLUMN_WIDTH,
     JOINT,
     JOINT_WIDTH,
@@ -27,13 +33,7 @@ from multibody_cli.dynamics.relative import (
     move_all,
     respond_all,
 )
-from multibody_cli.dynamics.workspace import COLUMN, Work, workspace_for
-from multibody_cli.forces.elements import push_all
-from multibody_cli.kernel import kernel, records
-from multibody_cli.methods.symbolic_generated import in_joint_axes, is_left_alone
-from multibody_cli.model import Floats, Integers, Model, Records
-from multibody_cli.spatial.memory import store_force
-from multibody_cli.symbolic.generated import call_on_whole
+from multibody_cli.tree.workspace import COLUMN, Work, workspace_for
 
 
 class Mixed(NamedTuple):

@@ -13,20 +13,20 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from multibody_cli.dynamics.variational.broyden import answer_by_broyden
-from multibody_cli.dynamics.variational.newton import (
+from multibody_cli.kernel import bound_kernel
+from multibody_cli.methods.aba import ABA
+from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
+from multibody_cli.methods.contract import Feature, Kernel
+from multibody_cli.model import System
+from multibody_cli.variational.broyden import answer_by_broyden
+from multibody_cli.variational.newton import (
     Searching,
     answer_by_factors,
     answer_by_newton,
     gather_lacks,
     searching_for,
 )
-from multibody_cli.dynamics.variational.svi import answer_by_start_to_sums, sum_lacks
-from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.aba import ABA
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
-from multibody_cli.methods.contract import Feature, Kernel
-from multibody_cli.model import System
+from multibody_cli.variational.svi import answer_by_start_to_sums, sum_lacks
 
 AGAIN = {
     "drnea": bound_kernel(answer_by_factors, gather=gather_lacks),

@@ -12,11 +12,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from multibody_cli.dynamics.variational.newton_maximal import answer_exactly, answer_to_more, newton_for
 from multibody_cli.methods.baraff import BARAFF
 from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
 from multibody_cli.methods.contract import Feature
 from multibody_cli.model import System
+from multibody_cli.variational.newton_maximal import answer_exactly, answer_to_more, newton_for
 
 FINDERS = {
     "newton": RootFinder(lambda _answer: answer_exactly, lambda system, _options: newton_for(system), answer_to_more),

@@ -12,7 +12,7 @@ from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.methods import METHODS
-from multibody_cli.scene.moment_arms import coordinates_crossed
+from multibody_cli.scene.muscle_paths import coordinates_crossed
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import units
 from multibody_cli.spec.units import Kind

@@ -10,9 +10,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
+from multibody_cli.document.repeat import LISTS, MAPPINGS
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.coordinate_fields import limits_form, prescribed_schema
-from multibody_cli.scene.repeat import LISTS, MAPPINGS
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import SHAPES
 from multibody_cli.spec import Spec, rotations

@@ -10,6 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from multibody_cli.document.nodes import Node, find, plain, written
+from multibody_cli.document.problems import Problems
+from multibody_cli.document.resolve import resolve
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.methods import METHODS, integrator_of
@@ -19,9 +22,6 @@ from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, without
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain
-from multibody_cli.scene.nodes import Node, find, plain, written
-from multibody_cli.scene.problems import Problems
-from multibody_cli.scene.resolve import resolve
 from multibody_cli.scene.schema import NAME, Scene
 from multibody_cli.scene.strands import with_strands
 

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
+from multibody_cli.document.resolve import WORKED_OUT
 from multibody_cli.forces.between import BetweenSpec
 from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
@@ -21,7 +22,6 @@ from multibody_cli.registry import Registry
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.expect import Expectation
-from multibody_cli.scene.resolve import WORKED_OUT
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units

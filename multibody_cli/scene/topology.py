@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.scene.bodies import BodySpec
-from multibody_cli.scene.kinds import KINDS
+from multibody_cli.scene.body_kinds import KINDS
 
 
 def holders(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, str]:

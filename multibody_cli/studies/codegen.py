@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli import __version__
-from multibody_cli.dynamics.generation.equations import GROUND, write_free
-from multibody_cli.dynamics.generation.source import Written
+from multibody_cli.codegen.equations import GROUND, write_free
+from multibody_cli.codegen.source import Written
 from multibody_cli.equations.chain import counts_of
 from multibody_cli.studies.acting import beside, efforts_of
 from multibody_cli.studies.equations import prepare_in_joints

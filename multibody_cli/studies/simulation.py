@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multibody_cli import __version__
+from multibody_cli.compile import Compiled, compile_scene
 from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.model import State
 from multibody_cli.output.sink import Header, Sink, block_rows
-from multibody_cli.scene.compile import Compiled, compile_scene
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene

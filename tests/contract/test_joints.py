@@ -14,9 +14,6 @@ from shape_oracle import FIELDS_OF_SHAPES, POSES_OF_SHAPES
 from shapes import RUNS as SHAPES
 from strategies import OBLIQUE, X, Y, Z, random_placement, random_state
 
-from multibody_cli.dynamics.configuration import displace, normalize, rate, recentre
-from multibody_cli.dynamics.kinematics import place_all
-from multibody_cli.dynamics.observe import report_coordinates
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import (
     PartCode,
@@ -29,6 +26,9 @@ from multibody_cli.joints.contract import (
 )
 from multibody_cli.joints.spherical import PARAMETRIZATIONS
 from multibody_cli.model import WAY_BALL
+from multibody_cli.observation.state import report_coordinates
+from multibody_cli.tree.configuration import displace, normalize, rate, recentre
+from multibody_cli.tree.kinematics import place_all
 
 RUNS = {
     "turning x": (turning(X),),

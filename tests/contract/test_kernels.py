@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -148,6 +148,16 @@ def test_a_digest_reaches_through_calls_and_no_further():
 def test_a_digest_covers_the_constants_that_are_read(value):
     text = "@kernel\ndef function(x):\n    return CONSTANT\n"
     assert function_of(text, CONSTANT=value).reach.digest != function_of(text, CONSTANT=7.0).reach.digest
+
+
+def test_a_digest_covers_the_names_by_which_compiled_code_refers_to_others():
+    """Code that was compiled before a function or a class moved to another module is not found any more."""
+    text = "@kernel\ndef function(x):\n    return Pair(x)\n"
+    pair: Any = NamedTuple("Pair", [("a", float)])  # noqa: UP014
+    here = function_of(text, Pair=pair).reach.digest
+    assert function_of(text, Pair=pair, __name__="elsewhere").reach.digest != here
+    pair.__module__ = "elsewhere"
+    assert function_of(text, Pair=pair).reach.digest != here
 
 
 def large_kernel(result, **names):

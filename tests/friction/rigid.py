@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.dynamics.friction.factored import Factored, factored_for
-from multibody_cli.dynamics.friction.problem import Options, Problem, scratch_for
-from multibody_cli.dynamics.friction.proximal import proximal_for, solve_many
-from multibody_cli.dynamics.friction.staggered_projections import solve_problem
+from multibody_cli.contact_solver.friction.factored import Factored, factored_for
+from multibody_cli.contact_solver.friction.problem import Options, Problem, scratch_for
+from multibody_cli.contact_solver.friction.proximal import proximal_for, solve_many
+from multibody_cli.contact_solver.friction.staggered_projections import solve_problem
 
 GROUND = -1
 

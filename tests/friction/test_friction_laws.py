@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rigid import GROUND, World, cube, gain, solve, stack, violation
 
-from multibody_cli.dynamics.multipliers import CONTRADICTORY, SOLVED
+from multibody_cli.linalg.multipliers import CONTRADICTORY, SOLVED
 
 G = 9.81
 

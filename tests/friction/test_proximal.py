@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigid import GROUND, World, cube, gain, pile, size, solve, solve_factored, stack, violation
 
-from multibody_cli.dynamics.friction.maps import project_by_coulomb
-from multibody_cli.dynamics.multipliers import NOT_FINITE, SOLVED, UNFINISHED
+from multibody_cli.contact_solver.friction.maps import project_by_coulomb
+from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 G = 9.81
 

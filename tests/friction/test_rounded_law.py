@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multibody_cli.dynamics.friction.rounded_cone import round_cone, round_disc, write_flat, write_function
+from multibody_cli.contact_solver.friction.smoothed_cone import round_cone, round_disc, write_flat, write_function
 
 SIGMA = 0.3
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rigid import GROUND, World, cube, frame, gain, pile, size, solve, stack, violation
 
-from multibody_cli.dynamics.free_rows import scratch_for
-from multibody_cli.dynamics.friction.least_norm import solve_any
-from multibody_cli.dynamics.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, UNFINISHED, solve_multipliers
-from multibody_cli.dynamics.pivoted import pivoted_for
+from multibody_cli.linalg.free_rows import scratch_for
+from multibody_cli.linalg.least_norm import solve_any
+from multibody_cli.linalg.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, UNFINISHED, solve_multipliers
+from multibody_cli.linalg.pivoted_lu import pivoted_for
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -9,7 +9,7 @@ from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, KNOT, PATCH, QUINTIC, 
 
 from multibody_cli.joints.contract import Coordinate, PartCode
 from multibody_cli.joints.surface_surface import FREEDOMS
-from multibody_cli.scene.locks import columns_at, pose_at
+from multibody_cli.packing.constraint_bases import columns_at, pose_at
 
 ANGLE, LENGTH, NUMBER = Coordinate.ANGLE, Coordinate.LENGTH, Coordinate.NUMBER
 WITHIN = {**SPHERE, "inside": True}

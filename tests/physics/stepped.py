@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from loops import Data, Run, start
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.methods.contract import Status
-from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.load import load_scene
 
 SCENES = Path(__file__).parents[2] / "scenes"

@@ -7,10 +7,10 @@ import pytest
 from machines import evaluate
 from scipy.interpolate import CubicSpline
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.load import load_scene
 
 SCENE = """\

@@ -13,14 +13,14 @@ from scipy.spatial.transform import Rotation
 from strategies import OBLIQUE, X, Y, Z, machines, random_rotation, random_state, runs_of_parts
 from test_integrators import mixed_tree
 
-from multibody_cli.dynamics.configuration import displace
-from multibody_cli.dynamics.observe import observe
 from multibody_cli.forces.elements import elastic_energy, push_all
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
+from multibody_cli.observation.state import observe
 from multibody_cli.samples import samples_for
-from multibody_cli.scene.pack_tree import Placement
+from multibody_cli.scene.links import Placement
+from multibody_cli.tree.configuration import displace
 
 
 def total(samples):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from machines import NO_GRAVITY, Machine, accelerations, limb, observed, pack, shift
 from strategies import X, Y, Z, machines, random_state
 
-from multibody_cli.dynamics.articulated import respond
 from multibody_cli.joints.contract import PartCode, ball, sliding, turning
+from multibody_cli.tree.articulated_body import respond
 
 EPS = np.finfo(float).eps
 

@@ -23,14 +23,14 @@ from machines import (
 from scipy.integrate import DOP853, solve_ivp
 from strategies import OBLIQUE, X, Y, Z, random_state
 
-from multibody_cli.dynamics.configuration import rate
+from multibody_cli.compile import compile_scene
 from multibody_cli.forces.spec import DragSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.load import load_scene
+from multibody_cli.tree.configuration import rate
 
 ORDERS = {name: integrator.order for name, integrator in INTEGRATORS.items() if not integrator.adaptive}
 fixed_step = pytest.mark.parametrize("integrator", ORDERS)

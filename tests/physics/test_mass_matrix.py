@@ -11,10 +11,10 @@ from strategies import X, Y, Z, machines, random_state
 from test_forward_dynamics import chain, dense, largest, tolerance
 from twists import free_columns, jacobian_of_poses, placed, put_wrenches
 
-from multibody_cli.dynamics.mass_matrix import factor, fill_mass_matrix, solve
-from multibody_cli.dynamics.projection import project_inertia
 from multibody_cli.joints.contract import ball, sliding, turning
 from multibody_cli.methods.redmax import accelerate, respond
+from multibody_cli.tree.mass_matrix import factor, fill_mass_matrix, solve
+from multibody_cli.tree.projection import project_inertia
 
 EPS = np.finfo(float).eps
 ROUTES = ("composite", "jacobian")

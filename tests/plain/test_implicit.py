@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from loops import start
 
-from multibody_cli.dynamics.foresight import look_ahead
+from multibody_cli.implicit.implicit_forces import look_ahead
 
 METHODS = ("aba", "redmax", "baraff")
 IMPLICIT = ("linearly_implicit_euler", "sdirk2")

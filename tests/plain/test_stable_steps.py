@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from loops import loaded, start
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators.stability import of_rk4, of_semi_implicit_euler, of_variational_steps
-from multibody_cli.scene.compile import compile_scene
 
 K = 1e6
 

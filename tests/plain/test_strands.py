@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loops import loaded, start
 
-from multibody_cli.scene.compile import compile_scene
+from multibody_cli.compile import compile_scene
 
 BLOCK = {"mass": 2.0, "inertia": {"principal": [1.0, 1.2, 1.5]}}
 NODES = [[0.0, 0.0, 0.0], [0.3, 0.0, 0.1], [0.6, 0.1, 0.0], [1.0, 0.0, 0.0]]

@@ -7,9 +7,9 @@ import pytest
 from pulls import ELEMENTS, energy, floating, thrown, twists, wrenches
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.dynamics.workspace import INBOX
 from multibody_cli.forces.elements import harden_all, vary_all
 from multibody_cli.kernel import records
+from multibody_cli.tree.workspace import INBOX
 
 pytestmark = pytest.mark.parametrize("name", ELEMENTS)
 SEEDS = range(3)

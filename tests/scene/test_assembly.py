@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from loops import close_loops, loaded, start
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.errors import SceneError
-from multibody_cli.scene.compile import compile_scene
 
 
 def bar(length):

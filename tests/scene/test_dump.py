@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from test_resolve import CHAIN
 from writing import HEAD, load
 
-from multibody_cli.scene.document import parse_document
+from multibody_cli.document.document import parse_document
+from multibody_cli.document.nodes import plain
+from multibody_cli.document.problems import Problems
 from multibody_cli.scene.dump import dump_resolved
-from multibody_cli.scene.nodes import plain
-from multibody_cli.scene.problems import Problems
 
 
 def test_resolved_scene_loads_again_as_the_same(tmp_path):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from writing import load, problems
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.contacts.contract import GeomKind
-from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.dump import without_files
 
 pytest.importorskip("trimesh")

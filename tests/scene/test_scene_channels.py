@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from multibody_cli.compile import compile_scene
 from multibody_cli.scene.channels import channels
-from multibody_cli.scene.compile import compile_scene
 from multibody_cli.scene.load import load_scene
 
 GALLERY = sorted((Path(__file__).parents[2] / "scenes" / "gallery").glob("*.yaml"))

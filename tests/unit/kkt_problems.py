@@ -9,8 +9,9 @@ import numpy as np
 import oracle
 import pytest
 
-from multibody_cli.dynamics import kkt_tree, ldu_tree
-from multibody_cli.dynamics.kkt_nodes import (
+from multibody_cli.kkt import ldl_tree, ldu_tree
+from multibody_cli.kkt.ldu_nodes import ldu_tree_for
+from multibody_cli.kkt.nodes import (
     HOLDER,
     KktTree,
     far_block,
@@ -20,7 +21,6 @@ from multibody_cli.dynamics.kkt_nodes import (
     near_block,
     vector_for,
 )
-from multibody_cli.dynamics.ldu_nodes import ldu_tree_for
 
 RIGID, POINT, PLANAR, AFFINE = 6, 3, 3, 12
 COUNT = 9
@@ -129,7 +129,7 @@ def problem(parents, freedoms, rows=None, seed=0) -> Problem:
         near.append(directions(rng, rows[i], freedoms[i]))
         far.append(directions(rng, rows[i], freedoms[parents[i]]) * (parents[i] > 0))
         mass_block(tree, i)[:], near_block(tree, i)[:], far_block(tree, i)[:] = masses[i], near[i], far[i]
-    return Problem(tree, holders, masses, near, far, near, far, kkt_tree.solve)
+    return Problem(tree, holders, masses, near, far, near, far, ldl_tree.solve)
 
 
 def unsymmetric(given: Problem, change=0.2, seed=0) -> Problem:

@@ -9,17 +9,17 @@ import numpy as np
 from loops import Data, loaded
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.dynamics.configuration import displace
-from multibody_cli.dynamics.restraint import place
-from multibody_cli.dynamics.variational.ahead import Ahead, Settings, ahead_for
-from multibody_cli.dynamics.variational.held import held_for
-from multibody_cli.dynamics.variational.newton_maximal import newton_for
-from multibody_cli.dynamics.variational.poses import pose_all
-from multibody_cli.dynamics.variational.strides import keep_momenta, keep_start
-from multibody_cli.dynamics.workspace import Work
+from multibody_cli.compile import compile_scene
+from multibody_cli.constraint_solver.solver import place
 from multibody_cli.methods.baraff import BARAFF
 from multibody_cli.model import State, System
-from multibody_cli.scene.compile import compile_scene
+from multibody_cli.tree.configuration import displace
+from multibody_cli.tree.workspace import Work
+from multibody_cli.variational.constrained import held_for
+from multibody_cli.variational.discrete_motion import keep_momenta, keep_start
+from multibody_cli.variational.newton_maximal import newton_for
+from multibody_cli.variational.poses import pose_all
+from multibody_cli.variational.workspace import Ahead, Settings, ahead_for
 
 
 @dataclass

@@ -10,7 +10,7 @@ from shapes import CURVES, ORIENTED, QUINTIC, curve_joint, joint, parts_of
 from strategies import Z
 
 from multibody_cli.joints.geometry.alignment import KNOTS
-from multibody_cli.scene.locks import columns_at, pose_at
+from multibody_cli.packing.constraint_bases import columns_at, pose_at
 
 ENDS = {"bezier": (0.0, 1.0), "bspline": (0.0, 4.0), "closed bspline": (0.0, 4.0), "expression": (0.0, math.tau)}
 MINIMIZED = sorted(CURVES)

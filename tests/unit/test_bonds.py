@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from strided import Strided, chain, strided
 
-from multibody_cli.dynamics.kkt_nodes import far_block, near_block
-from multibody_cli.dynamics.restraint import place
-from multibody_cli.dynamics.variational.bonds import write_errors
-from multibody_cli.dynamics.variational.sides import write_sides
-from multibody_cli.dynamics.workspace import workspace_for
+from multibody_cli.constraint_solver.solver import place
 from multibody_cli.kernel import bound_kernel
+from multibody_cli.kkt.nodes import far_block, near_block
+from multibody_cli.tree.workspace import workspace_for
+from multibody_cli.variational.joint_sides import write_sides
+from multibody_cli.variational.maximal_joints import write_errors
 
 REVOLUTE = {"type": "revolute", "axis": [1.0, -2.0, 0.5], "q": 0.7, "v": 1.2}
 BALL = {"type": "spherical", "q": {"rotvec": [0.4, -0.6, 0.3]}, "v": [0.5, -1.0, 0.7]}

@@ -19,9 +19,9 @@ from multibody_cli.constraints.elements import TablePacker, write_all
 from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.constraints.rows import ROW, TERM
-from multibody_cli.dynamics.workspace import BODY
 from multibody_cli.kernel import records
 from multibody_cli.signals import SignalPacker
+from multibody_cli.tree.workspace import BODY
 
 STEP = 2e-3
 """Of differences of fourth order, s: they err by some 1e-11 times a fifth derivative, and 1e-13 of round-off."""

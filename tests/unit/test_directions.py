@@ -7,13 +7,13 @@ import pytest
 from loops import close_loops, joint_kinds, loaded, random_pose
 from strategies import random_quaternion
 
-from multibody_cli.dynamics.restraint import place
-from multibody_cli.dynamics.workspace import COLUMN, WRENCH, workspace_for
+from multibody_cli.compile import compile_scene
+from multibody_cli.constraint_solver.solver import place
 from multibody_cli.joints.directions import find_duals, find_locks
 from multibody_cli.kernel import records
 from multibody_cli.model import LOCK
-from multibody_cli.scene.compile import compile_scene
 from multibody_cli.spatial.values import Mat3, Vec3
+from multibody_cli.tree.workspace import COLUMN, WRENCH, workspace_for
 
 UPRIGHT = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
 
@@ -118,7 +118,7 @@ class Levels:
 
 def moved(model, q, v, a, h):
     """(q, v) a short time h later, to third order, of bodies that float: v = v0 + a h."""
-    from multibody_cli.dynamics.configuration import normalize, rate
+    from multibody_cli.tree.configuration import normalize, rate
 
     new, dq = q.copy(), np.zeros_like(q)
     for k in range(8):  # midpoint steps

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from machines import Machine, accelerations, limb, pack, shift
 from strategies import OBLIQUE, X, Y, Z, machines, random_limb
 
-from multibody_cli.dynamics.articulated import respond
 from multibody_cli.joints.contract import Coordinate, ball, exponential_ball, floating, shaped, sliding, turning
 from multibody_cli.joints.shape import Frame, Pieces, Shift, Turn
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.scalar import cos, sin
+from multibody_cli.tree.articulated_body import respond
 
 
 def rods(count: int, *axes):

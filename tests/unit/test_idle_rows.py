@@ -7,7 +7,7 @@ import pytest
 from loops import start
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.dynamics.idle_rows import idle_bound
+from multibody_cli.constraint_solver.ineffective_rows import idle_bound
 
 MASSES = {"slab": 3.0, "stick": 0.4}
 COMS = {"slab": np.array([0.1, -0.3, 0.2]), "stick": np.array([-0.2, 0.05, 0.4])}

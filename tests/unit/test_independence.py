@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.dynamics.independence import find_shares
-from multibody_cli.dynamics.workspace import COLUMN
+from multibody_cli.constraint_solver.column_independence import find_shares
 from multibody_cli.kernel import records
+from multibody_cli.tree.workspace import COLUMN
 
 
 def shares_of(*joints, sizes=None):

@@ -8,15 +8,15 @@ from machines import accelerations, pack
 from strategies import machines
 from twists import free_columns, jacobian_of_poses, placed, put_wrenches
 
-from multibody_cli.dynamics.configuration import displace
-from multibody_cli.dynamics.jacobian import (
+from multibody_cli.tree.configuration import displace
+from multibody_cli.tree.jacobian import (
     add_jacobian_transposed_times,
     complete_columns,
     fill_jacobians,
     gather_wrenches,
     jacobian_times,
 )
-from multibody_cli.dynamics.kinematics import place_all
+from multibody_cli.tree.kinematics import place_all
 
 EPS = np.finfo(float).eps
 

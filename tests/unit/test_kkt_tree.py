@@ -22,8 +22,11 @@ from machines import Machine, accelerations, limb, pack, shift
 from strategies import X, Y, random_state
 
 from multibody_cli.constraints.rows import ROW, TERM
-from multibody_cli.dynamics.kkt_assembly import assemble_rigid
-from multibody_cli.dynamics.kkt_nodes import (
+from multibody_cli.joints.contract import ball, turning
+from multibody_cli.kernel import records
+from multibody_cli.kkt.assembly import assemble_rigid
+from multibody_cli.kkt.ldl_tree import factor, solve
+from multibody_cli.kkt.nodes import (
     HOLDER,
     far_block,
     kkt_tree_for,
@@ -31,10 +34,7 @@ from multibody_cli.dynamics.kkt_nodes import (
     near_block,
     vector_for,
 )
-from multibody_cli.dynamics.kkt_tree import factor, solve
-from multibody_cli.dynamics.wrenches import transmit_all
-from multibody_cli.joints.contract import ball, turning
-from multibody_cli.kernel import records
+from multibody_cli.tree.joint_wrenches import transmit_all
 
 
 # --- the solution -------------------------------------------------------------------------------------------------

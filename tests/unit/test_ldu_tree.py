@@ -21,9 +21,9 @@ from kkt_problems import (
     unsymmetric,
 )
 
-from multibody_cli.dynamics import kkt_tree
-from multibody_cli.dynamics.kkt_nodes import far_block, near_block
-from multibody_cli.dynamics.ldu_tree import factor
+from multibody_cli.kkt import ldl_tree
+from multibody_cli.kkt.ldu_tree import factor
+from multibody_cli.kkt.nodes import far_block, near_block
 
 SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_aim"), (far_block, "far_aim"))
 EPSILON = np.finfo(float).eps
@@ -76,7 +76,7 @@ def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, freedoms):
     """D symmetric and K = J: motions and multipliers of `kkt_tree`."""
     sibling = problem(parents, freedoms)
     given = unsymmetric(sibling, change=0.0)
-    kkt_tree.factor(sibling.tree)
+    ldl_tree.factor(sibling.tree)
     factor(given.tree)
     f, c = given.right_hand_side(0)
     np.testing.assert_allclose(given.solved(f, c), sibling.solved(f, c), rtol=1e-9, atol=1e-10)

@@ -10,7 +10,7 @@ import pytest
 
 from multibody_cli.errors import Refused
 from multibody_cli.mass import MassProperties, summed
-from multibody_cli.scene.matter import matter_of
+from multibody_cli.scene.shape_volumes import matter_of
 from multibody_cli.scene.shapes import SHAPES
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)

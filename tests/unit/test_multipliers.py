@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, lsq_linear, nnls
 
-from multibody_cli.dynamics.free_rows import rank_of, scratch_for
-from multibody_cli.dynamics.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, solve_multipliers
+from multibody_cli.linalg.free_rows import rank_of, scratch_for
+from multibody_cli.linalg.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, solve_multipliers
 
 HERE = Path(__file__)
 INF = np.inf

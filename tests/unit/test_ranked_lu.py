@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from multibody_cli.constraints.rows import ROW
-from multibody_cli.dynamics.free_rows import scratch_for
-from multibody_cli.dynamics.multipliers import SOLVED, solve_multipliers
-from multibody_cli.dynamics.ranked_lu import ranked_lu_for, solve_ranked
-from multibody_cli.dynamics.variational.exact import Exact, solve_mixed
 from multibody_cli.kernel import records
+from multibody_cli.linalg.free_rows import scratch_for
+from multibody_cli.linalg.multipliers import SOLVED, solve_multipliers
+from multibody_cli.linalg.ranked_lu import ranked_lu_for, solve_ranked
+from multibody_cli.variational.newton_constraints import Exact, solve_mixed
 
 
 def solved(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:

@@ -8,13 +8,13 @@ import numpy as np
 from strided import Strided, chain, strided
 from test_bonds import BALL, REVOLUTE, SLIDER
 
-from multibody_cli.dynamics.configuration import displace_some
-from multibody_cli.dynamics.kkt_nodes import mass_block
-from multibody_cli.dynamics.variational.ends import look_held
-from multibody_cli.dynamics.variational.momentum import write_derivative, write_projected
-from multibody_cli.dynamics.variational.newton_maximal import answer_exactly
-from multibody_cli.dynamics.variational.strides import find_lacks
 from multibody_cli.kernel import bound_kernel
+from multibody_cli.kkt.nodes import mass_block
+from multibody_cli.tree.configuration import displace_some
+from multibody_cli.variational.discrete_motion import find_lacks
+from multibody_cli.variational.iterate_poses import look_held
+from multibody_cli.variational.momentum_derivative import write_derivative, write_projected
+from multibody_cli.variational.newton_maximal import answer_exactly
 
 
 def write_every_derivative(nodes, wrenches, links, bodies, strides):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shapes import joint, parts_of
 
-from multibody_cli.scene.locks import pose_at
+from multibody_cli.packing.constraint_bases import pose_at
 
 BALL = {"type": "sphere", "radius": 0.3}
 ROUND = {"type": "ellipsoid", "radii": [0.3, 0.3, 0.3]}

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.dynamics.configuration import normalize, rate, recentre
-from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -32,6 +30,8 @@ from multibody_cli.methods.contract import (
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import Floats, State, System
+from multibody_cli.tree.configuration import normalize, rate, recentre
+from multibody_cli.tree.workspace import Work
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
 _LAST = STAGES  # the stage at the end of a step, which is the first of the next

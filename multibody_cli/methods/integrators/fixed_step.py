@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.dynamics.workspace import Work
 from multibody_cli.methods.contract import Kernel, Report, Status, StepControl
 from multibody_cli.model import Floats, State, System
+from multibody_cli.tree.workspace import Work
 
 
 class FixedStepper:

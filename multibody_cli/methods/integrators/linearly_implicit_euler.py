@@ -4,8 +4,9 @@ With K and D the derivatives of all forces by positions and rates, v' = v + h x 
 
     (M - h D - h^2 K) x = f(q, v, t) + h K v.
 
-That is one evaluation with implicit forces (`dynamics.foresight`).  First order; stiff springs cost no small steps, but
-lose the energy of what is faster than the step.  Everything else is taken as semi-implicit Euler takes it.
+That is one evaluation with implicit forces (`implicit.implicit_forces`).  First order; stiff springs need no small
+steps, but motion that is faster than the step loses its energy.  Everything else is taken as semi-implicit Euler takes
+it.
 
 Source: Sueda, notes 2.5, (2.77)-(2.79); Baraff and Witkin 1998.
 """
@@ -17,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics.configuration import displace, normalize, recentre
-from multibody_cli.dynamics.foresight import look_ahead
-from multibody_cli.dynamics.workspace import Work
+from multibody_cli.implicit.implicit_forces import look_ahead
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -35,6 +34,8 @@ from multibody_cli.methods.contract import (
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import State, System
+from multibody_cli.tree.configuration import displace, normalize, recentre
+from multibody_cli.tree.workspace import Work
 
 
 def take_implicit_steps(system, state, work, scratch, h, start, first, count) -> int:

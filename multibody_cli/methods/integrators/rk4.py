@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics.configuration import normalize, rate, recentre
-from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import of_rk4
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import State, System
+from multibody_cli.tree.configuration import normalize, rate, recentre
+from multibody_cli.tree.workspace import Work
 
 
 def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:

@@ -6,7 +6,7 @@ With g = 1 - 1/sqrt(2), the two stages of a step of h lie at t + g h and at its 
     V2 = v + h ((1 - g) A1 + g A2),         Q2 = q moved by h ((1 - g) V1 + g V2),
 
 where each A is the acceleration at its own Q and V, and the second stage is the end of the step.  Newton's method finds
-A: with M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`dynamics.foresight`) gives the next one,
+A: with M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) gives the next one,
 
     M' A' = f(Q, V, t) + (M' - M) A.
 
@@ -26,9 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics.configuration import displace, normalize, recentre
-from multibody_cli.dynamics.foresight import free_end, look_ahead
-from multibody_cli.dynamics.workspace import Work
+from multibody_cli.implicit.implicit_forces import free_end, look_ahead
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -44,6 +42,8 @@ from multibody_cli.methods.contract import (
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
 from multibody_cli.model import Integers, State, System
+from multibody_cli.tree.configuration import displace, normalize, recentre
+from multibody_cli.tree.workspace import Work
 
 GAMMA = 1.0 - 1.0 / math.sqrt(2.0)
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.dynamics.configuration import displace, normalize, recentre
-from multibody_cli.dynamics.workspace import Work
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -29,6 +27,8 @@ from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import of_semi_implicit_euler
 from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
 from multibody_cli.model import State, System
+from multibody_cli.tree.configuration import displace, normalize, recentre
+from multibody_cli.tree.workspace import Work
 
 
 def take_euler_steps(system, state, work, scratch, h, start, first, count) -> int:

@@ -17,7 +17,7 @@ of it at last is carried into the next step, so that it adds up to nothing.
 Where something restrains the mechanism, rows push with impulses at the start so that positions hold at the end, and
 with others at the end so that velocities do (RATTLE).
 
-The pieces stand in `dynamics.variational`: `strides`, `search`, `arrival`, and for what differs `free` and `held`.
+The pieces stand in `variational`: `strides`, `search`, `arrival`, and for what differs `free` and `held`.
 
 Sources: Lee, Liu, Park and Srinivasa 2016, (17)-(25) and Alg. 3; Bruedigam and Manchester 2020, (24)-(33); Marsden and
 West, Discrete mechanics and variational integrators, Acta Numerica 10 (2001), 2.1-2.3; Hairer, Lubich and Wanner,
@@ -31,13 +31,26 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from multibody_cli.dynamics.restraint import Restraint, answer
-from multibody_cli.dynamics.variational.ahead import TOLD_FALLBACKS, TOLD_HALVINGS, TOLD_LOST
-from multibody_cli.dynamics.variational.arrival import arrive_at, begin
-from multibody_cli.dynamics.variational.ends import look_held
-from multibody_cli.dynamics.variational.energy import begin_energy, modify_energy
-from multibody_cli.dynamics.variational.exact import correct_exactly, fill_answers, prepare_exactly
-from multibody_cli.dynamics.variational.free import (
+from multibody_cli.constraint_solver.solver import Restraint, answer
+from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.methods.contract import Dynamics, Kernel, conclude, evaluate, restore, resume
+from multibody_cli.methods.integrators.vectors import is_finite, is_sound
+from multibody_cli.variational.constrained import (
+    begin_rows,
+    carry_over_held,
+    correct_held,
+    holds_rows,
+    prepare_held,
+    settle_held,
+)
+from multibody_cli.variational.contacts import meet, meet_nothing
+from multibody_cli.variational.discrete_motion import find_momentum, stride_energy
+from multibody_cli.variational.energy import begin_energy, modify_energy
+from multibody_cli.variational.iterate_poses import look_held
+from multibody_cli.variational.newton_constraints import correct_exactly, fill_answers, prepare_exactly
+from multibody_cli.variational.root_finding import find_step, search
+from multibody_cli.variational.step_end import arrive_at, begin
+from multibody_cli.variational.unconstrained import (
     begin_no_rows,
     carry_over_free,
     correct_free,
@@ -47,20 +60,7 @@ from multibody_cli.dynamics.variational.free import (
     prepare_free,
     settle_free,
 )
-from multibody_cli.dynamics.variational.held import (
-    begin_rows,
-    carry_over_held,
-    correct_held,
-    holds_rows,
-    prepare_held,
-    settle_held,
-)
-from multibody_cli.dynamics.variational.meeting import meet, meet_nothing
-from multibody_cli.dynamics.variational.search import find_step, search
-from multibody_cli.dynamics.variational.strides import find_momentum, stride_energy
-from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Dynamics, Kernel, conclude, evaluate, restore, resume
-from multibody_cli.methods.integrators.vectors import is_finite, is_sound
+from multibody_cli.variational.workspace import TOLD_FALLBACKS, TOLD_HALVINGS, TOLD_LOST
 
 AT_ONCE = "riqn"
 """The root finder for which the factors of the start answer at once where nothing restrains the mechanism."""

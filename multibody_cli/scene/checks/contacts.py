@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from multibody_cli.document.nodes import Path, find
 from multibody_cli.errors import Refused
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD
@@ -12,7 +13,6 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.mesh import convex_vertices
-from multibody_cli.scene.nodes import Path, find
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes import TOUCHING, MeshSpec, ShapeSpec
 

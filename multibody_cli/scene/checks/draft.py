@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from multibody_cli.document.nodes import Node, Path, find
+from multibody_cli.document.problems import Problems
 from multibody_cli.errors import nearest
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.scene.nodes import Node, Path, find
-from multibody_cli.scene.problems import Problems
 from multibody_cli.scene.schema import Scene
 
 Entry = TypeVar("Entry")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from multibody_cli.document.nodes import Path, find
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.nodes import Path, find
 from multibody_cli.scene.shapes import MeshSpec, ShapeSpec
 
 _FIXED_BY_MOTION = {"position": ("q", "v"), "velocity": ("v",), "acceleration": ()}

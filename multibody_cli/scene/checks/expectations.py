@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.scene.channels import OF_EACH_CONTACT, Channel, channels
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.expect import ChannelExpectation, ValueExpectation
-from multibody_cli.scene.nodes import Path
 from multibody_cli.scene.timing import timing
 from multibody_cli.spec.quantities import read_quantity
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.constraints.relation import CouplingSpec
+from multibody_cli.document.nodes import Path
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.nodes import Path
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import holders
 

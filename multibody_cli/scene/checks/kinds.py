@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multibody_cli.constraints.contract import ConstraintSpec
+from multibody_cli.document.nodes import Path
 from multibody_cli.forces.spec import DragSpec, LoadSpec
 from multibody_cli.joints.spec import JointSpec
+from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, written
-from multibody_cli.scene.kinds import KINDS
-from multibody_cli.scene.nodes import Path
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.spec import SignalSpec, Vector
 

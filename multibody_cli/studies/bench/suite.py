@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from multibody_cli.document.document import read_document
+from multibody_cli.document.nodes import Node, plain
+from multibody_cli.document.problems import Problems
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.scene.document import read_document
 from multibody_cli.scene.explain import explain
-from multibody_cli.scene.nodes import Node, plain
-from multibody_cli.scene.problems import Problems
 from multibody_cli.spec import Spec
 from multibody_cli.studies.bench.words import BenchSpec
 

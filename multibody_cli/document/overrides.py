@@ -1,0 +1,111 @@
+"""`--set KEY=VALUE`: values of a scene that are replaced from outside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from multibody_cli.document.document import parse_document
+from multibody_cli.document.nodes import Mark, Node, Path, mapping, sequence, written
+from multibody_cli.document.problems import Problems
+from multibody_cli.errors import SceneError, nearest
+
+_STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
+_OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("output",)})
+"""Sections that need not be there: all of their keys have a meaning."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """One `KEY=VALUE`, read."""
+
+    path: Path
+    node: Node
+    mark: Mark
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it replaces a variable, which must happen before anything is worked out."""
+        return self.path[0] == "vars"
+
+
+def read_override(text: str, problems: Problems) -> Override | None:
+    """Read `KEY=VALUE`; the value is YAML."""
+    mark = Mark(f"--set {text}")
+    key, equals, value = text.partition("=")
+    path = _path(key)
+    if not equals or path is None:
+        problems.add(mark, (), "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`")
+        return None
+    try:
+        node = parse_document(value, mark.file, problems) if value.strip() else Node(None, mark)
+    except SceneError:
+        problems.add(mark, path, f"`{value}` is not a value in YAML")
+        return None
+    _forget_lines(node, mark)
+    return Override(path, node, mark)
+
+
+def apply_override(root: Node, override: Override, problems: Problems) -> Node:
+    """Give the tree with the value replaced."""
+    return _replaced(root, override, 0, problems)
+
+
+def _path(key: str) -> Path | None:
+    steps: list[str | int] = []
+    position = 0
+    while position < len(key):
+        match = _STEP.match(key, position)
+        if match is None:
+            return None
+        steps.append(match[1].strip() if match[1] is not None else int(match[2]))
+        position = match.end()
+    return tuple(steps) or None
+
+
+def _forget_lines(node: Node, mark: Mark) -> None:
+    """Lines of a command line tell nothing."""
+    node.mark = mark
+    entries = node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
+    if node.keys is not None:
+        node.keys = dict.fromkeys(node.keys, mark)
+    for entry in entries:
+        _forget_lines(entry, mark)
+
+
+def _replaced(node: Node, override: Override, depth: int, problems: Problems) -> Node:
+    if depth == len(override.path):
+        return override.node
+    step = override.path[depth]
+    if type(node.value) is list:
+        if not isinstance(step, int) and step.isdecimal():
+            step = int(step)
+        if not isinstance(step, int) or step >= len(node.value):
+            _tell(override, depth, f"expected an index below {len(node.value)}", problems)
+            return node
+        entries = list(node.value)
+        entries[step] = _replaced(entries[step], override, depth + 1, problems)
+        return sequence(entries, node.mark)
+    if type(node.value) is not dict or isinstance(step, int):
+        _tell(override, depth, "there is nothing below this to set", problems)
+        return node
+    present = node.value.get(step)
+    if present is None:
+        if not _may_be_new(override, depth):
+            _tell(override, depth, f"there is no `{step}` to set; {nearest(step, node.value)}", problems)
+            return node
+        present = mapping({}, override.mark, {})
+    assert node.keys is not None
+    entry = _replaced(present, override, depth + 1, problems)
+    keys = node.keys | ({step: override.mark} if depth == len(override.path) - 1 else {})
+    return mapping({**node.value, step: entry}, node.mark, {step: override.mark} | keys)
+
+
+def _may_be_new(override: Override, depth: int) -> bool:
+    """Tell whether a word may be new: the last one, except for a variable; and the section of a setting."""
+    is_last = depth == len(override.path) - 1
+    return (is_last and not override.is_variable) or override.path[: depth + 1] in _OPEN_SECTIONS
+
+
+def _tell(override: Override, depth: int, message: str, problems: Problems) -> None:
+    problems.add(override.mark, (), f"`{written(override.path[: depth + 1])}`: {message}")

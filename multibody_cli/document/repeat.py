@@ -1,0 +1,149 @@
+"""`repeat:` of a scene: entries that are written once for each value of an index."""
+
+from __future__ import annotations
+
+from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, mapping, sequence, written
+from multibody_cli.document.problems import Problems
+from multibody_cli.document.templates import Scope, substitute
+from multibody_cli.errors import nearest
+from multibody_cli.spec.quantities import shown
+
+MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands")
+LISTS = ("expect",)
+WORDS = frozenset({"count", "index", *MAPPINGS, *LISTS})
+_TYPES: dict[str, type] = {**dict.fromkeys(MAPPINGS, dict), **dict.fromkeys(LISTS, list)}
+_NAMES: dict[type, str] = {dict: "a mapping of names to entries", list: "a list of entries"}
+MOST_VALUES = 10_000_000
+
+
+def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
+    """Give the tree with the entries of every block written out, after those that stand in the sections."""
+    if blocks.value is None:
+        return root
+    if type(blocks.value) is not list:
+        problems.add(blocks.mark, ("repeat",), "expected a list of blocks {count, index, bodies, joints, ...}")
+        return root
+    growing = _Growing(root, problems)
+    for number, block in enumerate(blocks.value):
+        _expand_block(block, ("repeat", number), scope, growing, problems)
+    return growing.finished()
+
+
+class _Growing:
+    """The sections of a scene, to which entries are added."""
+
+    def __init__(self, root: Node, problems: Problems) -> None:
+        assert root.keys is not None
+        self._root = root
+        self._problems = problems
+        self._keys = dict(root.keys)
+        self._mappings: dict[str, tuple[dict[str, Node], dict[str, Mark]]] = {}
+        self._lists: dict[str, list[Node]] = {}
+
+    def add(self, section: str, added: Node, remark: str) -> None:
+        """Add the entries that a block wrote for a section."""
+        self._keys.setdefault(section, added.mark)
+        if type(added.value) is list:
+            self._list(section).extend(_marked(entry, remark) for entry in added.value)
+            return
+        assert added.keys is not None
+        entries, marks = self._mapping(section)
+        for name, entry in added.value.items():
+            mark = added.keys[name]
+            if name in entries:
+                message = f"`{name}` is defined already, in {marks[name]}; `${{...}}` in the name makes it differ"
+                self._problems.add(mark, (section, name), message, remark)
+            else:
+                entries[name], marks[name] = _marked(entry, remark), mark
+
+    def finished(self) -> Node:
+        """Give the tree."""
+        entries = dict(self._root.value)
+        for section, (content, marks) in self._mappings.items():
+            entries[section] = mapping(content, self._start(section), marks)
+        for section, listed in self._lists.items():
+            entries[section] = sequence(listed, self._start(section))
+        return mapping(entries, self._root.mark, self._keys)
+
+    def _start(self, section: str) -> Mark:
+        present = self._root.value.get(section)
+        return self._keys[section] if present is None else present.mark
+
+    def _mapping(self, section: str) -> tuple[dict[str, Node], dict[str, Mark]]:
+        if section not in self._mappings:
+            present = self._root.value.get(section)
+            known = present is not None and type(present.value) is dict
+            self._mappings[section] = (dict(present.value), dict(present.keys)) if known else ({}, {})
+        return self._mappings[section]
+
+    def _list(self, section: str) -> list[Node]:
+        present = self._root.value.get(section)
+        known = present is not None and type(present.value) is list
+        return self._lists.setdefault(section, list(present.value) if known else [])
+
+
+def _marked(node: Node, remark: str) -> Node:
+    """Copy the top of a tree, which may be shared with other entries, and let it carry a remark."""
+    return Node(node.value, node.mark, node.keys, node.template, node.size, remark)
+
+
+def _expand_block(block: Node, path: Path, scope: Scope, growing: _Growing, problems: Problems) -> None:
+    if type(block.value) is not dict:
+        problems.add(block.mark, path, "expected a block {count, index, bodies, joints, ...}")
+        return
+    sections = _sections(block, path, problems)
+    count = _count(block, path, scope, problems)
+    index = _index(block, path, scope, problems)
+    if count * block.size > MOST_VALUES:
+        problems.add(block.mark, path, f"more than {MOST_VALUES} values in all: {count} times {block.size}")
+        return
+    for number in range(count if index is not None else 0):
+        inner, remark = scope.with_index(str(index), number), f"{written(path)}, {index} = {number}"
+        for section, node in sections.items():
+            growing.add(section, substitute(node, inner, (section,), problems, remark), remark)
+
+
+def _sections(block: Node, path: Path, problems: Problems) -> dict[str, Node]:
+    """Give the sections of a block that are of the right type."""
+    assert block.keys is not None
+    sections = {}
+    for key, node in block.value.items():
+        expected = _TYPES.get(key)
+        if key not in WORDS:
+            problems.add(block.keys[key], (*path, key), f"unknown key `{key}`; {nearest(key, WORDS)}")
+        elif expected is not None and node.value is not None:
+            if type(node.value) is expected:
+                sections[key] = node
+            else:
+                problems.add(node.mark, (*path, key), f"expected {_NAMES[expected]}")
+    return sections
+
+
+def _count(block: Node, path: Path, scope: Scope, problems: Problems) -> int:
+    node = block.value.get("count")
+    if node is None:
+        problems.add(block.mark, path, "expected a `count`: how many times the entries are written")
+        return 0
+    value = substitute(node, scope, (*path, "count"), problems).value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is UNKNOWN:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        problems.add(node.mark, (*path, "count"), f"expected a whole number, 0 or more, found {shown(value)}")
+        return 0
+    return value
+
+
+def _index(block: Node, path: Path, scope: Scope, problems: Problems) -> str | None:
+    node = block.value.get("index")
+    if node is None:
+        return "i"
+    name = node.value
+    if not isinstance(name, str) or not name.isidentifier():
+        problems.add(node.mark, (*path, "index"), "expected a name of letters, digits and `_`")
+        return None
+    if name in scope.values:
+        problems.add(node.mark, (*path, "index"), f"`{name}` is the name of a variable already")
+        return None
+    return name

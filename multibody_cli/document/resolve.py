@@ -1,0 +1,52 @@
+"""From the text of a scene to its tree, worked out: includes, variables, repeats, overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from multibody_cli.document.include import read_with_includes
+from multibody_cli.document.nodes import Node, mapping
+from multibody_cli.document.overrides import apply_override, read_override
+from multibody_cli.document.problems import Problems
+from multibody_cli.document.repeat import expand
+from multibody_cli.document.templates import substitute
+from multibody_cli.document.variables import resolve_variables
+
+WORKED_OUT = frozenset({"vars", "include", "repeat"})
+"""Keys of a scene file that the resolved scene lacks."""
+
+
+def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
+    """Read a scene and work out all that is not plain data.
+
+    Parameters
+    ----------
+    path
+        The scene file.
+    overrides
+        `KEY=VALUE` each; variables are replaced before, everything else after all is worked out.
+    problems
+        Takes what is wrong.
+
+    Returns
+    -------
+    Node
+        A mapping without `vars`, `include` and `repeat`, and without `${...}`.
+    """
+    root = read_with_includes(path, problems)
+    replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
+    for override in replaced:
+        if override.is_variable:
+            root = apply_override(root, override, problems)
+    scope = resolve_variables(root.value.get("vars"), problems)
+    assert root.keys is not None
+    sections = {key: node for key, node in root.value.items() if key not in WORKED_OUT}
+    plain_sections = mapping(sections, root.mark, {key: root.keys[key] for key in sections})
+    filled = substitute(plain_sections, scope, (), problems)
+    if "repeat" in root.value:
+        filled = expand(filled, root.value["repeat"], scope, problems)
+    for override in replaced:
+        if not override.is_variable:
+            filled = substitute(apply_override(filled, override, problems), scope, (), problems)
+    return filled

@@ -1,0 +1,140 @@
+"""`${...}` in the tree of a scene: expressions of `vars`, worked out when the scene is loaded.
+
+A text that is one `${...}` and nothing else becomes the value of the expression, of whatever type; in a
+longer text the value is written into it.  A variable that was given with a unit is its SI value in
+expressions, and itself, unit and all, where it stands alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from multibody_cli.document.nodes import UNKNOWN, Node, Path, mapping, of_value, sequence
+from multibody_cli.document.problems import Problems
+from multibody_cli.errors import ExpressionError
+from multibody_cli.expressions import TEMPLATE, parse, require_names
+
+_TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that an expression may use.
+
+    Parameters
+    ----------
+    values
+        Value of each name; those with units in SI.
+    texts
+        For a name that was given with a unit: the text of it.
+    parameters
+        Names that the expressions of an element have of its own.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
+
+    def with_index(self, name: str, index: int) -> Scope:
+        """Add the index of a `repeat`."""
+        return replace(self, values={**self.values, name: index})
+
+
+def fill(text: str, scope: Scope) -> Any:
+    """Work out every `${...}` of a text.
+
+    Raises
+    ------
+    ExpressionError
+        Where one is not closed, is no expression, or cannot be worked out.
+    """
+    whole = _TEMPLATE.fullmatch(text)
+    if whole is not None:
+        name = whole[1].strip()
+        return scope.texts[name] if name in scope.texts else _evaluate(whole[1], scope)
+    filled = _TEMPLATE.sub(lambda match: _embedded(match, scope), text)
+    if "${" in filled:
+        raise ExpressionError(f"`{text}`: a `${{` that no `}}` closes")
+    return filled
+
+
+def names_in(node: Node) -> Iterator[str]:
+    """Give the names that the expressions below a node use; expressions that cannot be read give none."""
+    if type(node.value) is dict:
+        for key, entry in node.value.items():
+            yield from _names_of(key)
+            yield from names_in(entry)
+    elif type(node.value) is list:
+        for entry in node.value:
+            yield from names_in(entry)
+    elif isinstance(node.value, str):
+        yield from _names_of(node.value)
+
+
+def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark: str = "") -> Node:
+    """Give the tree with every `${...}` worked out; what holds none is shared, not copied."""
+    if not node.template:
+        return node
+    value = node.value
+    if type(value) is list:
+        entries = [substitute(entry, scope, (*path, i), problems, remark) for i, entry in enumerate(value)]
+        return sequence(entries, node.mark)
+    if type(value) is dict:
+        return _substitute_mapping(node, scope, path, problems, remark)
+    try:
+        filled = fill(value, scope)
+    except ExpressionError as error:
+        problems.add(node.mark, path, str(error), remark)
+        filled = UNKNOWN
+    return of_value(filled, node.mark)
+
+
+def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems, remark: str) -> Node:
+    entries, keys = {}, {}
+    own = node.value["parameters"].value if "parameters" in node.value else None
+    inner = replace(scope, parameters=frozenset(own)) if type(own) is dict else scope
+    for key, entry in node.value.items():
+        assert node.keys is not None
+        mark = node.keys[key]
+        try:
+            name = str(fill(key, scope)) if "${" in key else key
+        except ExpressionError as error:
+            problems.add(mark, path, str(error), remark)
+            continue
+        if name in entries:
+            problems.add(mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark)
+            continue
+        around = scope if key == "parameters" else inner
+        entries[name], keys[name] = substitute(entry, around, (*path, name), problems, remark), mark
+    return mapping(entries, node.mark, keys)
+
+
+def _evaluate(text: str, scope: Scope) -> Any:
+    expression = parse(text, TEMPLATE)
+    for name in sorted(scope.parameters.intersection(expression.names).difference(scope.values)):
+        raise ExpressionError(f"`{name}` is one of `parameters`, which are written without `${{}}`")
+    require_names(expression, scope.values)
+    value = expression.evaluate(scope.values)
+    if isinstance(value, str) and "${" in value:
+        raise ExpressionError(f"`{text}`: the result holds a `${{` again")
+    return value
+
+
+def _embedded(match: re.Match[str], scope: Scope) -> str:
+    value = _evaluate(match[1], scope)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ExpressionError(f"`{match[0]}` inside a longer text needs a number or a text")
+    # a negative base keeps its sign: (-2)**2
+    is_base = match.string[match.end() :].lstrip().startswith("**")
+    return f"({value})" if is_base and not isinstance(value, str) and value < 0 else str(value)
+
+
+def _names_of(text: str) -> Iterator[str]:
+    for match in _TEMPLATE.finditer(text):
+        try:
+            yield from parse(match[1], TEMPLATE).names
+        except ExpressionError:
+            continue

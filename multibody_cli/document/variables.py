@@ -1,0 +1,81 @@
+"""`vars:` of a scene: named values, which may use one another in any order."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from multibody_cli.document.nodes import Node, plain
+from multibody_cli.document.problems import Problems
+from multibody_cli.document.templates import Scope, names_in, substitute
+from multibody_cli.errors import QuantityError
+from multibody_cli.expressions import CONSTANTS, FUNCTIONS
+from multibody_cli.spec import units
+
+
+def resolve_variables(node: Node | None, problems: Problems) -> Scope:
+    """Work out all variables.
+
+    Parameters
+    ----------
+    node
+        The section `vars`.
+    problems
+        Takes names that cannot be used, cycles, and expressions that fail.
+    """
+    if node is None or node.value is None:
+        return Scope()
+    if type(node.value) is not dict:
+        problems.add(node.mark, ("vars",), "expected a mapping of names to values")
+        return Scope()
+    values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for name in _in_order(node, problems):
+        _require_usable(node, name, problems)
+        scope = Scope(values, texts)
+        value = plain(substitute(node.value[name], scope, ("vars", name), problems))
+        values[name] = _in_si(value)
+        if isinstance(value, str) and values[name] is not value:
+            texts[name] = value
+    return Scope(values, texts)
+
+
+def _require_usable(node: Node, name: str, problems: Problems) -> None:
+    assert node.keys is not None
+    if name in CONSTANTS or name in FUNCTIONS:
+        problems.add(
+            node.keys[name],
+            ("vars", name),
+            f"`{name}` has a meaning of its own in expressions: use another name",
+        )
+    elif not name.isidentifier():
+        problems.add(
+            node.keys[name],
+            ("vars", name),
+            "expected a name of letters, digits and `_`, to be used in `${...}`",
+        )
+
+
+def _in_order(node: Node, problems: Problems) -> list[str]:
+    """Sort the variables so that each stands after those that it uses."""
+    uses = {name: set(names_in(entry)) & node.value.keys() for name, entry in node.value.items()}
+    try:
+        return list(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        cycle = error.args[1]
+        assert node.keys is not None
+        problems.add(node.keys[cycle[0]], ("vars", cycle[0]), "uses itself: " + " -> ".join(reversed(cycle)))
+        problems.raise_any()
+        raise AssertionError("a problem was just noted") from None
+
+
+def _in_si(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_si(entry) for entry in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = units.quantity(value)
+    except QuantityError:
+        return value
+    return value if found is None else found[0]

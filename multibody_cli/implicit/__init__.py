@@ -1,0 +1,1 @@
+"""Linearly implicit forces: stiffness and damping products, linearization about a state."""

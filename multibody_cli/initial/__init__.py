@@ -1,0 +1,1 @@
+"""Initial conditions: assembly of loops, checks of the start, and the initial state."""

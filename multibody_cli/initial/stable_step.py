@@ -1,0 +1,101 @@
+"""The largest step that an explicit integrator can take at the start, beside springs, dampers and muscles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.implicit.linearization import linearize
+from multibody_cli.methods import METHODS, integrator_of
+from multibody_cli.model import Model, State
+from multibody_cli.scene.simulation import SimulationSpec
+from multibody_cli.tree.workspace import workspace_for
+
+Floats = NDArray[np.float64]
+
+MOST_COORDINATES = 500
+"""Larger models are not looked at: it would take seconds."""
+
+ROUND_OFF = 1e-10
+"""Part of the largest direction of rows below which another one follows from the rest."""
+
+
+class Modes(NamedTuple):
+    """Small motion: damping and frequency of each motion (k,) 1/s, and the motions as columns (n, k)."""
+
+    damping: Floats
+    frequency: Floats
+    motions: NDArray[np.complex128]
+
+
+def modes_of(model: Model, state: State) -> Modes:
+    """Find the motions that loops and constraints leave, about a state."""
+    system = model.system
+    work, n, m = workspace_for(system), int(system.tree.links["nv"].sum()), len(system.rows)
+    inverse, K, D, G = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((m, n))
+    state = State(*(array.copy() for array in state))
+    linearize(system, work, state, np.zeros_like(state.ledger), inverse, K, D, G)
+    free = np.flatnonzero(~system.tree.driven[:n])
+    rows = np.flatnonzero((system.rows["one_sided"] == 0) & (system.rows["holonomic"] == 1))
+    N = _null_space(G[np.ix_(rows, free)])
+    M = N.T @ np.linalg.inv(inverse[np.ix_(free, free)]) @ N
+    stiff, slow = (N.T @ matrix[np.ix_(free, free)] @ N for matrix in (K, D))
+    k = len(M)
+    if not np.isfinite(M).all():
+        raise np.linalg.LinAlgError("bodies without inertia")
+    below = np.linalg.solve(M, np.hstack([stiff, slow]))
+    _, motions = np.linalg.eig(np.vstack([np.eye(k, 2 * k, k), below]))
+    moving = motions[:k, np.linalg.norm(motions[:k], axis=0) > 0.0]
+
+    def quotient(matrix: Floats) -> Floats:
+        products = np.einsum("ij,ij->j", moving.conj(), matrix @ moving)
+        found: Floats = np.maximum(-(products / np.einsum("ij,ij->j", moving.conj(), M @ moving)).real, 0.0)
+        return found
+
+    whole = np.zeros((n, moving.shape[1]), complex)
+    whole[free] = N @ moving
+    return Modes(quotient(slow), np.sqrt(quotient(stiff)), whole)
+
+
+def _null_space(G: Floats) -> Floats:
+    if G.size == 0:
+        return np.eye(G.shape[1])
+    _, sizes, directions = np.linalg.svd(G)
+    rank = int(np.count_nonzero(sizes > ROUND_OFF * max(sizes[0], 1e-300)))
+    return np.asarray(directions[rank:].T)
+
+
+def too_long(simulation: SimulationSpec, model: Model, state: State) -> Iterator[str]:
+    """Say of a step that the integrator cannot take.
+
+    Parameters
+    ----------
+    simulation
+        How the scene is run.
+    model, state
+        The scene in the coordinates of its joints, at its start.
+    """
+    method, step = METHODS[simulation.method], simulation.step
+    integrator = integrator_of(simulation.method, simulation.integrator)
+    forces = model.system.forces
+    sprung = forces.resist or len(forces.joint_springs) + len(forces.rotation_springs) > 0
+    if integrator.stable_step is None or not sprung or not 0 < model.system.tree.links["nv"].sum() <= MOST_COORDINATES:
+        return
+    try:
+        modes = modes_of(model, state)
+    except np.linalg.LinAlgError:
+        return  # bodies without inertia: the run itself tells of them
+    stretch = method.longest_stage(method.Options.model_validate(simulation.options))
+    limits = integrator.stable_step(modes.damping, modes.frequency) / stretch
+    if not len(limits) or not limits.min() < step:
+        return
+    worst = int(np.argmin(limits))
+    place = model.names.coordinates[int(np.argmax(np.abs(modes.motions[:, worst])))]
+    yield (
+        f"the step of {step:.4g} s is longer than `{integrator.name or simulation.method}` can take beside these "
+        f"springs, dampers and muscles: at the start {limits[worst]:.3g} s is the longest, for {place}; take a shorter "
+        "`simulation.step`, or an implicit integrator such as `linearly_implicit_euler`"
+    )

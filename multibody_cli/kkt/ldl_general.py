@@ -1,0 +1,122 @@
+"""Any number of freedoms held to any other: the nodes of `kkt.ldl_tree` in loops over numbers.
+
+A row is given by the array and the place where it begins.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.kernel import formula, kernel
+
+
+@formula
+def row(place, k, cells):
+    """Where row k of a block begins, for a block that begins at cell `place` and whose rows take `cells` each."""
+    return 6 * (place + k * cells)
+
+
+@formula
+def product(a, i, b, j, n):
+    """Sum of the products of n numbers."""
+    total = 0.0
+    for k in range(n):
+        total += a[i + k] * b[j + k]
+    return total
+
+
+@formula
+def add_multiple(a, i, factor, b, j, n):
+    """Add a multiple of n numbers of b to those of a."""
+    for k in range(n):
+        a[i + k] += factor * b[j + k]
+
+
+# --- the factor of one block --------------------------------------------------------------------------------------
+@formula
+def factor_block(node, numbers):
+    """L d L^T of a body's block, in place: reciprocal pivots on the diagonal, L below."""
+    n = node.freedoms
+    for p in range(n):
+        pivot = row(node.block, p, node.cells) + p
+        dinv = 1.0 / numbers[pivot]
+        numbers[pivot] = dinv
+        for k in range(n - 1, p, -1):
+            lower = row(node.block, k, node.cells)
+            entry = numbers[lower + p] * dinv
+            for q in range(p + 1, k + 1):
+                numbers[lower + q] -= entry * numbers[row(node.block, q, node.cells) + p]
+            numbers[lower + p] = entry
+
+
+@formula
+def lower_row(node, numbers, b, i):
+    """L^-1 b, in place, for the row of b that begins at i."""
+    for k in range(1, node.freedoms):
+        b[i + k] -= product(numbers, row(node.block, k, node.cells), b, i, k)
+
+
+@formula
+def raise_row(node, numbers, b, i):
+    """L^-T b, in place."""
+    for k in range(node.freedoms - 1, 0, -1):
+        add_multiple(b, i, -b[i + k], numbers, row(node.block, k, node.cells), k)
+
+
+@formula
+def divide_row(node, numbers, b, i):
+    """d^-1 b, in place."""
+    for k in range(node.freedoms):
+        b[i + k] *= numbers[row(node.block, k, node.cells) + k]
+
+
+@formula
+def weighted(node, numbers, i, b, j):
+    """a . d^-1 b, for a row of the tree and any other."""
+    total = 0.0
+    for k in range(node.freedoms):
+        total += numbers[i + k] * b[j + k] * numbers[row(node.block, k, node.cells) + k]
+    return total
+
+
+# --- a body and its constraint ------------------------------------------------------------------------------------
+@kernel
+def eliminate_general(node, outer, numbers):
+    """Eliminate a body and the rows that hold it, and add what they leave to the parent's block."""
+    factor_block(node, numbers)
+    for r in range(node.last_row - node.first_row):
+        y, z, lower = row(node.near, r, node.cells), row(node.far, r, outer.cells), row(node.lower, r, 1)
+        lower_row(node, numbers, numbers, y)
+        for s in range(r):
+            y_s, z_s, lower_s = row(node.near, s, node.cells), row(node.far, s, outer.cells), row(node.lower, s, 1)
+            along = weighted(node, numbers, y, numbers, y_s) * numbers[lower_s + s]
+            add_multiple(numbers, y, -along, numbers, y_s, node.freedoms)
+            add_multiple(numbers, z, -along, numbers, z_s, outer.freedoms)
+            numbers[lower + s] = along
+        einv = 1.0 / weighted(node, numbers, y, numbers, y)
+        numbers[lower + r] = einv
+        for k in range(outer.freedoms):
+            add_multiple(numbers, row(outer.block, k, outer.cells), einv * numbers[z + k], numbers, z, k + 1)
+
+
+@kernel
+def reduce_general(node, outer, numbers, x, y):
+    """Carry the right-hand side of a body and its rows on to the parent."""
+    own, passed = 6 * node.x, 6 * outer.x
+    lower_row(node, numbers, x, own)
+    for r in range(node.last_row - node.first_row):
+        u = y[node.first_row + r] - weighted(node, numbers, row(node.near, r, node.cells), x, own)
+        y[node.first_row + r] = u
+        push = u * numbers[row(node.lower, r, 1) + r]
+        add_multiple(x, passed, push, numbers, row(node.far, r, outer.cells), outer.freedoms)
+
+
+@kernel
+def recover_general(node, outer, numbers, x, y):
+    """Work out mu of the rows, and the body's motion, from the motion of the parent."""
+    own = 6 * node.x
+    for r in range(node.last_row - node.first_row):
+        u = y[node.first_row + r] - product(numbers, row(node.far, r, outer.cells), x, 6 * outer.x, outer.freedoms)
+        mu = u * numbers[row(node.lower, r, 1) + r]
+        y[node.first_row + r] = mu
+        add_multiple(x, own, mu, numbers, row(node.near, r, node.cells), node.freedoms)
+    divide_row(node, numbers, x, own)
+    raise_row(node, numbers, x, own)

@@ -1,0 +1,1 @@
+"""From a validated scene to the arrays of a model."""

@@ -1,0 +1,132 @@
+"""Limits, couplings and constraints of a scene, into the tables of `Constraints` and their rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from multibody_cli.constraints import KINDS, limit
+from multibody_cli.constraints.contract import ConstraintSpec, Packed, Vector3, split_coordinate
+from multibody_cli.constraints.elements import TablePacker
+from multibody_cli.constraints.relation import CouplingSpec, relations_of
+from multibody_cli.joints.spec import MovingJointSpec
+from multibody_cli.model import RowName
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.packing.markers import Markers
+from multibody_cli.packing.reductions import ReductionPacker
+from multibody_cli.packing.rows import RowPacker
+from multibody_cli.scene.links import Placement
+from multibody_cli.scene.schema import Scene
+from multibody_cli.spec import SignalSpec, Vector
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What constraints may ask of the model into which they are packed (`constraints.contract.Site`).
+
+    Parameters
+    ----------
+    rows
+        Row of each body by its name.
+    frames
+        Body frames in the joint frames, by row.
+    joints
+        Where the numbers of each joint begin in q and in v, by its name.
+    packer
+        Takes functions of time.
+    markers
+        Takes points of affine bodies.
+    """
+
+    rows: Mapping[str, int]
+    frames: Mapping[int, Placement]
+    joints: Mapping[str, tuple[int, int]]
+    packer: ForcePacker
+    markers: Markers
+
+    def row(self, body: str) -> int:
+        """Row of a body; 0 for the world."""
+        return self.rows[body]
+
+    def point(self, body: str, point: Vector) -> Vector3:
+        """A point of the body frame in the body's joint frame, m; of the world: itself."""
+        frame = self.frames[self.rows[body]]
+        return np.asarray(frame.position + frame.rotation @ np.array(point))
+
+    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+        """Row that moves with a point of a body, and the point there."""
+        if self.markers.takes(body):
+            return self.markers.row(body, point), np.zeros(3)
+        return self.row(body), self.point(body, point)
+
+    def direction(self, body: str, direction: Vector) -> Vector3:
+        """A direction of the body frame in the body's joint frame; of the world: itself."""
+        return np.asarray(self.frames[self.rows[body]].rotation @ np.array(direction))
+
+    def coordinate(self, word: str) -> tuple[int, int]:
+        """Where a coordinate lies in q and in v."""
+        joint, index = split_coordinate(word)
+        iq, iv = self.joints[joint]
+        return iq + int(index or 0), iv + int(index or 0)
+
+    def signal(self, spec: SignalSpec) -> int:
+        """Number of a function of time."""
+        return self.packer.signal(spec)
+
+
+class CannotReduce(Exception):
+    """A coupling whose coordinates all follow others already, or are prescribed; its name."""
+
+
+def add_constraints(
+    scene: Scene, ground: Ground, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
+) -> None:
+    """Add everything that restrains beside the joints themselves.
+
+    Raises
+    ------
+    CannotReduce
+        Where a coupling is to be a change of coordinates and cannot be.
+    """
+    locks = rows.next_row
+    for name, joint in scene.joints.items():
+        if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
+            first = rows.next_row
+            _add_limits(name, joint, ground, rows, tables)
+            rows.enter("joints", name, first, locks)
+    for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
+        for name, spec in entries.items():
+            first = rows.next_row
+            packed = _add_element(section, name, spec, ground, rows, tables)
+            if isinstance(spec, CouplingSpec) and spec.reduce:
+                for relation, value in relations_of(packed):
+                    if not reductions.add(relation, value):
+                        raise CannotReduce(name)
+            else:
+                rows.enter(section, name, first, locks)
+
+
+def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:
+    account = ground.packer.account("dissipation", f"joints/{name}/limits")
+    iq, iv = ground.joints[name]
+    for k, pair in enumerate(joint.bounds or ()):
+        for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("below", "above"), strict=True):
+            if math.isfinite(bound):
+                term = rows.next_term
+                row = rows.add(RowName("joints", name, f"limited {words}"), 1, one_sided=True, account=account)
+                tables.add(limit.TABLE, [(0, 0, iq + k, iv + k, bound, sign)], row, term)
+
+
+def _add_element(
+    section: str, name: str, spec: ConstraintSpec, ground: Ground, rows: RowPacker, tables: TablePacker
+) -> Packed:
+    kind = KINDS[spec.type]
+    packed = kind.pack(spec, ground)
+    row, term = rows.next_row, rows.next_term
+    for shape in packed.rows:
+        rows.add(RowName(section, name, shape.direction), shape.terms, holonomic=shape.holonomic)
+    tables.add(kind.table, packed.records, row, term)
+    return packed

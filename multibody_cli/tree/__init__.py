@@ -1,0 +1,1 @@
+"""Trees of rigid bodies: kinematics, articulated-body recursions, Jacobians and the mass matrix (Featherstone)."""

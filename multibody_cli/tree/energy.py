@@ -1,0 +1,46 @@
+"""Energies and momenta of placed bodies.
+
+The directors of an affine body count as points that have energy and angular momentum, but no weight and no linear
+momentum.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import ZERO, cross, dot, power
+from multibody_cli.spatial.values import Motion, Vec3
+from multibody_cli.tree.articulated_body import own_inertia
+
+
+@kernel
+def kinetic_energy(tree, bodies):
+    """Kinetic energy, J."""
+    links, energy = tree.links, 0.0
+    for i in range(1, len(links)):
+        V = Motion(load(bodies[i].w), load(bodies[i].v))
+        energy += 0.5 * power(V, own_inertia(links[i], bodies[i]) @ V)
+    return energy
+
+
+@kernel
+def gravity_energy(tree, bodies) -> float:
+    """Potential energy in the field of gravity, zero at the world's origin, J."""
+    links, energy = tree.links, 0.0
+    g = Vec3(tree.gravity[0], tree.gravity[1], tree.gravity[2])
+    for i in range(1, len(links)):
+        if not links[i].weightless:
+            energy -= dot(g, links[i].mass * load(bodies[i].x) + load(bodies[i].h))
+    return energy
+
+
+@kernel
+def momentum(tree, bodies) -> tuple[Vec3, Vec3]:
+    """Linear momentum, and angular momentum about the world's origin: two Vec3, N s and N m s."""
+    links, linear, angular = tree.links, ZERO, ZERO
+    for i in range(1, len(links)):
+        h = own_inertia(links[i], bodies[i]) @ Motion(load(bodies[i].w), load(bodies[i].v))
+        if not links[i].weightless:
+            linear = linear + h.f
+        angular = angular + h.t + cross(load(bodies[i].x), h.f)
+    return linear, angular
