@@ -153,7 +153,7 @@ def test_a_digest_covers_the_constants_that_are_read(value):
 def test_a_digest_covers_the_names_by_which_compiled_code_refers_to_others():
     """Code that was compiled before a function or a class moved to another module is not found any more."""
     text = "@kernel\ndef function(x):\n    return Pair(x)\n"
-    pair: Any = NamedTuple("Pair", [("a", float)])  # noqa: UP014
+    pair: Any = NamedTuple("Pair", [("a", float)])
     here = function_of(text, Pair=pair).reach.digest
     assert function_of(text, Pair=pair, __name__="elsewhere").reach.digest != here
     pair.__module__ = "elsewhere"
