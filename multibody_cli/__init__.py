@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from multibody_cli.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from multibody_cli.compile import compile_scene
     from multibody_cli.methods import METHODS
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from multibody_cli.scene.load import load_scene
     from multibody_cli.studies.simulation import prepare
     from multibody_cli.timeline import simulate
-
-__version__ = "0.1.0"
 
 __all__ = [
     "METHODS",

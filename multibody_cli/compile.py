@@ -1,4 +1,4 @@
-"""From a validated scene to the arrays that a method advances."""
+"""Compilation of a validated scene into the arrays of a method."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ import numpy as np
 
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.errors import Problem, Refused, SceneError
+from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.forces.spring_spec import SpringSpec
-from multibody_cli.initial.initial_state import assembled, look
-from multibody_cli.initial.joint_regularity import usual_sizes
+from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
+from multibody_cli.initial.joint_regularity import typical_column_norms
 from multibody_cli.initial.point_torques import require_no_torques
-from multibody_cli.initial.stable_step import too_long
+from multibody_cli.initial.stable_step import step_size_warnings
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.kernel import records
-from multibody_cli.kkt.elimination import holders_for
+from multibody_cli.kkt.elimination import inboard_joints_for
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
-from multibody_cli.packing.between import add_between
-from multibody_cli.packing.constraints import CannotReduce, Ground, add_constraints
+from multibody_cli.packing.constraints import CannotReduce, ConstraintSite, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
-from multibody_cli.packing.forces import ForcePacker, add_forces
-from multibody_cli.packing.implicit import handed, resists
-from multibody_cli.packing.joint_friction import pack_journals, rubbing
-from multibody_cli.packing.layout import Layout, lay_out_bodies, lay_out_joints
+from multibody_cli.packing.force_entries import ForceSite, add_section
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.packing.implicit import mark_implicit_bodies, needs_implicit_solve
+from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
+from multibody_cli.packing.layout import Layout, body_coordinate_layout, joint_coordinate_layout
 from multibody_cli.packing.moment_arms import pack_arms
 from multibody_cli.packing.reductions import ReductionPacker
-from multibody_cli.packing.rows import RowPacker, name_of_lock
+from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
 from multibody_cli.packing.tree import PackedTree, pack_tree
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.mass_properties import mass_of
+from multibody_cli.scene.mass_properties import mass_properties_of
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.strands import misplaced, with_attached
+from multibody_cli.scene.strands import add_attached_masses, unrelaxed_attachments
 from multibody_cli.scene.timing import Timing, timing
 
 NO_INERTIA = 1e-12
-"""A principal moment below this, relative to the largest, is none."""
+"""Principal moments below this value, relative to the largest, count as zero."""
 
 
 @dataclass(frozen=True)
 class Compiled:
     """A scene ready to run.
 
-    Model, first state, control of steps, instants of output, mass properties by body, freedoms that loops and
-    constraints leave at the start, and what the user should know of that start.
+    Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
+    start (after loops and constraints, without prescribed coordinates), and warnings about the initial state.
     """
 
     model: Model
@@ -60,7 +61,7 @@ class Compiled:
     control: StepControl
     timing: Timing
     masses: Mapping[str, MassProperties]
-    freedoms: int
+    n_dofs: int
     warnings: tuple[str, ...]
 
 
@@ -75,59 +76,61 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     Raises
     ------
     SceneError
-        If the file of a mesh cannot be used, a joint does not suit its bodies, a loop cannot be closed, or bodies
-        that touch lie in each other.
+        A mesh file cannot be used, a joint does not suit its bodies, a loop cannot be closed, or bodies in contact
+        overlap.
     """
     scene = loaded.scene
     simulation = scene.simulation
-    masses = {name: _weigh(loaded, name) for name in scene.bodies}
-    masses = with_attached(scene, masses)
+    masses = {name: _body_mass_properties(loaded, name) for name in scene.bodies}
+    masses = add_attached_masses(scene, masses)
     require_no_torques(loaded)
-    sizes = usual_sizes(loaded)
+    sizes = typical_column_norms(loaded)
     try:
-        model, state = _pack(loaded, masses, lay_out_joints(scene, masses), sizes)
+        model, state = _pack(loaded, masses, joint_coordinate_layout(scene, masses), sizes)
     except CannotReduce as error:
-        message = "cannot be a change of coordinates: its coordinates are prescribed, or follow others already"
+        message = "cannot be reduced: its coordinates are prescribed or already dependent"
         raise loaded.error(message, "couplings", str(error), "reduce") from None
-    freedoms, told = assembled(loaded, model, state)
+    n_dofs, messages = assemble_initial_state(loaded, model, state)
     if scene.strands:
-        told = (*told, *misplaced(scene, look(model, state)))
-    told = (*told, *too_long(simulation, model, state))
+        messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
+    messages = (*messages, *step_size_warnings(simulation, model, state))
     if scene.contacts is not None:
-        from multibody_cli.initial.overlap import require_apart  # with all that detects contacts
+        from multibody_cli.initial.overlap import require_no_overlap  # slow import
 
-        require_apart(loaded, model, state)
+        require_no_overlap(loaded, model, state)
     if METHODS[simulation.method].maximal:
         _require_inertia(loaded, masses)
-        model, state = _pack(loaded, masses, lay_out_bodies(scene, masses, *_starts(scene, model, state)), sizes)
+        model, state = _pack(
+            loaded, masses, body_coordinate_layout(scene, masses, *_starts(scene, model, state)), sizes
+        )
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
-    return Compiled(model, state, control, timing(simulation, scene.output), masses, freedoms, told)
+    return Compiled(model, state, control, timing(simulation, scene.output), masses, n_dofs, messages)
 
 
-def _weigh(loaded: LoadedScene, name: str) -> MassProperties:
+def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:
     body = loaded.scene.bodies[name]
 
     def file_of(file: str, k: int) -> Path:
-        return loaded.beside(file, "bodies", name, "shapes", k)
+        return loaded.resolve_path(file, "bodies", name, "shapes", k)
 
     try:
-        return mass_of(body, file_of)
+        return mass_properties_of(body, file_of)
     except Refused as error:
         field = "shapes" if body.inertia is None else "inertia"
         raise loaded.error(str(error), "bodies", name, field) from None
 
 
 def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) -> None:
-    """Refuse bodies that cannot move by themselves."""
+    """Require a positive mass and inertia of every body, for methods in body coordinates."""
     problems: list[Problem] = []
     for name, body in loaded.scene.bodies.items():
         moments = np.linalg.eigvalsh(masses[name].inertia)
         if masses[name].mass <= 0.0 or (body.kind == "rigid" and moments[0] <= NO_INERTIA * moments[-1]):
             problems += loaded.error(
-                f"has no mass or no inertia about an axis, and method `{loaded.scene.simulation.method}` lets every "
-                "body move by itself: give it some, or use `aba` or `redmax`",
+                f"has no mass or a zero moment of inertia, but method `{loaded.scene.simulation.method}` uses body "
+                "coordinates: specify the inertia, or use `aba` or `redmax`",
                 "bodies",
                 name,
             ).problems
@@ -141,40 +144,46 @@ def _pack(
     layout: Layout,
     sizes: Mapping[str, tuple[float, ...]],
 ) -> tuple[Model, State]:
-    """Fill the arrays of a layout; `sizes` are those of the columns of joints of general shape."""
+    """Fill the arrays of a layout; `sizes` are the typical column norms of joints with numerical motion subspace."""
     scene = loaded.scene
-    packed = pack_tree(layout.limbs, scene.gravity, layout.loops)
-    packer = _pack_forces(scene, masses, layout, packed)
+    packed = pack_tree(layout.tree_links, scene.gravity, layout.loops)
+    packer = _pack_joint_forces(scene, layout, packed)
     rows = RowPacker()
     spans = [(int(closure["first_row"]), int(closure["last_row"])) for closure in packed.tree.closures]
-    for name, span in zip(layout.closing, spans, strict=True):
+    for name, span in zip(layout.loop_joint_names, spans, strict=True):
         for r in range(*span):
-            rows.add(name_of_lock(name, packed.tree.locks[r]), 2)
+            rows.add(name_of_constraint_axis(name, packed.tree.constraint_axes[r]), 2)
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
-    ground = Ground(layout.rows, packed.frames, places, packer, layout.markers)
+    ground = ConstraintSite(layout.rows, packed.frames, places, packer, layout.markers)
+    site = ForceSite(ground, masses, scene.simulation.duration)
+    add_section(loaded, "forces", site)
     add_constraints(scene, ground, rows, tables, reductions)
-    add_between(loaded, ground, packer)
-    journals = pack_journals(scene, layout, packed.tree, packer.account)
-    contacts = pack_contacts(loaded, layout.rows, packed.frames, journals, packer.account)
+    add_section(loaded, "springs", site)
+    add_section(loaded, "muscles", site)
+    joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
+    contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     forces, motions = packer.pack()
     accounts = tuple(packer.accounts)
     tree = packed.tree._replace(markers=layout.markers.pack())
     if layout.elimination is not None:
-        rows_of = dict(zip(layout.closing, spans, strict=True))
-        holders = holders_for(layout.elimination, [rows_of[name] for name in layout.holding])
-        tree = tree._replace(holders=records(holders))
-        rows.hold(holders)
-    implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit and resists(tree, forces)
+        rows_of = dict(zip(layout.loop_joint_names, spans, strict=True))
+        inboard_joints = inboard_joints_for(
+            layout.elimination, [rows_of[name] for name in layout.elimination_joint_names]
+        )
+        tree = tree._replace(inboard_joints=records(inboard_joints))
+        rows.mark_primary(inboard_joints)
+    implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit
+    implicit = implicit and needs_implicit_solve(tree, forces)
     if implicit:
-        tree = tree._replace(links=handed(tree.links, forces))
+        tree = tree._replace(links=mark_implicit_bodies(tree.links, forces))
     row_table, term_table = rows.pack()
     joints = tuple(
         _entry(name, joint, layout.row_of_joint(name, joint), packed, sizes.get(name, ()))
         for name, joint in scene.joints.items()
     )
-    crossing = pack_arms(scene, joints, forces.muscles)
+    crossing = pack_arms(scene, joints, forces.tables[MUSCLES])
     model = Model(
         system=System(
             tree,
@@ -198,38 +207,37 @@ def _pack(
             accounts=accounts,
             coordinates=_coordinate_names(layout),
             rows=tuple(rows.names),
-            restraints=tuple(rows.entries),
+            constraint_entries=tuple(rows.entries),
             affine=tuple(name for name, body in scene.bodies.items() if body.kind == "affine"),
-            contacts=contacts.room if contacts else 0,
-            rubbing=tuple(rubbing(scene)),
-            strides=METHODS[scene.simulation.method].own_integrator is not None,
+            contacts=contacts.max_contacts if contacts else 0,
+            friction_joints=tuple(joints_with_friction(scene)),
+            variational=METHODS[scene.simulation.method].own_integrator is not None,
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),
         nv=len(packed.v),
-        shapes=packed.shapes,
+        joint_maps=packed.joint_maps,
     )
     return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(accounts)))
 
 
-def _pack_forces(scene: Scene, masses: Mapping[str, MassProperties], layout: Layout, packed: PackedTree) -> ForcePacker:
+def _pack_joint_forces(scene: Scene, layout: Layout, packed: PackedTree) -> ForcePacker:
     packer = ForcePacker()
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec):
             row, kind = layout.row_of_joint(name, joint), JOINTS[joint.type]
             iq, iv = packed.first_q[row], packed.first_v[row]
             packer.add_joint(name, joint, kind.parts(joint), kind.start(joint), row, iq, iv)
-    add_forces(packer, scene.forces, layout.rows, masses, packed.frames, layout.markers)
     return packer
 
 
 def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start], dict[str, Start]]:
-    """Where the bodies and the joints of an assembled scene start, by their names."""
-    samples, links = look(model, state), model.system.tree.links
+    """Initial states of the bodies and joints of an assembled scene, by name."""
+    samples, links = initial_samples(model, state), model.system.tree.links
     bodies = {}
     for k, (name, body) in enumerate(scene.bodies.items()):
         if body.kind != "rigid":
-            first, numbers = links[model.names.body_rows[k]]["iq"], KINDS[body.kind].freedoms
+            first, numbers = links[model.names.body_rows[k]]["iq"], KINDS[body.kind].n_dofs
             q = tuple(state.q[first : first + numbers])
             first = links[model.names.body_rows[k]]["iv"]
             bodies[name] = Start(q, tuple(state.v[first : first + numbers]), q)
@@ -244,22 +252,25 @@ def _starts(scene: Scene, model: Model, state: State) -> tuple[dict[str, Start],
 
 
 def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree, sizes: tuple[float, ...]) -> JointEntry:
-    iq, iv, freedoms = packed.first_q[row], packed.first_v[row], len(joint.coordinates)
+    iq, iv, n_dofs = packed.first_q[row], packed.first_v[row], len(joint.coordinates)
     parts = JOINTS[joint.type].parts(joint)
-    columns, positions = slice(iv, iv + freedoms), slice(iq, iq + sum(part.nq for part in parts))
+    columns, positions = slice(iv, iv + n_dofs), slice(iq, iq + sum(part.nq for part in parts))
     same = tuple(word for part in parts for word in part.same)
     domains = joint.domains if isinstance(joint, DomainJointSpec) else ()
     return JointEntry(name, joint.type, joint.coordinates, columns, positions, row, same, domains, sizes)
 
 
 def _coordinate_names(layout: Layout) -> tuple[str, ...]:
-    """Words for each coordinate, for messages."""
+    """Names of all coordinates, for messages."""
     bodies = {row: body for body, row in layout.rows.items()}
-    carried = [bodies[max(row for row in bodies if row <= limb.row)] for limb in layout.limbs]
-    owners = [f"joint {layout.held[body]}" if body in layout.held else f"body {body}" for body in carried]
-    owners += [f"joint {name}" for name in layout.closing]
+    carried = [bodies[max(row for row in bodies if row <= tree_link.row)] for tree_link in layout.tree_links]
+    owners = [
+        f"joint {layout.inboard_joint_of[body]}" if body in layout.inboard_joint_of else f"body {body}"
+        for body in carried
+    ]
+    owners += [f"joint {name}" for name in layout.loop_joint_names]
     words: list[str] = []
-    counts = [len(one.driven) for one in layout.limbs] + [len(one.driven) for one in layout.loops]
+    counts = [len(one.driven) for one in layout.tree_links] + [len(one.driven) for one in layout.loops]
     for owner, count in zip(owners, counts, strict=True):
         words += [owner if count == 1 else f"{owner}, coordinate {k + 1}" for k in range(count)]
     return tuple(words)

@@ -4,12 +4,12 @@
 
     MbsimError                    exit code 1
     ├── Refused                   exit code 2: nothing was run
-    │   ├── SceneError            a scene file with problems, all of them listed
-    │   ├── ArgumentError         words of the command line that cannot be followed
-    │   ├── ExpressionError       arithmetic that cannot be read or worked out
-    │   ├── QuantityError         a number or unit that cannot be read
-    │   └── ResultError           a result file that cannot be read, or lacks what is asked of it
-    └── RunFailed                 the run began and did not end well
+    │   ├── SceneError            an invalid scene file, with all its problems
+    │   ├── ArgumentError         an invalid command line
+    │   ├── ExpressionError       an invalid expression
+    │   ├── QuantityError         an invalid number or unit
+    │   └── ResultError           a result file that cannot be read, or that lacks requested data
+    └── RunFailed                 the run started and failed
         └── OutputError           the result file could not be written
 """
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class MbsimError(Exception):
-    """An error whose text is written for the user; `exit_code` is what the process ends with."""
+    """Base class of errors with a message for the user; `exit_code` is the exit code of the process."""
 
     exit_code: ClassVar[int] = 1
 
 
 class Refused(MbsimError):
-    """Nothing was run: what was asked for cannot be done."""
+    """The request is invalid; nothing was run."""
 
     exit_code = 2
 
 
 class ArgumentError(Refused):
-    """Words of the command line that cannot be followed."""
+    """An invalid command line."""
 
 
 class ExpressionError(Refused, ValueError):
-    """Arithmetic that cannot be read or worked out."""
+    """An expression that cannot be parsed or evaluated."""
 
 
 class QuantityError(Refused, ValueError):
@@ -48,11 +48,11 @@ class QuantityError(Refused, ValueError):
 
 
 class ResultError(Refused):
-    """A result file that cannot be read, or that lacks what is asked of it."""
+    """A result file that cannot be read, or that lacks requested data."""
 
 
 class RunFailed(MbsimError):
-    """The run began and did not end well."""
+    """The run started and failed."""
 
 
 class OutputError(RunFailed):
@@ -61,18 +61,18 @@ class OutputError(RunFailed):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a scene.
+    """A problem of a scene.
 
     Parameters
     ----------
     where
         `file:line:column`.
     path
-        Which element, as in `joints.hinge.q`; empty when the file as a whole is meant.
+        Path of the element, as in `joints.hinge.q`; empty if the problem concerns the whole file.
     message
-        What is wrong and what was expected.
+        The problem and the expected form.
     remark
-        Which of the entries of a `repeat` it is.
+        The entry of a `repeat` that it concerns.
     """
 
     where: str
@@ -86,22 +86,22 @@ class Problem:
 
 
 class SceneError(Refused):
-    """A scene that cannot be used, with every problem that was found in it.
+    """An invalid scene, with all its problems.
 
     Parameters
     ----------
     problems
-        In the order of the file.  Problems that differ only in their path, as those of the entries of one
-        `repeat` do, are told once with their number.
+        In the order of the file. Problems that differ only in their path, such as those of the entries of one
+        `repeat`, are reported once with their number.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(_told_once(self.problems)))
+        super().__init__("\n".join(_merge_similar(self.problems)))
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return a remark that names the valid word nearest to `name`, or all of them when none is near."""
+    """Return a hint that names the valid word closest to `name`, or all valid words if none is close."""
     words = sorted(valid)
     if close := get_close_matches(name, words, n=1, cutoff=0.6):
         return f"did you mean `{close[0]}`?"
@@ -109,10 +109,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"valid: {shown}" if words else "none is defined"
 
 
-def _told_once(problems: Iterable[Problem]) -> list[str]:
+def _merge_similar(problems: Iterable[Problem]) -> list[str]:
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         groups.setdefault((problem.where, problem.message), []).append(problem)
-    return [
-        str(first) if not others else f"{first} (and {len(others)} more like it)" for first, *others in groups.values()
-    ]
+    return [str(first) if not others else f"{first} (and {len(others)} similar)" for first, *others in groups.values()]

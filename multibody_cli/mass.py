@@ -16,24 +16,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MassProperties:
-    """Mass (kg), centre of mass (3,) (m) and inertia (3, 3) about it (kg m^2), both in axes of one frame."""
+    """Mass (kg), centre of mass (3,) (m) and central inertia (3, 3) (kg m^2), in the axes of one frame."""
 
     mass: float
     com: Floats
     inertia: Floats
 
     def moved(self, position: Floats, rotation: Floats) -> MassProperties:
-        """Describe the same matter in the frame in which this one lies at `position`, `rotation` (3, 3)."""
+        """Return the same mass properties in a frame in which the present one has `position` and `rotation` (3, 3)."""
         return MassProperties(self.mass, position + rotation @ self.com, rotation @ self.inertia @ rotation.T)
 
     def about(self, point: Floats) -> Floats:
-        """Give the inertia (3, 3) about another point: Steiner's rule."""
+        """Return the inertia (3, 3) about another point, kg m^2: parallel-axis theorem."""
         r = self.com - point
         return self.inertia + self.mass * ((r @ r) * np.eye(3) - np.outer(r, r))
 
 
 def summed(pieces: Iterable[MassProperties]) -> MassProperties:
-    """Join several bodies into one rigid body."""
+    """Return the mass properties of several bodies rigidly connected."""
     pieces = list(pieces)
     mass = sum(piece.mass for piece in pieces)
     if mass == 0.0:

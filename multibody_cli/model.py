@@ -1,8 +1,7 @@
-"""What a scene compiles to: the read-only Model, the State that a method advances, and the names of both.
+"""Model of a compiled scene: the read-only `Model`, the `State` that a method advances, and the names of both.
 
-Row 0 of every table of bodies is the ground, and a parent always stands above its children.  A body's quantities
-refer to the frame M of the joint that carries it ("its joint frame"); `frames` leads from there to the body frame
-of the scene.
+Row 0 of every table of bodies is the ground, and a parent always precedes its children. The quantities of a body refer
+to the frame M of its inboard joint ("its joint frame"); `frames` holds the body frame of the scene relative to it.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from multibody_cli.constraints.elements import Constraints
 from multibody_cli.constraints.reduction import Reductions
 from multibody_cli.contacts.contract import Geometry
 from multibody_cli.forces.elements import Forces
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.motion import Motions
-from multibody_cli.joints.shape import Shape
+from multibody_cli.joints.shape import JointMap
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Records = NDArray[np.void]
 
-# How a link's joint is eliminated: two fast ways, and the general way that takes any run of parts.
-WAY_SCREW, WAY_BALL, WAY_GENERAL = range(3)
+# Kernels that eliminate a joint: two specialised kernels, and the general one for any sequence of parts.
+KERNEL_SCREW, KERNEL_BALL, KERNEL_GENERAL = range(3)
 
 LINK = np.dtype(
     [
         ("parent", "i8"),
-        ("way", "i8"),
-        ("branches", "i8"),  # whether children other than the next row hand something in
-        ("tilted", "i8"),  # whether F is rotated against the parent's joint frame
+        ("joint_kernel", "i8"),
+        ("has_side_children", "i8"),  # whether children other than the next row, or implicit blocks, add to its inertia
+        ("frame_is_rotated", "i8"),  # whether F is rotated against the parent's joint frame
         ("principal", "i8"),  # whether the central inertia is diagonal in the joint frame
-        ("along", "i8"),  # screw: which axis it turns about
+        ("axis_kind", "i8"),  # screw: kind of its axis, see `joints.parts.screw`
         ("slides", "i8"),  # screw: whether it translates
-        ("weightless", "i8"),  # whether gravity leaves it alone: a director of an affine body
+        ("ignores_gravity", "i8"),  # a director of an affine body
         ("iq", "i8"),
         ("iv", "i8"),
         ("nv", "i8"),
@@ -53,12 +52,12 @@ LINK = np.dtype(
         ("central", "f8", 6),  # inertia about the centre of mass, axes of the joint frame
     ]
 )
-"""One row a body: everything about it and its joint that does not change during a run."""
+"""One row per body: all constants of the body and its inboard joint."""
 
 PART = np.dtype(
     [
         ("code", "i8"),
-        ("along", "i8"),
+        ("axis_kind", "i8"),
         ("iq", "i8"),
         ("iv", "i8"),
         ("width", "i8"),  # number of velocities
@@ -68,36 +67,36 @@ PART = np.dtype(
         ("first_constant", "i8"),
     ]
 )
-"""One row a part of a joint."""
+"""One row per part of a joint."""
 
 QUATERNION = np.dtype([("iq", "i8"), ("iv", "i8"), ("outer", "i8")])
-"""One row a quaternion: where it lies in q, its angular velocity in v, and whether that is in the outer frame."""
+"""One row per quaternion: its index in q, the index of its angular velocity in v, and the frame of that velocity."""
 
-PLACE = np.dtype([("iq", "i8"), ("iv", "i8")])
-"""Where a coordinate, or a triple of them, lies in q and in v."""
+COORDINATE_INDEX = np.dtype([("iq", "i8"), ("iv", "i8")])
+"""Index of a coordinate, or of the first of three, in q and in v."""
 
 FRAME = np.dtype([("origin", "f8", 3), ("frame", "f8", 9)])
-"""The body frame seen from the body's joint frame."""
+"""The body frame relative to the joint frame of the body."""
 
 CLOSURE = np.dtype(
     [
         ("parent", "i8"),
         ("child", "i8"),
-        ("ghost", "i8"),  # row behind those of the bodies
-        ("way", "i8"),  # one free screw or ball is fitted in a fast way
+        ("loop_frame", "i8"),  # its row behind those of the bodies
+        ("joint_kernel", "i8"),  # specialised for a single free screw or ball
         ("first_part", "i8"),
         ("last_part", "i8"),
         ("iv", "i8"),
         ("nv", "i8"),
-        ("first_plain", "i8"),  # its coordinates among the plain ones, and among the quaternions
+        ("first_plain", "i8"),  # its coordinates in `Tree.plain` and in `Tree.quaternions`
         ("last_plain", "i8"),
         ("first_quaternion", "i8"),
         ("last_quaternion", "i8"),
-        ("first_row", "i8"),  # its rows of restraint, in the table of rows and in that of locks
+        ("first_row", "i8"),  # its constraint rows; the same range of the constraint axes
         ("last_row", "i8"),
         ("first_term", "i8"),
-        ("steady", "i8"),  # whether the directions that it locks are constant in M
-        ("one_plane", "i8"),  # whether both its bodies move in one plane, so that it locks nothing across that
+        ("constant_axes", "i8"),  # whether its constraint axes are constant in M
+        ("one_plane", "i8"),  # whether both bodies move in one plane, so that it constrains no motion out of that plane
         ("origin", "f8", 3),  # F in the parent's joint frame
         ("frame", "f8", 9),
         ("child_origin", "f8", 3),  # M in the child's joint frame
@@ -105,10 +104,10 @@ CLOSURE = np.dtype(
         ("normal", "f8", 3),  # of the plane, in M
     ]
 )
-"""One row a joint whose child another joint holds already: it closes a loop."""
+"""One row per loop joint: a joint whose child already has an inboard joint."""
 
 MARKER = np.dtype([("link", "i8"), ("coordinates", "f8", 3)])
-"""A point of an affine body: the first row of the body, and its coordinates along the principal axes, m."""
+"""A point of an affine body: the first row of the body, and the coordinates along its principal axes, m."""
 
 ARM = np.dtype(
     [
@@ -120,16 +119,16 @@ ARM = np.dtype(
         ("last", "i8"),
     ]
 )
-"""One row an arm of a muscle about a coordinate of a joint that it crosses."""
+"""One row per moment arm of a muscle about a coordinate of a joint that it crosses."""
 
-LOCK = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
-"""A wrench about the origin of M that does no work on any free coordinate of a closure's joint."""
+CONSTRAINT_AXIS = np.dtype([("t", "f8", 3), ("f", "f8", 3)])
+"""A wrench about the origin of M that does no work on any free coordinate of a loop joint."""
 
 
 class Tree(NamedTuple):
-    """The bodies and joints, as arrays (rows of the dtypes above).
+    """The bodies and joints as arrays (rows of the dtypes above).
 
-    The coordinates of closures stand behind those of the tree in q and v; they follow from the motion of the bodies.
+    The coordinates of loop joints follow those of the tree in q and v; they are functions of the motion of the bodies.
     """
 
     links: Records
@@ -140,23 +139,23 @@ class Tree(NamedTuple):
     quaternions: Records
     exponentials: Records
     closures: Records
-    markers: Records  # points of affine bodies that something acts on
-    holders: Records  # in the coordinates of bodies: what holds each of them in the order of elimination
-    locks: Records  # of steady closures, in the axes of M; one for each row of a closure
+    markers: Records  # points of affine bodies with forces or constraints
+    inboard_joints: Records  # in maximal coordinates: parent and rows of each body in the elimination tree
+    constraint_axes: Records  # in the axes of M, one per row of a loop joint; 0 unless constant
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
 
 
-PAD = np.dtype(
+FRICTION_PATCH = np.dtype(
     [
-        ("row", "i8"),  # of the frame M of its joint: the body that the joint carries, or a ghost
+        ("row", "i8"),  # of the frame M of its joint: the child, or a loop frame
         ("parent", "i8"),
         ("child", "i8"),
         ("joint", "i8"),  # number of the joint in the scene, and among those with friction
         ("place", "i8"),
         ("account", "i8"),
         ("coefficient", "f8"),
-        ("slips", "i8"),  # in one direction, or two
+        ("slip_directions", "i8"),  # number of slip directions, 1 or 2
         ("along_t", "f8", 3),  # the wrenches of these, in M
         ("along_f", "f8", 3),
         ("across_t", "f8", 3),
@@ -165,9 +164,9 @@ PAD = np.dtype(
         ("last_point", "i8"),
     ]
 )
-"""One row a pad of a joint with dry friction: see `joints.friction`."""
+"""One row for each friction patch of a joint: see `joints.friction`."""
 
-RUB = np.dtype(
+FRICTION_POINT = np.dtype(
     [
         ("along_t", "f8", 3),  # wrenches of its unit frictions, in M
         ("along_f", "f8", 3),
@@ -177,47 +176,47 @@ RUB = np.dtype(
         ("last_load", "i8"),
     ]
 )
-"""One row a point of a pad."""
+"""One row for each point of a friction patch."""
 
 
-class Journals(NamedTuple):
-    """The pads of all joints, their points, and what presses these, as rows of `LOCK`."""
+class JointFriction(NamedTuple):
+    """The friction patches of all joints, their points, and the loads of these as rows of `LOCK`."""
 
-    pads: Records
+    patches: Records
     points: Records
     loads: Records
 
 
 class Contacts(NamedTuple):
-    """What touches what, what rubs in joints, the accounts of what contacts dissipate, and how impulses are found."""
+    """Collision geometry, joint friction, energy accounts and solver options."""
 
     geometry: Geometry
     margin: float  # m, within which bodies are near
     friction_account: int
     impact_account: int
     options: Any  # of `contact_solver.friction`
-    room: int  # for so many contacts at once
-    journals: Journals
+    max_contacts: int  # capacity of the contact tables
+    joint_friction: JointFriction
 
 
 class System(NamedTuple):
-    """All that kernels read: the tree, what moves it, what pushes it and what restrains it."""
+    """All input of the kernels: tree, prescribed motion, forces, constraints, contacts."""
 
     tree: Tree
     motions: Motions
     forces: Forces
     constraints: Constraints
     reductions: Reductions
-    rows: Records  # (m,) what does not change about the rows: work arrays start as copies of it
+    rows: Records  # (m,) constant fields of the rows, copied into the work arrays
     terms: Records
-    arms: Records  # moment arms to tell of
-    carried: Integers  # points of paths that joints carry
-    implicit: bool = False  # whether forces on bodies are taken as they will push
-    contacts: Any = ()  # `Contacts`, where anything touches or rubs
+    arms: Records  # moment arms to record
+    carried: Integers  # path points outboard of the joints of `arms`
+    implicit: bool = False  # whether forces on bodies are linearly implicit
+    contacts: Any = ()  # `Contacts`, if there are contacts or joint friction
 
     @property
-    def is_held(self) -> bool:
-        """Whether anything restrains the tree: a closure, a row, or a marker."""
+    def is_constrained(self) -> bool:
+        """Whether the tree has loop joints, constraint rows or markers."""
         return len(self.rows) + len(self.tree.closures) + len(self.tree.markers) > 0
 
 
@@ -232,15 +231,15 @@ class JointEntry:
     coordinates
         The kind of each coordinate; its value is the unit.
     columns, positions
-        Where the joint's numbers lie in v and in reported coordinates, and in q.
+        Slices of the joint in v (and in recorded coordinates), and in q.
     row
-        Row of the body that it carries; a closure's own row, behind those of all bodies.
+        Row of the child body; of a loop joint: its own row, behind those of all bodies.
     same
-        For each coordinate, which other values of it mean the same: see `joints.contract.Part`.
+        The values of each coordinate that describe the same pose: see `joints.contract.Part`.
     domains
-        Where each coordinate has to stay, or the run stops; none where all of them may be anything.
+        Allowed interval of each coordinate; the run stops outside. Empty if all coordinates are unbounded.
     sizes
-        Of a joint of general shape: the usual size of each column of its motion subspace.
+        Typical norm of each column of the motion subspace, for joints given by a joint map.
     """
 
     name: str
@@ -256,7 +255,7 @@ class JointEntry:
 
 @dataclass(frozen=True)
 class RowName:
-    """Words for a row of restraint: its element in the scene, and the direction that it restrains."""
+    """Name of a constraint row: its element in the scene, and the constrained direction."""
 
     section: str
     element: str
@@ -264,7 +263,7 @@ class RowName:
 
 
 @dataclass(frozen=True)
-class RestraintEntry:
+class ConstraintEntry:
     """One coupling or constraint, or the limits of one joint.
 
     Parameters
@@ -272,7 +271,7 @@ class RestraintEntry:
     section, name
         As in the scene.
     rows
-        Its rows, counted from the first that is no lock of a closure.
+        Its rows, counted from the first row that does not belong to a loop joint.
     """
 
     section: str
@@ -282,7 +281,7 @@ class RestraintEntry:
 
 @dataclass(frozen=True)
 class MuscleEntry:
-    """One muscle: where its moment arms lie, and words for the coordinates that they belong to."""
+    """One muscle: the slice of its moment arms, and the names of their coordinates."""
 
     name: str
     arms: slice
@@ -291,7 +290,7 @@ class MuscleEntry:
 
 @dataclass(frozen=True)
 class Account:
-    """One line of the energy ledger: work done on the system, or energy dissipated, by one cause."""
+    """One entry of the energy ledger: work done on the system, or energy dissipated, by one cause."""
 
     kind: Literal["work", "dissipation"]
     cause: str
@@ -299,7 +298,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Names:
-    """The words of the scene that go with the rows of the arrays."""
+    """Names from the scene for the rows of the arrays."""
 
     bodies: tuple[str, ...]
     body_rows: Integers  # (nb,) row of each body, in scene order
@@ -307,30 +306,30 @@ class Names:
     accounts: tuple[Account, ...]
     coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
     rows: tuple[RowName, ...]  # (m,)
-    restraints: tuple[RestraintEntry, ...]
+    constraint_entries: tuple[ConstraintEntry, ...]
     springs: tuple[str, ...] = ()  # along cables
     muscles: tuple[MuscleEntry, ...] = ()
-    affine: tuple[str, ...] = ()  # bodies whose deformation is recorded
+    affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
     contacts: int = 0  # room for so many contacts at once; 0 where the scene has none
-    rubbing: tuple[str, ...] = ()  # joints with dry friction
-    strides: bool = False  # whether the method is variational, and tells of its steps
+    friction_joints: tuple[str, ...] = ()  # joints with dry friction
+    variational: bool = False  # whether the method is variational, and reports on its steps
 
 
 @dataclass(frozen=True)
 class Model:
-    """A compiled scene: never changes.
+    """A compiled scene; immutable.
 
     Parameters
     ----------
     system
         The arrays that kernels read.
     names
-        The words that go with them.
+        The names of their rows.
     com
         (nb, 3) centre of mass of each body in its body frame, in scene order, m.
     nq, nv
-        Numbers in q and in v.
-    shapes
+        Lengths of q and v.
+    joint_maps
         The formulas of generated parts of joints, by the address of their code.
     """
 
@@ -339,14 +338,14 @@ class Model:
     com: Floats
     nq: int
     nv: int
-    shapes: Mapping[int, Shape] = field(default_factory=dict)
+    joint_maps: Mapping[int, JointMap] = field(default_factory=dict)
 
 
 class State(NamedTuple):
-    """What a method advances, in place.
+    """State of a run, advanced in place.
 
-    `q` (nq,), `v` (nv,), `a` (nv,) the acceleration dv/dt at this very instant, `ledger` (na,) the energy that has
-    gone through each account since the start, `time` (1,) s.  Between calls to a method all of them belong together.
+    `q` (nq,), `v` (nv,), `a` (nv,) the acceleration dv/dt at the same time, `ledger` (na,) the energy exchanged through
+    each account since the start, J, `time` (1,) s. Between calls to a method, all of them are consistent.
     """
 
     time: Floats

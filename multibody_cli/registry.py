@@ -1,4 +1,4 @@
-"""Entries by name, each loaded when it is first used."""
+"""Registry of named entries that are loaded on first use."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Mapping[str, Entry]):
-    """A mapping whose values are loaded when they are first used; names, order and length load nothing.
+    """A mapping whose values are loaded on first use; names, order and length load nothing.
 
     Parameters
     ----------
     names
-        Names of the entries, in their order.
+        Names of the entries, in order.
     load
-        Returns the entry of a name; it is called once for each name that is used.
+        Returns the entry of a name; called once for each name that is used.
     """
 
     def __init__(self, names: Iterable[str], load: Callable[[str], Entry]) -> None:

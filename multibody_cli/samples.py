@@ -1,4 +1,4 @@
-"""Samples: what a run shows at its output instants, as columns of the result file."""
+"""Arrays of output quantities, one row for each output instant."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from multibody_cli.model import Floats, Integers, Model
 
 
 class Samples(NamedTuple):
-    """K output instants, as columns of the result file; filled row by row by `observation.state`.
+    """Output quantities at K output instants; `observation.state` fills one row at a time.
 
-    Bodies: world frame, of the body frame's origin.  Joints: coordinates as reported (rotations as rotation
-    vectors); reactions are [moment; force] of the parent on the child in the joint frame M.  Contacts: world frame,
-    from body A to body B and acting on B; of the C places at an instant the first `contact_count` are filled, and
-    what stands in the others means nothing.
+    Bodies: world frame, at the origin of the body frame.  Joints: reported coordinates (rotations as rotation vectors);
+    reactions are wrenches [moment; force] of the parent on the child in joint frame M.  Contacts: world frame, normal
+    from body A to body B, impulses on B; the first `contact_count` of C entries are valid.
     """
 
     time: Floats  # (K,)
@@ -23,7 +22,7 @@ class Samples(NamedTuple):
     velocity: Floats  # (K, nv)
     acceleration: Floats  # (K, nv)
     reaction: Floats  # (K, nj, 6)
-    rubbing: Floats  # (K, nr, 6) the part of it that is dry friction, of the joints that rub
+    joint_friction: Floats  # (K, nr, 6) dry-friction part of the reaction, joints with friction only
     constraint_error: Floats  # (K, nj)
     multiplier: Floats  # (K, me) of the rows of couplings, constraints and limits
     row_error: Floats  # (K, me)
@@ -31,13 +30,13 @@ class Samples(NamedTuple):
     quaternion: Floats  # (K, nb, 4)
     linear_velocity: Floats  # (K, nb, 3)
     angular_velocity: Floats  # (K, nb, 3)
-    deformation: Floats  # (K, n, 9) of affine bodies, row by row
+    deformation: Floats  # (K, n, 9) of affine bodies, row-major
     kinetic: Floats  # (K,)
     potential: Floats  # (K,)
     elastic: Floats  # (K,)
     spring_length: Floats  # (K, ns) m
     spring_force: Floats  # (K, ns) tension, N
-    muscle_length: Floats  # (K, nm) of the whole path, m
+    muscle_length: Floats  # (K, nm) of the path, m
     muscle_velocity: Floats  # (K, nm) its rate, m/s
     muscle_force: Floats  # (K, nm) tension, N
     activation: Floats  # (K, nm)
@@ -48,34 +47,34 @@ class Samples(NamedTuple):
     iterations: Integers  # (K,)
     residual: Floats  # (K,)
     contact_count: Integers  # (K,)
-    contact_bodies: Integers  # (K, C, 2) A and B: places in `Names.bodies`, -1 for the world
+    contact_bodies: Integers  # (K, C, 2) A and B: indices in `Names.bodies`, -1 for the world
     contact_point: Floats  # (K, C, 3) m
     contact_normal: Floats  # (K, C, 3) from A to B
     contact_gap: Floats  # (K, C) m
-    contact_impulse: Floats  # (K, C, 4) along the normal, and the tangential vector, N s, of the step that ended here
+    contact_impulse: Floats  # (K, C, 4) normal component and tangential vector, N s, of the last step
     contact_mode: Integers  # (K, C) 0 open, 1 stick, 2 slip
     creep: Floats  # (K,) largest tangential speed of a sticking contact, m/s
-    contact_residual: Floats  # (K,) of the impulses, relative
-    contacts_unsolved: Integers  # (K,) steps whose contacts do not meet their tolerance, since the instant before
-    imbalance: Floats  # (K,) of variational methods: residual impulse of the discrete equations, N s and N m s
-    halvings: Integers  # (K,) searches for the end of a step that were cut in halves, since the instant before
-    fallbacks: Integers  # (K,) searches that another root finder took up
+    contact_residual: Floats  # (K,) largest, relative to the impulses
+    contacts_unsolved: Integers  # (K,) steps with unconverged contacts since the last output
+    residual_impulse: Floats  # (K,) variational methods: largest residual of the discrete equations, N s and N m s
+    step_subdivisions: Integers  # (K,) since the last output
+    fallbacks: Integers  # (K,) steps that needed the fallback solver, since the last output
     modified_energy: Floats  # (K,) J
-    discrete_momentum: Floats  # (K, 6) linear, and angular about the world's origin
+    discrete_momentum: Floats  # (K, 6) linear, and angular about the world origin
 
 
 def samples_for(model: Model, count: int) -> Samples:
-    """Allocate room for `count` output instants."""
+    """Allocate samples for `count` output instants."""
     bodies, joints, accounts = len(model.names.bodies), len(model.names.joints), len(model.names.accounts)
     muscles = len(model.names.muscles)
-    rows, contacts = len(model.system.rows) - len(model.system.tree.locks), model.names.contacts
+    rows, contacts = len(model.system.rows) - len(model.system.tree.constraint_axes), model.names.contacts
     return Samples(
         time=np.zeros(count),
         coordinates=np.zeros((count, model.nv)),
         velocity=np.zeros((count, model.nv)),
         acceleration=np.zeros((count, model.nv)),
         reaction=np.zeros((count, joints, 6)),
-        rubbing=np.zeros((count, len(model.names.rubbing), 6)),
+        joint_friction=np.zeros((count, len(model.names.friction_joints), 6)),
         constraint_error=np.zeros((count, joints)),
         multiplier=np.zeros((count, rows)),
         row_error=np.zeros((count, rows)),
@@ -109,8 +108,8 @@ def samples_for(model: Model, count: int) -> Samples:
         creep=np.zeros(count),
         contact_residual=np.zeros(count),
         contacts_unsolved=np.zeros(count, dtype=np.int64),
-        imbalance=np.zeros(count),
-        halvings=np.zeros(count, dtype=np.int64),
+        residual_impulse=np.zeros(count),
+        step_subdivisions=np.zeros(count, dtype=np.int64),
         fallbacks=np.zeros(count, dtype=np.int64),
         modified_energy=np.zeros(count),
         discrete_momentum=np.zeros((count, 6)),

@@ -1,9 +1,9 @@
 """Functions of time: constants, tables and expressions of t, packed into arrays that kernels evaluate.
 
-An expression becomes a short program for a stack machine whose every number carries its first and second time
-derivative (a second-order jet), so that a prescribed position brings its exact velocity and acceleration.  New
-expressions therefore never recompile a kernel.  A table becomes the pieces of a linear or cubic spline; before its
-first and after its last instant it holds its end value.
+An expression becomes a short program for a stack machine whose numbers carry their first and second time derivative
+(second-order jets), so that a prescribed position has its exact velocity and acceleration.  New expressions therefore
+never recompile a kernel.  A table becomes the pieces of a linear or cubic spline, constant before its first and after
+its last instant.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Signals(NamedTuple):
     first: Integers  # (n,) into code, or into knots
     last: Integers  # (n,)
     code: Integers  # (m,) operations
-    operand: Floats  # (m,) the number that a CONSTANT pushes
+    operand: Floats  # (m,) value of a CONSTANT
     knots: Floats  # (p,) start of each piece, s
     pieces: Floats  # (p, 4) value and Taylor coefficients of each piece, lowest power first
-    stack: Floats  # (depth, 3) work: value and two derivatives
+    stack: Floats  # (depth, 3) scratch: value and two derivatives
 
 
 class Operation(IntEnum):
-    """What one step of a program does."""
+    """Operation of one step of a program."""
 
     CONSTANT = 0
     TIME = 1
@@ -103,14 +103,14 @@ FUNCTIONS: dict[str, Operation] = {
     "floor": Operation.FLOOR,
     "ceil": Operation.CEILING,
 }
-"""The functions that an expression of t may call."""
+"""The functions of expressions of t."""
 
 _NUMBERS = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
 
 # --- packing ------------------------------------------------------------------------------------------------------
 class SignalPacker:
-    """Collects the signals of a model; each `add_*` gives the number of the new signal."""
+    """Collects the signals of a model; each `add_*` returns the number of the new signal."""
 
     def __init__(self) -> None:
         self._ranges: list[tuple[bool, int, int]] = []
@@ -121,11 +121,11 @@ class SignalPacker:
         self._depth = 1
 
     def add_constant(self, value: float) -> int:
-        """Add a signal that never changes."""
+        """Add a constant signal."""
         return self._finish_program(len(self._code), [(Operation.CONSTANT, value)])
 
     def add_expression(self, body: ast.expr) -> int:
-        """Add an expression of t, parsed and checked before (`expressions.parse`)."""
+        """Add an expression of t that `expressions.parse` accepted."""
         return self._finish_program(len(self._code), _program(body))
 
     def add_table(self, times: Floats, values: Floats, cubic: bool) -> int:
@@ -137,7 +137,7 @@ class SignalPacker:
         return len(self._ranges) - 1
 
     def add_hermite(self, times: Floats, values: Floats, slopes: Floats) -> int:
-        """Add cubics through (times, values) with these slopes at both ends of each piece, (n - 1, 2)."""
+        """Add cubics through (times, values) with the given slopes (n - 1, 2) at both ends of each piece."""
         first, lengths, steps = len(self._knots), np.diff(times), np.diff(values)
         mean = steps / lengths
         quadratic = (3.0 * mean - 2.0 * slopes[:, 0] - slopes[:, 1]) / lengths
@@ -149,7 +149,7 @@ class SignalPacker:
         return len(self._ranges) - 1
 
     def pack(self) -> Signals:
-        """Give the arrays of all signals added so far."""
+        """Return the arrays of all signals added so far."""
         ranges = np.array(self._ranges, dtype=np.int64).reshape(-1, 3)
         return Signals(
             is_table=ranges[:, 0].astype(np.bool_),
@@ -194,7 +194,7 @@ def _program(node: ast.expr) -> list[tuple[Operation, float]]:
             return [*_program(operand), (_OPERATORS[type(op)], 0.0)]
         case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
             program, operation = _program(first), FUNCTIONS[name]
-            for argument in rest:  # min and max of several are folded from the left
+            for argument in rest:  # min and max of several arguments, from the left
                 program += [*_program(argument), (operation, 0.0)]
             return program if rest else [*program, (operation, 0.0)]
     raise TypeError(f"not an expression of t: {ast.unparse(node)}")
@@ -215,7 +215,7 @@ def _cubic_pieces(times: Floats, values: Floats) -> Floats:
 # --- evaluation ---------------------------------------------------------------------------------------------------
 @kernel
 def evaluate(signals, k, t) -> tuple[float, float, float]:
-    """Value, first and second time derivative of signal k at time t."""
+    """Return value, first and second time derivative of signal k at time t."""
     if signals.is_table[k]:
         return _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], t)
     stack, top = signals.stack, -1
@@ -236,9 +236,9 @@ def evaluate(signals, k, t) -> tuple[float, float, float]:
 
 @kernel
 def _evaluate_table(knots, pieces, first, last, t) -> tuple[float, float, float]:
-    """Value and derivatives of a spline, those of its last piece at its very end; its end values beyond."""
+    """Value and derivatives of a spline: of the last piece at its end; the end values outside."""
     end = last - 1
-    slack = 1e-12 * (knots[end] - knots[first])  # an instant that is a sum of steps may miss the end by rounding
+    slack = 1e-12 * (knots[end] - knots[first])  # a sum of steps may exceed the end by round-off
     if t < knots[first] - slack:
         return pieces[first, 0], 0.0, 0.0
     if t > knots[end] + slack:
@@ -286,7 +286,7 @@ def _apply_operator(operation, a, b):
 
 @kernel
 def _apply_power(a, b):
-    """a = a ** b; a constant exponent takes the power rule, so that a may be zero or negative."""
+    """a = a ** b; a constant exponent uses the power rule, which admits zero or negative a."""
     x, n = a[0], b[0]
     if b[1] == 0.0 and b[2] == 0.0:
         slope = n * x ** (n - 1.0) if n != 0.0 else 0.0

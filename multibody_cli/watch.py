@@ -1,4 +1,4 @@
-"""Joints of general shape on their way: whether they leave their domain, come near singular positions, or jump."""
+"""Monitor of joint domains: reports coordinates outside their domain, near-singular positions and frame jumps."""
 
 from __future__ import annotations
 
@@ -6,101 +6,106 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multibody_cli.constraint_solver.column_independence import find_shares
-from multibody_cli.constraint_solver.frame_continuity import find_strays
+from multibody_cli.constraint_solver.column_independence import compute_column_independence
+from multibody_cli.constraint_solver.frame_continuity import compute_frame_errors
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.domain import WITHIN
 from multibody_cli.model import JointEntry, Model, State
 from multibody_cli.tree.workspace import Work
 
 NEAR = 1e-3
-"""Share of a column of the motion subspace that the others do not span, below which it is told."""
-
+"""Relative size of the part of a column of S independent of the other columns, below which a warning is issued."""
 
 SUSPECT = 0.1
-"""The same for a run that diverged: it may have met the singular position between two looks."""
+"""The same threshold for a run that diverged: it may have passed a singular position between two output instants."""
 
 JUMP = 0.5
-"""Angle, rad, between a frame and the one to which the motion subspace leads, above which it has jumped."""
+"""Angle, rad, between a frame and the frame predicted by the motion subspace, above which the frame has jumped."""
 
 
-class Watch:
-    """Looks at the joints of general shape of a model at the output instants of a run."""
+class JointDomainMonitor:
+    """Checks the general joints of a model at the output instants of a run."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._joints = [joint for joint in model.names.joints if joint.sizes]
-        self._firsts = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
-        self._lasts = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
+        self._first_columns = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
+        self._last_columns = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
         self._sizes = np.ones(model.nv)
         for joint in self._joints:
             self._sizes[joint.columns] = joint.sizes
-        self._basis, self._shares = np.zeros((6, 6)), np.ones(len(self._joints))
-        self._least, self._times = np.ones((2, len(self._joints)))
+        self._basis, self._independence = np.zeros((6, 6)), np.ones(len(self._joints))
+        self._least_independence, self._least_times = np.ones((2, len(self._joints)))
         self._generated = list(_generated_in(model, self._joints))
         self._parts = np.array([part for part, _ in self._generated], dtype=np.int64)
-        self._way, self._still, self._strays = np.zeros(model.nq), np.zeros(model.nv), np.zeros(len(self._parts))
+        self._scratch_q, self._zero_v, self._frame_errors = (
+            np.zeros(model.nq),
+            np.zeros(model.nv),
+            np.zeros(len(self._parts)),
+        )
         self._before = State(*(np.zeros(0) for _ in State._fields))
         self._jumps: dict[str, tuple[float, float]] = {}
 
-    def look(self, state: State, work: Work) -> str:
-        """Take note of a state; words for the user where a coordinate has left its domain."""
+    def check(self, state: State, work: Work) -> str:
+        """Check a state; return a message if a coordinate has left its domain, else an empty string."""
         if self._joints:
-            find_shares(work.columns, self._sizes, self._firsts, self._lasts, self._basis, self._shares)
-            less = self._shares < self._least
-            self._least[less], self._times[less] = self._shares[less], state.time[0]
-            self._look_back(state, work)
-        return departure(self._model, state)
+            compute_column_independence(
+                work.columns, self._sizes, self._first_columns, self._last_columns, self._basis, self._independence
+            )
+            smaller = self._independence < self._least_independence
+            self._least_independence[smaller], self._least_times[smaller] = self._independence[smaller], state.time[0]
+            self._check_frames(state, work)
+        return domain_violation(self._model, state)
 
-    def _look_back(self, state: State, work: Work) -> None:
-        """Take note of the frames that have jumped since the last look."""
+    def _check_frames(self, state: State, work: Work) -> None:
+        """Note the frames that have jumped since the last check."""
         before, self._before = self._before, State(*(array.copy() for array in state))
         if not len(before.time) or not np.isfinite(state.q).all():
             return
-        scratch = (self._way, self._still, work.shaping, self._strays)
-        find_strays(self._model.system.tree.parts, self._parts, before.q, state.q, *scratch)
-        for (_, joint), stray in zip(self._generated, self._strays, strict=True):
-            if stray > JUMP:
+        scratch = (self._scratch_q, self._zero_v, work.generated_buffers, self._frame_errors)
+        compute_frame_errors(self._model.system.tree.parts, self._parts, before.q, state.q, *scratch)
+        for (_, joint), frame_error in zip(self._generated, self._frame_errors, strict=True):
+            if frame_error > JUMP:
                 self._jumps.setdefault(joint, (float(before.time[0]), float(state.time[0])))
 
-    def tell(self, diverged: bool) -> Iterator[str]:
-        """Tell which joints came near a singular position, and which jumped; `diverged` says how the run ended."""
+    def warnings(self, diverged: bool) -> Iterator[str]:
+        """Return warnings about frame jumps and near-singular positions; `diverged` is whether the run diverged."""
         for name, (begin, end) in self._jumps.items():
             yield (
-                f"the frame of joint `{name}` jumped between t = {begin:.6g} and {end:.6g} s, as one of Frenet does "
-                "where its curve is straight, or one on a surface by expressions at a pole: the body was turned over "
-                "there, and energy is not kept; take another orientation, or coordinates that do not come there"
+                f"the frame of joint `{name}` jumped between t = {begin:.6g} and {end:.6g} s, as a Frenet frame does "
+                "where the curve is straight, or a frame on a surface at a pole of its expressions: the body was "
+                "rotated there and energy is not conserved; choose another orientation or other coordinates"
             )
-        for joint, least, time in zip(self._joints, self._least, self._times, strict=True):
-            if least < (SUSPECT if diverged else NEAR):
+        for joint, independence, time in zip(self._joints, self._least_independence, self._least_times, strict=True):
+            if independence < (SUSPECT if diverged else NEAR):
                 yield (
                     f"joint `{joint.name}` came near a singular position of its parametrization at t = {time:.6g} s, "
-                    f"where its coordinates lose a freedom ({least:.1e} of its usual size is left): check the energy "
-                    "there, take shorter steps, or other coordinates"
+                    f"where it loses a degree of freedom (a column of S fell to {independence:.1e} of its usual size): "
+                    "check the energy there, reduce the step, or choose other coordinates"
                 )
 
 
 def _generated_in(model: Model, joints: list[JointEntry]) -> Iterator[tuple[int, str]]:
-    """List the generated parts of joints by their rows, each with the name of its joint."""
+    """List the generated parts of joints: row of the part and name of the joint."""
     for row, part in enumerate(model.system.tree.parts):
         for joint in joints:
             if part["code"] == PartCode.GENERATED and joint.columns.start <= part["iv"] < joint.columns.stop:
                 yield row, joint.name
 
 
-def departure(model: Model, state: State) -> str:
-    """Words for the user where a coordinate has left its domain."""
-    return next(filter(None, (_departure(joint, state) for joint in model.names.joints)), "")
+def domain_violation(model: Model, state: State) -> str:
+    """Return a message for the first coordinate that has left its domain; empty if there is none."""
+    return next(filter(None, (_joint_violation(joint, state) for joint in model.names.joints)), "")
 
 
-def _departure(joint: JointEntry, state: State) -> str:
+def _joint_violation(joint: JointEntry, state: State) -> str:
     for k, (lower, upper) in enumerate(joint.domains):
         q = state.q[joint.positions][k]
         if not lower - WITHIN <= q <= upper + WITHIN:
             place = "" if len(joint.coordinates) == 1 else f" coordinate {k + 1} of"
             return (
-                f"{place} joint `{joint.name}` left its domain before t = {state.time[0]:.9g} s: it is {q:.6g} there, "
-                f"and the joint is described from {lower:g} to {upper:g}; end the run before, or let it meet a limit "
-                "(`ends: limit`) or go on by the same formulas (`ends: extend`)"
+                f"{place} joint `{joint.name}` left its domain before t = {state.time[0]:.9g} s: its value is {q:.6g}, "
+                f"and the domain is {lower:g} to {upper:g}; end the run earlier, add limits (`ends: limit`) or "
+                "extrapolate the formulas (`ends: extend`)"
             ).strip()
     return ""

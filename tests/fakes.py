@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.model import Account, JointEntry, Names
 from multibody_cli.output.sink import Header, block_rows
 from multibody_cli.samples import Samples
@@ -27,7 +27,7 @@ def names_of(joints=(("hinge", (ANGLE,)),), bodies=("arm", "hand"), accounts=(),
         accounts=tuple(accounts),
         coordinates=words,
         rows=(),
-        restraints=(),
+        constraint_entries=(),
         contacts=contacts,
     )
 
@@ -52,16 +52,18 @@ def samples_of(names, time, seed=0):
     """
     generator = np.random.default_rng(seed)
     rows, bodies, joints = len(time), len(names.bodies), len(names.joints)
-    freedoms = sum(len(joint.coordinates) for joint in names.joints)
+    n_dofs = sum(len(joint.coordinates) for joint in names.joints)
     shapes = {
-        **dict.fromkeys(("coordinates", "velocity", "acceleration"), (freedoms,)),
+        **dict.fromkeys(("coordinates", "velocity", "acceleration"), (n_dofs,)),
         "reaction": (joints, 6),
         **dict.fromkeys(("spring_length", "spring_force"), (len(names.springs),)),
         **dict.fromkeys(("muscle_length", "muscle_velocity", "muscle_force", "activation"), (len(names.muscles),)),
         "moment_arm": (sum(len(muscle.crossed) for muscle in names.muscles),),
-        "rubbing": (len(names.rubbing), 6),
+        "joint_friction": (len(names.friction_joints), 6),
         "constraint_error": (joints,),
-        **dict.fromkeys(("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.restraints),)),
+        **dict.fromkeys(
+            ("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.constraint_entries),)
+        ),
         **dict.fromkeys(("position", "linear_velocity", "angular_velocity"), (bodies, 3)),
         "quaternion": (bodies, 4),
         "deformation": (len(names.affine), 9),
@@ -73,9 +75,9 @@ def samples_of(names, time, seed=0):
     arrays["quaternion"] /= np.linalg.norm(arrays["quaternion"], axis=2, keepdims=True)
     arrays["iterations"] = generator.integers(0, 9, rows)
     arrays |= contacts_of(names, rows, generator)
-    for name, shape in {"imbalance": (), "modified_energy": (), "discrete_momentum": (6,)}.items():
+    for name, shape in {"residual_impulse": (), "modified_energy": (), "discrete_momentum": (6,)}.items():
         arrays[name] = generator.standard_normal((rows, *shape))
-    for name in ("halvings", "fallbacks"):
+    for name in ("step_subdivisions", "fallbacks"):
         arrays[name] = generator.integers(0, 9, rows)
     return Samples(time=np.asarray(time, float), **arrays)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.codegen.equations import memory_for, write_free, write_placed
-from multibody_cli.codegen.source import Written
+from multibody_cli.codegen.equations import memory_for, write_gravity_only, write_with_body_forces
+from multibody_cli.codegen.source import GeneratedFunctions
 from multibody_cli.kernel import in_python
 from multibody_cli.spatial.rotations import exponential_coefficients
 from multibody_cli.symbolic.scalar import FUNCTIONS
@@ -20,14 +20,14 @@ NAMES = {word: getattr(math, word) for word in FUNCTIONS} | {
 }
 
 
-def free(packed, armed=None) -> Written:
+def free(packed, armed=None) -> GeneratedFunctions:
     """Accelerations of a machine that only gravity and forces on coordinates move."""
-    return write_free(packed.tree.tree, packed.model.shapes, armed_in(packed, armed))
+    return write_gravity_only(packed.tree.tree, packed.model.joint_maps, armed_in(packed, armed))
 
 
-def placed(packed, armed=None) -> Written:
+def placed(packed, armed=None) -> GeneratedFunctions:
     """Accelerations from the bias wrenches of placed bodies, and the response to impulses."""
-    return write_placed(packed.tree.tree, packed.model.shapes, armed_in(packed, armed))
+    return write_with_body_forces(packed.tree.tree, packed.model.joint_maps, armed_in(packed, armed))
 
 
 def armed_in(packed, armed):
@@ -37,7 +37,7 @@ def armed_in(packed, armed):
 class Interpreted:
     """The functions of one text, with their memory."""
 
-    def __init__(self, packed, written: Written) -> None:
+    def __init__(self, packed, written: GeneratedFunctions) -> None:
         self.packed, self.written = packed, written
         self.memory = memory_for(written, packed.tree.tree.gravity)
         self.functions: list[Callable[..., None]] = []
@@ -55,7 +55,7 @@ class Interpreted:
         return a
 
 
-def accelerations_of(packed, state, written: Written | None = None, armature=None) -> np.ndarray:
+def accelerations_of(packed, state, written: GeneratedFunctions | None = None, armature=None) -> np.ndarray:
     """Dv/dt (nv,) by the text, where `state` has the prescribed ones; called twice, for memory must not matter."""
     text = Interpreted(packed, written or free(packed))
     for _ in range(2):

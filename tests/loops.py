@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 from strategies import random_quaternion, random_rotation
 
 from multibody_cli.compile import Compiled, compile_scene
-from multibody_cli.constraint_solver.solver import find_velocities, worst_error
+from multibody_cli.constraint_solver.solver import compute_velocity_residuals, largest_position_error
 from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method, Status
@@ -32,9 +32,9 @@ from multibody_cli.model import State
 from multibody_cli.observation.state import observe
 from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.load import LoadedScene, load_scene
-from multibody_cli.scene.mass_properties import mass_of
+from multibody_cli.scene.mass_properties import mass_properties_of
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.topology import holders
+from multibody_cli.scene.topology import inboard_joints
 
 Data = dict[str, Any]
 
@@ -93,7 +93,7 @@ class Run:
     def errors(self) -> tuple[float, float]:
         """Largest error of a row at the level of positions, and of velocities."""
         work = self.method.work
-        return float(worst_error(work)), float(find_velocities(work, self.state.v))
+        return float(largest_position_error(work)), float(compute_velocity_residuals(work, self.state.v))
 
     def multipliers(self, element: str) -> np.ndarray:
         """Of the rows of a joint that closes a loop, of a coupling or of a constraint."""
@@ -256,7 +256,7 @@ def random_loops(draw, closing=None, max_bodies: int = 5, driven: bool = True) -
 
 def held_by_joints(scene):
     """The joint that carries each body, by the name of the body."""
-    return holders(scene.bodies, scene.joints)
+    return inboard_joints(scene.bodies, scene.joints)
 
 
 def validated(scene: Data) -> Scene:
@@ -287,7 +287,7 @@ def random_joint(rng, kind: str, parent: str, child: str) -> Data:
     """A joint in a random state with springs, dampers and actuators."""
     joint = {**joint_kinds()[kind], "parent": parent, "child": child, "origin": random_pose(rng)}
     joint["child_origin"] = random_pose(rng)
-    n = freedoms(joint)
+    n = n_dofs(joint)
     if n == 0:
         return joint
     if joint["type"] == "spherical":
@@ -306,7 +306,7 @@ def random_joint(rng, kind: str, parent: str, child: str) -> Data:
     return joint
 
 
-def freedoms(joint: Data) -> int:
+def n_dofs(joint: Data) -> int:
     plain = {key: value for key, value in joint.items() if key != "parametrization"}
     spec = JOINTS[joint["type"]].spec.model_validate({"child": "b", **plain})
     return sum(part.nv for part in JOINTS[joint["type"]].parts(spec))
@@ -314,7 +314,7 @@ def freedoms(joint: Data) -> int:
 
 def drive(rng, name: str, joint: Data, drivers: dict[tuple[str, int], Driver]) -> None:
     """Prescribe some of the coordinates."""
-    n = freedoms(joint)
+    n = n_dofs(joint)
     if n == 0 or joint.get("parametrization"):
         return
     choices = ["velocity", "acceleration"] + ["position"] * (joint["type"] not in ("spherical", "free"))
@@ -408,4 +408,4 @@ def rates_as_written(joint: Data, hinge, rates: np.ndarray) -> Any:
 
 
 def masses_of(specs: Scene):
-    return {name: mass_of(body, None) for name, body in specs.bodies.items()}
+    return {name: mass_properties_of(body, None) for name, body in specs.bodies.items()}

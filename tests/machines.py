@@ -51,7 +51,7 @@ class Push:
 class Machine:
     """Limbs in the order of their rows, and everything that pushes them."""
 
-    limbs: Sequence[Link]
+    tree_links: Sequence[Link]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     pushes: dict[int, Push] = field(default_factory=dict)
     loads: Sequence[tuple[int, LoadSpec]] = ()
@@ -79,6 +79,31 @@ class Packed:
         return kind(self.model, INTEGRATORS[integrator], control, self.fresh_state(), chosen)
 
 
+@dataclass(frozen=True)
+class OneBody:
+    """The body of a load or a drag, as packing asks for it."""
+
+    packer: ForcePacker
+    number: int
+    at: Placement
+    mass_center: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+    def row(self, _body: str) -> int:
+        return self.number
+
+    def com(self, body: str) -> np.ndarray:
+        return self.spot(body, self.mass_center)[1]
+
+    def axes(self, _body: str) -> np.ndarray:
+        return self.at.rotation
+
+    def spot(self, _body: str, point) -> tuple[int, np.ndarray]:
+        return self.number, self.at.position + self.at.rotation @ np.array(point)
+
+    def signal(self, spec: SignalSpec) -> int:
+        return self.packer.signal(spec)
+
+
 def constant(value: float) -> SignalSpec:
     return SignalSpec(constant=float(value))
 
@@ -90,45 +115,51 @@ def expression(text: str) -> SignalSpec:
 def pack(machine: Machine) -> Packed:
     """Pack the tree and its forces the way the compiler of scenes does."""
     driven = {row: [s is not None for s in push.motion[1]] for row, push in machine.pushes.items() if push.motion}
-    sprung = {row for row, push in machine.pushes.items() if push.stiffness or push.damping}
-    limbs = [
-        replace(limb, driven=driven.get(limb.row, [False] * freedoms(limb.parts)), sprung=limb.row in sprung)
-        for limb in machine.limbs
+    has_spring_or_damper = {row for row, push in machine.pushes.items() if push.stiffness or push.damping}
+    tree_links = [
+        replace(
+            tree_link,
+            driven=driven.get(tree_link.row, [False] * n_dofs(tree_link.parts)),
+            has_spring_or_damper=tree_link.row in has_spring_or_damper,
+        )
+        for tree_link in machine.tree_links
     ]
-    tree = pack_tree(limbs, machine.gravity)
+    tree = pack_tree(tree_links, machine.gravity)
     packer = ForcePacker()
     for row, push in machine.pushes.items():
-        limb = limbs[row - 1]
+        tree_link = tree_links[row - 1]
         motion = push.motion and SimpleNamespace(given=push.motion[0], signals=tuple(push.motion[1]))
         spec = SimpleNamespace(
-            coordinates=tuple(c for part in limb.parts for c in part.coordinates),
+            coordinates=tuple(c for part in tree_link.parts for c in part.coordinates),
             stiffness=push.stiffness and tuple(push.stiffness),
             damping=push.damping and tuple(push.damping),
             force=push.force and tuple(push.force),
             motion=motion or None,
         )
-        packer.add_joint(f"j{row}", spec, limb.parts, limb.start, row, tree.first_q[row], tree.first_v[row])
+        packer.add_joint(f"j{row}", spec, tree_link.parts, tree_link.start, row, tree.first_q[row], tree.first_v[row])
     for k, (row, load) in enumerate(machine.loads):
-        packer.add_load(f"load{k}", load, row, tree.frames[row])
+        packer.add("forces", f"load{k}", load, OneBody(packer, row, tree.frames[row]))
     for k, (row, drag) in enumerate(machine.drags):
-        packer.add_drag(f"drag{k}", drag, row, limbs[row - 1].mass, tree.frames[row])
+        packer.add("forces", f"drag{k}", drag, OneBody(packer, row, tree.frames[row], tree_links[row - 1].mass.com))
     forces, motions = packer.pack()
-    rows = np.arange(1, len(limbs) + 1)
-    firsts = [tree.first_v[limb.row] for limb in limbs]
+    rows = np.arange(1, len(tree_links) + 1)
+    firsts = [tree.first_v[tree_link.row] for tree_link in tree_links]
     entries = tuple(
-        JointEntry(f"j{limb.row}", "composite", (), slice(first, first + freedoms(limb.parts)), slice(0), limb.row)
-        for limb, first in zip(limbs, firsts, strict=True)
+        JointEntry(
+            f"j{tree_link.row}", "composite", (), slice(first, first + n_dofs(tree_link.parts)), slice(0), tree_link.row
+        )
+        for tree_link, first in zip(tree_links, firsts, strict=True)
     )
     words = tuple(f"coordinate {k}" for k in range(len(tree.v)))
     names = Names(tuple(f"b{row}" for row in rows), rows, entries, tuple(packer.accounts), words, (), ())
-    com = np.array([limb.mass.com for limb in limbs])
+    com = np.array([tree_link.mass.com for tree_link in tree_links])
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
     system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS)
-    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), tree.shapes), tree)
+    return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), tree.joint_maps), tree)
 
 
-def freedoms(parts: Sequence[Part]) -> int:
+def n_dofs(parts: Sequence[Part]) -> int:
     return sum(part.nv for part in parts)
 
 
@@ -151,7 +182,7 @@ def observed(packed: Packed, state: State, work) -> Samples:
     return samples
 
 
-def limb(
+def tree_link(
     row: int,
     parent: int,
     parts: Sequence[Part],
@@ -165,12 +196,12 @@ def limb(
     child_origin: Placement = IN_PLACE,
     rest: Sequence[float] | None = None,
 ) -> Link:
-    """A limb with defaults; `inertia` is a matrix or principal moments."""
+    """A link with defaults; `inertia` is a matrix or principal moments."""
     matrix = np.diag(inertia) if np.ndim(inertia) == 1 else np.asarray(inertia)
     q = q or resting(parts)
-    start = Start(q, v or (0.0,) * freedoms(parts), q if rest is None else rest)
+    start = Start(q, v or (0.0,) * n_dofs(parts), q if rest is None else rest)
     properties = MassProperties(mass, np.array(com, dtype=float), matrix.astype(float))
-    return Link(row, parent, properties, parts, start, [False] * freedoms(parts), origin, child_origin)
+    return Link(row, parent, properties, parts, start, [False] * n_dofs(parts), origin, child_origin)
 
 
 def resting(parts: Sequence[Part]) -> tuple[float, ...]:

@@ -113,7 +113,7 @@ class Body:
         return p.first[:-1, :, 0].T, p.first[-1, :, 0], p.second[-1, :, 0]
 
 
-def place(limbs, q, v, dtype=np.longdouble) -> list[Body]:
+def place(tree_links, q, v, dtype=np.longdouble) -> list[Body]:
     """Every body at (q, v)."""
     q, v = np.asarray(q, dtype), np.asarray(v, dtype)
     directions = np.vstack([np.eye(len(v), dtype=dtype), v[None, :]])
@@ -125,19 +125,19 @@ def place(limbs, q, v, dtype=np.longdouble) -> list[Body]:
 
     frames = {0: (fixed(np.eye(3)), fixed(np.zeros((3, 1))))}
     bodies, iq, iv = [], 0, 0
-    for limb in limbs:
-        R, x = frames[limb.parent]
-        x = x + R.times(np.asarray(limb.origin.position, dtype)[:, None])
-        R = R.times(np.asarray(limb.origin.rotation, dtype))
-        for part in limb.parts:
+    for tree_link in tree_links:
+        R, x = frames[tree_link.parent]
+        x = x + R.times(np.asarray(tree_link.origin.position, dtype)[:, None])
+        R = R.times(np.asarray(tree_link.origin.rotation, dtype))
+        for part in tree_link.parts:
             turn, d = across(part, q[iq : iq + part.nq], directions[:, iv : iv + part.nv])
             x, R = x + R @ d, R @ turn
             iq, iv = iq + part.nq, iv + part.nv
-        C = np.asarray(limb.child_origin.rotation, dtype)
+        C = np.asarray(tree_link.child_origin.rotation, dtype)
         body_R = R.times(C.T)
-        body_x = x + body_R.times(-np.asarray(limb.child_origin.position, dtype)[:, None])
-        frames[limb.row] = body_R, body_x
-        properties = limb.mass
+        body_x = x + body_R.times(-np.asarray(tree_link.child_origin.position, dtype)[:, None])
+        frames[tree_link.row] = body_R, body_x
+        properties = tree_link.mass
         com, inertia = np.asarray(properties.com, dtype), np.asarray(properties.inertia, dtype)
         bodies.append(Body(R, x, body_R, body_x, dtype(properties.mass), com, inertia))
     return bodies
@@ -182,12 +182,12 @@ def solve_hybrid(M, rhs, driven, given) -> tuple[np.ndarray, np.ndarray]:
     return a, effort
 
 
-def reactions(limbs, bodies: list[Body], a, gravity, wrenches) -> np.ndarray:
+def reactions(tree_links, bodies: list[Body], a, gravity, wrenches) -> np.ndarray:
     """[moment; force] of each joint (nj, 6) in the axes of M about its origin, by balance of the bodies beyond it.
 
     `wrenches` are (torque, force at the centre of mass) on each body in world axes, gravity apart.
     """
-    rows = {limb.row: k for k, limb in enumerate(limbs)}
+    rows = {tree_link.row: k for k, tree_link in enumerate(tree_links)}
     force, moment = [None] * len(bodies), [None] * len(bodies)  # about the world's origin
     for k in range(len(bodies) - 1, -1, -1):
         body = bodies[k]
@@ -200,8 +200,8 @@ def reactions(limbs, bodies: list[Body], a, gravity, wrenches) -> np.ndarray:
         m = m + np.cross(body.point(body.com).value[:, 0], f)
         force[k] = f if force[k] is None else force[k] + f
         moment[k] = m if moment[k] is None else moment[k] + m
-        if limbs[k].parent:
-            parent = rows[limbs[k].parent]
+        if tree_links[k].parent:
+            parent = rows[tree_links[k].parent]
             force[parent] = force[k] if force[parent] is None else force[parent] + force[k]
             moment[parent] = moment[k] if moment[parent] is None else moment[parent] + moment[k]
     out = []

@@ -9,7 +9,9 @@ from loops import loaded
 from strategies import random_rotation
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.forces.elements import elastic_energy, push_all
+from multibody_cli.forces.contract import ForceElement
+from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
+from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.model import System
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -58,6 +60,8 @@ ELEMENTS: dict[str, dict[str, Any]] = {
         "forces": {"e": {"body": "a", "point": AT[0], "force": [1, 2, 3], "torque": [1, 0, 2], "frame": "body"}}
     },
     "drag": {"forces": {"e": {"body": "b", "viscous": {"linear": 2, "angular": 0.5}}}},
+    "quadratic_drag": {"forces": {"e": {"body": "b", "quadratic": 2}}},
+    "quadratic_drag_at_a_point": {"forces": {"e": {"body": "b", "quadratic": 2, "point": AT[1]}}},
 }
 """Sections of a scene with one element each."""
 
@@ -80,11 +84,17 @@ def thrown(system: System, rng: np.random.Generator) -> Work:
     return work
 
 
+def element_in(system: System) -> ForceElement:
+    """The entry of the catalogue of the only element of a system."""
+    [element] = [element for element in CATALOGUE if len(system.forces.table(element)) > 0]
+    return element
+
+
 def wrenches(system: System, work: Work) -> tuple[np.ndarray, np.ndarray]:
     """Wrenches (nb + 1, 6) on the bodies, [moment; force] about their joint frames, and powers of the accounts."""
     work.bodies["t"], work.bodies["f"] = 0.0, 0.0
     powers = np.zeros(1)
-    push_all(system.forces, 0.0, np.zeros(0), np.zeros(0), work, powers)
+    apply_forces(system.forces, 0.0, np.zeros(0), np.zeros(0), work, powers)
     return -np.hstack([work.bodies["t"], work.bodies["f"]]), powers
 
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 from fakes import ANGLE, LENGTH, names_of, record, samples_of
 
-from multibody_cli.model import Account, RestraintEntry
+from multibody_cli.model import Account, ConstraintEntry
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.series import series_of
 from multibody_cli.output.sink import Outcome
@@ -30,10 +30,10 @@ _PLAIN = names_of(
 EVERYTHING = replace(
     _PLAIN,
     joints=tuple(replace(joint, same=SAME.get(joint.name, ())) for joint in _PLAIN.joints),
-    restraints=(
-        RestraintEntry("joints", "hinge", slice(0, 2)),
-        RestraintEntry("couplings", "belt", slice(2, 3)),
-        RestraintEntry("constraints", "wheel", slice(3, 5)),
+    constraint_entries=(
+        ConstraintEntry("joints", "hinge", slice(0, 2)),
+        ConstraintEntry("couplings", "belt", slice(2, 3)),
+        ConstraintEntry("constraints", "wheel", slice(3, 5)),
     ),
     affine=("blob",),
 )

@@ -9,10 +9,10 @@ from jets import Jet
 
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
-from multibody_cli.joints.shape import find_piece, moved, own_places
+from multibody_cli.joints.shape import find_piece, own_map_coordinates, pose_and_subspace
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.evaluation import evaluate
-from multibody_cli.symbolic.scalar import in_order
+from multibody_cli.symbolic.scalar import topological_order
 
 BEZIER = {"type": "bezier", "points": [[0, 0, 1], [0.5, 0.3, 0], [1, -0.4, 0.6], [1.4, 0.5, 1.2]]}
 SPLINE = {
@@ -174,19 +174,21 @@ IN_TREES = ("torus on ellipsoid", "symbolic", "closed spline curve", "bezier rot
 
 def pose_of_shape(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Jet]:
     """Rotation and displacement (3, 1) across a part, by its formulas for the pose alone, differentiated twice."""
-    shape = part.shape
-    R, p, _ = moved(shape)
+    joint_map = part.joint_map
+    R, p, _ = pose_and_subspace(joint_map)
     values = [*R.x, *R.y, *R.z, *p]
     place = {"q": q, "c": part.constants, "floor": math.floor, "min": min, "max": max}
     words = ([word.format(k) for k in range(part.nv)] for word in ("q[{}]", "u{}"))
-    exec("\n".join(find_piece(shape, *words, "at", "c[{}]".format)), place)
+    exec("\n".join(find_piece(joint_map, *words, "at", "c[{}]".format)), place)
     found = []
     for v in rates:
-        along = {one: rate * v[k] for k, at in enumerate(own_places(shape)) for one, rate in at.along.items()}
+        along = {
+            one: rate * v[k] for k, at in enumerate(own_map_coordinates(joint_map)) for one, rate in at.along.items()
+        }
         first = differentiate(values, along)
         second = differentiate(first, along)
         wanted = [*values, *first, *second]
-        names = {node.text: eval(node.text, place) for node in in_order(wanted) if node.operation == "name"}
+        names = {node.text: eval(node.text, place) for node in topological_order(wanted) if node.operation == "name"}
         found.append(np.array(evaluate(wanted, names), q.dtype).reshape(3, 12))
     value, first, second = np.moveaxis(np.array(found), 1, 0)
     turns = [one[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1) for one in (value, first, second)]

@@ -10,11 +10,11 @@ import numpy as np
 from multibody_cli import prepare
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.tree.configuration import displace
-from multibody_cli.tree.jacobian import complete_columns
-from multibody_cli.tree.kinematics import place_all
-from multibody_cli.variational.discrete_motion import find_lacks
-from multibody_cli.variational.newton import fill_derivative, gather_composites, gather_lacks
-from multibody_cli.variational.unconstrained import look_free, prepare_free
+from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.tree.kinematics import forward_kinematics
+from multibody_cli.variational.discrete_motion import drnea_body_residuals
+from multibody_cli.variational.newton import compute_composites, drnea_residual, fill_jacobian
+from multibody_cli.variational.unconstrained import evaluate_iterate_unconstrained, prepare_unconstrained
 
 SETTINGS = "simulation.method=variational"
 
@@ -27,48 +27,48 @@ def run(path: str, steps: int, **options: Any) -> dict[str, Any]:
     reports = [method.start(state)]
     for k in range(steps):
         reports.append(method.advance(state, (k + 1) * simulation.scene.simulation.step))
-    assert reports[-1].diagnosis is not None
+    assert reports[-1].diagnostics is not None
     return {
         "q": state.q.tolist(),
         "v": state.v.tolist(),
         "status": reports[-1].status.value,
         "iterations": [report.iterations for report in reports[1:]],
-        "fallbacks": sum(report.diagnosis.fallbacks for report in reports if report.diagnosis),
-        "halvings": sum(report.diagnosis.halvings for report in reports if report.diagnosis),
-        "imbalance": max(report.diagnosis.residual for report in reports if report.diagnosis),
+        "fallbacks": sum(report.diagnostics.fallbacks for report in reports if report.diagnostics),
+        "step_subdivisions": sum(report.diagnostics.step_subdivisions for report in reports if report.diagnostics),
+        "residual_impulse": max(report.diagnostics.residual_impulse for report in reports if report.diagnostics),
     }
 
 
 def derivative(path: str) -> dict[str, Any]:
-    """The matrix of Newton's method at coordinates by chance, and by finite differences of what is lacking."""
+    """The matrix of Newton's method at coordinates by chance, and by finite differences of the residual."""
     simulation = prepare(path, [SETTINGS, "simulation.options.root_finder=newton"])
     state = simulation.fresh_state()
     method: Any = simulation.method_for(state)
     method.start(state)
     method.advance(state, simulation.scene.simulation.step)
-    system, work, ahead = method._system, method.work, method._ahead
-    tree, dense, h = system.tree, ahead.solver.dense, simulation.scene.simulation.step
+    system, work, step = method._system, method.work, method._step_workspace
+    tree, dense, h = system.tree, step.solver.dense, simulation.scene.simulation.step
     rate = np.random.default_rng(4).uniform(-20.0, 20.0, len(state.v))
 
-    def lacks(change: Any) -> Any:
-        ahead.q[:] = state.q
-        displace(tree, ahead.q, rate, h)
-        displace(tree, ahead.q, change, h)
-        look_free(system, work, ahead, 0.0)
-        find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
-        work.impulse[:] = ahead.impulse
+    def residual_of(correction: Any) -> Any:
+        step.q[:] = state.q
+        displace(tree, step.q, rate, h)
+        displace(tree, step.q, correction, h)
+        evaluate_iterate_unconstrained(system, work, step, 0.0)
+        drnea_body_residuals(tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
+        work.impulse[:] = step.impulse
         found = np.zeros(len(rate))
-        gather_lacks(tree, work, found)
+        drnea_residual(tree, work, found)
         return found
 
-    prepare_free(system, work, ahead, h)
-    lacks(np.zeros_like(rate))
-    place_all(tree, ahead.q, dense.rest, dense.rest, dense.work)
-    complete_columns(tree, dense.work)
-    gather_composites(tree, work.bodies, dense.work.bodies, ahead.strides, dense.composites)
-    fill_derivative(tree, work, dense)
+    prepare_unconstrained(system, work, step, h)
+    residual_of(np.zeros_like(rate))
+    forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
+    write_ball_columns(tree, dense.work)
+    compute_composites(tree, work.bodies, dense.work.bodies, step.discrete_motions, dense.composites)
+    fill_jacobian(tree, work, dense)
     unit = np.eye(len(rate))
-    differences = np.stack([(lacks(-1e-5 * e) - lacks(1e-5 * e)) / 2e-5 for e in unit], axis=1)
+    differences = np.stack([(residual_of(-1e-5 * e) - residual_of(1e-5 * e)) / 2e-5 for e in unit], axis=1)
     return {"N": dense.N.tolist(), "differences": differences.tolist(), "driven": tree.driven.tolist()}
 
 

@@ -27,10 +27,10 @@ def told(case: dict[str, Any]) -> dict[str, list[Any]]:
     for k in range(case["steps"] + 1):
         if k > 0:
             report = run.method.advance(run.state, k * step)
-            assert report.diagnosis is not None
+            assert report.diagnostics is not None
             found["status"].append(report.status.name)
             found["corrections"].append(report.iterations)
-            found["fallbacks"].append(report.diagnosis.fallbacks)
+            found["fallbacks"].append(report.diagnostics.fallbacks)
             if report.status is not Status.OK:
                 break
             found["gap"].append(run.errors()[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-from machines import Machine, Push, constant, expression, freedoms, limb
+from machines import Machine, Push, constant, expression, n_dofs, tree_link
 from shapes import IN_TREES
 from shapes import RUNS as SHAPES
 
@@ -70,11 +70,11 @@ def machines(
     plain = [draw(st.booleans()) for _ in range(count)]
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     rows = range(1, count + 1)
-    limbs = [
+    tree_links = [
         random_limb(rng, row, parent, parts, simple)
         for row, parent, parts, simple in zip(rows, parents, chosen, plain, strict=True)
     ]
-    machine = Machine(limbs, tuple(rng.normal(size=3) * 5) if gravity else (0.0, 0.0, 0.0))
+    machine = Machine(tree_links, tuple(rng.normal(size=3) * 5) if gravity else (0.0, 0.0, 0.0))
     if driven:
         moved = draw(st.sets(st.sampled_from(rows), max_size=3))
         machine.pushes.update(
@@ -90,14 +90,14 @@ def machines(
         drags = [
             (row, DragSpec(body="b", viscous={"linear": rng.random(), "angular": rng.random()})) for row in drag_rows
         ]
-        machine = Machine(limbs, machine.gravity, machine.pushes, loads, drags)
+        machine = Machine(tree_links, machine.gravity, machine.pushes, loads, drags)
     return machine
 
 
 @st.composite
 def motions(draw, parts):
     """A derivative and one signal or None for each coordinate, at least one of them given."""
-    count = freedoms(parts)
+    count = n_dofs(parts)
     chosen = draw(st.lists(st.booleans(), min_size=count, max_size=count).filter(any))
     rotates = any(part.code != PartCode.SCREW for part in parts)
     given = draw(st.sampled_from(["velocity", "acceleration"] if rotates else ["position", "velocity", "acceleration"]))
@@ -108,7 +108,7 @@ def motions(draw, parts):
 @st.composite
 def pushes(draw, rng, parts, already: Push) -> Push:
     """Springs, dampers and actuators on one joint."""
-    count = freedoms(parts)
+    count = n_dofs(parts)
     stiffness = tuple(rng.random(count) * 20) if draw(st.booleans()) else None
     damping = tuple(rng.random(count) * 2) if draw(st.booleans()) else None
     force = tuple(constant(f) for f in rng.normal(size=count)) if draw(st.booleans()) else None
@@ -126,7 +126,7 @@ def random_limb(rng, row: int, parent: int, parts: tuple[Part, ...], simple: boo
     else:
         origin, child_origin, R = random_placement(rng), random_placement(rng), random_rotation(rng)
         inertia = R @ np.diag(moments) @ R.T
-    return limb(
+    return tree_link(
         row,
         parent,
         parts,
@@ -153,10 +153,10 @@ def random_state(rng, parts) -> tuple[tuple[float, ...], tuple[float, ...]]:
             u = rng.normal(size=3)
             q += [*(u / np.linalg.norm(u) * rng.random() * 3.1)]
         elif part.code == PartCode.GENERATED:
-            q += [*(np.array(part.stand) + rng.uniform(-0.25, 0.25, part.nv))]
+            q += [*(np.array(part.regular_coordinates) + rng.uniform(-0.25, 0.25, part.nv))]
         else:
             q += [*rng.normal(size=part.nv)]
-    return tuple(map(float, q)), tuple(map(float, rng.normal(size=freedoms(parts))))
+    return tuple(map(float, q)), tuple(map(float, rng.normal(size=n_dofs(parts))))
 
 
 def random_quaternion(rng) -> np.ndarray:

@@ -9,7 +9,7 @@ import oracle
 def jacobian_of_poses(machine, q, v):
     """J (6 nb, nv) from the oracle's derivatives of the poses of all joint frames."""
     blocks = []
-    for body in oracle.place(machine.limbs, q, v):
+    for body in oracle.place(machine.tree_links, q, v):
         spins = oracle.vee(body.joint_R.first @ body.joint_R.value.T)
         blocks += [spins[:-1].T, body.joint_x.first[:-1, :, 0].T]
     return np.vstack(blocks).astype(float)

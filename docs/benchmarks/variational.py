@@ -200,7 +200,7 @@ def segments() -> None:
 # --- the search -----------------------------------------------------------------------------------------------------
 def convergence() -> None:
     """Corrections of one step of 10 ms from no motion, of chains of 1, 10 and 100 links; Newton does not stand by."""
-    variational.MOST_DENSE = 0
+    variational.MAX_DENSE_DOFS = 0
     most = 9
     rows: list[Sequence[Any]] = [("root finder", "links", *(f"correction {k}" for k in range(1, most + 1)))]
     for method, finder in (("variational_maximal", "newton"), ("variational_maximal", "riqn"), ("variational", "riqn")):
@@ -212,7 +212,7 @@ def convergence() -> None:
                     root_finder=finder, max_iterations=k, tolerance=1e-300, initial_guess="ig1",
                 )  # fmt: skip
                 list(bound.steps(1))
-                sizes.append(np.abs(bound.method._ahead.change).max())
+                sizes.append(np.abs(bound.method._step_workspace.correction).max())
             falling = next((k for k in range(1, most) if not sizes[k] < sizes[k - 1]), most)
             shown = [f"{size:.0e}" for size in sizes[:falling]] + [""] * (most - falling)
             rows.append((f"`{finder}` of `{method}`", n, *shown))

@@ -1,6 +1,6 @@
 """The command line.
 
-A verb is a module of this folder that holds one click command, named `verb`; it imports what it needs when it
-is called, so that help and wrong words are answered at once.  To add a verb: that module, and its name in
+Each verb is a module of this folder that defines one click command named `verb`. A verb imports the simulation packages
+when it is called, so that help and usage errors appear at once. To add a verb, add its module and its name to
 `app.VERBS`.
 """

@@ -1,7 +1,7 @@
-"""`mbsim`: finds the verb, calls it, and turns every end into an exit code and a message.
+"""The program `mbsim`: dispatches to a verb and converts every outcome into an exit code and a message.
 
-A verb returns its exit code.  Whatever it raises ends here: an error of the `MbsimError` family says what is
-wrong in its own words, and anything else is a fault of this program, told in one line.
+A verb returns its exit code. Exceptions of the `MbsimError` family carry a message for the user; any other exception is
+reported in one line as an internal error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ import click
 
 from multibody_cli import __version__
 from multibody_cli.cli import messages
-from multibody_cli.cli.startup import collect_no_garbage, leave, look_for_no_plugins, use_one_blas_thread
+from multibody_cli.cli.startup import (
+    disable_garbage_collection,
+    disable_pydantic_plugins,
+    exit_immediately,
+    use_one_blas_thread,
+)
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = (
@@ -39,10 +44,10 @@ INTERRUPTED = 130
 
 
 class Verbs(click.Group):
-    """The verbs; each is imported when it is asked for."""
+    """The group of verbs; each verb is imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the verbs."""
+        """Return the names of the verbs."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -55,7 +60,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb that the words ask for."""
+        """Return the verb that the arguments name."""
         word = args[0]
         if word not in VERBS and not word.startswith("-"):
             ctx.fail(f"there is no verb `{word}`: {nearest(word, VERBS)}")
@@ -67,7 +72,7 @@ class Verbs(click.Group):
 def app() -> None:
     """Simulate multibody systems that are described by YAML scenes.
 
-    Results go to stdout, everything else to stderr.  `mbsim VERB --help` explains a verb.
+    Results are written to stdout, messages to stderr. `mbsim VERB --help` describes a verb.
     """
 
 
@@ -75,31 +80,31 @@ app.params += messages.switches()
 
 
 def enter() -> NoReturn:
-    """Be the process `mbsim`."""
-    collect_no_garbage()
-    look_for_no_plugins()
+    """Run the process `mbsim`."""
+    disable_garbage_collection()
+    disable_pydantic_plugins()
     use_one_blas_thread()
-    leave(_run(None))
+    exit_immediately(_run(None))
 
 
 def main(words: Sequence[str] | None = None) -> NoReturn:
-    """Run `mbsim` and end by `sys.exit`.
+    """Run `mbsim` and exit with `sys.exit`.
 
     Parameters
     ----------
     words
-        What stands behind `mbsim`; None takes the words of this process.
+        Arguments after `mbsim`; None takes those of this process.
     """
     sys.exit(_run(words))
 
 
 def _run(words: Sequence[str] | None) -> int:
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever called us
+        if getattr(sys, name) is None:  # closed by the calling process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # a file may have any name, also one that the terminal has no letters for
+            # file names may contain characters that the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")
     code = _call(words)
     try:
@@ -130,7 +135,7 @@ def _call(words: Sequence[str] | None) -> int:
         messages.error(str(error))
         return error.exit_code
     except MemoryError:
-        messages.error("there is not enough memory for this: take fewer bodies or fewer outputs")
+        messages.error("out of memory: use fewer bodies or fewer output instants")
         return 1
     except OSError as error:
         return _stream_failed(error)
@@ -139,11 +144,11 @@ def _call(words: Sequence[str] | None) -> int:
 
 
 def _stream_failed(error: OSError) -> int:
-    """End after a file, or stdout itself, could not be written; silent if its reader has just left."""
+    """Report that a file or stdout could not be written; silent if the reader of a pipe has exited."""
     if not isinstance(error, BrokenPipeError):
         what = f"{error.filename}: " if error.filename else ""
         messages.error(f"{what}{error.strerror or error}")
-    # what is left in the buffer would fail once more when the process ends
+    # flushing the rest of the buffer at exit would fail again
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     return 1
 
@@ -154,6 +159,6 @@ def _explain_fault(error: Exception) -> int:
     text = " ".join(str(error).split())
     messages.error(
         f"internal error: {type(error).__name__}: {text[:300]}\n"
-        "Please report it; with MBSIM_DEBUG=1 in the environment the same command shows where it happened."
+        "Please report it; with MBSIM_DEBUG=1 in the environment the command prints a traceback."
     )
     return 1

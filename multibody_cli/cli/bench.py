@@ -1,4 +1,4 @@
-"""`mbsim bench`: how fast methods are, how their cost grows, and what accuracy it buys."""
+"""`mbsim bench`: measures the speed of methods, the growth of their cost, and cost against accuracy."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ if TYPE_CHECKING:
     from multibody_cli.studies.bench.words import BenchSpec
 
 SCENES = Path("scenes/bench")
-"""Where scenes are taken from when none is named."""
+"""Folder of the scenes that are measured when none is named."""
 
 INTERRUPTED = 130
 
 
-@click.command("bench", cls=Verb, short_help="Measure how fast and how accurate methods are.")
+@click.command("bench", cls=Verb, short_help="Measure the speed and accuracy of methods.")
 @click.argument("scenes", metavar="[SCENE]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--method", metavar="M[,M...]", help="Methods to measure, or `all`, instead of the scene's.")
 @click.option("--integrator", metavar="I[,I...]", help="Integrators, or `all`, instead of the scene's.")
-@click.option("--step", metavar="H[,H...]", help="Time steps of integrators of fixed step, as in 1ms,2ms.")
+@click.option("--step", metavar="H[,H...]", help="Time steps of fixed-step integrators, as in 1ms,2ms.")
 @click.option("--tolerance", metavar="E[,E...]", help="Relative tolerances of adaptive integrators.")
 @click.option("--set", "set", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
-@click.option("--size", metavar="KEY=2,4,8", help="Measure each scene with these values.")
-@click.option("--repeat", metavar="N", help="Blocks of each timing, 1 to 1000; 7 without it.")
-@click.option("--accuracy", metavar="LENGTH", help="Measure errors as well; which run reaches this, as in 1mm.")
-@click.option("--duration", metavar="TIME", help="Time to simulate for the errors, instead of the scene's.")
+@click.option("--size", metavar="KEY=2,4,8", help="Measure each scene with each of these values.")
+@click.option("--repeat", metavar="N", help="Blocks per timing, 1 to 1000. Default: 7.")
+@click.option("--accuracy", metavar="LENGTH", help="Measure errors as well, for this accuracy, as in 1mm.")
+@click.option("--duration", metavar="TIME", help="Simulated time of the accuracy runs, instead of the scene's.")
 @click.option("--against", metavar="PEER[,PEER]", help="Time the scene in mujoco or pinocchio as well.")
-@click.option("--suite", metavar="NAME", help="Take the words from scenes/bench/suites/NAME.yaml, or from a file.")
-@click.option("--json", "json_file", metavar="FILE", help="Write everything as JSON; `-` to stdout, without tables.")
+@click.option("--suite", metavar="NAME", help="Read the options from scenes/bench/suites/NAME.yaml, or from a file.")
+@click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
-@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Draw growth and accuracy: PNG or SVG.")
+@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG or SVG.")
 def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
-    """Measure the time per step and per evaluation of each SCENE; without one, of those in scenes/bench.
+    """Measure the time per step and per evaluation of each SCENE, or of the scenes in scenes/bench.
 
-    Every scene is run with every method, integrator, step or tolerance, and size that is named; what a method
-    or an integrator refuses is listed with its reason.  Nothing is written while the clock runs.  An evaluation
-    is one computation of all accelerations.  Each time is the median of `--repeat` blocks of 20 ms or more,
-    with the fastest and the slowest; the first call, in which kernels are compiled or loaded, stands apart.
+    Runs every scene with every combination of the given methods, integrators, steps or tolerances, and sizes. A
+    combination that a method or an integrator does not support is listed with the reason. Output is disabled while
+    timing. An evaluation is one computation of all accelerations. Each time is the median of `--repeat` blocks of at
+    least 20 ms, with the minimum and the maximum; the first call, which compiles or loads kernels, is listed
+    separately.
 
-    With --accuracy, whole runs are timed and compared with a fine reference run, and the cheapest that reaches
-    the accuracy is recommended.  With --against, accelerations are compared first.  When it is interrupted, what
-    was measured is reported and written.
+    With --accuracy, complete runs are timed and compared with a fine reference run, and the cheapest run that reaches
+    the accuracy is recommended. With --against, accelerations are compared before timing. An interrupted benchmark
+    reports and writes the measurements made so far.
     """
     given = {key: value for key, value in words.items() if value not in (None, ())}
     specs = _specs(suite, given)
@@ -59,7 +60,7 @@ def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: 
 
 
 def _specs(suite: str | None, given: dict[str, Any]) -> list[BenchSpec]:
-    """Read what is asked for; what stands on the command line goes before what the suite says."""
+    """Return the requested benchmarks; options of the command line take precedence over the suite."""
     from multibody_cli.studies.bench.suite import read_suite
 
     asked = _read(given)
@@ -73,7 +74,7 @@ def _specs(suite: str | None, given: dict[str, Any]) -> list[BenchSpec]:
 
 
 def _read(given: dict[str, Any]) -> BenchSpec:
-    """Read the words of the command line, and refuse those that mean nothing, all of them at once."""
+    """Validate the options of the command line; report all invalid ones together."""
     from pydantic import ValidationError
 
     from multibody_cli.scene.explain import explain
@@ -89,12 +90,12 @@ def _read(given: dict[str, Any]) -> BenchSpec:
 def _scenes_of_the_project() -> tuple[Path, ...]:
     scenes = tuple(sorted(SCENES.glob("*.yaml")))
     if not scenes:
-        raise ArgumentError(f"there is no scene in {SCENES} here: name one, as in `mbsim bench SCENE`")
+        raise ArgumentError(f"no scenes in {SCENES}: name one, as in `mbsim bench SCENE`")
     return scenes
 
 
 def _require_files(json_file: str | None, markdown: Path | None, plot: Path | None, specs: Sequence[BenchSpec]) -> None:
-    """Refuse what could not be written or measured now rather than after the last measurement."""
+    """Check output files and packages before the first measurement."""
     from multibody_cli.studies.bench.against import require_packages
 
     if plot is not None:
@@ -102,7 +103,7 @@ def _require_files(json_file: str | None, markdown: Path | None, plot: Path | No
 
         require_format(plot)
         if not any(spec.size or spec.accuracy for spec in specs):
-            raise ArgumentError("--plot draws growth with size or cost against accuracy: add --size or --accuracy")
+            raise ArgumentError("--plot shows growth with size or cost against accuracy: add --size or --accuracy")
     for path in (Path(json_file) if json_file not in (None, "-") else None, markdown, plot):
         if path is not None:
             _require_writable(path)
@@ -110,7 +111,7 @@ def _require_files(json_file: str | None, markdown: Path | None, plot: Path | No
 
 
 def _require_writable(path: Path) -> None:
-    """Refuse a file that cannot be written; one that is not there yet is not left behind."""
+    """Raise an error if a file cannot be written; leave no new file behind."""
     new = not path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,18 +134,18 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
         status = "interrupted"
     except (MbsimError, MemoryError) as error:
         status, trouble = "failed", error
-    if trouble is None or not found.is_empty:  # a bench that is refused leaves older files alone
+    if trouble is None or not found.is_empty:  # a rejected benchmark leaves existing files unchanged
         _report(found, status, json_file, markdown, plot)
     if trouble is not None:
         raise trouble
     if status == "interrupted":
-        messages.error("interrupted: what was measured until then is reported")
+        messages.error("interrupted: the measurements made so far are reported")
         return INTERRUPTED
     return _peers_that_differ(found)
 
 
 def _report(found: Findings, status: str, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
-    """Tell and write what was found."""
+    """Write the results to stdout and to the requested files."""
     from multibody_cli.cli import bench_report
 
     if json_file not in (None, "-"):
@@ -155,8 +156,8 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
         from multibody_cli.pictures.benchmarks import draw_findings
 
         if not draw_findings(found, plot):
-            messages.warning(f"{plot}: nothing was measured that could be drawn")
-    # last: whoever reads stdout may leave before the end
+            messages.warning(f"{plot}: no measurements to plot")
+    # last, because the reader of a pipe may exit early
     if json_file == "-":
         click.echo(bench_report.as_json(found, status))
     else:
@@ -165,7 +166,7 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
 
 
 def _peers_that_differ(found: Findings) -> int:
-    """Tell of peers that disagree about the accelerations; 1 if there are any, else 0."""
+    """Report peers whose accelerations disagree; return 1 if there are any, else 0."""
     differing = [one for one in found.comparisons if one.status == "differs"]
     for one in differing:
         what = " ".join([one.scene, *one.settings, *([] if one.size is None else [f"{one.size_key}={one.size:g}"])])

@@ -1,4 +1,4 @@
-"""What a benchmark found: tables and sentences for stdout and for Markdown, and everything as JSON."""
+"""Report of a benchmark: tables for stdout and Markdown, and the complete data as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from multibody_cli.studies.bench.campaign import Findings, NotMeasured
 from multibody_cli.studies.bench.growth import Series, series_of
 from multibody_cli.studies.bench.machine import describe_machine
 from multibody_cli.studies.bench.measurement import Measurement
-from multibody_cli.studies.bench.pareto import visible
+from multibody_cli.studies.bench.pareto import displayed_error
 from multibody_cli.studies.bench.setup import Setup
 from multibody_cli.studies.bench.timing import Timing
 
@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: a title, a table, and sentences below it."""
+    """A part of the report: a title, a table, and notes below it."""
 
     title: str
     rows: Sequence[Row]
@@ -32,7 +32,7 @@ class Section:
 
 
 def as_text(found: Findings) -> Iterator[str]:
-    """Give the lines for stdout."""
+    """Yield the lines for stdout."""
     for number, section in enumerate(_sections(found)):
         if number > 0:
             yield from ("", section.title)
@@ -41,11 +41,11 @@ def as_text(found: Findings) -> Iterator[str]:
 
 
 def as_markdown(found: Findings, status: str) -> str:
-    """Give a page with all tables, and the machine they were made on."""
+    """Return a page with all tables and a description of the machine."""
     machine = ", ".join(f"{key} {value}" for key, value in describe_machine().items() if value)
     lines = ["# Benchmark", "", f"mbsim {__version__}; {machine}."]
     if status != "complete":
-        lines += ["", f"The benchmark was {status}: this is what was measured until then."]
+        lines += ["", f"The benchmark was {status}; these are the measurements made so far."]
     for section in _sections(found):
         rows = [{key: _cell(value) for key, value in row.items()} for row in section.rows]
         lines += ["", f"## {section.title}", "", *markdown_table(rows)]
@@ -55,7 +55,7 @@ def as_markdown(found: Findings, status: str) -> str:
 
 
 def as_json(found: Findings, status: str) -> str:
-    """Give everything, with the times in s, the memory in bytes and the errors in m."""
+    """Return all data; times in s, memory in bytes, errors in m."""
     return to_json(
         {
             "format": "mbsim-bench",
@@ -101,7 +101,7 @@ def _cost_row(one: Measurement) -> Row:
     return {
         **_setup(one),
         "bodies": one.bodies,
-        "freedoms": one.freedoms,
+        "DoF": one.n_dofs,
         "preprocessing s": one.preprocessing,
         "first call s": one.first_call,
         "step us": one.step.median * 1e6,
@@ -139,7 +139,7 @@ def _refusal_row(one: NotMeasured) -> Row:
         "step s": one.time_step,
         "tolerance": one.tolerance,
         "size": one.size,
-        "why": f"{one.status}: {one.reason}",
+        "reason": f"{one.status}: {one.reason}",
     }
 
 
@@ -150,8 +150,8 @@ def _accuracy_section(study: Study) -> Section:
     order = sorted(range(len(study.runs)), key=lambda k: (study.runs[k].error is None, study.runs[k].error or 0.0))
     rows = [_accuracy_row(study, k, k == advice.index) for k in order]
     about = (
-        f"errors are the largest displacement of a body at {study.instants} instants of {study.duration:g} s; the "
-        f"reference, {reference.method} with {reference.integrator} ({', '.join(reference.settings)}), is known to "
+        f"errors are the largest displacement of a body at {study.instants} instants in {study.duration:g} s; the "
+        f"reference, {reference.method} with {reference.integrator} ({', '.join(reference.settings)}), is accurate to "
         f"{reference.error:.1e} m"
     )
     return Section(
@@ -177,7 +177,7 @@ def _accuracy_row(study: Study, k: int, recommended: bool) -> Row:
 def _error(run: Accuracy, reference_error: float) -> str:
     if run.error is None:
         return run.status
-    return f"{'' if run.resolved else '< '}{visible(run.error, reference_error):.3g}"
+    return f"{'' if run.resolved else '< '}{displayed_error(run.error, reference_error):.3g}"
 
 
 def _peer_row(one: Comparison) -> Row:
@@ -201,7 +201,7 @@ def _spread(timing: Timing) -> str:
 
 
 def _trimmed(rows: Sequence[Row]) -> Sequence[Row]:
-    """Leave out the columns in which no row says anything, but for that of the size."""
+    """Remove the columns that are empty in every row, except the size."""
     said = [key for key in rows[0] if key == "size" or any(row[key] not in (None, "") for row in rows)]
     return [{key: row[key] for key in said} for row in rows]
 

@@ -1,4 +1,4 @@
-"""`mbsim cache`: the compiled code that is kept between runs."""
+"""`mbsim cache`: shows or clears the cache of compiled code."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 @click.command("cache", cls=Verb, short_help="Show or clear the cache of compiled code.")
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
-@click.option(
-    "--max-size", metavar="SIZE", help="Remove what was not used for longest, down to this size, as in 200MB."
-)
+@click.option("--max-size", metavar="SIZE", help="Remove the least recently used code down to this size, as in 200MB.")
 def verb(action: str, max_size: str | None) -> int:
-    """Show the folder of compiled code with its number of files and size, or clear it.
+    """Show the folder of compiled code, its number of files and its size, or clear it.
 
-    Code that was not used for 90 days, and what is above 1 GB, is removed by itself.  Whatever is removed is compiled
-    again when it is needed.
+    Code that has not been used for 90 days is removed automatically, and so is the oldest code above 1 GB in total.
+    Removed code is compiled again when it is needed.
     """
     from multibody_cli.kernel import store
 
     if action == "clear" and max_size is not None:
-        raise ArgumentError("--max-size goes with `show`: `clear` removes everything")
+        raise ArgumentError("--max-size requires `show`: `clear` removes everything")
     root = store.cache_root()
     if root.exists() and not root.is_dir():
-        raise ArgumentError(f"{root} is no folder: MBSIM_CACHE_DIR names the folder of compiled code")
+        raise ArgumentError(f"{root} is not a folder: set MBSIM_CACHE_DIR to the folder of compiled code")
     if action == "clear" or max_size is not None:
         removed, reason = store.remove_old(-1 if max_size is None else _bytes(max_size))
         click.echo(f"removed {counted(removed, 'file')}")
@@ -41,7 +39,7 @@ def verb(action: str, max_size: str | None) -> int:
     found = store.inventory()
     click.echo(f"folder   {root}")
     click.echo(f"target   {store.folder().name}")
-    click.echo(f"files    {len(found)} (kernels, and formulas that they contain)")
+    click.echo(f"files    {len(found)} (kernels and the formulas they contain)")
     click.echo(f"size     {sum(size for _, size, _ in found) / 1e6:.1f} MB")
     click.echo(f"shipped  {counted(len(store.shipped()), 'file')}")
     return 0

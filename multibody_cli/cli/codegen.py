@@ -1,4 +1,4 @@
-"""`mbsim codegen`: forward dynamics of a scene as source."""
+"""`mbsim codegen`: writes the forward dynamics of a scene as source code."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from multibody_cli.errors import OutputError
 
 @click.command("codegen", cls=Verb, short_help="Write the code of method `symbolic` for a scene.")
 @click.argument("scene", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Instead of stdout.")
-@click.option("--force", is_flag=True, help="Replace FILE where it exists.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Output file. Default: stdout.")
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
 def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ...]) -> int:
-    """Write the program that works out dv/dt of SCENE, as the method `symbolic` compiles it.
+    """Write the program that computes dv/dt of SCENE, as method `symbolic` compiles it.
 
-    SCENE is a scene file, or a result file with the scene that it was made from.  The program is a module of Python
-    that runs as it is, with the numbers of the equations of Si and Guenter beside its lines.
+    SCENE is a scene file or a result file, which contains its scene. The program is a self-contained Python module;
+    comments refer to the equation numbers of Si and Guenter.
     """
     from multibody_cli.output.place import require_replaceable
     from multibody_cli.studies.codegen import code_of

@@ -1,4 +1,4 @@
-"""`mbsim compare`: whether two runs are the same, and if not, where they part."""
+"""`mbsim compare`: tests whether two runs agree, and locates their first difference."""
 
 from __future__ import annotations
 
@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 @click.option("--rtol", type=click.FloatRange(0.0), metavar="R", help="Relative tolerance of all datasets.")
 @click.option("--atol", type=click.FloatRange(0.0), metavar="A", help="Absolute tolerance of all datasets.")
 @click.option(
-    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file: tolerances of datasets."
+    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file with tolerances of datasets."
 )
-@click.option("--sensitivity", is_flag=True, help="Tell whether round-off alone explains the difference.")
+@click.option("--sensitivity", is_flag=True, help="Test whether round-off alone explains the difference.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report for CI.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as Markdown.")
-@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Draw the worst channels: PNG or SVG.")
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Plot the largest differences: PNG or SVG.",
+)
 def verb(
     reference: Path,
     result: Path,
@@ -43,13 +48,13 @@ def verb(
     markdown: Path | None,
     plot: Path | None,
 ) -> int:
-    """Compare RESULT with REFERENCE, two result files or two folders of them.
+    """Compare RESULT with REFERENCE, two result files or two folders of result files.
 
-    Numbers may differ by atol + rtol * |reference|.  Both come from the command line, else from the last rule of
-    the policy file that fits, else from the reference file.  The sign of quaternions, whole turns of angles and the
-    order of contacts do not matter.  Runs with other output instants are compared at those that both have.
+    Numbers may differ by atol + rtol * |reference|. The tolerances are taken from the command line, else from the last
+    matching rule of the policy file, else from the reference file. The sign of quaternions, multiples of 2 pi in angles
+    and the order of contacts are ignored. Runs with different output instants are compared at the instants they share.
 
-    Ends with 0 where the runs are the same, 1 where they differ, 2 where they cannot be compared.
+    Exit code: 0 if the runs agree, 1 if they differ, 2 if they cannot be compared.
     """
     from multibody_cli.cli import reports
     from multibody_cli.comparison.cases import worst
@@ -57,7 +62,7 @@ def verb(
     policy = _policy(rtol, atol, tolerances)
     folders = reference.is_dir() or result.is_dir()
     if folders and (plot or sensitivity):
-        raise ArgumentError(f"{'--plot' if plot else '--sensitivity'} is for two files: name two of these folders")
+        raise ArgumentError(f"{'--plot' if plot else '--sensitivity'} requires two files, not folders")
     if plot is not None:
         from multibody_cli.pictures.style import require_format
 
@@ -92,17 +97,17 @@ def _cases(reference: Path, result: Path, policy: Policy, bar: Bar) -> list[Case
         return list(compare_folders(reference, result, policy, bar.show))
     if reference.is_dir() or result.is_dir():
         folder, file = (reference, result) if reference.is_dir() else (result, reference)
-        raise ArgumentError(f"{folder} is a folder and {file} is not: give two files or two folders")
+        raise ArgumentError(f"{folder} is a folder and {file} is not: name two files or two folders")
     return [compare_case(str(result), reference, result, policy, bar.show)]
 
 
 def _explain(comparison: Comparison) -> tuple[str, ...]:
-    """Run the reference again with perturbations, and tell what their growth explains."""
+    """Repeat the reference run with perturbations, and report whether their growth explains the difference."""
     from multibody_cli.cli.source import prepare_and_warn
     from multibody_cli.studies.sensitivity import COPIES, explain
 
     if comparison.parting is None:
-        return ("sensitivity: there is nothing to explain, since no number differs by more than is allowed",)
+        return ("sensitivity: nothing to explain, all differences are within tolerance",)
     simulation = prepare_and_warn(comparison.reference)
     with Bar("runs", COPIES + 1) as bar:
         return (str(explain(comparison, simulation, lambda done: bar.show(done, COPIES + 1))),)

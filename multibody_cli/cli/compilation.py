@@ -1,4 +1,4 @@
-"""The progress of compiling: one line of what it is for, and a bar where somebody looks at it."""
+"""Display of compilation progress: one line that states the purpose, and a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class _Display:
-    """Shows progress for a purpose: a line once, and a count for each session of compiling."""
+    """Display of progress for a purpose: one line, and a count for each session of compilation."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was shown."""
+        """Reset to the initial state."""
         self.purpose = ""
         self.stop_asked: Callable[[], bool] = lambda: False
         self._count = Count("kernels")
@@ -47,12 +47,12 @@ _display = _Display()
 
 
 def show_compilation(purpose: str) -> None:
-    """Show what is compiled, and what for, until the verb ends.
+    """Display compilation and its purpose until the verb ends.
 
     Parameters
     ----------
     purpose
-        Words behind "compiling kernels for".
+        Text after "compiling kernels for".
     """
     from multibody_cli.kernel.progress import observers
     from multibody_cli.kernel.store import cache_root
@@ -72,16 +72,16 @@ def show_compilation(purpose: str) -> None:
 
 
 def stop_compilation_when(asked: Callable[[], bool]) -> None:
-    """End compiling, as Ctrl-C does, once something is asked for."""
+    """Stop compilation, like Ctrl-C, as soon as `asked` returns true."""
     _display.stop_asked = asked
 
 
 def purpose_of(simulation: Simulation) -> str:
-    """Name the structure of a scene and its method, which decide about the kernels."""
+    """Return the structure of a scene and its method, which determine the kernels."""
     system, settings = simulation.compiled.model.system, simulation.scene.simulation
     if system.contacts:
         structure = "contacts"
-    elif system.is_held:
+    elif system.is_constrained:
         structure = "loops and constraints"
     else:
         structure = "a tree"
@@ -89,5 +89,5 @@ def purpose_of(simulation: Simulation) -> str:
 
 
 def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-    """Show a warning of the cache in the words of the command line."""
+    """Show a warning of the cache as a message of the command line."""
     messages.warning(str(message))

@@ -1,4 +1,4 @@
-"""`mbsim equations`: M(q) dv/dt + h(q, v) = tau of a scene."""
+"""`mbsim equations`: writes the equations of motion M(q) dv/dt + h(q, v) = tau of a scene."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 
 @click.command("equations", cls=Verb, short_help="Write the equations of motion of a scene.")
 @click.argument("scene", type=click.Path(path_type=Path))
-@click.option("--at", metavar="T", help="Terms as numbers at this time of a run, as `0.5 s`.")
+@click.option("--at", metavar="T", help="Evaluate the terms at this time of a run, as in `0.5 s`.")
 @click.option("--latex", is_flag=True, help="Write formulas in LaTeX.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
-@click.option("--json", "as_json", is_flag=True, help="Write them as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Write the equations as JSON.")
 def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], as_json: bool) -> int:
     """Write M(q) dv/dt + h(q, v) = tau of SCENE, and the Jacobian of each body.
 
-    SCENE is a scene file, or a result file with the scene that it was made from.
+    SCENE is a scene file or a result file, which contains its scene.
 
-    As formulas, where the scene has few coordinates and no time is given; otherwise as numbers.  The coordinates are
-    those of the joints that carry bodies; what closes loops and what acts between bodies is named, not written out.
+    The terms are formulas if the scene has few coordinates and no time is given, otherwise numbers. The coordinates are
+    those of the tree joints. Loop closures and forces between bodies are listed by name, not expanded.
     """
     from multibody_cli.spec import units
     from multibody_cli.spec.quantities import read_quantity
@@ -47,7 +47,7 @@ def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], a
     with scene_file(scene) as file:
         found = equations_of(file, overrides, time)
     if latex and found.state is not None:
-        raise ArgumentError("--latex is for formulas, and these are numbers: leave --at out, or take a smaller scene")
+        raise ArgumentError("--latex requires formulas, but the terms are numbers: omit --at, or use a smaller scene")
     if as_json:
         show_json(_as_data(found, latex))
     elif found.state is None:
@@ -90,7 +90,7 @@ def _show_latex(found: Equations) -> None:
 
 
 def _terms(found: Equations, latex: bool) -> Iterator[tuple[str, str]]:
-    """Entries of M, of which the upper half is the same, of h and of tau as texts, with their places."""
+    """Yield the entries of the lower triangle of M, of h and of tau as text, with their indices."""
     for word, formula in found.intermediate.items():
         yield word, _written(formula, latex)
     for i, row in enumerate(found.M):

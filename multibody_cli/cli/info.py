@@ -1,4 +1,4 @@
-"""`mbsim info`: what is inside a scene or a result file."""
+"""`mbsim info`: shows the contents of a scene or a result file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.render import show_json, show_table
-from multibody_cli.cli.source import means_result, prepare_and_warn
+from multibody_cli.cli.source import denotes_result, prepare_and_warn
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
 
 
-@click.command("info", cls=Verb, short_help="Show what a scene or a result file holds.")
+@click.command("info", cls=Verb, short_help="Show the contents of a scene or a result file.")
 @click.argument("path", metavar="SCENE|FILE.h5", type=click.Path(path_type=Path))
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
-@click.option("--json", "as_json", is_flag=True, help="Write it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Write the contents as JSON.")
 def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
-    """Show what a scene or a result file holds."""
-    if means_result(path):
+    """Show the contents of a scene or a result file."""
+    if denotes_result(path):
         if overrides:
-            raise ArgumentError(f"{path} is a result, in which --set has nothing to replace: leave it out")
+            raise ArgumentError(f"{path} is a result file: --set applies to scenes only")
         data = _describe_result(path)
     else:
         data = _describe_scene(prepare_and_warn(path, overrides))
@@ -36,10 +36,10 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
     from multibody_cli.scene.schema import between_bodies
     from multibody_cli.scene.timing import is_adaptive
-    from multibody_cli.scene.topology import holders
+    from multibody_cli.scene.topology import inboard_joints
 
     links = model.system.tree.links
-    holder = holders(scene.bodies, scene.joints)
+    holder = inboard_joints(scene.bodies, scene.joints)
     settings = scene.simulation
     return {
         "scene": {
@@ -49,14 +49,14 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             "integrator": simulation.integrator.name or "its own",
             "duration": settings.duration,
             "step": settings.step,
-            "steps": "chosen by the integrator" if is_adaptive(settings) else timing.steps,
+            "steps": "adaptive" if is_adaptive(settings) else timing.steps,
             "outputs": timing.outputs + 1,
-            "freedoms": simulation.compiled.freedoms,
-            "prescribed freedoms": int(model.system.tree.driven.sum()),
+            "degrees of freedom": simulation.compiled.n_dofs,
+            "prescribed degrees of freedom": int(model.system.tree.driven.sum()),
             "expectations": len(scene.expect),
         },
         "bodies": [
-            {"body": name, "mass kg": float(links["mass"][row]), "held by": holder.get(name, "nothing: free")}
+            {"body": name, "mass kg": float(links["mass"][row]), "inboard joint": holder.get(name, "none (free)")}
             for name, row in zip(model.names.bodies, model.names.body_rows, strict=True)
         ],
         "joints": [
@@ -65,7 +65,7 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
                 "type": joint.type,
                 "parent": scene.joints[joint.name].parent,
                 "child": scene.joints[joint.name].child,
-                "freedoms": len(joint.coordinates),
+                "DoF": len(joint.coordinates),
                 "coordinates": " ".join(joint.coordinates),
                 "closes a loop": "yes" if holder.get(scene.joints[joint.name].child) != joint.name else "",
             }

@@ -1,4 +1,4 @@
-"""`mbsim list`: the catalogues, as they stand in the program."""
+"""`mbsim list`: lists the catalogues of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = list[dict[str, Any]]
 
 
 def list_methods() -> Rows:
-    """Describe the methods."""
+    """List the methods."""
     from multibody_cli.methods import METHODS
 
     return [
@@ -28,7 +28,7 @@ def list_methods() -> Rows:
 
 
 def list_features() -> Rows:
-    """Say which method can do what; the others refuse it before the run."""
+    """List which method supports which feature; other methods reject the scene before the run."""
     from multibody_cli.methods import METHODS
     from multibody_cli.methods.contract import Feature
 
@@ -40,7 +40,7 @@ def list_features() -> Rows:
 
 
 def list_integrators() -> Rows:
-    """Describe the integrators."""
+    """List the integrators."""
     from multibody_cli.methods.integrators import INTEGRATORS
 
     return [
@@ -55,13 +55,13 @@ def list_integrators() -> Rows:
 
 
 def list_joints() -> Rows:
-    """Describe the joints; the freedoms of a composite joint are those of its parts."""
+    """List the joints; the number of degrees of freedom of a composite joint is the sum over its parts."""
     from multibody_cli.joints import JOINTS
 
     return [
         {
             "joint": name,
-            "freedoms": len(kind.spec.COORDINATES) if kind.spec.COORDINATES or name == "fixed" else None,
+            "DoF": len(kind.spec.COORDINATES) if kind.spec.COORDINATES or name == "fixed" else None,
             "coordinates": " ".join(kind.spec.COORDINATES),
             "description": _summary(kind.spec),
         }
@@ -70,7 +70,7 @@ def list_joints() -> Rows:
 
 
 def list_shapes() -> Rows:
-    """Describe the shapes."""
+    """List the shapes."""
     from multibody_cli.scene.shapes import SHAPES, ShapeSpec, SolidSpec
 
     shared = {*ShapeSpec.model_fields, *SolidSpec.model_fields}
@@ -85,7 +85,7 @@ def list_shapes() -> Rows:
 
 
 def list_channels() -> Rows:
-    """Describe the channels: what is recorded, and what is worked out from it for one body."""
+    """List the channels: the recorded datasets and the channels of one body that are computed from them."""
     from multibody_cli.output.schema import describe
 
     description = describe()
@@ -96,8 +96,8 @@ def list_channels() -> Rows:
 
 
 def list_forces() -> Rows:
-    """Describe the entries of `forces:`."""
-    from multibody_cli.forces.spec import FORCES
+    """List the entries of `forces:`."""
+    from multibody_cli.forces.elements import FORCES
 
     return [
         {"force": name, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
@@ -106,13 +106,13 @@ def list_forces() -> Rows:
 
 
 def list_springs() -> Rows:
-    """Describe what acts between bodies, with the section of the scene where it stands."""
+    """List the force elements between bodies, with the section of the scene that contains them."""
+    from multibody_cli.forces.elements import SPRING_KINDS
     from multibody_cli.forces.muscle_spec import MuscleSpec
-    from multibody_cli.forces.spring_spec import SPRINGS
     from multibody_cli.forces.strand_spec import StrandSpec
 
     sections: list[tuple[str, Mapping[str, type[Spec]]]] = [
-        ("springs", SPRINGS),
+        ("springs", SPRING_KINDS),
         ("muscles", {"muscle": MuscleSpec}),
         ("strands", {"strand": StrandSpec}),
     ]
@@ -124,7 +124,7 @@ def list_springs() -> Rows:
 
 
 def list_curves() -> Rows:
-    """Describe the curves that a joint may run along."""
+    """List the curves that a joint may follow."""
     from multibody_cli.joints.geometry.curve_specs import CURVES
 
     return [
@@ -134,7 +134,7 @@ def list_curves() -> Rows:
 
 
 def list_surfaces() -> Rows:
-    """Describe the surfaces that a joint may keep in touch."""
+    """List the surfaces of surface joints."""
     from multibody_cli.joints.geometry.surface_specs import SURFACES
 
     return [
@@ -144,14 +144,14 @@ def list_surfaces() -> Rows:
 
 
 def list_couplings() -> Rows:
-    """Describe the entries of `couplings:`."""
+    """List the entries of `couplings:`."""
     from multibody_cli.constraints import COUPLINGS
 
     return _kinds("coupling", COUPLINGS)
 
 
 def list_constraints() -> Rows:
-    """Describe the entries of `constraints:`."""
+    """List the entries of `constraints:`."""
     from multibody_cli.constraints import CONSTRAINTS
 
     return _kinds("constraint", CONSTRAINTS)
@@ -171,21 +171,21 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "curves": list_curves,
     "surfaces": list_surfaces,
 }
-"""Every list by the word of the command line."""
+"""Each list, by its argument on the command line."""
 
 
-@click.command("list", cls=Verb, short_help="List what a scene or the command line may name.")
+@click.command("list", cls=Verb, short_help="List methods, integrators, joints and other names.")
 @click.argument("what", type=click.Choice(list(LISTS)))
 @click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
 def verb(what: str, as_json: bool) -> int:
-    """List what a scene or the command line may name."""
+    """List the names that a scene or the command line may use."""
     rows = LISTS[what]()
     show_json(rows) if as_json else show_table(rows)
     return 0
 
 
 def _kinds(word: str, kinds: Mapping[str, ConstraintKind]) -> Rows:
-    """Describe entries that are told by their `type`."""
+    """Describe entries that are distinguished by their `type`."""
     return [
         {
             word: name,
@@ -201,5 +201,5 @@ def _own_fields(spec: type[Spec], *shared: str) -> str:
 
 
 def _summary(spec: type) -> str:
-    """Give the first line of a docstring."""
+    """Return the first line of a docstring."""
     return (spec.__doc__ or "").strip().partition("\n")[0]

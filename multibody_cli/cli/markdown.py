@@ -1,4 +1,4 @@
-"""Tables and anchors of pages in Markdown."""
+"""Tables and anchors of Markdown pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Write rows that share their keys as the lines of a table."""
+    """Return the lines of a table; all rows have the same keys."""
     if not rows:
         return []
     lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
@@ -15,7 +15,7 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def anchor(title: str) -> str:
-    """Give the anchor of a heading."""
+    """Return the anchor of a heading."""
     return title.lower().replace(":", "").replace(" ", "-")
 
 

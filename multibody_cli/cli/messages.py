@@ -1,4 +1,4 @@
-"""What a verb tells besides its result: on stderr, so that a result can go into a pipe or a file."""
+"""Messages of a verb, written to stderr so that stdout holds the result alone."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ class Verb(click.Command):
 
 
 def switches() -> list[click.Parameter]:
-    """Make `-q` and `-v`, which may stand before the verb and behind it."""
+    """Return the options `-q` and `-v`, which are accepted before and after the verb."""
     return [
-        _switch("-q", "--quiet", -1, "Tell nothing on stderr but warnings and errors."),
-        _switch("-v", "--verbose", 1, "Tell more on stderr."),
+        _switch("-q", "--quiet", -1, "Print only warnings and errors to stderr."),
+        _switch("-v", "--verbose", 1, "Print more details to stderr."),
     ]
 
 
 def colors_wanted() -> bool | None:
-    """Say False where the user wants no colors, else None: colors on a terminal alone."""
+    """Return False if the user disables colors, else None: colors on a terminal only."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def error(text: str) -> None:
-    """Tell why nothing came out."""
-    _tell(click.style("error: ", fg="red", bold=True) + text)
+    """Report why the command failed."""
+    _write(click.style("error: ", fg="red", bold=True) + text)
 
 
 def warning(text: str) -> None:
-    """Tell what the user probably did not mean."""
-    _tell(click.style("warning: ", fg="yellow", bold=True) + text)
+    """Report a probable mistake of the user."""
+    _write(click.style("warning: ", fg="yellow", bold=True) + text)
 
 
 def note(text: str) -> None:
-    """Tell what is going on, unless `-q` is given."""
+    """Report progress, unless `-q` is given."""
     if _verbosity() >= 0:
-        _tell(text)
+        _write(text)
 
 
 def detail(text: str) -> None:
-    """Tell what is going on where `-v` is given."""
+    """Report details if `-v` is given."""
     if is_verbose():
-        _tell(text)
+        _write(text)
 
 
 def is_verbose() -> bool:
@@ -60,11 +60,11 @@ def is_verbose() -> bool:
 
 
 def progress_wanted() -> bool:
-    """Whether somebody looks at stderr and did not give `-q`."""
+    """Whether stderr is a terminal and `-q` is not given."""
     return _verbosity() >= 0 and sys.stderr.isatty()
 
 
-def _tell(text: str) -> None:
+def _write(text: str) -> None:
     click.echo(text, err=True, color=colors_wanted())
 
 

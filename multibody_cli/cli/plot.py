@@ -1,4 +1,4 @@
-"""`mbsim plot`: pictures of what result files hold."""
+"""`mbsim plot`: plots channels of result files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.run import OUTPUTS
-from multibody_cli.cli.source import is_result, means_result
+from multibody_cli.cli.source import denotes_result, is_result
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 PICTURES = OUTPUTS / "plots"
 _LONGEST_NAME = 60
-"""Letters of a name that is made up here: with four bytes each, file systems still take it."""
+"""Maximum length of a generated file name, characters; file systems accept it at four bytes each."""
 
 
-@click.command("plot", cls=Verb, short_help="Draw what result files hold.")
+@click.command("plot", cls=Verb, short_help="Plot channels of result files.")
 @click.argument("words", metavar="FILE... [CHANNEL]...", nargs=-1, required=True)
 @click.option(
     "-o",
@@ -34,17 +34,16 @@ _LONGEST_NAME = 60
     type=click.Path(path_type=Path, dir_okay=False),
     help="Default: outputs/plots/<files>-<channels>.png",
 )
-@click.option("--force", is_flag=True, help="Replace an existing picture.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
-    """Draw channels of each FILE against time; without a CHANNEL, the energies.
+    """Plot channels of each FILE against time; without a CHANNEL, the energies.
 
-    A word is a FILE if it ends in .h5, .hdf5 or .part, or if a file of that name is there; every other word is
-    a CHANNEL, for all files.  A CHANNEL is a path (joints/hinge/q), a group (energy, joints/hinge), a channel
-    of one body (bodies/rod/com), or any of these with `*` for any text; behind it may stand a component, as in
-    'joints/hinge/force[fz]' or 'bodies/position[z]'.  Quote `*` and brackets, which mean something to shells.
+    An argument is a FILE if it ends in .h5, .hdf5 or .part, or if a file of that name exists; every other argument is a
+    CHANNEL, for all files. A CHANNEL is a path (joints/hinge/q), a group (energy, joints/hinge), a channel of one body
+    (bodies/rod/com), or any of these with `*` as a wildcard; a component may follow in brackets, as in
+    'joints/hinge/force[fz]' or 'bodies/position[z]'. Quote `*` and brackets, which have a meaning in shells.
 
-    What has the same units shares a panel; errors of the computation have one of their own.  Several files are
-    drawn on top of each other.
+    Channels with the same units share a panel; error channels have their own panel. Several files are overlaid.
     """
     from multibody_cli.output.place import require_replaceable
     from multibody_cli.pictures.style import require_format
@@ -57,7 +56,7 @@ def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
     require_format(picture)
     require_replaceable(picture, force)
     if is_result(picture):
-        raise ArgumentError(f"{picture} is a result file, not a picture: give another name with -o")
+        raise ArgumentError(f"{picture} is a result file, not a picture: use another name with -o")
     _draw(files, channels, picture)
     click.echo(picture)
     return 0
@@ -69,7 +68,7 @@ def _draw(files: Sequence[str], channels: Sequence[str], picture: Path) -> None:
     from multibody_cli.pictures.style import save
 
     if len(files) > MOST_RUNS:
-        raise ArgumentError(f"{len(files)} files are too many for one picture: give at most {MOST_RUNS}")
+        raise ArgumentError(f"{len(files)} files are too many for one picture: the maximum is {MOST_RUNS}")
     trajectories = [read_trajectory(file) for file in files]
     stems = [_stem(file) for file in files]
     labels = stems if len(set(stems)) == len(files) else files
@@ -87,14 +86,14 @@ def _chosen(trajectory: Trajectory, channels: Sequence[str]) -> list[Scalar]:
     try:
         return select(trajectory, channels) if channels else select_energies(trajectory)
     except ResultError as error:
-        # a file whose ending is misspelled was taken for a channel
+        # a file with a misspelled extension was interpreted as a channel
         files = [(word, near) for word in channels if (near := similar_result(Path(word)))]
-        hints = [f"there is no file `{word}` either: did you mean `{near}`?" for word, near in files]
+        hints = [f"no file `{word}` either: did you mean `{near}`?" for word, near in files]
         raise ResultError("\n".join([str(error), *hints])) from error
 
 
 def _means_file(word: str) -> bool:
-    return os.path.isfile(word) or means_result(Path(word))
+    return os.path.isfile(word) or denotes_result(Path(word))
 
 
 def _why_no_file(words: Sequence[str]) -> str:
@@ -104,8 +103,8 @@ def _why_no_file(words: Sequence[str]) -> str:
     if os.path.isdir(word):
         return f"{word} is a folder, not a result file"
     near = similar_result(Path(word)) or similar_result(OUTPUTS / word)
-    hint = f"did you mean `{near}`?" if near else "name a file that `mbsim run` wrote, as in outputs/swing.h5"
-    return f"there is no result file `{word}`: {hint}"
+    hint = f"did you mean `{near}`?" if near else "name a file written by `mbsim run`, as in outputs/swing.h5"
+    return f"no result file `{word}`: {hint}"
 
 
 def _stem(file: str) -> str:
@@ -113,5 +112,5 @@ def _stem(file: str) -> str:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Make the name of a picture from what it shows."""
+    """Return the file name of a picture, from the files and channels it shows."""
     return re.sub(r"[^\w.]+", "-", "-".join(words)).strip("-.")[:_LONGEST_NAME] or "picture"

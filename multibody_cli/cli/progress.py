@@ -1,4 +1,4 @@
-"""The progress of long work: a bar where somebody looks at it, and the time that a run took."""
+"""Progress of long computations: a progress bar on a terminal, and the wall time of a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from multibody_cli.cli import messages
 
 
 class Bar:
-    """Shows how much of some work is done.
+    """Displays the progress of a computation.
 
     Parameters
     ----------
     unit
-        What is counted.
+        Unit that is counted.
     total
-        How much there is to do; None where the first call says so.
+        Number of units; None if the first call states it.
     """
 
     def __init__(self, unit: str, total: int | None = None) -> None:
@@ -29,7 +29,7 @@ class Bar:
         return self
 
     def show(self, done: int, total: int) -> None:
-        """Show that `done` of `total` is done."""
+        """Show that `done` of `total` units are complete."""
         if self._bar is None and messages.progress_wanted():
             self._bar = self._make(total)
         if self._bar is not None:
@@ -43,11 +43,11 @@ class Bar:
         return tqdm(total=total, unit=f" {self._unit}", unit_scale=True, delay=0.5, leave=False)
 
     def restart(self) -> None:
-        """Forget the time until now."""
+        """Restart the clock of the bar."""
         self.close()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -59,7 +59,7 @@ class Bar:
 
 
 class Count(Bar):
-    """Counts what is done of work whose end is not known."""
+    """Counts completed units when the total is not known in advance."""
 
     def _make(self, total: int) -> Any:
         from tqdm import tqdm
@@ -75,7 +75,7 @@ class Progress(Bar):
     Parameters
     ----------
     instants
-        How many there will be.
+        Total number of output instants.
     """
 
     def __init__(self, instants: int) -> None:
@@ -85,13 +85,13 @@ class Progress(Bar):
 
     @property
     def seconds(self) -> float:
-        """Time from the first instant, when everything is compiled, to the last."""
+        """Wall time from the first instant, after compilation, to the last."""
         return self._last - self._started
 
     def __call__(self, done: int) -> None:
-        """Note that `done` instants are finished."""
+        """Record that `done` instants are complete."""
         self._last = time.perf_counter()
         if done == 1:
             self._started = self._last
-            self.restart()  # what was compiled until now says nothing about the rest
+            self.restart()  # the time of compilation does not predict the rest
         self.show(done, self._instants)

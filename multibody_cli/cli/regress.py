@@ -1,4 +1,4 @@
-"""`mbsim regress`: whether scenes still give what their baselines say."""
+"""`mbsim regress`: tests whether scenes reproduce their baselines."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ INTERRUPTED = 130
     metavar="FOLDER",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the baselines: <scene>/<method>.h5.",
+    help="Folder of the baselines, <scene>/<method>.h5.",
 )
-@click.option("--method", "methods", metavar="M[,M...]", help="Methods to run, or `all`; else those with a baseline.")
-@click.option("--accept", is_flag=True, help="Renew the baselines that differ, and make those that are not there.")
-@click.option("--why", metavar="TEXT", help="The reason, which is kept in the baseline; needed by --accept.")
+@click.option("--method", "methods", metavar="M[,M...]", help="Methods, or `all`. Default: those with a baseline.")
+@click.option("--accept", is_flag=True, help="Replace baselines that differ, and create missing ones.")
+@click.option("--why", metavar="TEXT", help="Reason, stored in the baseline; required by --accept.")
 @click.option(
-    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file: tolerances of datasets."
+    "--tolerances", metavar="FILE", type=click.Path(path_type=Path), help="Policy file with tolerances of datasets."
 )
-@click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the results here.")
+@click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the results in FOLDER.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report for CI.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as Markdown.")
@@ -49,23 +49,23 @@ def verb(
     junit: Path | None,
     markdown: Path | None,
 ) -> int:
-    """Run each SCENE and compare the result with its baseline, a result file of some 20 instants.
+    """Run each SCENE and compare the result with its baseline, a result file of about 20 instants.
 
-    --accept renews the baselines that differ and makes those that are missing; the reason given by --why is kept in
-    the file, behind those of before.
+    --accept replaces the baselines that differ and creates missing ones; the reason given by --why is appended to the
+    history in the file.
 
-    Ends with 0 where all are the same or accepted, 1 where one differs or has no baseline, 2 where one cannot be run
-    or compared, 130 when it was interrupted; what was found until then is reported.
+    Exit code: 0 if all results agree or are accepted, 1 if one differs or has no baseline, 2 if one cannot be run or
+    compared, 130 if interrupted; the results obtained so far are reported.
     """
     if accept != bool(why and why.strip()):
-        raise click.UsageError("--accept and --why TEXT go together: a baseline says why it was accepted")
+        raise click.UsageError("--accept and --why TEXT require each other: a baseline stores its reason")
     from multibody_cli.cli import reports
     from multibody_cli.comparison.cases import Case, worst
     from multibody_cli.comparison.tolerance import Policy, read_rules
-    from multibody_cli.studies.regression import attempt, plan
+    from multibody_cli.studies.regression import plan, run_trial
 
     if output is not None and output.resolve() == baselines.resolve():
-        raise ArgumentError(f"{output} holds the baselines: give another folder with -o, and --accept to renew them")
+        raise ArgumentError(f"{output} holds the baselines: use another folder with -o, or --accept to replace them")
     policy = Policy(rules=read_rules(tolerances) if tolerances is not None else ())
     trials = plan(scenes, baselines, methods.split(",") if methods else ())
     cases: list[Case] = []
@@ -76,9 +76,9 @@ def verb(
         try:
             for done, trial in enumerate(trials, start=1):
                 messages.detail(trial.name)
-                case = attempt(trial, baselines, results, policy, why)
+                case = run_trial(trial, baselines, results, policy, why)
                 if case is None:
-                    messages.detail(f"{trial.name}: the method cannot run this scene")
+                    messages.detail(f"{trial.name}: the method does not support this scene")
                 else:
                     cases.append(case)
                 bar.show(done, len(trials))

@@ -15,18 +15,18 @@ def show_json(data: Any) -> None:
 
 
 def to_json(data: Any) -> str:
-    """Turn data into JSON; a number that is not finite becomes null, which JSON has a word for."""
+    """Convert data to JSON; a number that is not finite becomes null."""
     return json.dumps(_plain(data), indent=2, ensure_ascii=False)
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], indent: str = "") -> None:
-    """Write rows of equal keys as a table; columns of numbers are flush right."""
+    """Write rows with equal keys as a table; numeric columns are right-aligned."""
     for line in table_lines(rows):
         click.echo(indent + line)
 
 
 def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lay out a table, with the keys of the rows above it."""
+    """Format a table with the keys as header."""
     if not rows:
         return []
     heads = list(rows[0])
@@ -37,7 +37,7 @@ def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Write a number of things: `1 body`, `2 bodies`."""
+    """Format a count with its noun: `1 body`, `2 bodies`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 

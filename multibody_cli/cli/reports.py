@@ -1,4 +1,4 @@
-"""What was compared, told to people (text, Markdown) and to programs (JSON, JUnit)."""
+"""Reports of comparisons: text and Markdown for people, JSON and JUnit for programs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 WORDS = {Verdict.SAME: "same", Verdict.DIFFERENT: "DIFFERENT", Verdict.TROUBLE: "TROUBLE"}
 COLORS = {Verdict.SAME: "green", Verdict.DIFFERENT: "red", Verdict.TROUBLE: "red"}
 SETTINGS_SHOWN = 12
-"""How many differences of scenes are told in a text; JSON has all."""
+"""Maximum number of differing settings in a text report; JSON lists all."""
 DATASETS_SHOWN = 60
-"""How many datasets without a difference are told in a text, unless `-v` is given."""
+"""Maximum number of datasets within tolerance in a text report, unless `-v` is given."""
 
 
 def write(
@@ -37,7 +37,7 @@ def write(
     markdown: Path | None = None,
     remarks: Sequence[str] = (),
 ) -> None:
-    """Tell what was compared on stdout and in the files that are asked for.
+    """Write the report to stdout and to the requested files.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def write(
         _save(junit, _junit(cases))
     if markdown is not None:
         _save(markdown, "\n".join(_markdown(cases, remarks)) + "\n")
-    # last: whoever reads stdout may leave before the end
+    # last, because the reader of a pipe may exit early
     if as_json:
         show_json(_as_data(cases, remarks))
     else:
@@ -59,7 +59,7 @@ def write(
 def _save(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # names of files may hold bytes that are no text
+        # file names may contain bytes that are not valid text
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
@@ -83,14 +83,14 @@ def _one(case: Case, comparison: Comparison, remarks: Sequence[str]) -> Iterator
     yield f"result     {comparison.result}"
     shown = [str(setting) for setting in comparison.settings[:SETTINGS_SHOWN]]
     rest = len(comparison.settings) - len(shown)
-    yield from _titled("settings", [*shown, *([f"and {rest} more (--json tells all)"] if rest else [])])
+    yield from _titled("settings", [*shown, *([f"and {rest} more (--json lists all)"] if rest else [])])
     yield from _titled("note", comparison.notes)
     both, one, other = comparison.instants
     yield f"instants   {both} compared, of {one} and {other}"
     yield f"verdict    {_word(case)}: {'; '.join(filter(None, (case.trouble, _sum(comparison))))}"
     yield from (f"           {text}" for text in comparison.mismatches)
     if comparison.parting is not None:
-        yield f"parting    {_told(comparison.parting)}"
+        yield f"parting    {_first_difference(comparison.parting)}"
         yield from _others(comparison.parting)
     yield from remarks
     yield ""
@@ -120,19 +120,19 @@ def _counts(cases: Sequence[Case]) -> str:
 
 
 def brief(case: Case) -> str:
-    """Tell in one line what came out of a case."""
+    """Summarize the outcome of a case in one line."""
     if case.comparison is None:
         return case.trouble
     if case.comparison.same:
         return " ".join(filter(None, (case.trouble, _closest(case.comparison))))
-    told = [case.trouble, *case.comparison.mismatches[:1]]
+    parts = [case.trouble, *case.comparison.mismatches[:1]]
     if case.comparison.parting is not None:
-        told.append(f"parts {_told(case.comparison.parting)}")
-    return "; ".join(filter(None, told))
+        parts.append(f"parts {_first_difference(case.comparison.parting)}")
+    return "; ".join(filter(None, parts))
 
 
 def _closest(comparison: Comparison) -> str:
-    """Name the dataset that comes nearest to its tolerance."""
+    """Name the dataset that comes closest to its tolerance."""
     worst_of = [(finding.worst.place.excess, finding.path) for finding in comparison.findings if finding.worst]
     if not worst_of:
         return "equal in every digit"
@@ -140,7 +140,7 @@ def _closest(comparison: Comparison) -> str:
     return f"at most {excess:.2g} of the tolerance ({path})"
 
 
-def _told(parting: Parting) -> str:
+def _first_difference(parting: Parting) -> str:
     first = parting.findings[0]
     assert first.parted is not None
     place = first.parted.place
@@ -152,7 +152,7 @@ def _told(parting: Parting) -> str:
 
 
 def _instead(place: Place) -> str:
-    """Write the two numbers with as many digits as it takes to tell them apart."""
+    """Format both numbers with enough digits to distinguish them."""
     for digits in range(6, 18):
         result, reference = (f"{number:.{digits}g}" for number in (place.result, place.reference))
         if result != reference:
@@ -161,7 +161,7 @@ def _instead(place: Place) -> str:
 
 
 def _unit(finding: Finding, place: Place) -> str:
-    """The units, or those of the component alone where each has its own."""
+    """Return the units of the dataset, or of the component if the components have different units."""
     units = finding.units.split(", ")
     return units[place.index[-1] % len(units)] if place.index else finding.units
 
@@ -182,7 +182,7 @@ def _table(findings: Sequence[Finding]) -> Iterator[str]:
     shown = within if messages.is_verbose() else within[:DATASETS_SHOWN]
     yield from table_lines([_row(finding) for finding in (*beyond, *shown)])
     if len(shown) < len(within):
-        yield f"and {len(within) - len(shown)} more datasets within tolerance, each nearer than these (-v shows all)"
+        yield f"and {len(within) - len(shown)} more datasets within tolerance, all closer than these (-v shows all)"
 
 
 def _row(finding: Finding) -> dict[str, Any]:
@@ -211,17 +211,17 @@ def _markdown(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
     for remark in remarks:
         yield from ("", remark)
     for case in cases:
-        told = case.comparison
-        if told is None or (case.verdict is Verdict.SAME and len(cases) > 1):
+        comparison = case.comparison
+        if comparison is None or (case.verdict is Verdict.SAME and len(cases) > 1):
             continue
         yield from ("", f"#### `{case.name}`", "")
-        yield from (f"- {setting}" for setting in told.settings[:SETTINGS_SHOWN])
-        yield from (f"- {text}" for text in (*told.notes, *told.mismatches))
+        yield from (f"- {setting}" for setting in comparison.settings[:SETTINGS_SHOWN])
+        yield from (f"- {text}" for text in (*comparison.notes, *comparison.mismatches))
         yield ""
-        beyond = [finding for finding in told.findings if finding.differs]
+        beyond = [finding for finding in comparison.findings if finding.differs]
         yield from markdown_table([_cells(finding) for finding in beyond])
         yield from ("", "<details><summary>datasets within tolerance</summary>", "")
-        yield from markdown_table([_cells(finding) for finding in told.findings if not finding.differs])
+        yield from markdown_table([_cells(finding) for finding in comparison.findings if not finding.differs])
         yield from ("", "</details>")
 
 
@@ -305,26 +305,26 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def _junit(cases: Sequence[Case]) -> str:
-    """Make a suite of each case, with a test for each dataset and one for all that is no number."""
+    """Return a test suite per case: one test per dataset, and one test for all other differences."""
     root = ElementTree.Element("testsuites", name="mbsim compare")
     for case in cases:
         findings = case.comparison.findings if case.comparison else ()
         mismatches = case.comparison.mismatches if case.comparison else ()
-        fails = case.verdict is not Verdict.SAME  # what was accepted does not
+        fails = case.verdict is not Verdict.SAME  # an accepted case does not fail
         failing = [finding.path for finding in findings if fails and finding.differs]
-        told = [text for text in (case.trouble, *mismatches) if fails and text]
+        failures = [text for text in (case.trouble, *mismatches) if fails and text]
         in_trouble = case.verdict is Verdict.TROUBLE
         suite = ElementTree.SubElement(
             root,
             "testsuite",
             name=case.name,
             tests=str(len(findings) + 1),
-            failures=str(len(failing) + (bool(told) and not in_trouble)),
+            failures=str(len(failing) + (bool(failures) and not in_trouble)),
             errors=str(int(in_trouble)),
         )
         run = ElementTree.SubElement(suite, "testcase", classname=case.name, name="run")
-        if told:
-            ElementTree.SubElement(run, "error" if in_trouble else "failure", message="; ".join(told))
+        if failures:
+            ElementTree.SubElement(run, "error" if in_trouble else "failure", message="; ".join(failures))
         for finding in findings:
             test = ElementTree.SubElement(suite, "testcase", classname=case.name, name=finding.path)
             if finding.path in failing and finding.worst is not None:

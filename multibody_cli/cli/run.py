@@ -1,4 +1,4 @@
-"""`mbsim run`: a scene becomes a result file."""
+"""`mbsim run`: runs a scene and writes a result file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXIT_CODES = {"complete": 0, "diverged": 1, "interrupted": 130}
 
 @dataclass(frozen=True)
 class Report:
-    """What the user gets to know about a finished run."""
+    """Summary of a finished run."""
 
     simulation: Simulation
     summary: Summary
@@ -41,12 +41,12 @@ class Report:
 
     @property
     def outcome(self) -> Outcome:
-        """How the run ended."""
+        """The outcome of the run."""
         return self.summary.outcome
 
     @property
     def exit_code(self) -> int:
-        """0 done, 1 diverged or missed an expectation, 130 interrupted."""
+        """0 if complete, 1 if diverged or an expectation failed, 130 if interrupted."""
         missed = not all(verdict.passed for verdict in self.verdicts)
         return EXIT_CODES[self.outcome.status] or int(missed)
 
@@ -58,10 +58,10 @@ class Report:
 
 @click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
 @click.argument("scene", type=click.Path(path_type=Path))
-@click.option("--method", metavar="NAME", help="Instead of the scene's: see `mbsim list methods`.")
-@click.option("--integrator", metavar="NAME", help="Instead of the scene's: see `mbsim list integrators`.")
+@click.option("--method", metavar="NAME", help="Method, instead of the scene's; see `mbsim list methods`.")
+@click.option("--integrator", metavar="NAME", help="Integrator, instead of the scene's; see `mbsim list integrators`.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
-@click.option("--duration", metavar="TIME", help="Time to simulate, as in 10s or '10 s'.")
+@click.option("--duration", metavar="TIME", help="Simulated time, as in 10s or '10 s'.")
 @click.option("--step", metavar="TIME", help="Time step, as in 1ms or '1 ms'.")
 @click.option(
     "-o",
@@ -82,8 +82,8 @@ def verb(
 ) -> int:
     """Run SCENE, a scene file or the scene in a result file, and write a result file.
 
-    Ends with 0 when the run is done, 1 when it diverged or missed something that the scene expects, 2 when it
-    was refused, 130 when it was interrupted.  What was computed until then is in the result file.
+    Exit code: 0 if the run completes, 1 if it diverges or an expectation of the scene fails, 2 if the scene is
+    rejected, 130 if it is interrupted. The result file contains all output up to the end of the run.
     """
     from multibody_cli.output.hdf5 import Hdf5Sink
 
@@ -91,7 +91,7 @@ def verb(
     simulation = prepare_and_warn(scene, [*overrides, *short_forms])
     result = output or OUTPUTS / f"{simulation.scene.name}.h5"
     if result.exists() and scene.exists() and result.samefile(scene):
-        raise ArgumentError(f"{result} is the scene itself: give another name with -o")
+        raise ArgumentError(f"{result} is the scene itself: use another name with -o")
     settings_of_output = simulation.scene.output
     sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
@@ -117,7 +117,7 @@ def _report(simulation: Simulation, summary: Summary, result: Path, seconds: flo
 
 
 def _energy_drift(trajectory: Trajectory) -> float | None:
-    """Largest residual of the energy balance, J; None where it was not recorded."""
+    """Largest absolute residual of the energy balance, J; None if it was not recorded."""
     if "energy/ledger_residual" not in trajectory.paths:
         return None
     residual = trajectory.channel("energy/ledger_residual").values
@@ -127,18 +127,18 @@ def _energy_drift(trajectory: Trajectory) -> float | None:
 def _show(report: Report) -> None:
     scene, names = report.simulation.scene, report.simulation.compiled.model.names
     settings, summary = scene.simulation, report.summary
-    freedoms = report.simulation.compiled.freedoms
+    n_dofs = report.simulation.compiled.n_dofs
     speed = f", {report.steps_per_second:.3g} steps/s" if report.steps_per_second else ""
     drift = "not recorded" if report.energy_drift is None else f"{report.energy_drift:.3g} J"
     parts = [
         counted(len(names.bodies), "body", "bodies"),
         counted(len(names.joints), "joint"),
-        counted(freedoms, "freedom"),
+        counted(n_dofs, "degree of freedom", "degrees of freedom"),
     ]
     click.echo(f"{scene.name}: {report.outcome.status}")
     click.echo(f"  scene         {', '.join(parts)}")
-    ways = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
-    click.echo(f"  method        {ways}, step {settings.step:g} s")
+    method = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
+    click.echo(f"  method        {method}, step {settings.step:g} s")
     of_all = "" if report.outcome.status == "complete" else f" of {settings.duration:g} s"
     click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     click.echo(f"  energy drift  {drift}")
@@ -157,7 +157,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "result": str(report.result),
         "bodies": len(model.names.bodies),
         "joints": len(model.names.joints),
-        "freedoms": report.simulation.compiled.freedoms,
+        "n_dofs": report.simulation.compiled.n_dofs,
         "method": scene.simulation.method,
         "integrator": report.simulation.integrator.name,
         "step": scene.simulation.step,

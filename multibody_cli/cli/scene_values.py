@@ -1,4 +1,4 @@
-"""Sections of the scene page on what may be written for a value: units, expressions, rotations."""
+"""Sections of the scene page about values: units, expressions, rotations."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ EXAMPLES: dict[type[ast.AST], str] = {
     ast.List: "[a, b]",
     ast.Subscript: "list[i]",
 }
-"""How each operation of an expression is written."""
+"""Notation of each operation of an expression."""
 
 
 def units_section() -> list[str]:
-    """Write how a number carries a unit."""
+    """Return the section on units."""
     return [
-        "A number and a unit, as in `30 deg`, `9.81 m/s^2` or `2 N*m/rad`. Units are multiplied by `*` or a blank,",
-        "divided by `/`, raised by `^` or `**`, and grouped by brackets; capitals matter. A unit of the wrong kind is",
-        "an error, and a number without a unit is in the unit of this table. Beside the units of the table, every unit",
-        "that [pint](https://pint.readthedocs.io) knows by name may be used.",
+        "A quantity is a number and a unit, as in `30 deg`, `9.81 m/s^2` or `2 N*m/rad`. Units are multiplied with `*`",
+        "or a space, divided with `/`, raised with `^` or `**`, and grouped with parentheses; they are case-sensitive.",
+        "A unit of the wrong dimension is an error. A number without a unit is in the SI unit of this table. All units",
+        "of [pint](https://pint.readthedocs.io) are accepted as well.",
         "",
         *markdown_table(
             [
                 {
-                    "what": kind.name.partition(" ")[2],
+                    "quantity": kind.name.partition(" ")[2],
                     "SI unit": f"`{kind.unit}`",
-                    "units of one word": ", ".join(f"`{name}`" for name in _words_for(kind)),
+                    "common units": ", ".join(f"`{name}`" for name in _words_for(kind)),
                 }
                 for kind in units.KINDS
                 if kind not in (units.NUMBER, units.ANY)
@@ -59,14 +59,14 @@ def units_section() -> list[str]:
 
 
 def expressions_section() -> list[str]:
-    """Write what may be said in `${...}` and in functions of time."""
+    """Return the section on `${...}` and on functions of time."""
     constants = ", ".join(f"`{name}`" for name in CONSTANTS)
     return [
-        "`${...}` is worked out once, when the scene is loaded. It may use all names of `vars` and the index of a",
-        "`repeat`; a variable with a unit counts in SI. A text that is one `${...}` and nothing else becomes its",
-        "value, of any type; in a longer text, also in a key, the value is written into it. A function of time, such",
-        "as `0.5*sin(2*pi*t)`, is worked out during the run: its only name is `t`, the time in s, and its value is in",
-        "SI.",
+        "`${...}` is evaluated once, when the scene is loaded. It may use all names of `vars` and the index of a",
+        "`repeat`; a variable with a unit is converted to SI. A string that is one `${...}` becomes its value,",
+        "of any type; in a longer string or a key, the value is inserted as text. A function of time, such",
+        "as `0.5*sin(2*pi*t)`, is evaluated during the run: its only variable is `t`, the time in s, and",
+        "its value is in SI units.",
         "",
         *markdown_table(
             [
@@ -77,22 +77,22 @@ def expressions_section() -> list[str]:
         ),
         "",
         "Angles are in radians; `atan2(a, b)` is the angle of the point (b, a). A list is indexed from 0. `concat`",
-        "joins texts and numbers: `concat('link', i - 1)`.",
+        "concatenates strings and numbers: `concat('link', i - 1)`.",
     ]
 
 
 def rotations_section() -> list[str]:
-    """Write the forms of a rotation."""
+    """Return the section on the forms of a rotation."""
     rows = [{"example": f"`{form.example}`", "meaning": form.meaning} for form in FORMS.values()]
     return [
-        "How a frame is turned in the frame around it: x_outside = R x_inside, with R the matrix of the rotation.",
+        "Orientation of a frame in its reference frame: x_outside = R x_inside, with R the rotation matrix.",
         "",
         *markdown_table(rows),
     ]
 
 
 def _words_for(kind: units.Kind) -> list[str]:
-    """Name the units of a kind; a joule is for energies, though a torque has its dimension."""
+    """Return the common units of a kind; the joule is listed for energy only, not for torque."""
     own = {units.COMMON[one.unit].dimension: one for one in units.KINDS if one.unit in units.COMMON}
     if own.get(kind.dimension, kind) is not kind:
         return []
@@ -122,4 +122,4 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "Expressions": expressions_section,
     "Rotation": rotations_section,
 }
-"""The sections by their titles."""
+"""The sections, by title."""

@@ -1,4 +1,4 @@
-"""`mbsim schema`: the formats of scenes and results for programs, and the pages that are made from them."""
+"""`mbsim schema`: writes the formats of scenes and results as JSON, and the reference pages generated from them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.render import counted
 
 FORMATS = {"scene": "schemas/scene.schema.json", "result": "schemas/trajectory.schema.json"}
-"""The formats that can be shown, by the word of the command line."""
+"""Files of the formats, by their argument on the command line."""
 
 
 @click.command("schema", cls=Verb, short_help="Show the formats of scenes and results.")
 @click.argument("format_name", metavar="[scene|result]", type=click.Choice(list(FORMATS)), default="scene")
-@click.option("--write", is_flag=True, help="Write every generated file of the project.")
-@click.option("--check", is_flag=True, help="Name the generated files that are not current, and end with 1.")
+@click.option("--write", is_flag=True, help="Update the generated files of the project.")
+@click.option("--check", is_flag=True, help="List generated files that are not current; exit code 1 if any.")
 @click.option(
     "--root",
     metavar="FOLDER",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=".",
-    help="Root of the project, for --write and --check; default: here.",
+    help="Root of the project, for --write and --check. Default: the working directory.",
 )
 def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
     """Show the JSON Schema of scenes, or the list of datasets of results.
 
-    The project keeps both in schemas/ and pages made from them in docs/reference/; --write brings these files
-    up to date and --check tells whether they are.
+    The project keeps both in schemas/, and pages generated from them in docs/reference/. --write updates these files;
+    --check tests whether they are current.
     """
     if write and check:
         raise click.UsageError("--write and --check exclude each other")
@@ -49,7 +49,7 @@ def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
 
 
 def generate() -> dict[str, str]:
-    """Make every generated file of the project: its text by its path."""
+    """Return the text of every generated file of the project, by path."""
     from multibody_cli.cli import reference
     from multibody_cli.output.schema import describe, render_markdown
     from multibody_cli.scene.export import scene_schema_text

@@ -1,4 +1,4 @@
-"""SCENE on the command line: a scene file, or a result file with the scene that it was made from."""
+"""The argument SCENE: a scene file, or a result file that contains its scene."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def is_result(path: Path) -> bool:
         return False
 
 
-def means_result(path: Path) -> bool:
-    """Whether a path means a result file; if it is missing or damaged, its name tells what was meant."""
+def denotes_result(path: Path) -> bool:
+    """Whether a path denotes a result file; for a missing or damaged file, its extension decides."""
     from multibody_cli.output.trajectory import ENDINGS
 
     return is_result(path) or path.suffix in ENDINGS
 
 
 def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
-    """Make a scene ready to run, and tell the user what the scene means but for now does not do.
+    """Load and compile a scene, and report its warnings.
 
     Raises
     ------
     Refused
-        The scene, or the result file that it should be taken from, cannot be used.
+        The scene, or the result file that contains it, cannot be used.
     """
     from multibody_cli.studies.simulation import prepare
 
@@ -58,14 +58,14 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
 
 @contextmanager
 def scene_file(path: Path) -> Iterator[Path]:
-    """Give the scene file, written out for the time being if it lies in a result file."""
+    """Yield the scene file; the scene of a result file is written to a temporary file."""
     if not is_result(path):
         yield path
         return
     from multibody_cli.output.trajectory import read_trajectory
 
     text = read_trajectory(path).scene_yaml
-    # beside nothing else: the resolved scene includes no other file
+    # the folder may be empty otherwise: a resolved scene includes no other file
     with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
         scene = Path(folder) / f"{os.path.basename(path)}.yaml"
         scene.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What lets a process of the command line start and end sooner; a library must not do these to its host."""
+"""Settings of the process that shorten startup and exit; only the command line applies them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import sys
 from typing import NoReturn
 
 
-def collect_no_garbage() -> None:
-    """Spare the collector: importing makes a hundred thousand objects that all stay, and a run makes no cycles."""
+def disable_garbage_collection() -> None:
+    """Disable garbage collection: imported objects persist, and a run creates no reference cycles."""
     gc.disable()
 
 
-def look_for_no_plugins() -> None:
-    """Spare pydantic's search through all installed packages for plugins of its own."""
+def disable_pydantic_plugins() -> None:
+    """Disable pydantic's search for plugins among the installed packages."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def use_one_blas_thread() -> None:
-    """Keep the linear algebra of NumPy on one thread: the results do not depend on the number of cores.
+    """Restrict the linear algebra of NumPy to one thread, so that results do not depend on the number of cores.
 
-    The matrices of a scene are small, and the threads take 0.1 s of processor time to start.
+    The matrices of a scene are small, and starting the threads takes 0.1 s of processor time.
     """
     for library in ("OPENBLAS", "MKL", "OMP"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
-def leave(code: int) -> NoReturn:
-    """End the process at once, once all is written: taking a hundred thousand objects apart would take its time."""
+def exit_immediately(code: int) -> NoReturn:
+    """Exit the process immediately after flushing stderr, without the cost of destroying all objects."""
     sys.stderr.flush()
     os._exit(code)

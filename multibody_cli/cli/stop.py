@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM during a run: a wish that the run ends soon, not an accident."""
+"""Ctrl-C and SIGTERM during a run: a request to stop, not an error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """While it is entered, the first signal is noted; the second ends the process at once."""
+    """Context in which the first signal requests a stop and the second one terminates the process."""
 
     def __init__(self) -> None:
         self._asked = False
         self._before: dict[signal.Signals, Any] = {}
 
     def asked(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal was received."""
         return self._asked
 
     def __enter__(self) -> Self:
@@ -35,5 +35,5 @@ class StopRequest:
         self._asked = True
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        # a handler may come in the midst of a print: past Python's buffers
-        os.write(2, b"\nstopping; once more to give up at once\n")
+        # a handler may interrupt a print, so Python's buffers are bypassed
+        os.write(2, b"\nstopping; interrupt again to abort immediately\n")

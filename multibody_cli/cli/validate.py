@@ -1,4 +1,4 @@
-"""`mbsim validate`: every problem of every scene, without running any."""
+"""`mbsim validate`: lists every problem of scenes without running them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import Refused, SceneError
 
 
-@click.command("validate", cls=Verb, short_help="List every problem of scenes, without running them.")
+@click.command("validate", cls=Verb, short_help="List all problems of scenes without running them.")
 @click.argument("scenes", metavar="SCENE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of each scene.")
 @click.option("--json", "as_json", is_flag=True, help="Write the problems as JSON.")
 def verb(scenes: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) -> int:
-    """Check each SCENE and list all its problems, one a line: file:line:column: element: what is wrong.
+    """Check each SCENE and list all its problems, one per line: file:line:column: element: problem.
 
-    Ends with 0 when all scenes can be run, else with 2.
+    Exit code: 0 if all scenes can be run, else 2.
     """
     problems = {scene: _problems_of(scene, overrides, quiet=as_json) for scene in scenes}
     if as_json:
@@ -30,7 +30,7 @@ def verb(scenes: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) ->
 
 
 def _problems_of(scene: Path, overrides: tuple[str, ...], quiet: bool) -> list[dict[str, Any]]:
-    """List what is wrong with a scene, and tell it at once unless `quiet`."""
+    """Return the problems of a scene, and print them unless `quiet`."""
     try:
         prepare_and_warn(scene, overrides)
     except SceneError as error:

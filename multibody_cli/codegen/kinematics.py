@@ -1,8 +1,8 @@
-"""Method II: the joints of one model written out, for a recursion that is done with numbers (`tree.link_axes`).
+"""Method II: the joint kinematics of one model as generated source, for the numeric recursion of `tree.link_axes`.
 
-Of each joint the motion (R, p) across it, S, and the bias (dS/dt) v; all in the axes of its outer frame, about the
-origin of that.  Where a joint has many parts, what inner ones have is carried across the outer ones: with the adjoint
-Ad of a part that moves with the twist V,
+For each joint it computes the motion (R, p) across the joint, S, and the bias (dS/dt) v, all in the axes of the outer
+frame, about its origin.  In a joint of several parts, S and bias of inner parts are transformed across the outer ones:
+with the adjoint Ad of a part that moves with the twist V,
 
     S' = Ad S,    (dS/dt v)' = Ad (dS/dt v) + [Ad S v, V],    [a, b] = (a.w x b.w, a.w x b.v + a.v x b.w)
 
@@ -16,26 +16,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.codegen.joint_steps import STILL, Column, Desk, Step, at, steps_of
+from multibody_cli.codegen.joint_steps import STILL, Column, Emitter, Step, at, steps_of
 from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
 from multibody_cli.codegen.rotations import motion_to_outer, to_inner
 from multibody_cli.codegen.runs import plan
-from multibody_cli.codegen.source import Method, Written, write_functions
-from multibody_cli.joints.shape import Shape
+from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
+from multibody_cli.joints.shape import JointMap
 from multibody_cli.kernel import in_python
 from multibody_cli.model import Tree
 from multibody_cli.spatial import products
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
-from multibody_cli.symbolic.scalar import Value, afresh
+from multibody_cli.symbolic.scalar import Value, fresh_graph
 from multibody_cli.tree.link_axes import COLUMN_WIDTH, JOINT_WIDTH
 
 cross = in_python(products.cross)
 
 
-class Crossed(NamedTuple):
-    """A joint as far as it was crossed: from outer to inner axes, the outer origin, columns, S v and (dS/dt) v."""
+class JointKinematics(NamedTuple):
+    """Kinematics of the outer steps of a joint: R to the inner axes, outer origin p, columns of S, twist, bias."""
 
     R: Mat3
     p: Vec3
@@ -44,15 +44,15 @@ class Crossed(NamedTuple):
     bias: Motion
 
 
-def crossed(steps: Sequence[Step]) -> Crossed:
-    """Cross a joint, step by step."""
-    joint = Crossed(UNIT, ZERO, (), STILL, STILL)
+def compose_steps(steps: Sequence[Step]) -> JointKinematics:
+    """Compose the steps of a joint."""
+    joint = JointKinematics(UNIT, ZERO, (), STILL, STILL)
     for step in steps:
-        joint = _beyond(joint, step)
+        joint = _append_step(joint, step)
     return joint
 
 
-def _beyond(joint: Crossed, step: Step) -> Crossed:
+def _append_step(joint: JointKinematics, step: Step) -> JointKinematics:
     R = Mat3(*(joint.R @ to_inner(step.R, e) for e in UNIT))
     before, bias = (motion_to_outer(step.R, step.p, one) for one in (joint.twist, joint.bias))
     columns = [one._replace(S=motion_to_outer(step.R, step.p, one.S)) for one in joint.columns]
@@ -60,22 +60,22 @@ def _beyond(joint: Crossed, step: Step) -> Crossed:
     for column, rate in zip(step.columns, step.rates, strict=True):
         twist = twist + rate * column.S
     bias = bias + step.bias + _bracket(before, twist)
-    return Crossed(R, joint.p + joint.R @ step.p, [*columns, *step.columns], before + twist, bias)
+    return JointKinematics(R, joint.p + joint.R @ step.p, [*columns, *step.columns], before + twist, bias)
 
 
 def _bracket(a: Motion, b: Motion) -> Motion:
     return Motion(cross(a.w, b.w), cross(a.w, b.v) + cross(a.v, b.w))
 
 
-def _placing(is_moving: bool) -> Pass:
-    def place(desk: Desk, _state: Sequence[Value]) -> Sequence[Value]:
-        R, p, columns, _, bias = crossed(steps_of(desk))
+def _joint_pass(is_moving: bool) -> Pass:
+    def place(emitter: Emitter, _state: Sequence[Value]) -> Sequence[Value]:
+        R, p, columns, _, bias = compose_steps(steps_of(emitter))
         numbers = [*R.x, *R.y, *R.z, *p, *(bias.w if is_moving else ()), *(bias.v if is_moving else ())]
         for k, number in enumerate(numbers):
-            desk.script.put(at("joints", "row", desk.site.position, JOINT_WIDTH, k), number)
+            emitter.script.store(at("joints", "row", emitter.site.position, JOINT_WIDTH, k), number)
         for column in columns:
             for k, number in enumerate([*column.S.w, *column.S.v]):
-                desk.script.put(at("columns", "iv", column.iv, COLUMN_WIDTH, k), number)
+                emitter.script.store(at("columns", "iv", column.iv, COLUMN_WIDTH, k), number)
         return ()
 
     return Pass("(9), (12): joints", False, False, (), 0, (), place)
@@ -85,19 +85,19 @@ METHOD_II = Method(
     "Si and Guenter (2011), Method II.",
     """{links} links in {runs} runs of {kinds} kinds.
 
-    joints   of each row R by columns, from the axes of its joint frame to those of its parent, p, and (dS/dt) v
-    columns  of each coordinate S
+    joints   of each row: R by columns, from the axes of its joint frame to those of its parent, p, and (dS/dt) v
+    columns  of each coordinate: S
     s c      sine and cosine of a coordinate
-    x        values that are used again
-    n        periods of a run; iq iv row ic where the present one lies in q, v, rows, table
+    x        common subexpressions
+    n        periods of a run; iq iv row ic: offsets of the current one in q, v, rows, table
     """,
     dict.fromkeys(("q", "v", "joints", "columns", "table"), "f") | {"runs": "i"},
 )
-"""What its functions say and take."""
+"""Title, legend and arguments of the functions of Method II."""
 
 
-def write_joints(tree: Tree, shapes: Mapping[int, Shape], is_moving: bool) -> Written:
-    """Write what joints are at q; if they are moving, their biases at v as well."""
-    with afresh():
-        links = links_of(tree, shapes, np.zeros(len(tree.driven), np.bool_), aligned=False)
-        return write_functions(plan(links), [_placing(is_moving)], {"Joints": (0,)}, METHOD_II)
+def write_joints(tree: Tree, joint_maps: Mapping[int, JointMap], is_moving: bool) -> GeneratedFunctions:
+    """Write the joint kinematics at q; with `is_moving`, also the biases at v."""
+    with fresh_graph():
+        links = links_of(tree, joint_maps, np.zeros(len(tree.driven), np.bool_), aligned=False)
+        return write_functions(plan(links), [_joint_pass(is_moving)], {"Joints": (0,)}, METHOD_II)

@@ -1,11 +1,11 @@
-"""Where everything lies: the table of numbers that differ, the table of runs, and the memory of an evaluation.
+"""Memory layout of generated code: the table of constants, the table of runs, and the memory of an evaluation.
 
-    table    for each period of a run, the numbers in which its links differ from others of their kind
-    runs     for each run RUN_WIDTH whole numbers
-    memory   first the ground's area; then for each run a block for each period, which begins with what passes leave for
-             one another and ends with the areas of its forks; then the area of its last link, if others follow
+    table    for each period of a run, the constants in which its links differ from others of their kind
+    runs     for each run, RUN_WIDTH integers
+    memory   the area of the ground; then for each run a block per period: the slots that passes share, then the areas
+             of its branching links; then the area of the last link of the run, if other runs follow
 
-An *area* is where a link hands states to the runs that hang on it, and is handed what these feel.
+An *area* holds the states that a link exchanges with the runs that are attached to it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,23 @@ from multibody_cli.codegen.joint_steps import Entry, Slot
 from multibody_cli.codegen.passes import Area
 from multibody_cli.codegen.runs import Kind, Plan, Run
 from multibody_cli.model import Floats
-from multibody_cli.symbolic.script import Fetch, Place, Put, Statement
+from multibody_cli.symbolic.script import Load, Location, Statement, Store
 
-RUN_WORDS = ("n", "iq", "iv", "row", "ic", "im", "inner", "end")
-"""What the table says of a run behind its kind: periods; where its first period lies in q and v, its first row, where
-the period lies in the table and memory; the areas of the link that it hangs on and of its own last link."""
+RUN_FIELDS = ("n", "iq", "iv", "row", "ic", "im", "inner", "end")
+"""Fields of a run in the table, after its kind.
 
-RUN_WIDTH = 1 + len(RUN_WORDS)
+`n` is the number of periods; `iq`, `iv`, `row`, `ic` and `im` are offsets of its first period in q, v, rows, table and
+memory; `inner` and `end` are the areas of the link to which the run is attached and of its own last link.
+"""
+
+RUN_WIDTH = 1 + len(RUN_FIELDS)
 
 AREA = 42
-"""Numbers of an area: bias motion, what is felt, acceleration."""
+"""Numbers of an area: bias motion, articulated inertia, bias wrench or impulse, acceleration."""
 
 
 class Strides(NamedTuple):
-    """How far the words of a run move from period to period: q, v, rows, table, memory."""
+    """Increments of the offsets of a run from period to period: q, v, rows, table, memory."""
 
     iq: int
     iv: int
@@ -43,17 +46,17 @@ class Strides(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The tables of a tree, the size of its memory, and the text of every place."""
+    """The tables of a tree, the size of its memory, and the text of every location."""
 
     table: Floats
     runs: NDArray[np.int64]
     memory: int
-    places: dict[Place, str]
+    locations: dict[Location, str]
     strides: tuple[Strides, ...]
 
 
 class Block(NamedTuple):
-    """What a period of a kind has of its own: numbers in the table, and areas of its forks in memory, by position."""
+    """Data of one period of a kind: entries of the table, and areas of its branching links in memory, by position."""
 
     entries: tuple[Entry, ...]
     forks: dict[int, int]
@@ -61,9 +64,9 @@ class Block(NamedTuple):
 
 
 def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
-    """Lay out what statements need; `statements` are those of all passes, by kind."""
-    places: dict[Place, str] = {}
-    blocks = [_block(kind, own, places) for kind, own in zip(plan.kinds, statements, strict=True)]
+    """Assign table and memory offsets to the locations that `statements` use: those of all passes, by kind."""
+    locations: dict[Location, str] = {}
+    blocks = [_block(kind, own, locations) for kind, own in zip(plan.kinds, statements, strict=True)]
     areas, size = {0: 0}, AREA
     table: list[float] = []
     rows = []
@@ -79,35 +82,37 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
             areas.setdefault(run.links[-1].row, end)
         rows.append((run.kind, count, begin.iq, begin.iv, begin.row, len(table), size, areas[begin.parent], end))
         table += _numbers(run, entries, period)
-        size = end + AREA * kind.leads_on
-    return Layout(np.array(table), np.array(rows, dtype=np.int64), size, places, tuple(one.strides for one in blocks))
+        size = end + AREA * kind.continues
+    return Layout(
+        np.array(table), np.array(rows, dtype=np.int64), size, locations, tuple(one.strides for one in blocks)
+    )
 
 
-def _block(kind: Kind, statements: Iterable[Statement], places: dict[Place, str]) -> Block:
-    """Lay out a period, and note the text of its places."""
-    used = dict.fromkeys(s.place for s in statements if isinstance(s, Fetch | Put))
-    entries = tuple(place for place in used if isinstance(place, Entry))
-    slots = [place for place in used if isinstance(place, Slot)]
+def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location, str]) -> Block:
+    """Lay out one period, and record the text of its locations."""
+    used = dict.fromkeys(s.location for s in statements if isinstance(s, Load | Store))
+    entries = tuple(location for location in used if isinstance(location, Entry))
+    slots = [location for location in used if isinstance(location, Slot)]
     column = 0
     for entry in entries:
-        places[entry] = f"ic + {column}" if entry.size > 1 else f"table[ic + {column}]"
+        locations[entry] = f"ic + {column}" if entry.size > 1 else f"table[ic + {column}]"
         column += entry.size
-    places.update({slot: f"memory[im + {k}]" for k, slot in enumerate(slots)})
+    locations.update({slot: f"memory[im + {k}]" for k, slot in enumerate(slots)})
     forking = [site for site in kind.sites if site.forks]
     forks = {site.position: len(slots) + AREA * k for k, site in enumerate(forking)}
     for site in forking:
         for number in range(AREA):
-            places[Area(site.kind, site.position, number)] = f"memory[im + {forks[site.position] + number}]"
+            locations[Area(site.kind, site.position, number)] = f"memory[im + {forks[site.position] + number}]"
     last, parts = kind.sites[-1], kind.sites[-1].structure.parts
     nq, nv = last.iq + sum(part.nq for part in parts), last.iv + sum(part.nv for part in parts)
     return Block(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + AREA * len(forks)))
 
 
 def _numbers(run: Run, entries: Sequence[Entry], period: int) -> list[float]:
-    """The numbers of a run in which its kind differs, period by period."""
+    """The constants of a run in which its kind differs, period by period."""
     return [
         float(number)
         for first in range(0, len(run.links), period)
         for entry in entries
-        for number in run.links[first + entry.position].numbers[entry.number : entry.number + entry.size]
+        for number in run.links[first + entry.position].constants[entry.number : entry.number + entry.size]
     ]

@@ -1,8 +1,8 @@
-"""What is constant about each link: its frame, its inertia and the parts of its joint, as numbers and as a structure.
+"""Constants and structure of each link: its frame, its inertia and the parts of its joint.
 
-Links of one structure share one text; their numbers stand in it, or in a table where they differ.  A joint of one
-oblique screw is turned so that its axis is x: then one column of the articulated inertia is all that eliminating takes,
-and its row is zero afterwards, whatever the axis was.
+Links of equal structure share one text.  Their constants appear in the text where they are equal, and in a table where
+they differ.  The axes of a link with a single oblique screw are rotated so that the screw axis is x: its elimination
+then changes one column of the articulated inertia only, and leaves a row of zeros.
 """
 
 from __future__ import annotations
@@ -14,36 +14,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.joints.shape import Shape
+from multibody_cli.joints.shape import JointMap
 from multibody_cli.model import Floats, Tree
 
 ROUND_OFF = 4e-16
-"""An entry of a rotation this near to 0, 1 or -1 is meant to be that."""
+"""Tolerance within which an entry of a rotation is set to 0, 1 or -1."""
 
 FRAME, ORIGIN, INERTIA, MOMENT, MASS, ALIGNMENT, PARTS = 0, 9, 12, 18, 21, 22, 31
-"""Where the numbers of a link begin: frame by columns, origin, J about the origin of M, m c, m, the axes that all of
-these are in, seen from the axes of the joint frame; then those of its parts."""
+"""Offsets of the constants of a link.
 
-MOST_STRUCTURES = 8
-"""Beyond this, structures forget which numbers of links are zero, so that more of them are one."""
+The frame by columns, its origin, J about the origin of M, m c, m, the axes of all these relative to the joint frame;
+then the constants of its parts.
+"""
 
-_UPRIGHT = tuple(np.eye(3).ravel().tolist())
+MAX_STRUCTURES = 8
+"""Number of structures above which zeros of constants are ignored, so that more links share a structure."""
+
+_IDENTITY = tuple(np.eye(3).ravel().tolist())
 
 ROTATIONS = (*range(FRAME, ORIGIN), *range(ALIGNMENT, PARTS))
 
 
 class PartStructure(NamedTuple):
-    """What the text of a part depends on.
+    """Everything that the text of a part depends on.
 
-    `driven` and `armed` tell of each coordinate whether its motion is prescribed, and whether it may have inertia of
-    its own.  `numbers` is how many numbers the part has: `turn` and `slide` of a screw, or the constants of a shape.
+    `driven` and `has_armature` report for each coordinate whether its motion is prescribed, and whether it may have an
+    inertia of its own.  `constant_count` is the number of constants: `turn` and `slide` of a screw, or those of a joint
+    map.
     """
 
     code: PartCode
     driven: tuple[bool, ...]
-    armed: tuple[bool, ...]
-    shape: Shape | None
-    numbers: int
+    has_armature: tuple[bool, ...]
+    joint_map: JointMap | None
+    constant_count: int
 
     @property
     def nv(self) -> int:
@@ -52,12 +56,12 @@ class PartStructure(NamedTuple):
 
     @property
     def nq(self) -> int:
-        """Number of position numbers."""
+        """Number of position coordinates."""
         return self.nv + (self.code in (PartCode.BALL, PartCode.FREE))
 
 
 class Structure(NamedTuple):
-    """What the text of a link depends on: its parts, and which numbers are 0, 1 or -1."""
+    """Everything that the text of a link depends on: its parts, and which of its constants are 0, 1 or -1."""
 
     parts: tuple[PartStructure, ...]
     pattern: tuple[float | None, ...]
@@ -65,29 +69,29 @@ class Structure(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """One link: its row, that of its parent, where its coordinates lie, its structure and its numbers."""
+    """One link: its row, the row of its parent, the offsets of its coordinates, its structure and its constants."""
 
     row: int
     parent: int
     iq: int
     iv: int
     structure: Structure
-    numbers: Floats
+    constants: Floats
 
 
-def links_of(tree: Tree, shapes: Mapping[int, Shape], armed: Any, *, aligned: bool = True) -> list[Link]:
-    """Read the links off a tree.
+def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, *, aligned: bool = True) -> list[Link]:
+    """Return the links of a tree.
 
     Parameters
     ----------
     tree
         The tree.
-    shapes
+    joint_maps
         The formulas of generated parts, by the address of their code.
-    armed
-        (nv,) whether a coordinate may have inertia of its own.
+    has_armature
+        (nv,) whether a coordinate may have an inertia of its own.
     aligned
-        Whether the axes of links with an oblique screw are turned; otherwise all are those of the joint frames.
+        Whether the axes of links with an oblique screw are rotated; otherwise all axes are those of the joint frames.
     """
     alignments = [_alignment(tree, row) if aligned and row else np.eye(3) for row in range(len(tree.links))]
     links: list[Link] = []
@@ -96,24 +100,24 @@ def links_of(tree: Tree, shapes: Mapping[int, Shape], armed: Any, *, aligned: bo
         A, P = alignments[row], alignments[record["parent"]]
         frame, origin, mass = record["frame"].reshape(3, 3).T, record["origin"], record["mass"]
         com, inertia = A.T @ record["com"], A.T @ _about_origin(record) @ A
-        numbers = [*(P.T @ frame @ A).T.ravel(), *(P.T @ origin), *inertia[np.triu_indices(3)], *(mass * com), mass]
-        numbers += [*A.T.ravel()]
+        constants = [*(P.T @ frame @ A).T.ravel(), *(P.T @ origin), *inertia[np.triu_indices(3)], *(mass * com), mass]
+        constants += [*A.T.ravel()]
         parts = []
         for part in tree.parts[record["first_part"] : record["last_part"]]:
             columns = slice(part["iv"], part["iv"] + part["width"])
-            own = _numbers_of(part, A, tree, shapes)
-            flags = tuple(map(bool, tree.driven[columns])), tuple(map(bool, armed[columns]))
-            parts.append(PartStructure(PartCode(part["code"]), *flags, shapes.get(int(part["address"])), len(own)))
-            numbers += own
-        found = np.array(numbers)
-        _round(found)
+            own = _constants_of(part, A, tree, joint_maps)
+            flags = tuple(map(bool, tree.driven[columns])), tuple(map(bool, has_armature[columns]))
+            parts.append(PartStructure(PartCode(part["code"]), *flags, joint_maps.get(int(part["address"])), len(own)))
+            constants += own
+        found = np.array(constants)
+        _snap_rotations(found)
         place = row, int(record["parent"]), int(record["iq"]), int(record["iv"])
-        links.append(_with_numbers(Link(*place, Structure(tuple(parts), ()), found), found))
-    return _with_few_structures(_with_free_roots(links))
+        links.append(_with_constants(Link(*place, Structure(tuple(parts), ()), found), found))
+    return _with_few_structures(_with_normalized_roots(links))
 
 
-def _numbers_of(part: Any, A: Floats, tree: Tree, shapes: Mapping[int, Shape]) -> list[float]:
-    """Numbers of a part, in the axes of the link."""
+def _constants_of(part: Any, A: Floats, tree: Tree, joint_maps: Mapping[int, JointMap]) -> list[float]:
+    """Constants of a part, in the axes of the link."""
     if part["code"] == PartCode.SCREW:
         if np.array_equal(A, np.eye(3)):
             return [*part["turn"].tolist(), *part["slide"].tolist()]
@@ -128,7 +132,7 @@ def _numbers_of(part: Any, A: Floats, tree: Tree, shapes: Mapping[int, Shape]) -
 
 
 def _alignment(tree: Tree, row: int) -> Floats:
-    """Axes of which the first is that of an oblique screw; of all other joints, those of the joint frame."""
+    """Axes of which x is the axis of an oblique screw; the identity for all other joints."""
     record = tree.links[row]
     if record["last_part"] - record["first_part"] == 1:
         part = tree.parts[record["first_part"]]
@@ -150,41 +154,41 @@ def _about_origin(record: Any) -> Floats:
     return about
 
 
-def _round(numbers: Floats) -> None:
-    """Take away the round-off of right angles."""
+def _snap_rotations(constants: Floats) -> None:
+    """Remove the round-off of right angles."""
     for k in ROTATIONS:
-        near = np.rint(numbers[k])
-        if abs(numbers[k] - near) < ROUND_OFF:
-            numbers[k] = near
+        near = np.rint(constants[k])
+        if abs(constants[k] - near) < ROUND_OFF:
+            constants[k] = near
 
 
-def _with_free_roots(links: list[Link]) -> list[Link]:
-    """Let links that hang on the ground look like others with such a joint: where they hang does not matter.
+def _with_normalized_roots(links: list[Link]) -> list[Link]:
+    """Give links on the ground the origin of other links with an equal joint, to share their structure.
 
-    For the ground does not turn, and feels nothing.
+    The origin of such a link has no effect: the ground does not rotate, and takes up every reaction.
     """
     models = {link.structure.parts: link for link in reversed(links) if link.parent > 0}
     rooted: list[Link] = []
     for link in links:
-        numbers = link.numbers.copy()
+        constants = link.constants.copy()
         if link.parent == 0:
             model = models.get(link.structure.parts)
-            numbers[ORIGIN:INERTIA] = 0.0 if model is None else model.numbers[ORIGIN:INERTIA]
-        rooted.append(_with_numbers(link, numbers))
+            constants[ORIGIN:INERTIA] = 0.0 if model is None else model.constants[ORIGIN:INERTIA]
+        rooted.append(_with_constants(link, constants))
     return rooted
 
 
-def _with_numbers(link: Link, numbers: Floats, free: range = range(0)) -> Link:
-    """Give a link of other numbers, with a structure that knows nothing of those in the range `free`."""
-    pattern = tuple(x if x in (0.0, 1.0, -1.0) and k not in free else None for k, x in enumerate(numbers.tolist()))
-    if pattern[ALIGNMENT:PARTS] != _UPRIGHT:
-        pattern = (*pattern[:ALIGNMENT], *[None] * len(_UPRIGHT), *pattern[PARTS:])
-    return Link(link.row, link.parent, link.iq, link.iv, Structure(link.structure.parts, pattern), numbers)
+def _with_constants(link: Link, constants: Floats, free: range = range(0)) -> Link:
+    """Return a link with other constants; its structure ignores the values of those in the range `free`."""
+    pattern = tuple(x if x in (0.0, 1.0, -1.0) and k not in free else None for k, x in enumerate(constants.tolist()))
+    if pattern[ALIGNMENT:PARTS] != _IDENTITY:
+        pattern = (*pattern[:ALIGNMENT], *[None] * len(_IDENTITY), *pattern[PARTS:])
+    return Link(link.row, link.parent, link.iq, link.iv, Structure(link.structure.parts, pattern), constants)
 
 
 def _with_few_structures(links: list[Link]) -> list[Link]:
-    """Let links be alike that differ in zeros alone, where too many do: first in masses and origins, then in frames."""
+    """Merge structures that differ in zeros only, if there are too many: first in masses and origins, then frames."""
     for free in (range(ORIGIN, ALIGNMENT), range(FRAME, PARTS)):
-        if len({link.structure for link in links}) > MOST_STRUCTURES:
-            links = [_with_numbers(link, link.numbers, free) for link in links]
+        if len({link.structure for link in links}) > MAX_STRUCTURES:
+            links = [_with_constants(link, link.constants, free) for link in links]
     return links

@@ -1,20 +1,23 @@
-"""The equations of one link, as formulas: what comes from its parent and from its children, and what goes there.
+"""The articulated-body equations of one link, as formulas of the states of its parent and its children.
 
-All quantities are in the axes of the frame M of a link's joint and refer to its origin, so that its inertia is
-constant, S of a hinge is a unit vector, and a rotation about a coordinate axis mixes two components.  With the linear
-part of an acceleration that of the origin itself (not the spatial one), the twist's linear part enters nowhere; gravity
-is a ground that rises.
+All quantities are in the axes of the frame M of a link's joint and refer to its origin.  In this frame the inertia is
+constant, S of a hinge is a unit vector, and a rotation about a coordinate axis mixes two components.  The linear part
+of an acceleration is that of the origin itself (not the spatial one), so that the linear velocity does not occur.
+Gravity is an upward acceleration of the ground.
 
-    outward   w, alpha, a of the bias motion, and the wrench that it takes      (18)-(23)
+    outward   w, alpha, a of the bias motion, and its inertial wrench           (18)-(23)
     inward    articulated inertia J' and bias wrench p' = p + z                 (24)-(33)
     outward   accelerations eta of the links, and of the coordinates            (34), (35)
 
-Eliminating one column S with force tau:  U = J' S,  Omega = S . U,  V = U / Omega,  c = (tau - S . p') / Omega, and
-what is handed on is J' - V U^T and p' + U c.  Where S is a unit vector and the coordinate has no inertia of its own,
-that has a row of zeros, and tau in its place; they are set, not computed.  A joint of many columns is eliminated one by
-one, which is L D L^T of its Omega.
+Elimination of one column S with force tau:
 
-Source: Si and Guenter, (18)-(35), with the signs of (31) and (32) as they must be; p and z are summed as one.
+    U = J' S,   Omega = S . U,   V = U / Omega,   c = (tau - S . p') / Omega
+
+J' - V U^T and p' + U c are propagated to the parent.  Where S is a unit vector and the coordinate has no armature, the
+former has a row of zeros, and the latter has tau as its component; both are set, not computed.  A joint of several
+columns is eliminated column by column, which is L D L^T of its Omega.
+
+Source: Si and Guenter, (18)-(35), with the signs of (31) and (32) corrected; p and z are added.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from multibody_cli.codegen.joint_steps import STILL, Column, Desk, Slot, Step, at
+from multibody_cli.codegen.joint_steps import STILL, Column, Emitter, Slot, Step, at
 from multibody_cli.codegen.links import ALIGNMENT, INERTIA, MASS, MOMENT
 from multibody_cli.codegen.rotations import force_to_inner, inertia_to_inner, motion_to_outer, to_outer
 from multibody_cli.kernel import in_python
@@ -44,114 +47,114 @@ class Bias(NamedTuple):
     a: Vec3
 
 
-class Felt(NamedTuple):
-    """What is felt of a link and all it carries: articulated inertia and bias wrench."""
+class ArticulatedInertia(NamedTuple):
+    """Articulated inertia A and bias wrench p of a link and its descendants."""
 
     A: Inertia
     p: Force
 
 
 # --- (18)-(23): bias motion ---------------------------------------------------------------------------------------
-def move(desk: Desk, steps: Sequence[Step], bias: Bias) -> Bias:
-    """Carry the bias motion across a joint."""
-    desk.script.say("(18)-(20), (22): bias motion of the link")
+def move(emitter: Emitter, steps: Sequence[Step], bias: Bias) -> Bias:
+    """Propagate the bias motion across a joint."""
+    emitter.script.comment("(18)-(20), (22): bias motion of the link")
     for step in steps:
-        bias = _across(desk, step, bias)
-    w, alpha, a = (desk.script.let(stem, value) for stem, value in zip(("w", "al", "a"), bias, strict=True))
+        bias = _across_step(emitter, step, bias)
+    w, alpha, a = (emitter.script.let(stem, value) for stem, value in zip(("w", "al", "a"), bias, strict=True))
     return Bias(w, alpha, a)
 
 
-def _across(desk: Desk, step: Step, bias: Bias) -> Bias:
+def _across_step(emitter: Emitter, step: Step, bias: Bias) -> Bias:
     w, alpha = (to_outer(step.R, vector) for vector in (bias.w, bias.alpha))
     a = to_outer(step.R, bias.a + cross(bias.alpha, step.p) + cross(bias.w, cross(bias.w, step.p)))
     if not step.columns:
         return Bias(w, alpha, a)
-    twist, faster = STILL, step.bias
+    twist, acceleration = STILL, step.bias
     for column, rate in zip(step.columns, step.rates, strict=True):
         twist = twist + rate * column.S
         if column.driven:
-            faster = faster + desk.script.fetch("dv", at("a", "iv", column.iv)) * column.S
-    faster = faster + Motion(cross(w, twist.w), cross(2.0 * w + twist.w, twist.v))
-    return Bias(w + twist.w, alpha + faster.w, a + faster.v)
+            acceleration = acceleration + emitter.script.load("dv", at("a", "iv", column.iv)) * column.S
+    acceleration = acceleration + Motion(cross(w, twist.w), cross(2.0 * w + twist.w, twist.v))
+    return Bias(w + twist.w, alpha + acceleration.w, a + acceleration.v)
 
 
-def resist(desk: Desk, bias: Bias) -> Force:
-    """Give the wrench that the bias motion takes."""
-    desk.script.say("(21), (23): wrench that this takes")
+def inertial_wrench(emitter: Emitter, bias: Bias) -> Force:
+    """Return the inertial wrench of the bias motion."""
+    emitter.script.comment("(21), (23): inertial wrench")
     w, alpha, a = bias
-    J, h = rotational(desk), desk.vector(MOMENT)
+    J, h = rotational_inertia(emitter), emitter.vector(MOMENT)
     t = J @ alpha + cross(w, J @ w) + cross(h, a)
-    return Force(t, desk.number(MASS) * a + cross(alpha, h) + cross(w, cross(w, h)))
+    return Force(t, emitter.constant(MASS) * a + cross(alpha, h) + cross(w, cross(w, h)))
 
 
-def rotational(desk: Desk) -> Sym3:
+def rotational_inertia(emitter: Emitter) -> Sym3:
     """Inertia about the origin."""
-    return Sym3(*(desk.number(INERTIA + k) for k in range(6)))
+    return Sym3(*(emitter.constant(INERTIA + k) for k in range(6)))
 
 
 # --- (24)-(33): articulated inertia and bias wrench ---------------------------------------------------------------
-def placed_wrench(desk: Desk) -> Force:
-    """Read the bias wrench, less what pushes the body, in the axes of the joint frame."""
-    numbers = [desk.script.fetch("b", at("bias", "row", desk.site.position, 6, k)) for k in range(6)]
-    return aligned(desk, Force(Vec3(*numbers[:3]), Vec3(*numbers[3:])))
+def load_bias_wrench(emitter: Emitter) -> Force:
+    """Load the bias wrench of the body, less its applied forces, and rotate it to the axes of the link."""
+    numbers = [emitter.script.load("b", at("bias", "row", emitter.site.position, 6, k)) for k in range(6)]
+    return to_link_axes(emitter, Force(Vec3(*numbers[:3]), Vec3(*numbers[3:])))
 
 
-def aligned(desk: Desk, p: Force) -> Force:
-    """Turn a wrench from the axes of the joint frame to those in which the link is."""
-    A = Mat3(*(desk.vector(ALIGNMENT + 3 * k) for k in range(3)))
+def to_link_axes(emitter: Emitter, p: Force) -> Force:
+    """Rotate a wrench from the axes of the joint frame to the axes of the link."""
+    A = Mat3(*(emitter.vector(ALIGNMENT + 3 * k) for k in range(3)))
     return Force(transposed_times(A, p.t), transposed_times(A, p.f))
 
 
-def own_share(desk: Desk, p: Force, outer: Felt) -> Felt:
-    """Add the link's own inertia and wrench to what it feels of its children."""
-    desk.script.say("(24), (27): articulated inertia and bias wrench")
-    own = Inertia(rotational(desk), skew(desk.vector(MOMENT)), isotropic(desk.number(MASS)))
-    return named(desk, Felt(own + outer.A, p + outer.p))
+def add_link_inertia(emitter: Emitter, p: Force, outer: ArticulatedInertia) -> ArticulatedInertia:
+    """Add inertia and bias wrench of the link itself to those of its children."""
+    emitter.script.comment("(24), (27): articulated inertia and bias wrench")
+    own = Inertia(rotational_inertia(emitter), skew(emitter.vector(MOMENT)), isotropic(emitter.constant(MASS)))
+    return named(emitter, ArticulatedInertia(own + outer.A, p + outer.p))
 
 
-def hand_on(desk: Desk, steps: Sequence[Step], felt: Felt) -> Felt:
-    """Eliminate the coordinates of a joint, and give what the parent feels, in its axes."""
+def propagate_to_parent(emitter: Emitter, steps: Sequence[Step], articulated: ArticulatedInertia) -> ArticulatedInertia:
+    """Eliminate the coordinates of a joint, and transform articulated inertia and bias wrench to the parent."""
     is_named = True
     for step in reversed(steps):
         for column in step.columns:
             if not column.driven:
-                felt = _eliminated(desk, column, felt if is_named else named(desk, felt))
+                articulated = _eliminated(emitter, column, articulated if is_named else named(emitter, articulated))
                 is_named = False
-        desk.script.say("what its parent feels: (24), (27), (31), by (29) and (30)")
-        A, p = felt
-        felt = Felt(inertia_to_inner(step.R, step.p, A), force_to_inner(step.R, step.p, p))
+        emitter.script.comment("contribution to the parent: (24), (27), (31), by (29) and (30)")
+        A, p = articulated
+        articulated = ArticulatedInertia(inertia_to_inner(step.R, step.p, A), force_to_inner(step.R, step.p, p))
         is_named = False
-    return named(desk, felt)
+    return named(emitter, articulated)
 
 
-def _eliminated(desk: Desk, column: Column, felt: Felt) -> Felt:
-    (A, p), script, S = felt, desk.script, column.S
-    script.say("(28), (32), (33): the coordinate moves freely")
-    tau = script.fetch("tau_k", at("tau", "iv", column.iv))
+def _eliminated(emitter: Emitter, column: Column, articulated: ArticulatedInertia) -> ArticulatedInertia:
+    (A, p), script, S = articulated, emitter.script, column.S
+    script.comment("(28), (32), (33): elimination of the coordinate")
+    tau = script.load("tau_k", at("tau", "iv", column.iv))
     U = Force(A.J @ S.w + A.H @ S.v, transposed_times(A.H, S.w) + A.M @ S.v)
     U = Force(script.let("Ut", U.t), script.let("Uf", U.f))
     inertia = power(S, U)
-    if column.armed:
-        inertia = inertia + script.fetch("arm", at("armature", "iv", column.iv))
+    if column.has_armature:
+        inertia = inertia + script.load("arm", at("armature", "iv", column.iv))
     d = script.let("d", 1.0 / inertia)
     c = script.let("cb", d * (tau - power(S, p)))
-    rest = remaining(column)
+    rest = retained(column)
     U = Force(_scaled(rest.w, U.t), _scaled(rest.v, U.f))
     V = Force(script.let("Vt", d * U.t), script.let("Vf", d * U.f))
-    _keep(desk, column, V, d, c)
-    return Felt(_masked(A, rest) - rank_one(V, U), _pushed(p, rest, c * U, tau, S))
+    _store_factors(emitter, column, V, d, c)
+    return ArticulatedInertia(_retained_inertia(A, rest) - rank_one(V, U), _bias_after(p, rest, c * U, tau, S))
 
 
-def remaining(column: Column) -> Motion:
-    """Give 1 for every component that eliminating a column leaves, and 0 for the one that it takes away, if any."""
+def retained(column: Column) -> Motion:
+    """Return 1 for each component that elimination retains, and 0 for the component that it removes, if any."""
     entries = [*column.S.w, *column.S.v]
     there = [k for k in range(6) if entries[k] != 0.0]
-    sole = there[0] if len(there) == 1 and entries[there[0]] in (1.0, -1.0) and not column.armed else None
+    sole = there[0] if len(there) == 1 and entries[there[0]] in (1.0, -1.0) and not column.has_armature else None
     ones = [0.0 if k == sole else 1.0 for k in range(6)]
     return Motion(Vec3(*ones[:3]), Vec3(*ones[3:]))
 
 
-def _masked(A: Inertia, rest: Motion) -> Inertia:
+def _retained_inertia(A: Inertia, rest: Motion) -> Inertia:
     w, v = rest
     pairs = ((x, y) for x in range(3) for y in range(x, 3))
     places = list(pairs)
@@ -161,13 +164,13 @@ def _masked(A: Inertia, rest: Motion) -> Inertia:
     return Inertia(J, H, M)
 
 
-def _pushed(p: Force, rest: Motion, by: Force, tau: Value, S: Motion) -> Force:
-    """Give the bias wrench behind an eliminated coordinate: its component along a unit S is tau."""
-    taken = tau * Motion(_scaled(_rest_of(rest.w), S.w), _scaled(_rest_of(rest.v), S.v))
+def _bias_after(p: Force, rest: Motion, by: Force, tau: Value, S: Motion) -> Force:
+    """Return the bias wrench after elimination of a coordinate; its component along a unit S is tau."""
+    taken = tau * Motion(_scaled(_complement(rest.w), S.w), _scaled(_complement(rest.v), S.v))
     return Force(_scaled(rest.w, p.t) + by.t + taken.w, _scaled(rest.v, p.f) + by.f + taken.v)
 
 
-def _rest_of(ones: Vec3) -> Vec3:
+def _complement(ones: Vec3) -> Vec3:
     return Vec3(*(1.0 - one for one in ones))
 
 
@@ -175,78 +178,78 @@ def _scaled(ones: Any, a: Vec3) -> Vec3:
     return Vec3(*(one * entry for one, entry in zip(ones, a, strict=True)))
 
 
-def named(desk: Desk, felt: Felt) -> Felt:
-    """Name every entry."""
-    A = Inertia(*(desk.script.let(stem, block) for stem, block in zip("JHM", felt.A, strict=True)))
-    return Felt(A, named_wrench(desk, felt.p))
+def named(emitter: Emitter, articulated: ArticulatedInertia) -> ArticulatedInertia:
+    """Assign a name to each entry."""
+    A = Inertia(*(emitter.script.let(stem, block) for stem, block in zip("JHM", articulated.A, strict=True)))
+    return ArticulatedInertia(A, named_wrench(emitter, articulated.p))
 
 
-def named_wrench(desk: Desk, p: Force) -> Force:
-    """Name every component."""
-    return Force(desk.script.let("t", p.t), desk.script.let("f", p.f))
+def named_wrench(emitter: Emitter, p: Force) -> Force:
+    """Assign a name to each component."""
+    return Force(emitter.script.let("t", p.t), emitter.script.let("f", p.f))
 
 
 # --- (34), (35): accelerations ------------------------------------------------------------------------------------
-def respond(desk: Desk, steps: Sequence[Step], eta: Motion) -> Motion:
-    """Give what the coordinates add to the acceleration of a link, beyond the bias motion, and write dv/dt."""
-    desk.script.say("(34), (35): accelerations")
+def link_acceleration(emitter: Emitter, steps: Sequence[Step], eta: Motion) -> Motion:
+    """Return the acceleration of a link relative to the bias motion, and store dv/dt of the joint."""
+    emitter.script.comment("(34), (35): accelerations")
     for step in steps:
         eta = motion_to_outer(step.R, step.p, eta)
         for column in reversed(step.columns):
             if not column.driven:
-                eta = Motion(desk.script.let("dw", eta.w), desk.script.let("da", eta.v))
-                eta = _responded(desk, column, eta)
-    return Motion(desk.script.let("dw", eta.w), desk.script.let("da", eta.v))
+                eta = Motion(emitter.script.let("dw", eta.w), emitter.script.let("da", eta.v))
+                eta = _accelerated(emitter, column, eta)
+    return Motion(emitter.script.let("dw", eta.w), emitter.script.let("da", eta.v))
 
 
-def _responded(desk: Desk, column: Column, eta: Motion) -> Motion:
-    script, S, rest = desk.script, column.S, remaining(column)
-    V, c, _ = _recalled(desk, column)
+def _accelerated(emitter: Emitter, column: Column, eta: Motion) -> Motion:
+    script, S, rest = emitter.script, column.S, retained(column)
+    V, c, _ = _load_factors(emitter, column)
     if 0.0 not in (*rest.w, *rest.v):
         rate = script.let("ddq", c - power(eta, V))
-        script.put(at("a", "iv", column.iv), rate)
+        script.store(at("a", "iv", column.iv), rate)
         return eta + rate * S
     along = script.let("along", c - power(eta, V))  # of the link, along S
-    script.put(at("a", "iv", column.iv), along - (dot(eta.w, S.w) + dot(eta.v, S.v)))
+    script.store(at("a", "iv", column.iv), along - (dot(eta.w, S.w) + dot(eta.v, S.v)))
     return Motion(_scaled(rest.w, eta.w) + along * S.w, _scaled(rest.v, eta.v) + along * S.v)
 
 
 # --- impulses -----------------------------------------------------------------------------------------------------
-def impulse_share(desk: Desk, outer: Force) -> Force:
-    """Add the impulse on a link, in the axes of its joint frame, to what it feels of its children."""
-    desk.script.say("(24): bias impulse")
-    return named_wrench(desk, outer - placed_wrench(desk))
+def add_link_impulse(emitter: Emitter, outer: Force) -> Force:
+    """Add the impulse on a link, in the axes of the link, to those of its children."""
+    emitter.script.comment("(24): bias impulse")
+    return named_wrench(emitter, outer - load_bias_wrench(emitter))
 
 
-def hand_impulse_on(desk: Desk, steps: Sequence[Step], p: Force) -> Force:
-    """Let the coordinates of a joint move freely, with the factors of the last evaluation."""
-    script = desk.script
+def propagate_impulse_to_parent(emitter: Emitter, steps: Sequence[Step], p: Force) -> Force:
+    """Eliminate the coordinates of a joint from the impulse, with the factors of the last evaluation."""
+    script = emitter.script
     for step in reversed(steps):
         for column in step.columns:
             if not column.driven:
-                script.say("(32), (33): the coordinate moves freely")
-                (V, _, d), S = _recalled(desk, column), column.S
-                tau = script.fetch("tau_k", at("tau", "iv", column.iv))
+                script.comment("(32), (33): elimination of the coordinate")
+                (V, _, d), S = _load_factors(emitter, column), column.S
+                tau = script.load("tau_k", at("tau", "iv", column.iv))
                 u = script.let("u", tau - power(S, p))
-                desk.keep(_slot(desk, column, 6), d * u)
-                p = named_wrench(desk, _pushed(p, remaining(column), u * V, tau, S))
+                emitter.store(_slot(emitter, column, 6), d * u)
+                p = named_wrench(emitter, _bias_after(p, retained(column), u * V, tau, S))
         p = force_to_inner(step.R, step.p, p)
-    script.say("what its parent feels: (31)")
-    return named_wrench(desk, p)
+    script.comment("contribution to the parent: (31)")
+    return named_wrench(emitter, p)
 
 
-# --- what elimination leaves in memory ----------------------------------------------------------------------------
-def _slot(desk: Desk, column: Column, k: int) -> Slot:
-    return desk.slot(f"column {column.iv}", k)
+# --- factors of the elimination, in memory ------------------------------------------------------------------------
+def _slot(emitter: Emitter, column: Column, k: int) -> Slot:
+    return emitter.slot(f"column {column.iv}", k)
 
 
-def _keep(desk: Desk, column: Column, V: Force, d: Value, c: Value) -> None:
+def _store_factors(emitter: Emitter, column: Column, V: Force, d: Value, c: Value) -> None:
     for k, value in enumerate([*V.t, *V.f, c, d]):
-        desk.keep(_slot(desk, column, k), value)
+        emitter.store(_slot(emitter, column, k), value)
 
 
-def _recalled(desk: Desk, column: Column) -> tuple[Force, Value, Value]:
-    """Give V, c and 1 / Omega of a column."""
+def _load_factors(emitter: Emitter, column: Column) -> tuple[Force, Value, Value]:
+    """Load V, c and 1 / Omega of a column."""
     stems = ("Vt_x", "Vt_y", "Vt_z", "Vf_x", "Vf_y", "Vf_z", "cb", "d")
-    numbers = [desk.recall(stem, _slot(desk, column, k)) for k, stem in enumerate(stems)]
+    numbers = [emitter.load(stem, _slot(emitter, column, k)) for k, stem in enumerate(stems)]
     return Force(Vec3(*numbers[:3]), Vec3(*numbers[3:6])), numbers[6], numbers[7]

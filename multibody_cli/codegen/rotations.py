@@ -1,4 +1,4 @@
-"""Rotations of formulas: about a coordinate axis, which mixes two components only, and of any kind.
+"""Rotations of formulas: about a coordinate axis, which mixes two components only, and general ones.
 
 A rotation R leads from the axes of the outer frame to those of the inner one: a = R a_outer.
 """
@@ -12,34 +12,34 @@ from multibody_cli.spatial import products
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
 from multibody_cli.symbolic.scalar import Value
 
-transposed, transposed_times, turned_inertia = map(
-    in_python, (products.transposed, products.transposed_times, products.turned_inertia)
+transposed, transposed_times, rotated_inertia = map(
+    in_python, (products.transposed, products.transposed_times, products.rotated_inertia)
 )
 shift_inertia, shift_force, shift_motion = map(
     in_python, (products.shift_inertia, products.shift_force, products.shift_motion)
 )
 
 
-class About(NamedTuple):
-    """Rotation about coordinate axis `k` by the angle of sine `s` and cosine `c`."""
+class AxisRotation(NamedTuple):
+    """Rotation about coordinate axis `k` by an angle of sine `s` and cosine `c`."""
 
     k: int
     s: Value
     c: Value
 
 
-Rotation = About | Mat3
+Rotation = AxisRotation | Mat3
 
 
 # --- vectors ------------------------------------------------------------------------------------------------------
 def to_inner(R: Rotation, a: Vec3) -> Vec3:
-    """R a."""
-    return _mixed(R.k, R.s, R.c, a) if isinstance(R, About) else R @ a
+    """Return R a."""
+    return _mixed(R.k, R.s, R.c, a) if isinstance(R, AxisRotation) else R @ a
 
 
 def to_outer(R: Rotation, a: Vec3) -> Vec3:
-    """R^T a."""
-    return _mixed(R.k, -R.s, R.c, a) if isinstance(R, About) else transposed_times(R, a)
+    """Return R^T a."""
+    return _mixed(R.k, -R.s, R.c, a) if isinstance(R, AxisRotation) else transposed_times(R, a)
 
 
 def _mixed(k: int, s: Value, c: Value, a: Vec3) -> Vec3:
@@ -49,34 +49,35 @@ def _mixed(k: int, s: Value, c: Value, a: Vec3) -> Vec3:
     return Vec3(*mixed)
 
 
-# --- what is handed inward ----------------------------------------------------------------------------------------
+# --- transformations between frames -------------------------------------------------------------------------------
 def force_to_inner(R: Rotation, p: Vec3, b: Force) -> Force:
-    """Ad^* b: a wrench, from the axes and origin of the outer frame to those of the inner one, for p between them."""
+    """Return Ad^* b: a wrench, from the outer frame to the inner one; p is the outer origin in the inner frame."""
     shifted: Force = shift_force(Force(to_inner(R, b.t), to_inner(R, b.f)), p)
     return shifted
 
 
 def motion_to_outer(R: Rotation, p: Vec3, s: Motion) -> Motion:
-    """Ad s: a motion, from the inner frame to the outer one."""
+    """Return Ad s: a motion, from the inner frame to the outer one."""
     there = shift_motion(s, p)
     return Motion(to_outer(R, there.w), to_outer(R, there.v))
 
 
 def inertia_to_inner(R: Rotation, p: Vec3, A: Inertia) -> Inertia:
-    """Ad^* A Ad: an articulated inertia, from the outer frame to the inner one."""
+    """Return Ad^* A Ad: an articulated inertia, from the outer frame to the inner one."""
     if isinstance(R, Mat3):
-        turned = turned_inertia(R, A)
+        rotated = rotated_inertia(R, A)
     else:
-        J, H, M = _turned(R, _rows(A.J)), _turned(R, transposed(A.H)), _turned(R, _rows(A.M))
-        turned = Inertia(_upper(J), transposed(H), _upper(M))
-    shifted: Inertia = shift_inertia(turned, p)
+        J, H, M = _rotated(R, _rows(A.J)), _rotated(R, transposed(A.H)), _rotated(R, _rows(A.M))
+        rotated = Inertia(_upper(J), transposed(H), _upper(M))
+    shifted: Inertia = shift_inertia(rotated, p)
     return shifted
 
 
-def _turned(R: About, B: Mat3) -> Mat3:
-    """R B R^T of a matrix by its rows: of the block that turns, trace and skew part stay, and the rest turns by 2 q.
+def _rotated(R: AxisRotation, B: Mat3) -> Mat3:
+    """Return R B R^T of a matrix, by its rows.
 
-    Half the products of two rotations, with s^2 + c^2 = 1.
+    Of the block in the plane of rotation, trace and skew part are invariant, and the rest rotates by the double angle.
+    This takes half the products of two rotations, with s^2 + c^2 = 1.
     """
     k, i, j = R.k, (R.k + 1) % 3, (R.k + 2) % 3
     across = _mixed(k, R.s, R.c, Vec3(*(row[k] for row in B)))

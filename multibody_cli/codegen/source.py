@@ -1,4 +1,4 @@
-"""Passes over one model as source: woven, written as functions that share their memory, and compiled."""
+"""Source of functions that share their memory: passes over one model, specialized, written and compiled."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from multibody_cli.codegen.joint_steps import Slot
 from multibody_cli.codegen.layout import Layout, lay_out
-from multibody_cli.codegen.passes import Pass, Weaver, Woven
+from multibody_cli.codegen.passes import Pass, Propagator, SpecializedPass
 from multibody_cli.codegen.runs import Plan
 from multibody_cli.codegen.text import write_function
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.generated import address_of
 from multibody_cli.symbolic.scalar import Value
-from multibody_cli.symbolic.script import Fetch
+from multibody_cli.symbolic.script import Load
 
 
 class Method(NamedTuple):
-    """How the functions of a method are headed: its title, what its names mean, and its arguments by their kinds."""
+    """Head of the functions of a method: its title, the legend of its names, and its arguments with their kinds."""
 
     title: str
     legend: str
@@ -28,14 +28,14 @@ class Method(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A function as text, by its title."""
+    """The text of a function, and its title."""
 
     title: str
     text: str
 
 
-class Written(NamedTuple):
-    """Functions that take the same arguments, and the tables and the memory that they share."""
+class GeneratedFunctions(NamedTuple):
+    """Functions that take the same arguments, with their layout, and the kinds of the arguments."""
 
     sources: tuple[Source, ...]
     layout: Layout
@@ -44,7 +44,7 @@ class Written(NamedTuple):
 
 def write_functions(
     plan: Plan, passes: Sequence[Pass], functions: Mapping[str, Sequence[int]], method: Method
-) -> Written:
+) -> GeneratedFunctions:
     """Write functions.
 
     Parameters
@@ -52,38 +52,41 @@ def write_functions(
     plan
         The tree.
     passes
-        All passes, in the order in which they are made.
+        All passes, in order of execution.
     functions
-        For the title of each function, which passes it makes.
+        For the title of each function, the indices of its passes.
     method
-        What all of them say and take.
+        Title, legend and arguments of all of them.
     """
-    woven = _weave(plan, passes)
+    specialized = _specialize(plan, passes)
     kinds = range(len(plan.kinds))
-    layout = lay_out(plan, [[s for one in woven for s in one.statements[k]] for k in kinds])
+    layout = lay_out(plan, [[s for one in specialized for s in one.statements[k]] for k in kinds])
     links = sum(len(run.links) for run in plan.runs)
     legend = method.legend.format(links=links, runs=len(plan.runs), kinds=len(kinds))
     sources = []
     for title, which in functions.items():
-        text = write_function(legend, method.arguments, plan, layout, [woven[k] for k in which])
+        text = write_function(legend, method.arguments, plan, layout, [specialized[k] for k in which])
         sources.append(Source(f"{title}: {method.title}", text))
-    return Written(tuple(sources), layout, "".join(method.arguments.values()))
+    return GeneratedFunctions(tuple(sources), layout, "".join(method.arguments.values()))
 
 
-def _weave(tree_plan: Plan, passes: Sequence[Pass]) -> list[Woven]:
-    """Weave passes that follow one another, the last first to be asked what it needs."""
+def _specialize(tree_plan: Plan, passes: Sequence[Pass]) -> list[SpecializedPass]:
+    """Specialize consecutive passes; the last one first, because it determines what earlier ones must store."""
     known: dict[Slot, Value] = {}
-    weavers = [Weaver(tree_plan, one, known) for one in passes]
-    for weaver in weavers:
-        weaver.settle()
+    propagators = [Propagator(tree_plan, one, known) for one in passes]
+    for propagator in propagators:
+        propagator.propagate()
     slots: set[Slot] = set()
-    woven = []
-    for weaver in reversed(weavers):
-        woven.append(weaver.woven(slots))
+    specialized = []
+    for propagator in reversed(propagators):
+        specialized.append(propagator.specialized(slots))
         slots.update(
-            s.place for one in woven[-1].statements for s in one if isinstance(s, Fetch) and isinstance(s.place, Slot)
+            s.location
+            for one in specialized[-1].statements
+            for s in one
+            if isinstance(s, Load) and isinstance(s.location, Slot)
         )
-    return woven[::-1]
+    return specialized[::-1]
 
 
 class Compiled(NamedTuple):
@@ -94,7 +97,7 @@ class Compiled(NamedTuple):
     runs: NDArray[np.int64]
 
 
-def compiled(written: Written) -> Compiled:
-    """Compile all functions, or find them compiled."""
+def compiled(written: GeneratedFunctions) -> Compiled:
+    """Compile all functions, or load them from the cache."""
     addresses = tuple(address_of(source.title, source.text, written.kinds) for source in written.sources)
     return Compiled(addresses, written.layout.table, written.layout.runs.ravel())

@@ -1,4 +1,4 @@
-"""Comparing two runs: which numbers differ, by more than what, where, since when, and what changed first.
+"""Comparison of two runs: which values differ beyond tolerance, where, since when, and which quantity changed first.
 
 ::
 
@@ -7,5 +7,5 @@
     Recording ──┘                                                     ├──▶ Comparison
     attributes and scenes ─────────────────────────▶ settings ────────┘
 
-Nothing here holds a whole dataset: files of any size are compared slab by slab.
+Datasets are read slab by slab, so that files of any size can be compared.
 """

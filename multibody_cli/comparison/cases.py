@@ -1,4 +1,4 @@
-"""Several comparisons at once: a case for each pair of files."""
+"""Comparison of several pairs of files; each pair is a case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULTS = "**/*.h5"
 
 
 class Verdict(IntEnum):
-    """How a comparison ended; the number is what the process ends with."""
+    """Result of a comparison; the value is the exit code of the process."""
 
     SAME = 0
     DIFFERENT = 1
@@ -29,13 +29,13 @@ class Case:
     Parameters
     ----------
     name
-        Which pair: the path of both files in their folders, or that of the result.
+        Name of the pair: the path of both files relative to their folders, or that of the result.
     comparison
-        What was found; None where nothing could be compared.
+        The comparison; None if the files could not be compared.
     trouble
-        Why not, or what keeps two compared runs from counting as the same.
+        Reason why the files could not be compared, or why equal runs do not count as the same.
     verdict
-        How it ended.
+        Result of the comparison.
     """
 
     name: str
@@ -51,7 +51,7 @@ def compare_case(
     policy: Policy,
     on_numbers: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Case:
-    """Compare two files; what cannot be compared is told in the case."""
+    """Compare two files; the case reports errors."""
     try:
         comparison = compare_files(reference, result, policy, on_numbers)
     except MbsimError as error:
@@ -62,16 +62,16 @@ def compare_case(
 def compare_folders(
     reference: Path, result: Path, policy: Policy, on_numbers: Callable[[int, int], None]
 ) -> Iterator[Case]:
-    """Compare every result file below a folder with that of the same path below another.
+    """Compare every result file below a folder with the file of the same path below another folder.
 
     Raises
     ------
     ResultError
-        The folder of the references holds no result file.
+        The reference folder contains no result file.
     """
     names, found = (sorted(str(path.relative_to(one)) for path in one.glob(RESULTS)) for one in (reference, result))
     if not names:
-        raise ResultError(f"{reference} holds no result file (*.h5), so there is nothing to compare with")
+        raise ResultError(f"{reference} contains no result file (*.h5), so there is nothing to compare with")
     for name in names:
         if name in found:
             yield compare_case(name, reference / name, result / name, policy, on_numbers)
@@ -83,5 +83,5 @@ def compare_folders(
 
 
 def worst(cases: list[Case]) -> Verdict:
-    """Tell how all of them ended together."""
+    """Return the most severe verdict."""
     return max((case.verdict for case in cases), default=Verdict.SAME)

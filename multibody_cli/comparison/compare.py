@@ -1,4 +1,4 @@
-"""Comparing two result files: every dataset, at every instant that both have."""
+"""Comparison of two result files: every dataset, at every common output instant."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from multibody_cli.errors import ResultError
 from multibody_cli.output.channel import ROLES
 
 CENTERS = Dataset("bodies/com_offset", (), "m", "input", "", None, None, np.dtype(np.float64))
-"""The one array of numbers that does not change in time: the centers of mass of the bodies."""
+"""The centers of mass of the bodies, the only numeric array that is constant in time."""
 
 
 class Parting(NamedTuple):
-    """The first instant at which two runs differ by more than is allowed.
+    """The first instant at which two runs differ beyond tolerance.
 
     Parameters
     ----------
     time
-        In s.
+        Time of the instant, s.
     findings
-        What exceeds its tolerance there, the likeliest cause first: by role, then by excess.
+        Datasets beyond tolerance at that instant, the likeliest cause first: by role, then by excess.
     """
 
     time: float
@@ -47,17 +47,17 @@ class Comparison:
     reference, result
         Paths of the files.
     settings
-        What was asked of them in different words; this alone does not make them differ.
+        Differences of the settings; they alone do not make the runs different.
     mismatches
-        What they differ in besides numbers, in words: an end, a dataset or a body that one of them lacks.
+        Messages about differences other than values: the end of a run, a missing dataset or body.
     notes
-        What the user should know: datasets that only the result has, instants that only one has, rules without use.
+        Notes for the user: datasets only in the result, instants only in one run, unused rules.
     instants
-        Number of instants that were compared, those of the reference and those of the result.
+        Numbers of instants: compared, in the reference, in the result.
     findings
-        What was found in each dataset, in the order of the reference.
+        Finding of each dataset, in the order of the reference.
     parting
-        Where the runs part; None where no number differs by more than is allowed.
+        First instant with a difference beyond tolerance; None if there is none.
     """
 
     reference: Path
@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs by more than is allowed."""
+        """Whether nothing differs beyond tolerance."""
         return not self.mismatches and not any(finding.differs for finding in self.findings)
 
 
@@ -88,21 +88,21 @@ def compare_files(
     reference, result
         The files.
     policy
-        Tolerances other than those of the reference file.
+        Tolerances that replace those of the reference file.
     on_numbers
-        Called with the numbers compared so far and in all.
+        Called with the count of values compared so far and the total count.
 
     Raises
     ------
     ResultError
-        A file cannot be read, or the two have no instant in common.
+        A file cannot be read, or the files have no common output instant.
     """
     with Recording(reference) as one, Recording(result) as other:
         return _Comparer(one, other, policy or Policy(), on_numbers).compare()
 
 
 class _Comparer:
-    """One comparison, while it goes on."""
+    """State of a comparison in progress."""
 
     def __init__(
         self, reference: Recording, result: Recording, policy: Policy, on_numbers: Callable[[int, int], None]
@@ -121,14 +121,16 @@ class _Comparer:
 
     def compare(self) -> Comparison:
         reference, result = self._reference, self._result
-        self._look_at_ends()
-        self._look_at_bodies()
+        self._compare_ends()
+        self._compare_bodies()
         datasets = [dataset for path, dataset in reference.datasets.items() if self._is_comparable(path)]
         extra = [path for path in (*result.datasets, *result.contacts) if not self._is_of_reference(path)]
         if extra:
             self._notes.append(f"only in the result: {_listed(extra)}")
-        unused = self._policy.without_use([*reference.datasets, *reference.contacts, CENTERS.path])
-        self._notes += [f"{rule.where}: the rule `{rule.pattern}` fits no dataset of the reference" for rule in unused]
+        unused = self._policy.unused_rules([*reference.datasets, *reference.contacts, CENTERS.path])
+        self._notes += [
+            f"{rule.where}: the rule `{rule.pattern}` matches no dataset of the reference" for rule in unused
+        ]
         total = sum(self._pairs * int(np.prod(dataset.shape[1:], dtype=np.int64)) for dataset in datasets)
         findings, done = [], 0
         for dataset in datasets:
@@ -149,26 +151,28 @@ class _Comparer:
             parting=_parting(findings),
         )
 
-    # --- what is no number ----------------------------------------------------------------------------------
-    def _look_at_ends(self) -> None:
+    # --- metadata -------------------------------------------------------------------------------------------
+    def _compare_ends(self) -> None:
         reference, result = self._reference, self._result
         before, after = (run.attributes.get("status") for run in (reference, result))
         if before != after:
-            said = " ".join(str(result.attributes.get("message", "")).split())
-            self._mismatches.append(f"status: {before} -> {after}" + (f" ({said})" if said else ""))
+            message = " ".join(str(result.attributes.get("message", "")).split())
+            self._mismatches.append(f"status: {before} -> {after}" + (f" ({message})" if message else ""))
         if self._common.pair(-1) != (reference.instants - 1, result.instants - 1):
             ends = (run.time_at(run.instants - 1) for run in (reference, result))
             self._mismatches.append("the last instant: " + " -> ".join(f"{end:.12g} s" for end in ends))
-        lost = reference.instants - self._pairs
-        if reference.instants == result.instants and lost:
-            self._mismatches.append(f"time: {lost} of {reference.instants} instants are not those of the reference")
+        unmatched = reference.instants - self._pairs
+        if reference.instants == result.instants and unmatched:
+            self._mismatches.append(
+                f"time: {unmatched} of {reference.instants} instants are not those of the reference"
+            )
         elif reference.instants != result.instants:
             self._notes.append(
                 f"instants differ: the {self._pairs} that both have are compared, of {reference.instants} in the "
                 f"reference and {result.instants} in the result"
             )
 
-    def _look_at_bodies(self) -> None:
+    def _compare_bodies(self) -> None:
         reference, result = self._reference.bodies, self._result.bodies
         for name in reference:
             if name not in result:
@@ -181,14 +185,14 @@ class _Comparer:
         return path in self._reference.datasets or path in self._reference.contacts
 
     def _is_ignored(self, path: str) -> bool:
-        """Tell of a dataset that the policy leaves out."""
+        """Whether the policy ignores a dataset; adds a note."""
         where = self._policy.ignores(path)
         if where:
             self._notes.append(f"{path} is ignored ({where})")
         return bool(where)
 
     def _is_comparable(self, path: str) -> bool:
-        """Tell of a dataset that cannot be compared, and say False."""
+        """Whether a dataset can be compared; adds a mismatch or a note if not."""
         if self._is_ignored(path):
             return False
         one, other = (run.datasets.get(path) or run.contacts.get(path) for run in (self._reference, self._result))
@@ -246,14 +250,14 @@ class _Comparer:
         return Finding.of(dataset.path, dataset.units, dataset.role, differences, locate)
 
     def _columns(self, path: str) -> tuple[list[int], list[int]] | None:
-        """Say which columns belong to the same bodies; None where all of them do as they are."""
+        """Return the columns of the common bodies in both files; None if the bodies are the same."""
         if self._reference.bodies == self._result.bodies or not self._reference.is_of_bodies(path):
             return None
         orders = [[run.bodies.index(name) for name in self._bodies] for run in (self._reference, self._result)]
         return orders[0], orders[1]
 
     def _time(self, instant: int) -> float:
-        """Return the time (s) of one of the common instants."""
+        """Return the time of a common instant, s."""
         return self._reference.time_at(self._common.pair(instant)[0])
 
 

@@ -1,4 +1,4 @@
-"""Contacts of two runs: paired at each instant, whatever their order."""
+"""Comparison of contacts: the contacts of two runs are paired at each instant, independently of their order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from multibody_cli.comparison.differences import Differences, Place
 from multibody_cli.comparison.finding import Finding, Location
-from multibody_cli.comparison.instants import Instants, Rows, Stretch
-from multibody_cli.comparison.recording import Recording
+from multibody_cli.comparison.instants import Instants, Stretch
+from multibody_cli.comparison.recording import Recording, Rows
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
 from multibody_cli.output.contact_channels import GROUP, OFFSET
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 INSTANTS_AT_ONCE = 1000
 
-WHO = (f"{GROUP}/body_a", f"{GROUP}/body_b")
+BODY_PAIR = (f"{GROUP}/body_a", f"{GROUP}/body_b")
 POINT = f"{GROUP}/point"
-TURNED = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse")
-"""What changes its sign where A and B change places."""
+SIGN_CHANGING = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse")
+"""Datasets that change sign when bodies A and B are exchanged."""
 WORLD = -1
-FAR = 1e300
-"""How far from each other points count that are no numbers, m."""
+NON_FINITE_DISTANCE = 1e300
+"""Distance assigned to points with non-finite coordinates, m."""
 
 
 class Contacts(NamedTuple):
-    """The contacts of one run at one instant: every dataset by its path, with a row for each contact."""
+    """The contacts of one run at one instant: datasets by path, with one row for each contact."""
 
     columns: dict[str, Array]
 
     def pairs(self) -> Integers:
-        """(n, 2) numbers of the bodies that touch, the smaller first."""
-        pairs: Integers = np.sort(np.column_stack([self.columns[path] for path in WHO]), axis=1)
+        """Indices of the bodies in contact, (n, 2), the smaller first."""
+        pairs: Integers = np.sort(np.column_stack([self.columns[path] for path in BODY_PAIR]), axis=1)
         return pairs
 
 
@@ -50,33 +50,33 @@ def compare_contacts(
     notes: list[str],
     time_of: Callable[[int], float],
 ) -> list[Finding]:
-    """Compare every dataset of contacts; a contact that only one run has is a difference of all of them.
+    """Compare every dataset of contacts; a contact that only one run has is a difference in each of them.
 
     Parameters
     ----------
     reference, result
         The runs.
     common
-        The instants that they have in common.
+        The common instants.
     policy
         The tolerances.
     paths
-        The datasets to compare, which both have.
+        The datasets to compare, present in both files.
     notes
-        Takes why nothing is compared, where neither run recorded what tells contacts apart.
+        List to which a note is added if contacts cannot be paired in either file.
     time_of
-        Time (s) of the n-th common instant.
+        Function that returns the time of the n-th common instant, s.
 
     Raises
     ------
     ResultError
-        One of the files has contacts, but does not say of which bodies or where.
+        One of the files has contacts without their bodies or points.
     """
     if not paths:
         return []
-    lacking = [run.lacks([*WHO, POINT]) for run in (reference, result)]
+    lacking = [run.lacks([*BODY_PAIR, POINT]) for run in (reference, result)]
     if lacking[0] and lacking[0] == lacking[1]:
-        notes.append(f"contacts are not compared: to pair them takes {', '.join(lacking[0])} in both files")
+        notes.append(f"contacts are not compared: pairing requires {', '.join(lacking[0])} in both files")
         return []
     for run, names in zip((reference, result), lacking, strict=True):
         if names:
@@ -91,7 +91,7 @@ def compare_contacts(
     for instant, (one, other) in enumerate(_instants(reference, result, common, paths)):
         left, right = _paired(one, other)
         for path in gathered:
-            pairs = _taken(one.columns[path], left), _taken(other.columns[path], right)
+            pairs = _rows_or_nan(one.columns[path], left), _rows_or_nan(other.columns[path], right)
             gathered[path].add(pairs[0][None], pairs[1][None], instant)
 
     def finding(path: str) -> Finding:
@@ -103,8 +103,8 @@ def compare_contacts(
             one, other = next(_instants(reference, result, alone, paths))
             left, right = _paired(one, other)
             pair = one.pairs()[left[contact]] if left[contact] >= 0 else other.pairs()[right[contact]]
-            who = " and ".join(bodies[body] if body != WORLD else "world" for body in pair)
-            return Location(time_of(place.row), f"contact of {who}", component, place)
+            body_pair = " and ".join(bodies[body] if body != WORLD else "world" for body in pair)
+            return Location(time_of(place.row), f"contact of {body_pair}", component, place)
 
         described = reference.contacts[path]
         return Finding.of(path, described.units, described.role, gathered[path], locate)
@@ -115,17 +115,17 @@ def compare_contacts(
 def _instants(
     reference: Recording, result: Recording, common: Instants, paths: Sequence[str]
 ) -> Iterator[tuple[Contacts, Contacts]]:
-    """Give the contacts of both runs at each common instant; many instants are read at once."""
+    """Yield the contacts of both runs at each common instant; many instants are read at once."""
     names = list(dict.fromkeys([*reference.bodies, *result.bodies]))
     for rows, others in common.slabs(INSTANTS_AT_ONCE):
         yield from zip(_contacts(reference, rows, paths, names), _contacts(result, others, paths, names), strict=True)
 
 
 def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[str]) -> list[Contacts]:
-    """Read contacts, with their bodies as places in `names`."""
+    """Read contacts, with bodies as indices in `names`."""
     offset = run.read(OFFSET, rows.start, rows.stop + 1)
     begin = int(offset[0])
-    columns = {path: run.read(path, begin, int(offset[-1])) for path in {POINT, *WHO, *paths}}
+    columns = {path: run.read(path, begin, int(offset[-1])) for path in {POINT, *BODY_PAIR, *paths}}
     columns |= _renumbered(columns, np.array([*(names.index(name) for name in run.bodies), WORLD]))
     return [
         Contacts({path: values[offset[at] - begin : offset[at + 1] - begin] for path, values in columns.items()})
@@ -134,35 +134,35 @@ def _contacts(run: Recording, rows: Rows, paths: Sequence[str], names: Sequence[
 
 
 def _renumbered(columns: dict[str, Array], places: Integers) -> dict[str, Array]:
-    """Give bodies new numbers, that of the world last; A is the smaller one, whatever body the run began with."""
-    a, b = (places[columns[path]] for path in WHO)
+    """Renumber the bodies, the world last, and exchange A and B where A has the larger index."""
+    a, b = (places[columns[path]] for path in BODY_PAIR)
     signs = np.where(a > b, -1.0, 1.0)[:, None]
-    turned = {path: signs * columns[path] for path in TURNED if path in columns}
-    return dict(zip(WHO, np.sort([a, b], axis=0), strict=True)) | turned
+    turned = {path: signs * columns[path] for path in SIGN_CHANGING if path in columns}
+    return dict(zip(BODY_PAIR, np.sort([a, b], axis=0), strict=True)) | turned
 
 
 def _paired(one: Contacts, other: Contacts) -> tuple[Integers, Integers]:
-    """Pair contacts of the same two bodies by the distance of their points; -1 stands for one that is missing."""
+    """Pair contacts of the same two bodies by minimum distance of their points; -1 marks a missing contact."""
     from scipy.optimize import linear_sum_assignment
 
     pairs, others = one.pairs(), other.pairs()
     if np.array_equal(pairs, others) and np.array_equal(one.columns[POINT], other.columns[POINT]):
-        everyone = np.arange(len(pairs))
-        return everyone, everyone
+        every_contact = np.arange(len(pairs))
+        return every_contact, every_contact
     left: list[int] = []
     right: list[int] = []
-    for who in np.unique(np.concatenate([pairs, others]), axis=0):
-        mine, theirs = (np.flatnonzero((rows == who).all(axis=1)) for rows in (pairs, others))
+    for body_pair in np.unique(np.concatenate([pairs, others]), axis=0):
+        mine, theirs = (np.flatnonzero((rows == body_pair).all(axis=1)) for rows in (pairs, others))
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.linalg.norm(one.columns[POINT][mine][:, None] - other.columns[POINT][theirs], axis=2)
-        matched = linear_sum_assignment(np.nan_to_num(apart, nan=FAR, posinf=FAR))
+        matched = linear_sum_assignment(np.nan_to_num(apart, nan=NON_FINITE_DISTANCE, posinf=NON_FINITE_DISTANCE))
         left += [*mine[matched[0]], *np.delete(mine, matched[0]), *[-1] * (len(theirs) - len(matched[1]))]
         right += [*theirs[matched[1]], *[-1] * (len(mine) - len(matched[0])), *np.delete(theirs, matched[1])]
     return np.array(left, dtype=np.int64), np.array(right, dtype=np.int64)
 
 
-def _taken(values: Array, rows: Integers) -> Floats:
-    """Take rows of an array of numbers; NaN for what is missing."""
+def _rows_or_nan(values: Array, rows: Integers) -> Floats:
+    """Return rows of an array, with NaN for missing rows (-1)."""
     taken: Floats = np.full((len(rows), *values.shape[1:]), np.nan)
     taken[rows >= 0] = values[rows[rows >= 0]]
     return taken

@@ -1,4 +1,4 @@
-"""The differences of one dataset, gathered slab by slab."""
+"""Differences of one dataset, accumulated slab by slab."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """One number of a dataset in both runs.
+    """One value of a dataset in both runs.
 
     Parameters
     ----------
     row
-        Its row among the pairs of instants that are compared.
+        Index among the compared pairs of instants.
     index
-        Its place on the axes after time.
+        Indices of the axes after time.
     reference, result
-        The numbers; that of the result as it lies nearest to the reference among those that mean the same.
+        The values; of the equivalent values of the result, the nearest to the reference.
     difference
-        |result - reference|; infinite where only one of them is a number.
+        |result - reference|; infinite if only one of them is finite.
     excess
-        The difference by its tolerance.
+        Ratio of the difference to its tolerance.
     """
 
     row: int
@@ -42,25 +42,25 @@ class Place:
 
 @dataclass
 class Differences:
-    """What differs in one dataset.
+    """Accumulated differences of one dataset.
 
     Parameters
     ----------
     tolerance
-        What is allowed.
+        Tolerance of the dataset.
     same
-        The dataset's attribute: which other numbers mean the same.
+        Equivalence of values, the attribute `same` of the dataset.
 
     Attributes
     ----------
     compared, exceeding
-        Numbers that were compared, and those of them that differ by more than is allowed.
+        Number of compared values, and number of differences beyond tolerance.
     largest
-        The largest difference; None if all numbers are equal.
+        The largest difference; None if all values are equal.
     worst
-        The difference that is largest by its tolerance.
+        The difference with the largest excess.
     parted
-        The worst at the first instant at which one exceeds its tolerance; None if none does.
+        The difference with the largest excess at the first instant beyond tolerance; None if there is no such instant.
     """
 
     tolerance: Tolerance
@@ -72,7 +72,7 @@ class Differences:
     parted: Place | None = None
 
     def add(self, reference: Floats, result: Floats, row: int) -> None:
-        """Compare (K, ...) numbers of both runs; `row` is the number of pairs before them."""
+        """Compare values (K, ...) of both runs; `row` is the number of preceding pairs of instants."""
         self.compared += reference.size
         if not reference.size or np.array_equal(reference, result):
             return
@@ -83,7 +83,7 @@ class Differences:
             alike = (result == reference) | (np.isnan(result) & np.isnan(reference))
             difference = np.where(alike, 0.0, np.where(np.isnan(difference), np.inf, difference))
             allowed = self.tolerance.atol + self.tolerance.rtol * np.abs(reference)
-            allowed = np.where(np.isfinite(reference), allowed, 0.0)  # nothing is near to an infinite number
+            allowed = np.where(np.isfinite(reference), allowed, 0.0)  # a finite value never matches an infinite one
             excess = np.where(alike, 0.0, np.nan_to_num(difference / allowed, nan=np.inf, posinf=np.inf))
         beyond = ~(alike | (difference <= allowed))
         self.exceeding += int(np.count_nonzero(beyond))

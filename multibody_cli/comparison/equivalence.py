@@ -1,6 +1,6 @@
-"""Numbers that differ and mean the same: two signs of a quaternion, whole turns of an angle.
+"""Equivalent values of a channel: the two signs of a quaternion, angles modulo 2 pi.
 
-To add one, add an entry to `EQUIVALENCES` under the word that channels carry as `same`.
+To add an equivalence, add an entry to `EQUIVALENCES`; its key is the value of `Channel.same`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def nearest_equivalent(result: Floats, reference: Floats, same: str) -> Floats:
-    """Replace numbers by those that mean the same and lie nearest to the reference.
+    """Replace values by the equivalent values nearest to the reference.
 
     Parameters
     ----------
     result, reference
-        (K, ..., n) numbers of one channel at K instants.
+        (K, ..., n) values of one channel at K instants.
     same
-        Its attribute: one word for all n, or one for each, with commas between them.
+        Equivalence of the channel: one key for all n components, or a comma-separated list.
     """
     words = [word.strip() for word in same.split(",")]
     if len(words) == 1:
@@ -43,25 +43,25 @@ def _itself(result: Floats, reference: Floats) -> Floats:
 
 
 def _sign(result: Floats, reference: Floats) -> Floats:
-    """Of q and -q, which are the same rotation, the one nearer to the reference."""
+    """Return q or -q, which represent the same rotation, whichever is nearer to the reference."""
     agreement = np.einsum("...i,...i->...", result, reference)[..., None]
     nearer: Floats = np.where(agreement < 0.0, -result, result)
     return nearer
 
 
 def _turn(result: Floats, reference: Floats) -> Floats:
-    """Take off the whole turns between an angle and the reference."""
+    """Subtract whole turns from an angle such that it is nearest to the reference."""
     turns = np.round((result - reference) / math.tau)
-    # an angle that needs none stays as it is, to the last digit
+    # an angle without a whole turn is unchanged to the last bit
     nearer: Floats = np.where(turns == 0.0, result, result - math.tau * turns)
     return nearer
 
 
 def _rotation(result: Floats, reference: Floats) -> Floats:
-    """Of the rotation vectors r (1 + 2 pi k / |r|) of one rotation, take the one nearest to the reference."""
+    """Return the rotation vector r (1 + 2 pi k / |r|) of the same rotation nearest to the reference."""
     vectors, references = (numbers.reshape(*numbers.shape[:-1], -1, 3) for numbers in (result, reference))
     angle, size = (np.linalg.norm(numbers, axis=-1, keepdims=True) for numbers in (vectors, references))
-    # no rotation at all is whole turns about any axis
+    # the identity equals whole turns about any axis
     direction = np.where(angle > 0.0, vectors, references)
     axis = direction / np.where(angle > 0.0, angle, np.where(size > 0.0, size, 1.0))
     turns = np.round((np.einsum("...i,...i->...", axis, references)[..., None] - angle) / math.tau)
@@ -76,4 +76,4 @@ EQUIVALENCES: dict[str, Callable[[Floats, Floats], Floats]] = {
     "turn": _turn,
     "rotation": _rotation,
 }
-"""What a word of `same` allows: (result, reference) to the equivalent of the result that is nearest."""
+"""Functions by value of `same`: (result, reference) -> equivalent of the result nearest to the reference."""

@@ -1,4 +1,4 @@
-"""What was found in one dataset, in words that a user can follow."""
+"""Finding: the result of the comparison of one dataset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multibody_cli.comparison.tolerance import Tolerance
 
 
 class Location(NamedTuple):
-    """Where a number stands: its time (s, None for what does not change), body and component, and the numbers."""
+    """Location of a difference: time (s; None for a constant dataset), body, component, and the values."""
 
     time: float | None
     body: str
@@ -24,19 +24,19 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One dataset, compared.
+    """Result of the comparison of one dataset.
 
     Parameters
     ----------
     path, units, role
-        Of the dataset.
+        Attributes of the dataset.
     tolerance
-        What was allowed, and who said so.
+        The tolerance and its source.
     compared, exceeding
-        How many numbers were compared, and how many of them differ by more.
+        Number of compared values, and number of differences beyond tolerance.
     largest, worst, parted
-        The largest difference, the one that is largest by its tolerance, and the worst at the first instant at which
-        one exceeds it; None where there is none.
+        The largest difference, the difference with the largest excess, and the latter at the first instant beyond
+        tolerance; None if there is none.
     """
 
     path: str
@@ -53,7 +53,7 @@ class Finding:
     def of(
         cls, path: str, units: str, role: str, differences: Differences, locate: Callable[[Place], Location]
     ) -> Finding:
-        """Tell what was gathered of a dataset."""
+        """Create a finding from accumulated differences."""
         places = (differences.largest, differences.worst, differences.parted)
         return cls(
             path,
@@ -67,5 +67,5 @@ class Finding:
 
     @property
     def differs(self) -> bool:
-        """Whether a number differs by more than is allowed."""
+        """Whether a value differs beyond tolerance."""
         return self.exceeding > 0

@@ -1,14 +1,14 @@
-"""Which instants two runs have in common, and in which pieces to read them."""
+"""Common output instants of two runs, and their division into slabs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multibody_cli.comparison.recording import Recording
+from multibody_cli.comparison.recording import Recording, Rows
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
@@ -16,20 +16,12 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 2**18
 
 NEAR = 1e-6
-"""Instants are the same where they differ by less than this part of the interval to the next one."""
-
-
-class Rows(NamedTuple):
-    """Rows to take of a file: `which` of those from `start` up to `stop`, counted from `start` on."""
-
-    start: int
-    stop: int
-    which: Integers
+"""Instants are equal if they differ by less than this fraction of the output interval."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """`count` pairs of rows: the k-th is `reference + k * reference_stride` beside `result + k * result_stride`."""
+    """`count` pairs of rows; pair k is (`reference + k * reference_stride`, `result + k * result_stride`)."""
 
     reference: int
     result: int
@@ -38,38 +30,38 @@ class Stretch:
     count: int
 
     def pair(self, number: int) -> tuple[int, int]:
-        """Rows of one of the pairs in both files."""
+        """Return the rows of one pair in both files."""
         return self.reference + number * self.reference_stride, self.result + number * self.result_stride
 
     def pairs(self) -> tuple[Integers, Integers]:
-        """Rows of all pairs in both files."""
+        """Return the rows of all pairs in both files."""
         numbers = np.arange(self.count, dtype=np.int64)
         return self.reference + numbers * self.reference_stride, self.result + numbers * self.result_stride
 
     def part(self, first: int, last: int) -> Stretch:
-        """Cut out the pairs from `first` up to `last`, or to the end."""
+        """Return the pairs from `first` to `last` - 1, or to the end."""
         return Stretch(*self.pair(first), self.reference_stride, self.result_stride, min(last, self.count) - first)
 
 
 @dataclass(frozen=True)
 class Instants:
-    """The instants that two runs have in common, in order, as pairs of rows.
+    """Common instants of two runs, in order, as pairs of rows.
 
     Parameters
     ----------
     stretches
-        Where the pairs lie.
+        Sequences of pairs with constant strides.
     """
 
     stretches: tuple[Stretch, ...]
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of common instants."""
         return sum(stretch.count for stretch in self.stretches)
 
     def pair(self, number: int) -> tuple[int, int]:
-        """Rows of one of the instants in both files; from the end where the number is negative."""
+        """Return the rows of one instant in both files; a negative number counts from the end."""
         number %= self.count
         for stretch in self.stretches:
             if number < stretch.count:
@@ -78,7 +70,7 @@ class Instants:
         raise IndexError(number)
 
     def slabs(self, most: int) -> Iterator[tuple[Rows, Rows]]:
-        """Give all pairs in pieces for which at most some `most` rows are read, those between them included."""
+        """Yield all pairs in slabs that span about `most` rows of each file at most."""
         piece: list[Stretch] = []
         for stretch in self.stretches:
             some = max(1, most // max(stretch.reference_stride, stretch.result_stride))
@@ -93,12 +85,12 @@ class Instants:
 
 
 def _span(first: Stretch, last: Stretch) -> int:
-    """How many rows of a file lie from the first pair of one stretch to the last of another, at most."""
+    """Number of rows from the first pair of one stretch to the last pair of another, maximum of both files."""
     return max(end - start + 1 for start, end in zip(first.pair(0), last.pair(last.count - 1), strict=True))
 
 
 def _rows(piece: list[Stretch]) -> tuple[Rows, Rows]:
-    """Rows of both files for all pairs of some stretches."""
+    """Rows of both files for all pairs of several stretches."""
     pairs = [stretch.pairs() for stretch in piece]
     one, other = (np.concatenate([pair[file] for pair in pairs]) for file in (0, 1))
     return _taken(one), _taken(other)
@@ -109,7 +101,7 @@ def _taken(rows: Integers) -> Rows:
 
 
 def common_instants(reference: Recording, result: Recording) -> Instants:
-    """Find the rows of both that belong to the same instants, in order, without holding either file's times."""
+    """Return the pairs of rows of equal instants, in order, without reading all times at once."""
     stretches: list[Stretch] = []
     for rows, others in _pairs(reference, result):
         for stretch in _cut(rows, others):
@@ -123,8 +115,8 @@ def common_instants(reference: Recording, result: Recording) -> Instants:
 
 
 def _pairs(reference: Recording, result: Recording) -> Iterator[tuple[Integers, Integers]]:
-    """Give rows of common instants, piece by piece."""
-    behind = 0  # rows of the result that lie before the piece
+    """Yield the rows of common instants, piece by piece."""
+    behind = 0  # rows of the result before the piece
     for start in range(0, reference.instants, ROWS_AT_ONCE):
         times = reference.read("time", start, min(start + ROWS_AT_ONCE, reference.instants))
         for begin in range(behind, result.instants, ROWS_AT_ONCE):
@@ -147,12 +139,12 @@ def _matches(times: Floats, others: Floats) -> tuple[Integers, Integers]:
     before = np.maximum(after - 1, 0)
     nearest = np.where(np.abs(others[before] - times) <= np.abs(others[after] - times), before, after)
     found = np.flatnonzero(np.abs(others[nearest] - times) <= near + 1e-12 * np.abs(times))
-    found = found[np.unique(nearest[found], return_index=True)[1]]  # no row has two partners
+    found = found[np.unique(nearest[found], return_index=True)[1]]  # one-to-one pairing
     return found, nearest[found]
 
 
 def _cut(rows: Integers, others: Integers) -> Iterator[Stretch]:
-    """Cut pairs of rows into stretches of equal strides."""
+    """Divide pairs of rows into stretches of constant strides."""
     strides = np.column_stack([np.diff(rows), np.diff(others)])
     bends = np.append(np.flatnonzero((strides[1:] != strides[:-1]).any(axis=1)) + 1, len(strides))
     start = 0
@@ -166,7 +158,7 @@ def _cut(rows: Integers, others: Integers) -> Iterator[Stretch]:
 
 
 def _joined(first: Stretch, second: Stretch) -> Stretch | None:
-    """Make two stretches one, where the second goes on as the first does."""
+    """Merge two stretches if the second continues the first; else return None."""
     last = first.pair(first.count - 1)
     strides = second.reference - last[0], second.result - last[1]
     fits = all(one.count == 1 or (one.reference_stride, one.result_stride) == strides for one in (first, second))

@@ -1,4 +1,4 @@
-"""Recording: a result file that is open, to be read slab by slab."""
+"""Recording: an open result file that is read slab by slab."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h5py
 import numpy as np
 
 from multibody_cli.errors import ResultError
 from multibody_cli.output.channel import CONTACT, INSTANT
-from multibody_cli.output.contact_channels import OWNER
+from multibody_cli.output.contact_channels import INSTANT_OF_CONTACT
 from multibody_cli.output.trajectory import read_trajectory
-from multibody_cli.output.wholeness import kind_of_rows, whole_rows
+from multibody_cli.output.wholeness import complete_rows, row_kind
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from multibody_cli.comparison.instants import Rows
+    from multibody_cli.model import Integers
     from multibody_cli.output.channel import Array
 
 SLAB_BYTES = 2**22
-"""Bytes that are read of a dataset at once, unless a chunk has more."""
+"""Size of a slab of a dataset, bytes; at least one chunk."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What the file says of a dataset with a row for each instant (or contact).
+    """Attributes of a dataset with one row for each instant or contact.
 
-    `role`, `same`, `per`, `rtol` and `atol` as in `output.channel.Channel`; the tolerances are None where the file has
+    `role`, `same`, `per`, `rtol` and `atol` as in `output.channel.Channel`; the tolerances are None if the file has
     none.
     """
 
@@ -48,10 +48,18 @@ class Dataset:
 
     @property
     def rows_of_a_slab(self) -> int:
-        """How many rows to read at once: whole chunks, so that none is unpacked twice."""
+        """Number of rows of a slab: whole chunks, so that no chunk is decompressed twice."""
         row = self.number_type.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
         chunks = SLAB_BYTES // max(1, row * self.rows_of_a_chunk)
         return max(1, chunks) * self.rows_of_a_chunk
+
+
+class Rows(NamedTuple):
+    """Rows of a file: the offsets `which` from `start`, within the range `start` to `stop`."""
+
+    start: int
+    stop: int
+    which: Integers
 
 
 class Recording(AbstractContextManager["Recording"]):
@@ -65,7 +73,7 @@ class Recording(AbstractContextManager["Recording"]):
     Raises
     ------
     ResultError
-        The file cannot be read, or is no result file; also from `read`, where it is damaged further in.
+        The file cannot be read or is not a result file; `read` raises it for a damaged dataset.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,12 +84,12 @@ class Recording(AbstractContextManager["Recording"]):
         self.bodies = trajectory.bodies
         self.com = trajectory.com
         self._file = h5py.File(path, "r")
-        with self._explaining("its datasets"):
+        with self._translating_errors("its datasets"):
             described = [self._describe(name) for name in trajectory.paths]
-            self.instants = whole_rows(self._file)["time"]
+            self.instants = complete_rows(self._file)["time"]
         self.datasets = {one.path: one for one in described if one.per == INSTANT}
-        # whose contacts they are is no number of the run
-        self.contacts = {one.path: one for one in described if one.per == CONTACT and one.path != OWNER}
+        # the instants of contacts are indices, not results
+        self.contacts = {one.path: one for one in described if one.per == CONTACT and one.path != INSTANT_OF_CONTACT}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -89,13 +97,13 @@ class Recording(AbstractContextManager["Recording"]):
         self._file.close()
 
     def read(self, path: str, start: int, stop: int) -> Array:
-        """Read the rows of a dataset from `start` up to `stop`."""
-        with self._explaining(path):
+        """Read the rows `start` to `stop` - 1 of a dataset."""
+        with self._translating_errors(path):
             values: Array = self._file[path][start:stop]
         return values
 
     def take(self, path: str, rows: Rows) -> Array:
-        """Read some rows of a dataset; HDF5 would be slow to leave out the others by itself."""
+        """Read selected rows of a dataset; the whole range is read because strided reads of HDF5 are slow."""
         every: Array = self.read(path, rows.start, rows.stop)
         return every if len(rows.which) == len(every) else every[rows.which]
 
@@ -104,28 +112,28 @@ class Recording(AbstractContextManager["Recording"]):
         return float(self.read("time", row, row + 1)[0])
 
     def lacks(self, paths: Sequence[str]) -> list[str]:
-        """List those of some datasets that the file does not have."""
+        """Return the datasets that the file does not have."""
         return [path for path in paths if path not in self._file]
 
     def labels(self, path: str, axis: int) -> tuple[str, ...]:
-        """Return the labels of an axis after time; numbers where the file has none."""
+        """Return the labels of an axis after time; indices if the file has none."""
         length = self._file[path].shape[axis]
-        with self._explaining(path):
+        with self._translating_errors(path):
             scales = self._file[path].dims[axis]
             found = tuple(scales[0].asstr()[:]) if len(scales) else ()
         return found if len(found) == length else tuple(str(place) for place in range(length))
 
     def is_of_bodies(self, path: str) -> bool:
-        """Whether the first axis of a dataset after time is that of the bodies."""
+        """Whether the second axis of a dataset is the axis of bodies."""
         if self.datasets[path].shape[1:2] != (len(self.bodies),):
             return False
-        with self._explaining(path):
+        with self._translating_errors(path):
             scales = self._file[path].dims[1]
             return len(scales) > 0 and bool(scales[0] == self._file["bodies/name"])
 
     @contextmanager
-    def _explaining(self, where: str) -> Iterator[None]:
-        """Turn what HDF5 says of a damaged file into a message with a remedy."""
+    def _translating_errors(self, where: str) -> Iterator[None]:
+        """Translate HDF5 errors of a damaged file into a `ResultError` with a remedy."""
         try:
             yield
         except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
@@ -144,5 +152,5 @@ class Recording(AbstractContextManager["Recording"]):
             atol=float(about["atol"]) if "atol" in about else None,
             number_type=dataset.dtype,
             rows_of_a_chunk=dataset.chunks[0] if dataset.chunks else 1,
-            per=kind_of_rows(self._file, path),
+            per=row_kind(self._file, path),
         )

@@ -1,4 +1,4 @@
-"""What two runs were asked for: method, options, version, scene; told before any numbers."""
+"""Differences between the settings of two runs: method, options, version and scene."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Any, NamedTuple
 import yaml
 
 from multibody_cli.comparison.recording import Recording
-from multibody_cli.document.nodes import written
+from multibody_cli.document.nodes import format_path
 from multibody_cli.errors import ResultError
 
 ABSENT = "(absent)"
 
 COMPARED = ("mbsim_version", "format_version", "name", "method", "integrator", "options", "step", "duration")
-"""Attributes of the file that are told where they differ."""
+"""Attributes of the file whose differences are reported."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_TOLD_ALREADY = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {("name",)}
+_ATTRIBUTE_PATHS = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {
+    ("name",)
+}
 
 
 class Setting(NamedTuple):
-    """One thing that was asked of the two runs in different words."""
+    """One setting that differs between two runs."""
 
     what: str
     reference: str
@@ -33,15 +35,15 @@ class Setting(NamedTuple):
 
 
 def differing_settings(reference: Recording, result: Recording) -> list[Setting]:
-    """List what differs between the attributes and the scenes of two files."""
+    """List the differences between the attributes and the scenes of two files."""
     pairs = ((name, reference.attributes.get(name), result.attributes.get(name)) for name in COMPARED)
-    settings = [Setting(name, _told(one), _told(other)) for name, one, other in pairs if one != other]
+    settings = [Setting(name, _shortened(one), _shortened(other)) for name, one, other in pairs if one != other]
     if reference.attributes.get("scene_sha256") != result.attributes.get("scene_sha256"):
         scenes = _read(reference), _read(result)
         settings += [
-            Setting(f"scene {written(path)}", _told(one), _told(other))
+            Setting(f"scene {format_path(path)}", _shortened(one), _shortened(other))
             for path, one, other in _leaves(*scenes, ())
-            if path[:2] not in _TOLD_ALREADY
+            if path[:2] not in _ATTRIBUTE_PATHS
         ]
     return settings
 
@@ -54,7 +56,7 @@ def _read(run: Recording) -> Any:
 
 
 def _leaves(one: Any, other: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
-    """Give the paths at which two trees of plain data differ, as deep as they have something in common."""
+    """Yield the deepest paths at which two trees of plain data differ."""
     steps = _steps(one, other)
     if steps is None:
         if one != other:
@@ -76,6 +78,6 @@ def _child(tree: Any, step: Any) -> Any:
     return tree.get(step, ABSENT) if isinstance(tree, Mapping) else tree[step]
 
 
-def _told(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = " ".join(str(value).split()) or "none"
     return text if len(text) <= 60 else text[:57] + "..."

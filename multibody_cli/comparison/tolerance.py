@@ -1,4 +1,4 @@
-"""By how much two runs may differ, and who says so: the command line over a policy file over the result file."""
+"""Tolerances of a comparison: the command line takes precedence over a policy file, and that over the result file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from multibody_cli.document.document import read_document
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import nearest
-from multibody_cli.output.patterns import fits
+from multibody_cli.output.patterns import matches
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.recording import Dataset
     from multibody_cli.document.nodes import Node
 
-UNTOLD = 1e-9
-"""Tolerance, relative and absolute, of a dataset that carries none."""
+FALLBACK_TOLERANCE = 1e-9
+"""Relative and absolute tolerance of a dataset without tolerance attributes."""
 
 COMMAND_LINE = "command line"
 RESULT_FILE = "reference file"
@@ -26,7 +26,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A difference up to `atol + rtol * |reference|` is none; where the two numbers come from."""
+    """Tolerance `atol + rtol * |reference|` of a difference, with the source of both numbers."""
 
     rtol: float
     atol: float
@@ -35,12 +35,12 @@ class Tolerance:
 
     @property
     def source(self) -> str:
-        """Where the numbers come from, in words."""
+        """Source of both numbers, for reports."""
         return " and ".join(dict.fromkeys((self.rtol_source, self.atol_source)))
 
 
 class Rule(NamedTuple):
-    """An entry of a policy file: what it is for, what it sets, and where it stands."""
+    """An entry of a policy file: pattern, settings, and position in the file."""
 
     pattern: str
     rtol: float | None
@@ -51,14 +51,14 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class Policy:
-    """The tolerances that a user asks for.
+    """Tolerances that the user requests.
 
     Parameters
     ----------
     rtol, atol
-        Of the command line, for all datasets; None leaves them as they are.
+        Tolerances of the command line, for all datasets; None if not given.
     rules
-        Of the policy file; of several for one dataset the last one counts, for each number by itself.
+        Rules of the policy file; for each of `rtol` and `atol`, the last matching rule applies.
     """
 
     rtol: float | None = None
@@ -66,29 +66,29 @@ class Policy:
     rules: tuple[Rule, ...] = field(default=())
 
     def tolerance_of(self, dataset: Dataset) -> Tolerance:
-        """Find the tolerance of a dataset of the reference."""
+        """Return the tolerance of a dataset of the reference."""
         rtol, rtol_source = self._number("rtol", dataset.path, dataset.rtol)
         atol, atol_source = self._number("atol", dataset.path, dataset.atol)
         return Tolerance(rtol, atol, rtol_source, atol_source)
 
     def ignores(self, path: str) -> str:
-        """Say where a rule stands that leaves a dataset out; nothing if there is none."""
-        said = [rule for rule in self.rules if fits(path, rule.pattern)]
-        return said[-1].where if said and said[-1].ignore else ""
+        """Return the position of the rule that ignores a dataset; empty if there is none."""
+        matching = [rule for rule in self.rules if matches(path, rule.pattern)]
+        return matching[-1].where if matching and matching[-1].ignore else ""
 
-    def without_use(self, paths: Iterable[str]) -> list[Rule]:
-        """List the rules that fit none of these datasets."""
+    def unused_rules(self, paths: Iterable[str]) -> list[Rule]:
+        """Return the rules that match none of these datasets."""
         known = list(paths)
-        return [rule for rule in self.rules if not any(fits(path, rule.pattern) for path in known)]
+        return [rule for rule in self.rules if not any(matches(path, rule.pattern) for path in known)]
 
     def _number(self, name: str, path: str, in_file: float | None) -> tuple[float, str]:
         asked: float | None = getattr(self, name)
         if asked is not None:
             return asked, COMMAND_LINE
-        said = [rule for rule in self.rules if fits(path, rule.pattern) and getattr(rule, name) is not None]
-        if said:
-            return getattr(said[-1], name), f"policy {said[-1].where}"
-        return (in_file, RESULT_FILE) if in_file is not None else (UNTOLD, DEFAULT)
+        matching = [rule for rule in self.rules if matches(path, rule.pattern) and getattr(rule, name) is not None]
+        if matching:
+            return getattr(matching[-1], name), f"policy {matching[-1].where}"
+        return (in_file, RESULT_FILE) if in_file is not None else (FALLBACK_TOLERANCE, DEFAULT)
 
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
@@ -97,7 +97,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     Raises
     ------
     SceneError
-        With every problem of the file and its place.
+        The file has errors; the message lists all of them with their positions.
     """
     problems = Problems()
     document = read_document(path, str(path), problems)

@@ -1,1 +1,1 @@
-"""Constraint rows and loop-closing joints: rows in Delassus form, multipliers, projection onto the constraints."""
+"""Constraint rows and loop joints: Delassus operator, multipliers, projection onto the constraints."""

@@ -1,4 +1,4 @@
-"""How independently the coordinates of a joint move it: what each column of S has of its own."""
+"""Linear independence of the columns of S: how close the coordinates of a joint are to a singular configuration."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from multibody_cli.kernel import kernel
 
 
 @kernel
-def find_shares(columns, sizes, firsts, lasts, basis, shares):
-    """Smallest share, between 0 and 1, of a column of S that those before it do not span, for each joint.
+def compute_column_independence(columns, sizes, firsts, lasts, basis, independence):
+    """Normalized distance of each column of S from the span of the columns before it: the smallest one of each joint.
 
-    `sizes` (n,) are the lengths that the columns usually have, `firsts` and `lasts` (m,) the columns of each joint,
-    `basis` (6, 6) is scratch, `shares` (m,) is written.  Modified Gram-Schmidt; a share is no less than the smallest
-    singular value of the columns in their usual lengths.
+    The result is between 0 and 1, and at least the smallest singular value of the columns scaled by their usual
+    lengths.  `sizes` (n,) are these lengths, `firsts` and `lasts` (m,) the column range of each joint, `basis` (6, 6)
+    is scratch, `independence` (m,) is the result.  The method is modified Gram-Schmidt.
     """
     for k in range(len(firsts)):
-        smallest = 1.0
+        least = 1.0
         for j in range(firsts[k], lasts[k]):
             row, column = basis[j - firsts[k]], columns[j]
             for i in range(3):
                 row[i] = column.angular[i] / sizes[j]
                 row[3 + i] = column.linear[i] / sizes[j]
             for r in range(j - firsts[k]):
-                part = 0.0
+                projection = 0.0
                 for i in range(6):
-                    part += basis[r, i] * row[i]
+                    projection += basis[r, i] * row[i]
                 for i in range(6):
-                    row[i] -= part * basis[r, i]
+                    row[i] -= projection * basis[r, i]
             square = 0.0
             for i in range(6):
                 square += row[i] * row[i]
-            left = math.sqrt(square)
-            smallest = min(smallest, left)
-            if left > 0.0:
+            residual = math.sqrt(square)
+            least = min(least, residual)
+            if residual > 0.0:
                 for i in range(6):
-                    row[i] /= left
-        shares[k] = smallest
+                    row[i] /= residual
+        independence[k] = least

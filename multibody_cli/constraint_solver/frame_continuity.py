@@ -1,9 +1,9 @@
-"""Whether the frame of a generated joint turned as its S says, between two states.
+"""Continuity of the frame of a generated joint: whether the frame rotates between two states as S predicts.
 
-A frame that is made of derivatives jumps where these vanish: that of Frenet where a curve has no curvature, that of a
-surface at a pole.  S is right on both sides, and says nothing of the jump: a run goes on from there as if nothing had
-been, with a body that is turned over.  S is therefore summed up on the straight way between the two; frames are
-functions of q, so that any way leads to the same one if they are smooth.
+A frame that is defined by derivatives jumps where they vanish: the Frenet frame where the curvature of a curve is zero,
+the frame of a surface at a pole.  S is correct on both sides of the jump and does not contain it, so that a run would
+continue with a rotated body.  The check integrates S along the straight path between the two positions and compares the
+result with the frame at the end.  For a smooth frame the result does not depend on the path.
 """
 
 from __future__ import annotations
@@ -18,72 +18,72 @@ from multibody_cli.spatial.rotations import rotation_about
 from multibody_cli.spatial.values import Mat3
 from multibody_cli.symbolic.generated import call
 
-TURN = 0.05
-"""Angle, rad, that the frame turns by in a step of the sum, about."""
+STEP_ANGLE = 0.05
+"""Approximate rotation of the frame, rad, in one step of the integration."""
 
-MOST_STEPS = 20000
-"""Steps of a sum, at most: who moves farther between two looks is not followed."""
+MAX_STEPS = 20000
+"""Maximum number of integration steps; larger displacements between two checks are not checked."""
 
 
 @kernel
-def find_strays(parts, which, before, after, way, still, shaping, strays):
-    """Angle, rad, between the frame of a part and the one to which S leads, for each part of `which`.
+def compute_frame_errors(parts, part_numbers, q_start, q_end, q_path, zero_rates, generated_buffers, errors):
+    """Angle, rad, between the frame of a part and the frame obtained by integrating S, for each part in `part_numbers`.
 
-    `before` and `after` (nq,) are the two positions, `way` (nq,) and `still` (nv,) are scratch, the latter 0; `strays`
-    is written, one for each part.
+    `q_start` and `q_end` (nq,) are the two positions, `q_path` (nq,) is scratch, `zero_rates` (nv,) contains zeros;
+    `errors` (len(part_numbers),) is the result.
     """
-    for k in range(len(which)):
-        part = parts[which[k]]
+    for k in range(len(part_numbers)):
+        part = parts[part_numbers[k]]
         for j in range(part.iq, part.iq + part.width):
-            way[j] = before[j]
-        R = frame_at(part, way, still, shaping)
-        turns = turned_by(part, before, after, shaping) / TURN
-        if not turns < MOST_STEPS:  # nor is who moves where S is no number
-            strays[k] = 0.0
+            q_path[j] = q_start[j]
+        R = evaluate_frame(part, q_path, zero_rates, generated_buffers)
+        step_estimate = path_rotation_angle(part, q_start, q_end, generated_buffers) / STEP_ANGLE
+        if not step_estimate < MAX_STEPS:  # too large a displacement, or S is NaN
+            errors[k] = 0.0
             continue
-        steps = 1 + int(turns)
+        steps = 1 + int(step_estimate)
         for i in range(steps):
             for j in range(part.iq, part.iq + part.width):
-                way[j] = before[j] + (i + 0.5) / steps * (after[j] - before[j])
-            frame_at(part, way, still, shaping)
-            w = rotation_along(part, before, after, shaping)
-            R = R @ turn_of((1.0 / steps) * w)
+                q_path[j] = q_start[j] + (i + 0.5) / steps * (q_end[j] - q_start[j])
+            evaluate_frame(part, q_path, zero_rates, generated_buffers)
+            w = rotation_of_displacement(part, q_start, q_end, generated_buffers)
+            R = R @ rotation_of_vector((1.0 / steps) * w)
         for j in range(part.iq, part.iq + part.width):
-            way[j] = after[j]
-        strays[k] = angle_between(R, frame_at(part, way, still, shaping))
+            q_path[j] = q_end[j]
+        errors[k] = angle_between(R, evaluate_frame(part, q_path, zero_rates, generated_buffers))
 
 
 @formula
-def frame_at(part, way, still, shaping):
-    """Find pose and S of a part; its orientation."""
-    out = shaping.out
-    call(part.address, way, part.iq, still, part.iv, shaping.constants, part.first_constant, out)
+def evaluate_frame(part, q_path, zero_rates, generated_buffers):
+    """Evaluate pose and S of a part at `q_path`; return its orientation."""
+    out = generated_buffers.out
+    call(part.address, q_path, part.iq, zero_rates, part.iv, generated_buffers.constants, part.first_constant, out)
     return Mat3(vector(out, 0), vector(out, 3), vector(out, 6))
 
 
 @formula
-def rotation_along(part, before, after, shaping):
-    """How far S turns, at the place that was found last, for the whole way."""
+def rotation_of_displacement(part, q_start, q_end, generated_buffers):
+    """Rotation vector, rad, for the displacement q_end - q_start, with S as last evaluated."""
     w = ZERO
     for j in range(part.width):
-        far = after[part.iq + j] - before[part.iq + j]
-        w = w + far * vector(shaping.out, FIRST_COLUMN + PER_COLUMN * j)
+        change = q_end[part.iq + j] - q_start[part.iq + j]
+        w = w + change * vector(generated_buffers.out, FIRST_COLUMN + PER_COLUMN * j)
     return w
 
 
 @formula
-def turned_by(part, before, after, shaping):
-    """The same without regard to signs."""
+def path_rotation_angle(part, q_start, q_end, generated_buffers):
+    """Upper bound, rad, of the rotation for the displacement q_end - q_start, with S as last evaluated."""
     angle = 0.0
     for j in range(part.width):
-        a = vector(shaping.out, FIRST_COLUMN + PER_COLUMN * j)
-        angle += abs(after[part.iq + j] - before[part.iq + j]) * math.sqrt(dot(a, a))
+        a = vector(generated_buffers.out, FIRST_COLUMN + PER_COLUMN * j)
+        angle += abs(q_end[part.iq + j] - q_start[part.iq + j]) * math.sqrt(dot(a, a))
     return angle
 
 
 @formula
-def turn_of(w):
-    """exp[w]."""
+def rotation_of_vector(w):
+    """Rotation matrix exp([w]) of a rotation vector w, rad."""
     angle = math.sqrt(dot(w, w))
     if angle == 0.0:
         return rotation_about(w, 0.0, 1.0)
@@ -92,6 +92,6 @@ def turn_of(w):
 
 @formula
 def angle_between(A, B):
-    """Angle of A^T B."""
+    """Angle, rad, of the rotation A^T B."""
     C = transposed_product(A, B)
     return math.acos(min(max(0.5 * (C.x.x + C.y.y + C.z.z - 1.0), -1.0), 1.0))

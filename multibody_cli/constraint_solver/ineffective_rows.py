@@ -1,16 +1,18 @@
-"""Rows that have no effect where the system is: idle rows.
+"""Ineffective rows: rows without effect in the present configuration.
 
-The diagonal W_kk of the Delassus matrix tells how a row answers to its own multiplier.  Where other joints hold already
-what a row restrains, or in a singular position, they leave it no answer; then W_kk is round-off, and nothing within W
-says so.  What the impulse of the row would do to its bodies if no joint held them does: a row is idle where
+The diagonal entry W_kk of the Delassus matrix is the response of row k to its own unit multiplier.  Where other joints
+constrain the same direction, or in a singular configuration, W_kk is round-off, which W alone does not show.  The
+threshold is therefore taken from the response of the same impulses on the unconstrained bodies: a row is ineffective if
 
     W_kk <= sum_i  s_f |f_i|^2 / m_i  +  s_t |t_i|^2 / tr I_i
 
-over the impulses f_i and t_i on the bodies, at their centres of mass; s_f and s_t are the shares that count as nothing.
-Near a singular position W_kk goes as the square of the angle x to it, and what projection leaves open, c, puts the
-mechanism c / x beside its branch: s_f lets a row go long before that reaches x.  Moments of inertia differ by many more
-orders of magnitude than masses, so that s_t is round-off.  In the stages of an integrator a mechanism stands off its
-manifold by some error e, and an idle row seems to move by an angle of that size: both shares grow with e^2.
+with the impulses f_i and t_i on the bodies, at their centres of mass, and the relative tolerances s_f and s_t.
+
+At the angle x from a singular configuration W_kk is of the order of x^2, and a constraint error c that projection
+leaves displaces the mechanism by c / x from its branch. s_f drops the row long before c / x reaches x.  Moments of
+inertia vary by many more orders of magnitude than masses, so that s_t is at round-off level.  In the stages of an
+integrator the mechanism is off the constraint manifold by an error e, and an ineffective row shows an apparent rotation
+of that order: both tolerances grow with e^2.
 """
 
 from __future__ import annotations
@@ -19,17 +21,20 @@ from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot
 
-SHARE_OF_FORCES, SHARE_OF_MOMENTS, LARGEST_SHARE = 1e-9, 1e-13, 1e-8
+FORCE_TOLERANCE, MOMENT_TOLERANCE, MAX_TOLERANCE = 1e-9, 1e-13, 1e-8
 
-LEVERAGE = 10.0
-"""Angle that an error of position may make, rad/m."""
+ROTATION_PER_ERROR = 10.0
+"""Rotation that is assumed for a unit error of position, rad/m."""
 
 
 @kernel
-def idle_bound(links, work, error) -> float:
-    """W_kk up to which the row is idle whose impulses lie in `work.wrenches`; `error` is that of positions."""
-    seeming = min((LEVERAGE * error) ** 2, LARGEST_SHARE)
-    s_f, s_t = max(SHARE_OF_FORCES, seeming), max(SHARE_OF_MOMENTS, seeming)
+def ineffective_threshold(links, work, error) -> float:
+    """Value of W_kk up to which the row with the impulses `work.wrenches` is ineffective.
+
+    `error` is the largest error of position, m or rad.
+    """
+    seeming = min((ROTATION_PER_ERROR * error) ** 2, MAX_TOLERANCE)
+    s_f, s_t = max(FORCE_TOLERANCE, seeming), max(MOMENT_TOLERANCE, seeming)
     total = 0.0
     for i in range(1, len(links)):
         m, central, wrench = links[i].mass, links[i].central, load_force(work.wrenches[i])
@@ -43,8 +48,8 @@ def idle_bound(links, work, error) -> float:
 
 
 @kernel
-def silence(W, k, count):
-    """Take a row out of the dual problem: it neither pushes nor answers."""
+def drop_ineffective_row(W, k, count):
+    """Zero row and column k of the lower triangle of W (count, count): the row gets no multiplier and no response."""
     for j in range(k + 1):
         W[k, j] = 0.0
     for i in range(k, count):

@@ -1,23 +1,24 @@
-"""Joints that close loops: their coordinates follow from the bodies, and their locked directions are rows.
+"""Loop joints: their coordinates follow from the bodies, and their constraint axes are rows.
 
-With S the motion subspace of the joint, D its duals and T its locks, all at the ghost's origin,
+With S the motion subspace of the joint, D its dual basis and T its constraint axes, all at the origin of the loop
+frame,
 
     v = D . (V_child - V_parent)            rates of the coordinates
-    0 = T . (V_child - V_parent - S_d v_d)  rows; v_d are rates that are prescribed
+    0 = T . (V_child - V_parent - S_d v_d)  rows; v_d are prescribed rates
 
 where V are the twists of the material points of both bodies at the origin of the loop frame
-(`constraint_solver.loop_frames`).  The same holds for accelerations, less the acceleration of the loop frame at
+(`constraint_solver.loop_frames`).  The same holds for accelerations, minus the acceleration of the loop frame at
 constant rates.
 
-Source: Sueda, notes 1.10 and 2.8 (loop closure), with the directions taken from S for every joint alike.
+Source: Sueda, notes 1.10 and 2.8 (loop closure), with the directions computed from S for every joint alike.
 """
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.loop_frames import gap_of, motion_of
+from multibody_cli.constraint_solver.loop_frames import column_of, loop_closure_error
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.joints.parts.crossing import carried
+from multibody_cli.joints.parts.crossing import point_acceleration
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
@@ -31,122 +32,129 @@ from multibody_cli.spatial.values import Force, Motion
 
 # --- rows ---------------------------------------------------------------------------------------------------------
 @kernel
-def write_closures(tree, v, work):
-    """The rows of every closure."""
+def write_loop_rows(tree, v, work):
+    """Write error, rate, bias and terms of the rows of every closure."""
     closures, bodies, rows, terms = tree.closures, work.bodies, work.rows, work.terms
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[closures[k].ghost]
+        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
         parent, child = bodies[closure.parent], bodies[closure.child]
-        inner, outer = load(ghost.x) - load(parent.x), load(ghost.x) - load(child.x)
-        driven = driven_motion(tree.driven, closure, v, work.columns)
-        late = lag_of(child, ghost, outer)
+        inner, outer = load(loop_frame.x) - load(parent.x), load(loop_frame.x) - load(child.x)
+        driven = prescribed_twist(tree.driven, closure, v, work.columns)
+        late = velocity_product_acceleration(child, loop_frame, outer)
         for r in range(closure.first_row, closure.last_row):
-            T, term = load_force(work.locks[r]), closure.first_term + 2 * (r - closure.first_row)
+            T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
             at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
             write_wrench(terms[term], closure.child, at_child.t, at_child.f)
             write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
-            write_level(rows[r], power(gap_of(ghost), T), -power(driven, T), power(late, T))
+            write_level(rows[r], power(loop_closure_error(loop_frame), T), -power(driven, T), power(late, T))
 
 
 @formula
-def driven_motion(driven, closure, v, columns):
-    """The twist that prescribed coordinates bring."""
+def prescribed_twist(driven, closure, v, columns):
+    """Relative twist due to the prescribed coordinates."""
     V = Motion(ZERO, ZERO)
     for j in range(closure.iv, closure.iv + closure.nv):
         if driven[j]:
-            V = V + v[j] * motion_of(columns[j])
+            V = V + v[j] * column_of(columns[j])
     return V
 
 
 @formula
-def lag_of(child, ghost, r):
-    """How much faster the child's point at the ghost accelerates than the ghost, if neither body accelerated."""
-    return Motion(-load(ghost.alpha), carried(ZERO, ZERO, load(child.w), r) - load(ghost.a))
+def velocity_product_acceleration(child, loop_frame, r):
+    """Velocity-product acceleration of the child relative to the loop frame; r leads from the child to that frame."""
+    return Motion(-load(loop_frame.alpha), point_acceleration(ZERO, ZERO, load(child.w), r) - load(loop_frame.a))
 
 
 # --- coordinates --------------------------------------------------------------------------------------------------
 @kernel
-def push_closures(tree, tau, work):
-    """Generalized forces on the coordinates of closures, as wrenches on both bodies."""
+def apply_loop_forces(tree, tau, work):
+    """Apply generalized forces `tau` (nv,) of the coordinates of closures as wrenches on both bodies."""
     closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[closures[k].ghost]
-        W = effort_of(tree.driven, closure, tau, work.duals)
-        push_apart(closure, ghost, bodies, W)
+        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
+        W = wrench_of_generalized_forces(tree.driven, closure, tau, work.dual_basis)
+        apply_wrench_pair(closure, loop_frame, bodies, W)
 
 
 @formula
-def effort_of(driven, closure, tau, duals):
-    """The wrench at the ghost's origin that generalized forces make."""
+def wrench_of_generalized_forces(driven, closure, tau, dual_basis):
+    """Wrench at the origin of the loop frame of the generalized forces `tau` (nv,) of a closure."""
     W = Force(ZERO, ZERO)
     for j in range(closure.iv, closure.iv + closure.nv):
         if not driven[j]:
-            W = W + tau[j] * load_force(duals[j])
+            W = W + tau[j] * load_force(dual_basis[j])
     return W
 
 
 @formula
-def push_apart(closure, ghost, bodies, W):
-    """Push the child with a wrench at the ghost's origin, and the parent against it."""
+def apply_wrench_pair(closure, loop_frame, bodies, W):
+    """Apply a wrench W at the origin of the loop frame to the child, and -W to the parent."""
     parent, child = bodies[closure.parent], bodies[closure.child]
-    at_child, at_parent = shift_force(W, load(ghost.x) - load(child.x)), shift_force(W, load(ghost.x) - load(parent.x))
+    at_child, at_parent = (
+        shift_force(W, load(loop_frame.x) - load(child.x)),
+        shift_force(W, load(loop_frame.x) - load(parent.x)),
+    )
     apply_wrench(child, at_child.t, at_child.f)
     apply_wrench(parent, -at_parent.t, -at_parent.f)
 
 
 @kernel
-def impel_closures(tree, x, work):
-    """Impulses x (nv,) on the coordinates of closures, added to the impulses on both bodies."""
+def apply_loop_impulses(tree, x, work):
+    """Add generalized impulses x (nv,) of the coordinates of closures to `work.wrenches` on both bodies."""
     closures, bodies, wrenches = tree.closures, work.bodies, work.wrenches
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[closures[k].ghost]
-        W = effort_of(tree.driven, closure, x, work.duals)
+        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
+        W = wrench_of_generalized_forces(tree.driven, closure, x, work.dual_basis)
         child, parent = wrenches[closure.child], wrenches[closure.parent]
-        store_force(child, load_force(child) + shift_force(W, load(ghost.x) - load(bodies[closure.child].x)))
-        store_force(parent, load_force(parent) - shift_force(W, load(ghost.x) - load(bodies[closure.parent].x)))
+        store_force(child, load_force(child) + shift_force(W, load(loop_frame.x) - load(bodies[closure.child].x)))
+        store_force(parent, load_force(parent) - shift_force(W, load(loop_frame.x) - load(bodies[closure.parent].x)))
 
 
 @kernel
-def follow_closures(tree, y, work):
-    """Rates y of the coordinates of closures, from the changes (dw, dv) of the bodies."""
+def compute_loop_rates(tree, y, work):
+    """Compute the rates y (nv,) of the coordinates of closures from the velocity changes (dw, dv) of the bodies."""
     closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[closures[k].ghost]
-        change = change_across(closure, ghost, bodies)
+        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
+        change = relative_twist_change(closure, loop_frame, bodies)
         for j in range(closure.iv, closure.iv + closure.nv):
-            y[j] = 0.0 if tree.driven[j] else power(change, load_force(work.duals[j]))
+            y[j] = 0.0 if tree.driven[j] else power(change, load_force(work.dual_basis[j]))
 
 
 @kernel
-def accelerate_closures(tree, a, work):
-    """dv/dt of the free coordinates of closures, from the accelerations of the bodies."""
+def compute_loop_accelerations(tree, a, work):
+    """Compute dv/dt of the free coordinates of closures from the accelerations of the bodies."""
     closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
-        closure, ghost = closures[k], bodies[closures[k].ghost]
+        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
         parent, child = bodies[closure.parent], bodies[closure.child]
-        inner, outer = load(ghost.x) - load(parent.x), load(ghost.x) - load(child.x)
+        inner, outer = load(loop_frame.x) - load(parent.x), load(loop_frame.x) - load(child.x)
         placed = shift_motion(Motion(load(child.alpha), load(child.a)), outer)
         placed = placed - shift_motion(Motion(load(parent.alpha), load(parent.a)), inner)
-        A = placed + change_across(closure, ghost, bodies) + lag_of(child, ghost, outer)
+        A = (
+            placed
+            + relative_twist_change(closure, loop_frame, bodies)
+            + velocity_product_acceleration(child, loop_frame, outer)
+        )
         for j in range(closure.iv, closure.iv + closure.nv):
             if not tree.driven[j]:
-                a[j] = power(A, load_force(work.duals[j]))
+                a[j] = power(A, load_force(work.dual_basis[j]))
 
 
 @formula
-def change_across(closure, ghost, bodies):
-    """Difference of the changes (dw, dv) of child and parent, at the ghost's origin."""
-    parent, child, x = bodies[closure.parent], bodies[closure.child], load(ghost.x)
+def relative_twist_change(closure, loop_frame, bodies):
+    """Change (dw, dv) of the twist of the child relative to the parent, at the origin of the loop frame."""
+    parent, child, x = bodies[closure.parent], bodies[closure.child], load(loop_frame.x)
     outer = shift_motion(Motion(load(child.dw), load(child.dv)), x - load(child.x))
     return outer - shift_motion(Motion(load(parent.dw), load(parent.dv)), x - load(parent.x))
 
 
 @kernel
-def react_closures(tree, work):
-    """Reaction of every closure about its origin, world axes: its efforts and its multipliers."""
+def compute_loop_reactions(tree, work):
+    """Compute the reaction of every closure about the origin of M, world axes: generalized forces and multipliers."""
     for k in range(len(tree.closures)):
         closure = tree.closures[k]
-        W = effort_of(tree.driven, closure, work.tau, work.duals)
+        W = wrench_of_generalized_forces(tree.driven, closure, work.tau, work.dual_basis)
         for r in range(closure.first_row, closure.last_row):
-            W = W + work.rows[r].multiplier * load_force(work.locks[r])
-        store_force(work.wrenches[closure.ghost], W)
+            W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
+        store_force(work.wrenches[closure.loop_frame], W)

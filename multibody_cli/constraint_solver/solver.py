@@ -1,6 +1,6 @@
-"""What holds rows: multipliers from the dual problem, for any method that lends the inverse of its mass matrix.
+"""Constraint solver: multipliers of the rows from the dual problem, for any method with an inverse mass matrix.
 
-With J the Jacobian of the active rows and r their residual, at any level, the response y = M^-1 J^T x restores them if
+With J the Jacobian of the active rows and r their residual at any level, the response y = M^-1 J^T x satisfies them if
 
     W x + r = 0,   W = J M^-1 J^T   (one-sided rows: x >= 0, W x + r >= 0, one of both 0)
 
@@ -8,12 +8,13 @@ With J the Jacobian of the active rows and r their residual, at any level, the r
     velocities      r = J v + rate     after a step; x are impulses
     positions       r = error          after a step, until the error is round-off; y is a displacement
 
-Both projections move as little as possible in the metric of M.  A column of W is one response, so that a method of
-O(n) costs O(n m) for m rows.  Redundant rows share in the least-norm sense (`multipliers`).
+Both projections are minimal in the metric of M. A column of the Delassus matrix W is one response, so that an O(n)
+method takes O(n m) for m rows.  Redundant rows are solved in the least-norm sense (`multipliers`).
 
-A *primary* row is held by the method itself in whatever it answers: it is brought to `work.aims`, and never enters W.
+A *primary* row is solved by the method itself, within its inverse mass matrix: its right-hand side is in `work.rhs`,
+and it is no row of W.
 
-The functions are templates: `accelerate` and `respond` stand for the kernels of a method (`bound_kernel`).
+The functions are templates: a method's kernels replace `accelerate` and `apply_inverse_mass` (`bound_kernel`).
 
 Source: Sueda, notes 2.12, (2.122)-(2.127); Baraff 1996, section 8.
 """
@@ -24,23 +25,23 @@ import math
 from functools import cache
 from typing import Any, NamedTuple
 
-from multibody_cli.constraint_solver.ineffective_rows import idle_bound, silence
-from multibody_cli.constraint_solver.loop_frames import place_closures
+from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold
+from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import (
-    accelerate_closures,
-    follow_closures,
-    impel_closures,
-    push_closures,
-    react_closures,
-    write_closures,
+    apply_loop_forces,
+    apply_loop_impulses,
+    compute_loop_accelerations,
+    compute_loop_rates,
+    compute_loop_reactions,
+    write_loop_rows,
 )
 from multibody_cli.constraints.elements import write_all
-from multibody_cli.constraints.reduction import follow
+from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.constraints.rows import (
     acceleration_of_row,
-    change_of_row,
-    impel_row,
-    placed_acceleration_of_row,
+    apply_row_impulse,
+    bias_acceleration_of_row,
+    jacobian_product_of_row,
     velocity_of_row,
 )
 from multibody_cli.joints.motion import prescribe
@@ -49,53 +50,53 @@ from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force
 from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.kinematics import place_all
-from multibody_cli.tree.markers import follow_markers, hand_on, place_markers
+from multibody_cli.tree.kinematics import forward_kinematics
+from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes, update_markers
 
 ACCELERATION, VELOCITY, POSITION = range(3)
 
-CORRECTIONS = 25
-"""Projections of positions after one step, at most."""
+MAX_PROJECTIONS = 25
+"""Maximum number of position projections after a step."""
 
-CLOSED = 4e-16
-"""An error of position, m or rad, or of velocity that is left alone.
+PROJECTION_TOLERANCE = 4e-16
+"""Error of position (m or rad) or of velocity that is not corrected.
 
-Round-off and no more: with c left of a row whose effect vanishes as x, a mechanism that passes a singular position
-lies c/x beside its branch, and turns into the other one where that reaches x.  It must be held to be singular
-(`idle_rows`) well before.
+The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
+configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
+(`ineffective_rows`) well before.
 """
 
-TOUCHING = 1e-9
-"""A one-sided row this near to its limit may push."""
+ACTIVATION_TOLERANCE = 1e-9
+"""Distance from its limit, m or rad, within which a one-sided row becomes active."""
 
-RESTING = 1e-9
-"""A one-sided row that leaves its limit no faster than this stays active."""
+SEPARATION_VELOCITY = 1e-9
+"""Rate up to which an active one-sided row stays active after a step."""
 
 
 def accelerate(system: Any, work: Any, a: Any) -> None:
-    """Stand for a method's kernel: dv/dt of the free coordinates into `a`, with primary rows brought to their aims."""
+    """Template parameter: dv/dt of the free coordinates into `a` (nv,), with the primary rows at `work.rhs`."""
 
 
-def respond(system: Any, work: Any, x: Any, y: Any) -> None:
-    """Stand for a method's kernel: y = M^-1 (x + J^T of `work.wrenches`), with primary rows brought to their aims."""
+def apply_inverse_mass(system: Any, work: Any, x: Any, y: Any) -> None:
+    """Template parameter: y = M^-1 (x + J^T w) for wrenches w in `work.wrenches`, with primary rows at `work.rhs`."""
 
 
-# --- placing ------------------------------------------------------------------------------------------------------
+# --- kinematics ---------------------------------------------------------------------------------------------------
 @kernel
-def place(system, t, q, v, a, work):
-    """Prescribe, place the bodies and the ghosts of closures, and write all rows."""
+def update_kinematics(system, t, q, v, a, work):
+    """Apply prescribed motions, compute the kinematics of bodies, markers and loop frames, and write all rows."""
     prescribe(system.motions, t, q, v, a)
-    follow(system.reductions, q, v)
-    place_all(system.tree, q, v, a, work)
-    place_markers(system.tree, work.bodies)
-    place_closures(system.tree, q, v, a, work)
-    write_closures(system.tree, v, work)
+    update_dependent_coordinates(system.reductions, q, v)
+    forward_kinematics(system.tree, q, v, a, work)
+    update_markers(system.tree, work.bodies)
+    update_loop_frames(system.tree, q, v, a, work)
+    write_loop_rows(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
 
 # --- the dual problem ---------------------------------------------------------------------------------------------
 @kernel
-def is_called(row, level):
+def is_row_active(row, level):
     """Whether a row takes part at a level."""
     if row.one_sided:
         return row.error < 0.0 if level == POSITION else row.active == 1
@@ -103,279 +104,284 @@ def is_called(row, level):
 
 
 @kernel
-def call_rows(work, level):
-    """List the rows that take part beside the primary ones, in `work.dual.called`; how many."""
-    rows, called, count = work.rows, work.dual.called, 0
+def select_active_rows(work, level):
+    """List the active rows that are not primary in `work.dual.active_rows`; return their number."""
+    rows, active_rows, count = work.rows, work.dual.active_rows, 0
     for r in range(len(rows)):
-        if not rows[r].primary and is_called(rows[r], level):
-            called[count] = r
+        if not rows[r].primary and is_row_active(rows[r], level):
+            active_rows[count] = r
             count += 1
     return count
 
 
 @kernel
 def clear_impulses(work):
-    """No impulses anywhere."""
-    for i in range(len(work.inboxes)):
+    """Set the impulses on all bodies and coordinates to zero."""
+    for i in range(len(work.child_inertias)):
         store_force(work.wrenches[i], no_force())
     for j in range(len(work.impulse)):
         work.impulse[j] = 0.0
 
 
 @kernel
-def aim(work, level):
-    """Let the primary rows lose their residuals; those that restrain velocities alone do not move positions."""
-    rows, aims = work.rows, work.aims
+def write_rhs(work, level):
+    """Set the right-hand side of the primary rows to minus their residuals; nonholonomic ones do not move positions."""
+    rows, rhs = work.rows, work.rhs
     for r in range(len(rows)):
         row = rows[r]
         if row.primary:
-            aims[r] = -row.residual if row.holonomic or level != POSITION else 0.0
+            rhs[r] = -row.residual if row.holonomic or level != POSITION else 0.0
 
 
 @kernel
-def aim_nowhere(work):
-    """Let the primary rows stay as they are."""
-    for r in range(len(work.aims)):
-        work.aims[r] = 0.0
+def zero_rhs(work):
+    """Set the right-hand side of the primary rows to zero."""
+    for r in range(len(work.rhs)):
+        work.rhs[r] = 0.0
 
 
-def answer(system, work):
-    """Response of all coordinates to the impulses in `work.wrenches` and `work.impulse`, into `work.response`."""
-    impel_closures(system.tree, work.impulse, work)
-    hand_on(system.tree, work.wrenches)
-    respond(system, work, work.impulse, work.response)
-    follow_markers(system.tree, work.bodies)
-    follow_closures(system.tree, work.response, work)
+def impulse_response(system, work):
+    """Compute the constrained response to `work.wrenches` and `work.impulse`, into `work.response` (nv,)."""
+    apply_loop_impulses(system.tree, work.impulse, work)
+    transfer_marker_wrenches(system.tree, work.wrenches)
+    apply_inverse_mass(system, work, work.impulse, work.response)
+    update_marker_changes(system.tree, work.bodies)
+    compute_loop_rates(system.tree, work.response, work)
 
 
 def build_delassus(system, work, count):
-    """Lower triangle of W for the called rows: column k is how they answer to a unit multiplier of row k."""
-    tree, rows, terms, called, W = system.tree, work.rows, work.terms, work.dual.called, work.dual.W
-    error = worst_error(work)
+    """Lower triangle of W (count, count) for the active rows: column k is the response to a unit multiplier of k."""
+    tree, rows, terms, active_rows, W = system.tree, work.rows, work.terms, work.dual.active_rows, work.dual.W
+    error = largest_position_error(work)
     for k in range(count):
         clear_impulses(work)
-        impel_row(rows[called[k]], terms, 1.0, work.wrenches, work.impulse)
-        impel_closures(tree, work.impulse, work)
-        hand_on(tree, work.wrenches)
-        least = idle_bound(tree.links, work, error)
-        respond(system, work, work.impulse, work.response)
-        follow_markers(tree, work.bodies)
-        follow_closures(tree, work.response, work)
+        apply_row_impulse(rows[active_rows[k]], terms, 1.0, work.wrenches, work.impulse)
+        apply_loop_impulses(tree, work.impulse, work)
+        transfer_marker_wrenches(tree, work.wrenches)
+        least = ineffective_threshold(tree.links, work, error)
+        apply_inverse_mass(system, work, work.impulse, work.response)
+        update_marker_changes(tree, work.bodies)
+        compute_loop_rates(tree, work.response, work)
         for i in range(k, count):
-            W[i, k] = change_of_row(rows[called[i]], terms, work.bodies, work.response)
+            W[i, k] = jacobian_product_of_row(rows[active_rows[i]], terms, work.bodies, work.response)
         if W[k, k] <= least:
-            silence(W, k, count)
+            drop_ineffective_row(W, k, count)
             work.dual.r[k] = 0.0
 
 
 @kernel
 def solve_dual(work, count):
-    """Multipliers of the called rows, from W and the residuals in `work.dual.r`."""
+    """Compute the multipliers of the active rows from W and the residuals in `work.dual.r`."""
     rows, dual = work.rows, work.dual
     for r in range(len(rows)):
         rows[r].multiplier = 0.0
     for k in range(count):
-        dual.lower[k] = 0.0 if rows[dual.called[k]].one_sided else -math.inf
+        dual.lower[k] = 0.0 if rows[dual.active_rows[k]].one_sided else -math.inf
         dual.upper[k] = math.inf
-        dual.x[k] = math.nan  # no guess, so that multipliers have no history
+        dual.x[k] = math.nan  # no warm start: multipliers do not depend on earlier steps
     W = dual.W[:count, :count]
     solve_multipliers(W, dual.r[:count], dual.lower[:count], dual.upper[:count], dual.x[:count], dual.solver)
     for k in range(count):
-        rows[dual.called[k]].multiplier = dual.x[k]
+        rows[dual.active_rows[k]].multiplier = dual.x[k]
 
 
 @kernel
-def impel_called(work, count):
-    """Add the impulses of all called rows."""
-    rows, called = work.rows, work.dual.called
+def apply_active_row_impulses(work, count):
+    """Add the impulses J^T x of all active rows."""
+    rows, active_rows = work.rows, work.dual.active_rows
     for k in range(count):
-        row = rows[called[k]]
-        impel_row(row, work.terms, row.multiplier, work.wrenches, work.impulse)
+        row = rows[active_rows[k]]
+        apply_row_impulse(row, work.terms, row.multiplier, work.wrenches, work.impulse)
 
 
 # --- accelerations ------------------------------------------------------------------------------------------------
 @kernel
-def aim_placed(work, v):
-    """Let the primary rows lose the accelerations that placing found."""
+def write_acceleration_rhs(work, v):
+    """Set the right-hand side of the primary rows to minus their bias accelerations, with Baumgarte feedback."""
     rows = work.rows
     for r in range(len(rows)):
         if rows[r].primary:
-            rows[r].residual = placed_acceleration_of_row(rows[r], work.terms, work.bodies)
-            rows[r].residual += feedback(rows[r], work, v)
-    aim(work, ACCELERATION)
+            rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
+            rows[r].residual += baumgarte_feedback(rows[r], work, v)
+    write_rhs(work, ACCELERATION)
 
 
 @kernel
-def feedback(row, work, v):
-    """Baumgarte's correction of an acceleration by the errors of velocity and position; 0 where projection is used."""
+def baumgarte_feedback(row, work, v):
+    """Baumgarte feedback of the errors of velocity and position of a row; 0 with projection."""
     two_alpha, beta_squared = work.baumgarte
     if two_alpha == 0.0 or row.one_sided:
         return 0.0
     return two_alpha * velocity_of_row(row, work.terms, work.bodies, v) + beta_squared * row.error
 
 
-def restrain(system, work, v, a):
-    """Hold all active rows: correct the accelerations `a`, push the bodies with the multipliers, find reactions."""
-    tree, rows, called = system.tree, work.rows, work.dual.called
-    follow_markers(tree, work.bodies)
-    accelerate_closures(tree, a, work)
-    count = call_rows(work, ACCELERATION)
+def enforce_constraints(system, work, v, a):
+    """Satisfy all active rows at acceleration level.
+
+    Corrects the accelerations `a` (nv,), applies the multipliers as forces, and computes the reactions of closures.
+    """
+    tree, rows, active_rows = system.tree, work.rows, work.dual.active_rows
+    update_marker_changes(tree, work.bodies)
+    compute_loop_accelerations(tree, a, work)
+    count = select_active_rows(work, ACCELERATION)
     if count > 0:
         for k in range(count):
-            row = rows[called[k]]
-            work.dual.r[k] = acceleration_of_row(row, work.terms, work.bodies, a) + feedback(row, work, v)
-        aim_nowhere(work)
+            row = rows[active_rows[k]]
+            work.dual.r[k] = acceleration_of_row(row, work.terms, work.bodies, a) + baumgarte_feedback(row, work, v)
+        zero_rhs(work)
         build_delassus(system, work, count)
         solve_dual(work, count)
-        push_called(tree, work, count)
-        aim(work, ACCELERATION)
-        respond(system, work, work.tau, work.response)
+        apply_active_row_forces(tree, work, count)
+        write_rhs(work, ACCELERATION)
+        apply_inverse_mass(system, work, work.tau, work.response)
         for j in range(len(a)):
             if not tree.driven[j]:
                 a[j] = work.response[j]
-        follow_markers(tree, work.bodies)
-        accelerate_closures(tree, a, work)
-    react_closures(tree, work)
+        update_marker_changes(tree, work.bodies)
+        compute_loop_accelerations(tree, a, work)
+    compute_loop_reactions(tree, work)
 
 
 @kernel
-def push_called(tree, work, count):
-    """Push bodies and coordinates with the multipliers, and lay out everything that pushes as impulses."""
+def apply_active_row_forces(tree, work, count):
+    """Apply the multipliers as forces on bodies and coordinates, and store all applied forces as impulses."""
     bodies = work.bodies
     clear_impulses(work)
-    impel_called(work, count)
-    hand_on(tree, work.wrenches)
+    apply_active_row_impulses(work, count)
+    transfer_marker_wrenches(tree, work.wrenches)
     for j in range(len(work.tau)):
         work.tau[j] += work.impulse[j]
     for i in range(1, len(tree.links)):
         store_force(bodies[i], load_force(bodies[i]) - load_force(work.wrenches[i]))
-    push_closures(tree, work.impulse, work)
-    hand_on(tree, bodies)
+    apply_loop_forces(tree, work.impulse, work)
+    transfer_marker_wrenches(tree, bodies)
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(bodies[i]))
 
 
 # --- velocities and positions -------------------------------------------------------------------------------------
-def restore(system, work, t, q, v, a, ledger):
-    """Project q onto the positions and v onto the velocities that the rows allow, in place, after a step."""
+def project_onto_constraints(system, work, t, q, v, a, ledger):
+    """Project q and v onto the constraint manifold after a step, in place."""
     if work.baumgarte[0] > 0.0:
         return
     tree, before = system.tree, math.inf
-    for _ in range(CORRECTIONS):
-        place(system, t, q, v, a, work)
-        touch(work)
-        error = worst_error(work)
-        work.dual.worst[0] = error
-        if error <= CLOSED or error > 0.5 * before:
+    for _ in range(MAX_PROJECTIONS):
+        update_kinematics(system, t, q, v, a, work)
+        activate_unilateral_rows(work)
+        error = largest_position_error(work)
+        work.dual.position_error[0] = error
+        if error <= PROJECTION_TOLERANCE or error > 0.5 * before:
             break
         before = error
         accelerate(system, work, work.response)
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
-    if find_velocities(work, v) > CLOSED:
+    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE:
         accelerate(system, work, work.response)
         project(system, work, VELOCITY)
         for j in range(len(v)):
             v[j] += work.response[j]
-        book_impacts(work, ledger)
-    latch(work)
+        accumulate_impact_losses(work, ledger)
+    deactivate_separating_rows(work)
 
 
 def project(system, work, level):
-    """Response that brings all rows of a level to 0 from their residuals, with the least motion."""
-    rows, called = work.rows, work.dual.called
+    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0."""
+    rows, active_rows = work.rows, work.dual.active_rows
     if level == POSITION:
         for r in range(len(rows)):
             rows[r].residual = rows[r].error
-    count = call_rows(work, level)
+    count = select_active_rows(work, level)
     for k in range(count):
-        work.dual.r[k] = rows[called[k]].residual
-    if len(work.aims) > 0:
+        work.dual.r[k] = rows[active_rows[k]].residual
+    if len(work.rhs) > 0:
         clear_impulses(work)
-        aim(work, level)
-        answer(system, work)
+        write_rhs(work, level)
+        impulse_response(system, work)
         for k in range(count):
-            work.dual.r[k] += change_of_row(rows[called[k]], work.terms, work.bodies, work.response)
-        aim_nowhere(work)
+            work.dual.r[k] += jacobian_product_of_row(rows[active_rows[k]], work.terms, work.bodies, work.response)
+        zero_rhs(work)
     build_delassus(system, work, count)
     solve_dual(work, count)
     clear_impulses(work)
-    impel_called(work, count)
-    aim(work, level)
-    answer(system, work)
+    apply_active_row_impulses(work, count)
+    write_rhs(work, level)
+    impulse_response(system, work)
 
 
 @kernel
-def touch(work):
-    """Call the one-sided rows that are at their limit, or beyond it at any time while positions are projected."""
+def activate_unilateral_rows(work):
+    """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
     for r in range(len(work.rows)):
         row = work.rows[r]
-        if row.one_sided and row.error <= TOUCHING:
+        if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
             row.active = 1
 
 
 @kernel
-def worst_error(work):
+def largest_position_error(work):
     """Largest error of position, m or rad."""
-    rows, worst = work.rows, 0.0
+    rows, largest = work.rows, 0.0
     for r in range(len(rows)):
         error = rows[r].error
-        worst = max(worst, -error if rows[r].one_sided else abs(error))
-    return worst
+        largest = max(largest, -error if rows[r].one_sided else abs(error))
+    return largest
 
 
 @kernel
-def find_velocities(work, v):
-    """Residuals at the level of velocities; the largest that takes part."""
-    rows, worst = work.rows, 0.0
+def compute_velocity_residuals(work, v):
+    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    rows, largest = work.rows, 0.0
     for r in range(len(rows)):
         row = rows[r]
         row.residual = velocity_of_row(row, work.terms, work.bodies, v)
-        if is_called(row, VELOCITY):
-            worst = max(worst, -row.residual if row.one_sided else abs(row.residual))
-    return worst
+        if is_row_active(row, VELOCITY):
+            largest = max(largest, -row.residual if row.one_sided else abs(row.residual))
+    return largest
 
 
 @kernel
-def book_impacts(work, ledger):
-    """Book what impacts on one-sided rows dissipate: impulse times the mean of the rates before and after."""
+def accumulate_impact_losses(work, ledger):
+    """Add the losses of impacts on one-sided rows to the ledger: impulse times the mean rate before and after."""
     for r in range(len(work.rows)):
         row = work.rows[r]
-        change = change_of_row(row, work.terms, work.bodies, work.response)
+        change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
         if row.one_sided:
             ledger[row.account] -= row.multiplier * (row.residual + 0.5 * change)
         row.residual += change
 
 
 @kernel
-def latch(work):
-    """Let the one-sided rows that touched take part in accelerations, unless they separate."""
+def deactivate_separating_rows(work):
+    """Deactivate the one-sided rows that separate."""
     for r in range(len(work.rows)):
         row = work.rows[r]
         if row.one_sided:
-            row.active = row.active == 1 and row.residual <= RESTING
+            row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY
 
 
 # --- binding ------------------------------------------------------------------------------------------------------
-class Restraint(NamedTuple):
+class ConstraintSolver(NamedTuple):
     """The templates above, bound to one method."""
 
     build_delassus: Any
-    restrain: Any
+    enforce_constraints: Any
     project: Any
-    restore: Any
+    project_onto_constraints: Any
 
 
 @cache
-def bind(accelerate: Any, respond: Any) -> Restraint:
-    """Bind a method's two kernels, from the parts upward."""
-    answer_ = bound_kernel(answer, respond=respond)
-    build_ = bound_kernel(build_delassus, respond=respond)
-    project_ = bound_kernel(project, answer=answer_, build_delassus=build_)
-    return Restraint(
+def bind(accelerate: Any, apply_inverse_mass: Any) -> ConstraintSolver:
+    """Bind the templates to the two kernels of a method."""
+    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
+    build_ = bound_kernel(build_delassus, apply_inverse_mass=apply_inverse_mass)
+    project_ = bound_kernel(project, impulse_response=impulse_response_, build_delassus=build_)
+    return ConstraintSolver(
         build_delassus=build_,
-        restrain=bound_kernel(restrain, respond=respond, build_delassus=build_),
+        enforce_constraints=bound_kernel(
+            enforce_constraints, apply_inverse_mass=apply_inverse_mass, build_delassus=build_
+        ),
         project=project_,
-        restore=bound_kernel(restore, accelerate=accelerate, project=project_),
+        project_onto_constraints=bound_kernel(project_onto_constraints, accelerate=accelerate, project=project_),
     )

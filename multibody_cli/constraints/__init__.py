@@ -1,4 +1,4 @@
-"""Everything that restrains a motion.  To add a constraint: a file with its `KIND`, an import and an entry here."""
+"""All kinds of constraints.  To add a constraint: a file with its `KIND`, an import and an entry here."""
 
 from multibody_cli.constraints import (
     distance,
@@ -25,13 +25,13 @@ CONSTRAINTS: dict[str, ConstraintKind] = {
         rack_pinion,
     )
 }
-"""Every entry of `constraints:` by its word."""
+"""Entries of `constraints:` by type."""
 
 COUPLINGS: dict[str, ConstraintKind] = {module.KIND.name: module.KIND for module in (gear, equal, linear)}
-"""Every entry of `couplings:` by its word."""
+"""Entries of `couplings:` by type."""
 
 KINDS = CONSTRAINTS | COUPLINGS
-"""Every entry of both by its word."""
+"""Entries of both by type."""
 
 TABLES = (limit.TABLE, *dict.fromkeys(kind.table for kind in KINDS.values()))
-"""Every table, in the order in which a model holds them; the limits are written with the joints."""
+"""All tables, in the order in which a model holds them; the rows of limits are written with the joints."""

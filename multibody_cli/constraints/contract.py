@@ -1,15 +1,15 @@
-"""What a constraint must give: the specification that the compiler of scenes and every solver rely on.
+"""Interface of a constraint: the specification that the scene compiler and every solver rely on.
 
-A constraint is one file with four things:
+A constraint is one file with four definitions:
 
-    Spec     what a user writes,
-    TABLE    the dtype of its records and the kernel `write`, which refreshes its rows and their terms,
-    pack     from a Spec to records and the shapes of its rows,
-    KIND     all of it under one name.
+    Spec     the fields of the scene format,
+    TABLE    the dtype of its records and the kernel `write`, which evaluates its rows and their terms,
+    pack     from a Spec to records and the layout of its rows,
+    KIND     all of these under one name.
 
-`write(table, signals, t, bodies, q, rows, terms)` runs after the bodies are placed.  It writes error, rate and bias
-of the rows of every record, and all their terms, and adds nothing up from one evaluation to the next.  What it writes
-is exact: each level is the time derivative of the one above, also off the constraint (`rows`).
+`write(table, signals, t, bodies, q, rows, terms)` runs after the kinematics of the bodies.  It writes error, rate and
+bias of the rows of every record, and all their terms, and accumulates nothing from one evaluation to the next.  The
+results are exact: each level is the time derivative of the one above, also off the constraint manifold (`rows`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from multibody_cli.spec import Quantity, SignalSpec, Spec, Vector
 
 Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
 Place = tuple[str | int, ...]
-"""Where a name stands in an entry of the scene: `("between", 0, "body")`."""
+"""Path of a name in an entry of the scene: `("between", 0, "body")`."""
 
 
 class ConstraintSpec(Spec):
@@ -33,8 +33,8 @@ class ConstraintSpec(Spec):
     Attributes
     ----------
     RELATIVE
-        Whether it holds between two different bodies, of which one may be the world; otherwise every body that it
-        names must be one that moves.
+        Whether it connects two different bodies, of which one may be the world; otherwise every body that it names
+        must be movable.
     """
 
     type: str
@@ -43,43 +43,43 @@ class ConstraintSpec(Spec):
 
     @property
     def row_count(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return 1
 
     @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
-        """The bodies that it names, each with its place in the entry."""
+        """The bodies that it names, each with its path in the entry."""
         return ()
 
     @property
     def points(self) -> Sequence[tuple[Place, str, Vector]]:
-        """Those of its bodies of which it needs but a point, not an orientation, with the point."""
+        """The bodies of which only the position of a point is used, not the orientation, with that point."""
         return ()
 
     @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
-        """The coordinates that it names, each with its place in the entry: `hinge`, or `wrist/1`."""
+        """The coordinates that it names, each with its path in the entry: `hinge`, or `wrist/1`."""
         return ()
 
-    def objection(self, kinds: Sequence[str]) -> str:
-        """What is wrong with coordinates of these kinds, `rad` or `m` each; nothing if they are right."""
+    def kind_error(self, kinds: Sequence[str]) -> str:
+        """Error message for coordinates of these kinds, `rad` or `m` each; empty if they are valid."""
         return ""
 
     def quantity(self, kinds: Sequence[str]) -> tuple[str, Quantity] | None:
-        """A field whose unit depends on the kinds of the coordinates, and how it is read."""
+        """A field whose unit depends on the kinds of the coordinates, and its quantity."""
         return None
 
 
 def split_coordinate(word: str) -> tuple[str, str]:
-    """Split the word of a coordinate, `wrist/1`, into its joint and its index; the index of `hinge` is empty."""
+    """Split the name of a coordinate, `wrist/1`, into its joint and its index; the index of `hinge` is empty."""
     joint, _, index = word.partition("/")
     return joint, index
 
 
 class Site(Protocol):
-    """What a constraint may ask of the model into which it is packed.
+    """What `pack` may query of the model.
 
-    A body is known by its row, 0 for the world.  Kernels know a body by its joint frame; users write points and
+    A body is identified by its row, 0 for the world.  Kernels use the joint frame of a body; scenes give points and
     directions in its body frame.
     """
 
@@ -88,19 +88,19 @@ class Site(Protocol):
         ...
 
     def point(self, body: str, point: Vector) -> Vector3:
-        """A point of the body frame in the body's joint frame, m; of the world: itself."""
+        """A point of the body frame in the body's joint frame, m; unchanged for the world."""
         ...
 
     def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
-        """Row that moves with a point of a body, and the point there: its body, or a marker of a body that deforms."""
+        """Row that moves with a point of a body, and the point there: the body, or a marker of an affine body."""
         ...
 
     def direction(self, body: str, direction: Vector) -> Vector3:
-        """A direction of the body frame in the body's joint frame; of the world: itself."""
+        """A direction of the body frame in the body's joint frame; unchanged for the world."""
         ...
 
     def coordinate(self, word: str) -> tuple[int, int]:
-        """Where a coordinate lies in q and in v, by its word as `split_coordinate` takes it."""
+        """Indices of a coordinate in q and in v, by its name as in `split_coordinate`."""
         ...
 
     def signal(self, spec: SignalSpec) -> int:
@@ -109,10 +109,10 @@ class Site(Protocol):
 
 
 class RowShape(NamedTuple):
-    """What does not change in a row.
+    """Constant properties of a row.
 
-    Its number of terms, whether it restrains positions, and words for the direction that it restrains: an error of
-    1e-3 "along the normal".
+    Its number of terms, whether it is holonomic, and words for its direction in messages: an error of 1e-3 "along the
+    normal".
     """
 
     terms: int
@@ -121,10 +121,10 @@ class RowShape(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """An element as arrays will hold it.
+    """A constraint as records.
 
-    Its rows follow one another, and so do their terms.  Each of the `records` of its table begins with the row and
-    the term where it writes, counted from the first ones of the element.
+    Its rows are consecutive, and so are their terms.  Each record begins with the row and the term that it writes,
+    counted from the first ones of the constraint.
     """
 
     rows: tuple[RowShape, ...]
@@ -147,13 +147,13 @@ class ConstraintKind:
     Parameters
     ----------
     name
-        The word of the scene file, `type: name`.
+        The `type` in the scene file.
     spec
-        What a user may write for it.
+        The fields of the scene format.
     table
-        Where its records go.
+        The table of its records.
     pack
-        From a spec and a `Site` to its records and the shapes of its rows.
+        From a spec and a `Site` to its records and the layout of its rows.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Distance: two points stay as far apart as a massless rod with ball joints at its ends would keep them.
+"""Distance: two points keep their distance, as if connected by a massless rod with ball joints at its ends.
 
-With d the vector between the points and n = d / |d|, moving by u = dd/dt,
+With d the vector between the points, n = d / |d| and u = dd/dt,
 
     error         |d| - length
     velocity      n . u
@@ -17,7 +17,13 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
-from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, velocity_of, write_pull
+from multibody_cli.constraints.points import (
+    centripetal_acceleration_of,
+    lever_arm_of,
+    point_velocity_of,
+    position_of,
+    write_point_force,
+)
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import dot
@@ -35,12 +41,12 @@ class DistanceSpec(ConstraintSpec):
 
     @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
-        """Those of the two points."""
+        """Bodies of the two points."""
         return [(("between", k, "body"), end.body) for k, end in enumerate(self.between)]
 
     @property
     def points(self) -> Sequence[tuple[Place, str, Vector]]:
-        """Both."""
+        """Both points."""
         return [(("between", k), end.body, end.point) for k, end in enumerate(self.between)]
 
 
@@ -58,7 +64,7 @@ DISTANCE = np.dtype(
 
 
 def pack(spec: DistanceSpec, site: Site) -> Packed:
-    """One row; a term for each body that moves."""
+    """One row with a term for each movable body."""
     a, b = spec.between
     (row_a, point_a), (row_b, point_b) = site.spot(a.body, a.point), site.spot(b.body, b.point)
     record = (0, 0, row_a, row_b, point_a, point_b, spec.length)
@@ -72,15 +78,15 @@ def write(rods, signals, t, bodies, q, rows, terms):
     for i in range(len(rods)):
         rod = rods[i]
         a, b = bodies[rod.a], bodies[rod.b]
-        r, s = arm_of(a, rod.point_a), arm_of(b, rod.point_b)
-        d, u = place_of(b, s) - place_of(a, r), velocity_of(b, s) - velocity_of(a, r)
+        r, s = lever_arm_of(a, rod.point_a), lever_arm_of(b, rod.point_b)
+        d, u = position_of(b, s) - position_of(a, r), point_velocity_of(b, s) - point_velocity_of(a, r)
         distance = math.sqrt(dot(d, d))
         n = (1.0 / distance) * d
-        turning = (dot(u, u) - dot(n, u) ** 2) / distance
-        bias = dot(n, centripetal_of(b, s) - centripetal_of(a, r)) + turning
+        centripetal_term = (dot(u, u) - dot(n, u) ** 2) / distance
+        bias = dot(n, centripetal_acceleration_of(b, s) - centripetal_acceleration_of(a, r)) + centripetal_term
         write_level(rows[rod.first_row], distance - rod.length, 0.0, bias)
-        k = write_pull(terms, rod.first_term, rod.a, r, -n)
-        write_pull(terms, k, rod.b, s, n)
+        k = write_point_force(terms, rod.first_term, rod.a, r, -n)
+        write_point_force(terms, k, rod.b, s, n)
 
 
 KIND = ConstraintKind("distance", DistanceSpec, Table("distance", DISTANCE, write), pack)

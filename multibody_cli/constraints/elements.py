@@ -35,7 +35,7 @@ class TablePacker:
         self._records[table.name] += [(row + first[0], term + first[1], *first[2:]) for first in records]
 
     def pack(self, signals: Signals) -> Constraints:
-        """Give the tables of everything that was added; `signals` are those that the elements know by number."""
+        """Return the tables of all added records; `signals` are those whose numbers the records contain."""
         tables = (np.array(self._records[table.name], dtype=table.dtype) for table in TABLES)
         return Constraints(signals, tuple(records(table) for table in tables))
 
@@ -46,7 +46,7 @@ def _write_none(constraints, t, bodies, q, rows, terms):
 
 
 def _write_one_more(constraints, t, bodies, q, rows, terms):
-    """Write the rows of the tables before, then of the table at PLACE."""
+    """Write the rows of the preceding tables, then those of the table PLACE."""
     write_before(constraints, t, bodies, q, rows, terms)  # noqa: F821
     write(constraints.tables[PLACE], constraints.signals, t, bodies, q, rows, terms)  # noqa: F821
 
@@ -57,4 +57,4 @@ def _after(write_before: Any, place: int) -> Any:
 
 
 write_all: Any = reduce(_after, range(len(TABLES)), _write_none)
-"""`write_all(constraints, t, bodies, q, rows, terms)`: error, rate, bias and terms of the row of every constraint."""
+"""`write_all(constraints, t, bodies, q, rows, terms)`: write error, rate, bias and terms of the rows."""

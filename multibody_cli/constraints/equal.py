@@ -1,4 +1,4 @@
-"""Equal: two or more coordinates that are the same."""
+"""Equal: two or more coordinates are equal."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class EqualSpec(CouplingSpec):
 
     @property
     def row_count(self) -> int:
-        """One for each but the first."""
+        """One row for each coordinate but the first."""
         return len(self.joints) - 1
 
     @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
-        """All of them."""
+        """All coordinates."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]
 
-    def objection(self, kinds: Sequence[str]) -> str:
-        """All are of one kind."""
+    def kind_error(self, kinds: Sequence[str]) -> str:
+        """All coordinates must be of one kind."""
         return "angles and lengths are never equal: name joints of one kind" if len(set(kinds)) > 1 else ""
 
 
 def pack(spec: EqualSpec, site: Site) -> Packed:
-    """A relation for each coordinate after the first: q_k - q_1 = 0."""
+    """One relation for each coordinate after the first: q_k - q_1 = 0."""
     first, *others = spec.joints
     return pack_relations([{other: 1.0, first: -1.0} for other in others], 0.0, site)
 

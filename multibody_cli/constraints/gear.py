@@ -36,8 +36,8 @@ class GearSpec(CouplingSpec):
         """Input and output."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]
 
-    def objection(self, kinds: Sequence[str]) -> str:
-        """Both are angles."""
+    def kind_error(self, kinds: Sequence[str]) -> str:
+        """Both coordinates must be angles."""
         if kinds[0] != kinds[1]:
             return "a gear joins two angles, and one of these is a length: use a `rack_pinion` of `constraints`"
         return "" if kinds[0] == "rad" else "a gear joins two angles, and these are lengths: use `linear`"

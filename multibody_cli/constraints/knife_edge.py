@@ -1,6 +1,6 @@
 """Knife edge: a point of a body, as of a skate or a thin blade, moves along its edge but never across it.
 
-With d the direction across the edge, fixed in the body, and r the arm of the point,
+With d the unit vector across the edge, fixed in the body, and r the lever arm of the point,
 
     velocity      d . (v + w x r)
     acceleration  d . (a + alpha x r + w x (w x r)) + (w x d) . (v + w x r)
@@ -15,7 +15,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
-from multibody_cli.constraints.points import arm_of, centripetal_of, velocity_of, write_pull
+from multibody_cli.constraints.points import (
+    centripetal_acceleration_of,
+    lever_arm_of,
+    point_velocity_of,
+    write_point_force,
+)
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
@@ -23,7 +28,7 @@ from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Direction, Position
 
 _PARALLEL = 1e-6
-"""Sine of the angle below which edge and normal span no plane."""
+"""Sine of the angle below which edge and normal count as parallel."""
 
 
 class KnifeEdgeSpec(ConstraintSpec):
@@ -39,7 +44,7 @@ class KnifeEdgeSpec(ConstraintSpec):
 
     @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
-        """The one that has the edge."""
+        """The body with the edge."""
         return [(("body",), self.body)]
 
     @model_validator(mode="after")
@@ -64,7 +69,7 @@ KNIFE_EDGE = np.dtype(
 
 
 def pack(spec: KnifeEdgeSpec, site: Site) -> Packed:
-    """One row of one term."""
+    """One row with one term."""
     across = np.cross(site.direction(spec.body, spec.normal), site.direction(spec.body, spec.edge))
     record = (0, 0, site.row(spec.body), site.point(spec.body, spec.point), across / np.linalg.norm(across))
     return Packed((RowShape(1, holonomic=False, direction="across the edge"),), (record,))
@@ -72,14 +77,14 @@ def pack(spec: KnifeEdgeSpec, site: Site) -> Packed:
 
 @kernel
 def write(edges, signals, t, bodies, q, rows, terms):
-    """Write the row of every edge."""
+    """Write the row of every knife edge."""
     for i in range(len(edges)):
         edge = edges[i]
         body = bodies[edge.body]
-        r, d = arm_of(body, edge.point), arm_of(body, edge.across)
-        bias = dot(d, centripetal_of(body, r)) + dot(cross(load(body.w), d), velocity_of(body, r))
+        r, d = lever_arm_of(body, edge.point), lever_arm_of(body, edge.across)
+        bias = dot(d, centripetal_acceleration_of(body, r)) + dot(cross(load(body.w), d), point_velocity_of(body, r))
         write_level(rows[edge.first_row], 0.0, 0.0, bias)
-        write_pull(terms, edge.first_term, edge.body, r, d)
+        write_point_force(terms, edge.first_term, edge.body, r, d)
 
 
 KIND = ConstraintKind("knife_edge", KnifeEdgeSpec, Table("knife_edge", KNIFE_EDGE, write), pack)

@@ -1,4 +1,4 @@
-"""The limit of a joint's coordinate: s (q - bound) >= 0, with s = 1 below and -1 above."""
+"""Limit of a joint coordinate: s (q - bound) >= 0, with s = 1 for a lower and -1 for an upper limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMIT = np.dtype(
 
 @kernel
 def write(limits, signals, t, bodies, q, rows, terms):
-    """One one-sided row for each limit."""
+    """Write the one-sided row of every limit."""
     for k in range(len(limits)):
         limit = limits[k]
         write_coefficient(terms[limit.first_term], limit.iv, limit.sign)

@@ -1,4 +1,4 @@
-"""Linear: any linear relation of coordinates, sum c_k q_k = value."""
+"""Linear: a linear relation of coordinates, sum c_k q_k = value."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class LinearSpec(CouplingSpec):
 
     @property
     def coordinates(self) -> Sequence[tuple[Place, str]]:
-        """Those of the terms."""
+        """Coordinates of the terms."""
         return [(("terms", word), word) for word in self.terms]
 
     def quantity(self, kinds: Sequence[str]) -> tuple[str, Quantity] | None:
-        """The value is of the kind of the coordinates, where they are of one kind."""
+        """The value has the unit of the coordinates, if these are of one kind."""
         return ("value", _VALUES[kinds[0]]) if len(set(kinds)) == 1 else None
 
 

@@ -1,8 +1,7 @@
 """Point on plane: a point of one body stays on a plane that is fixed in another body or in the world.
 
-Let n be the normal and rho the arm, on the body of the plane, of that of its points which coincides with the point at
-this instant.  With u the velocity of the point relative to the body of the plane, and w the angular velocity of the
-latter,
+Let n be the normal, and rho the lever arm of the material point of the plane's body that coincides with the point.
+With u the velocity of the point relative to the plane's body, and w the angular velocity of the latter,
 
     error         n . (point - position)
     velocity      n . u
@@ -18,7 +17,13 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
-from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, velocity_of, write_pull
+from multibody_cli.constraints.points import (
+    centripetal_acceleration_of,
+    lever_arm_of,
+    point_velocity_of,
+    position_of,
+    write_point_force,
+)
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
@@ -47,12 +52,12 @@ class PointOnPlaneSpec(ConstraintSpec):
 
     @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
-        """That of the point and that of the plane."""
+        """Bodies of the point and of the plane."""
         return [(("point", "body"), self.point.body), (("plane", "body"), self.plane.body)]
 
     @property
     def points(self) -> Sequence[tuple[Place, str, Vector]]:
-        """The point itself; the plane needs the orientation of its body."""
+        """The point; the plane uses the orientation of its body."""
         return [(("point",), self.point.body, self.point.point)]
 
 
@@ -61,7 +66,7 @@ POINT_ON_PLANE = np.dtype(
         ("first_row", "i8"),
         ("first_term", "i8"),
         ("body", "i8"),  # rows
-        ("holder", "i8"),  # the body of the plane
+        ("plane_body", "i8"),  # the body of the plane
         ("point", "f8", 3),  # in the joint frame of its body
         ("position", "f8", 3),  # in the joint frame of the holder
         ("normal", "f8", 3),
@@ -70,12 +75,12 @@ POINT_ON_PLANE = np.dtype(
 
 
 def pack(spec: PointOnPlaneSpec, site: Site) -> Packed:
-    """One row; a term for each body that moves."""
+    """One row with a term for each movable body."""
     point, plane = spec.point, spec.plane
-    (body, place), holder = site.spot(point.body, point.point), site.row(plane.body)
+    (body, place), plane_body = site.spot(point.body, point.point), site.row(plane.body)
     position, normal = site.point(plane.body, plane.position), site.direction(plane.body, plane.normal)
-    record = (0, 0, body, holder, place, position, normal)
-    shape = RowShape((body > 0) + (holder > 0), holonomic=True, direction="along the normal")
+    record = (0, 0, body, plane_body, place, position, normal)
+    shape = RowShape((body > 0) + (plane_body > 0), holonomic=True, direction="along the normal")
     return Packed((shape,), (record,))
 
 
@@ -84,16 +89,16 @@ def write(tracks, signals, t, bodies, q, rows, terms):
     """Write the row of every point on a plane."""
     for i in range(len(tracks)):
         track = tracks[i]
-        body, holder = bodies[track.body], bodies[track.holder]
-        r, n, w = arm_of(body, track.point), arm_of(holder, track.normal), load(holder.w)
-        rho = place_of(body, r) - load(holder.x)
-        u = velocity_of(body, r) - velocity_of(holder, rho)
+        body, plane_body = bodies[track.body], bodies[track.plane_body]
+        r, n, w = lever_arm_of(body, track.point), lever_arm_of(plane_body, track.normal), load(plane_body.w)
+        rho = position_of(body, r) - load(plane_body.x)
+        u = point_velocity_of(body, r) - point_velocity_of(plane_body, rho)
         # rho grows by w x rho + u
-        drift = centripetal_of(body, r) - centripetal_of(holder, rho) - cross(w, u)
-        error = dot(n, rho - arm_of(holder, track.position))
+        drift = centripetal_acceleration_of(body, r) - centripetal_acceleration_of(plane_body, rho) - cross(w, u)
+        error = dot(n, rho - lever_arm_of(plane_body, track.position))
         write_level(rows[track.first_row], error, 0.0, dot(n, drift) + dot(cross(w, n), u))
-        k = write_pull(terms, track.first_term, track.body, r, n)
-        write_pull(terms, k, track.holder, rho, -n)
+        k = write_point_force(terms, track.first_term, track.body, r, n)
+        write_point_force(terms, k, track.plane_body, rho, -n)
 
 
 KIND = ConstraintKind("point_on_plane", PointOnPlaneSpec, Table("point_on_plane", POINT_ON_PLANE, write), pack)

@@ -1,4 +1,4 @@
-"""Rack and pinion: a displacement in proportion to an angle, q_rack = radius q_pinion + offset."""
+"""Rack and pinion: a displacement proportional to an angle, q_rack = radius q_pinion + offset."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class RackPinionSpec(ConstraintSpec):
         """Rack and pinion."""
         return [(("rack",), self.rack), (("pinion",), self.pinion)]
 
-    def objection(self, kinds: Sequence[str]) -> str:
-        """A length and an angle."""
+    def kind_error(self, kinds: Sequence[str]) -> str:
+        """The rack must be a length, the pinion an angle."""
         if list(kinds) == ["m", "rad"]:
             return ""
         if list(kinds) == ["rad", "m"]:

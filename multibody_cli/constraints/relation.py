@@ -1,7 +1,7 @@
-"""Linear relations of coordinates: what gears, equalities, racks and any other sum c_k q_k = value come down to.
+"""Linear relations of coordinates: the common form sum c_k q_k = value of gears, equalities, racks and linear sums.
 
-The row is sum c_k q_k - value at the level of positions, sum c_k v_k at that of velocities, and so on: only the
-first needs anything beyond the terms.
+The row is sum c_k q_k - value at position level and sum c_k v_k at velocity level; only the position level has a
+constant.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ RELATION = np.dtype(
     [
         ("first_row", "i8"),
         ("first_term", "i8"),
-        ("opens", "i8"),  # whether it is the first term of its row
+        ("starts_row", "i8"),  # whether it is the first term of its row
         ("iq", "i8"),
         ("iv", "i8"),
         ("coefficient", "f8"),
         ("value", "f8"),
     ]
 )
-"""One record a term."""
+"""One record for each term."""
 
 
 class CouplingSpec(ConstraintSpec):
     """An entry of `couplings:`: a relation of coordinates of joints.
 
-    A coordinate is written as the name of its joint; of a joint with several, `wrist/0` is the first.
+    A coordinate is given by the name of its joint; `wrist/0` is the first coordinate of a joint with several.
     """
 
     reduce: bool = Field(
@@ -41,7 +41,7 @@ class CouplingSpec(ConstraintSpec):
 
 
 def pack_relations(relations: Sequence[Mapping[str, float]], value: float, site: Site) -> Packed:
-    """One row a relation: coefficients by the words of their coordinates; all add up to the same value."""
+    """One row for each relation, given as coefficients by names of coordinates; all have the same value."""
     records: list[tuple[int, int, bool, int, int, float, float]] = []
     for row, relation in enumerate(relations):
         for k, (word, coefficient) in enumerate(relation.items()):
@@ -51,10 +51,10 @@ def pack_relations(relations: Sequence[Mapping[str, float]], value: float, site:
 
 
 def relations_of(packed: Packed) -> list[tuple[dict[tuple[int, int], float], float]]:
-    """Give each relation back: coefficients by the places of their coordinates in q and v, and the value."""
+    """Unpack each relation: coefficients by the indices of their coordinates in q and v, and the value."""
     relations: list[tuple[dict[tuple[int, int], float], float]] = []
-    for _, _, opens, iq, iv, coefficient, value in packed.records:
-        if opens:
+    for _, _, starts_row, iq, iv, coefficient, value in packed.records:
+        if starts_row:
             relations.append(({}, value))
         relations[-1][0][iq, iv] = coefficient
     return relations
@@ -71,7 +71,7 @@ def write(relations, signals, t, bodies, q, rows, terms):
     for i in range(len(relations)):
         part = relations[i]
         row = rows[part.first_row]
-        if part.opens:
+        if part.starts_row:
             write_level(row, -part.value, 0.0, 0.0)
         row.error += part.coefficient * q[part.iq]
         write_coefficient(terms[part.first_term], part.iv, part.coefficient)

@@ -1,20 +1,20 @@
-"""Rolling: a sphere or a thin disc touches a plane of the world, and what touches it does not slip.
+"""Rolling: a sphere or a thin disc touches a plane of the world and does not slip at the contact.
 
-The point of contact lies at rho = radius u from the centre, with u the unit vector that leads furthest down.  With n
-the normal of the plane and a the axis of a disc,
+The contact is at rho = radius u from the centre, with u the unit vector to the lowest point.  With n the normal of the
+plane and a the axis of a disc,
 
     m = -n + (n . a) a,    u = m / |m|,
 
-and u = -n for a sphere, which is the same with a = 0.  The particle at the contact moves by
+and u = -n for a sphere, which is the same with a = 0.  The velocity of the material point at the contact is
 
     g = v + w x (r + rho),
 
-with r the arm of the centre.  The rows are n . g = 0, which is the time derivative of the height of the lowest point
-above the plane, and t . g = 0 for two tangents t.  The contact wanders over the body, so that
+with r the lever arm of the centre.  The rows are n . g = 0, which is the time derivative of the height of the lowest
+point above the plane, and t . g = 0 for two tangents t.  The contact moves over the body, so that
 
     dg/dt = a + alpha x (r + rho) + w x (w x r) + w x d(rho)/dt.
 
-A disc that lies flat touches with its whole rim: there u has no value, and neither have the rows.
+A disc that lies flat touches the plane along its whole rim: u and the rows are undefined there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
-from multibody_cli.constraints.points import arm_of, centripetal_of, place_of, write_pull
+from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of, position_of, write_point_force
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
@@ -56,12 +56,12 @@ class RollingSpec(ConstraintSpec):
 
     @property
     def row_count(self) -> int:
-        """No sinking in, and no slip along two tangents."""
+        """One row along the normal and two along the tangents."""
         return 3
 
     @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
-        """The one that rolls."""
+        """The rolling body."""
         return [(("body",), self.body)]
 
 
@@ -82,7 +82,7 @@ ROLLING = np.dtype(
 
 
 def pack(spec: RollingSpec, site: Site) -> Packed:
-    """Three rows of one term: along the normal, and along two tangents."""
+    """Three rows with one term each: along the normal, and along two tangents."""
     row, normal = site.row(spec.body), np.array(spec.plane.normal)
     tangent, bitangent = tangents_of(spec.plane.normal)
     axis = np.zeros(3) if spec.axis is None else site.direction(spec.body, spec.axis)
@@ -93,7 +93,7 @@ def pack(spec: RollingSpec, site: Site) -> Packed:
 
 
 def tangents_of(normal: Vector) -> tuple[np.ndarray, np.ndarray]:
-    """Two unit vectors at right angles to a unit vector and to each other."""
+    """Two unit vectors orthogonal to a unit vector and to each other."""
     n = np.array(normal)
     furthest = np.eye(3)[np.argmin(np.abs(n))]
     tangent = furthest - (furthest @ n) * n
@@ -102,38 +102,41 @@ def tangents_of(normal: Vector) -> tuple[np.ndarray, np.ndarray]:
 
 
 @formula
-def lowest(n, a, w):
-    """How the direction of the lowest point moves with a body that turns by w: u and du/dt."""
-    lean = dot(n, a)
-    da = cross(w, a)
-    dlean = dot(n, da)
-    size = math.sqrt(1.0 - lean * lean * dot(a, a))
-    dsize = -lean * dlean / size
-    u = (1.0 / size) * (lean * a - n)
-    return u, (1.0 / size) * (dlean * a + lean * da - dsize * u)
+def lowest_point_direction(n, a, w):
+    """Unit vector u from the centre to the lowest point, and du/dt, for a body with angular velocity w."""
+    cos_tilt = dot(n, a)
+    axis_rate = cross(w, a)
+    cos_tilt_rate = dot(n, axis_rate)
+    size = math.sqrt(1.0 - cos_tilt * cos_tilt * dot(a, a))
+    size_rate = -cos_tilt * cos_tilt_rate / size
+    u = (1.0 / size) * (cos_tilt * a - n)
+    return u, (1.0 / size) * (cos_tilt_rate * a + cos_tilt * axis_rate - size_rate * u)
 
 
 @formula
-def write_slip(item, number, direction, error, r, g, rows, terms):
-    """Write the row along one direction: no velocity of the contact at the arm r; g is what bends its path."""
+def write_contact_row(item, number, direction, error, r, g, rows, terms):
+    """Write the row of the contact velocity along one direction.
+
+    r is the lever arm of the contact, g its velocity-product acceleration.
+    """
     write_level(rows[item.first_row + number], error, 0.0, dot(direction, g))
-    write_pull(terms, item.first_term + number, item.body, r, direction)
+    write_point_force(terms, item.first_term + number, item.body, r, direction)
 
 
 @kernel
 def write(wheels, signals, t, bodies, q, rows, terms):
-    """Write the three rows of every wheel."""
+    """Write the three rows of every rolling body."""
     for i in range(len(wheels)):
         wheel = wheels[i]
         body, n = bodies[wheel.body], load(wheel.normal)
-        r, w = arm_of(body, wheel.point), load(body.w)
-        u, du = lowest(n, arm_of(body, wheel.axis), w)
+        r, w = lever_arm_of(body, wheel.point), load(body.w)
+        u, du = lowest_point_direction(n, lever_arm_of(body, wheel.axis), w)
         contact = r + wheel.radius * u
-        bend = centripetal_of(body, r) + wheel.radius * cross(w, du)
-        error = dot(n, place_of(body, contact)) - wheel.height
-        write_slip(wheel, 0, n, error, contact, bend, rows, terms)
-        write_slip(wheel, 1, load(wheel.tangent), 0.0, contact, bend, rows, terms)
-        write_slip(wheel, 2, load(wheel.bitangent), 0.0, contact, bend, rows, terms)
+        bias_acceleration = centripetal_acceleration_of(body, r) + wheel.radius * cross(w, du)
+        error = dot(n, position_of(body, contact)) - wheel.height
+        write_contact_row(wheel, 0, n, error, contact, bias_acceleration, rows, terms)
+        write_contact_row(wheel, 1, load(wheel.tangent), 0.0, contact, bias_acceleration, rows, terms)
+        write_contact_row(wheel, 2, load(wheel.bitangent), 0.0, contact, bias_acceleration, rows, terms)
 
 
 KIND = ConstraintKind("rolling", RollingSpec, Table("rolling", ROLLING, write), pack)

@@ -1,15 +1,15 @@
-"""Rows: the one language of everything that restrains a motion.
+"""Constraint rows: the common form of all constraints, couplings, limits and loop closures.
 
-A row is a linear combination of body twists and of coordinate rates, known at three levels:
+A row is a linear combination of body twists and of coordinate rates, given at three levels:
 
-    position      error                                        0 for a row that restrains velocities alone
+    position      error                                        0 for a nonholonomic row
     velocity      sum_k w_k . V_k + c_k v_k + rate
     acceleration  sum_k w_k . A_k + c_k a_k + bias
 
 and each level is the time derivative of the one above.  Term k is either a wrench w_k on a body, about the origin of
 its joint frame in world axes, paired with the body's twist V_k = (w, v) and true acceleration A_k = (alpha, a); or it
-is a coefficient c_k of a coordinate.  An equality holds a row at 0; a one-sided row keeps it at 0 or above.  The
-multiplier of a row pushes with the wrenches w_k and the generalized forces c_k.
+is a coefficient c_k of a coordinate.  An equality requires the value 0, a one-sided row a value of at least 0.  The
+multiplier x of a row applies the wrenches x w_k and the generalized forces x c_k.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ ROW = np.dtype(
     [
         ("first_term", "i8"),
         ("last_term", "i8"),
-        ("holonomic", "i8"),  # whether the row restrains positions as well
-        ("one_sided", "i8"),  # whether it keeps its value at 0 or above, instead of at 0
-        ("primary", "i8"),  # whether the method itself holds it, in its own factorization
-        ("active", "i8"),  # whether it takes part: always for an equality
-        ("account", "i8"),  # in the ledger, for what the impacts of a one-sided row dissipate
+        ("holonomic", "i8"),  # whether the row constrains positions as well
+        ("one_sided", "i8"),  # whether it requires a value >= 0, instead of 0
+        ("primary", "i8"),  # whether the method satisfies it within its own factorization
+        ("active", "i8"),  # whether it is in the active set: always for an equality
+        ("account", "i8"),  # in the ledger, for the impact losses of a one-sided row
         ("error", "f8"),
         ("rate", "f8"),
         ("bias", "f8"),
-        ("residual", "f8"),  # its value at the level that is being solved
+        ("residual", "f8"),  # its value at the present level
         ("multiplier", "f8"),
     ]
 )
@@ -44,7 +44,7 @@ TERM = np.dtype([("body", "i8"), ("iv", "i8"), ("coefficient", "f8"), ("t", "f8"
 
 @formula
 def write_level(row, error, rate, bias):
-    """What a row is at the levels of position, velocity and acceleration, beyond its terms."""
+    """Write error, rate and bias of a row: its values at the three levels without its terms."""
     row.error = error
     row.rate = rate
     row.bias = bias
@@ -52,7 +52,7 @@ def write_level(row, error, rate, bias):
 
 @formula
 def write_wrench(term, body, t, f):
-    """Let a term be the wrench (t, f) on a body, about the origin of its joint frame."""
+    """Write a term as the wrench (t, f) on a body, about the origin of its joint frame, world axes."""
     term.body = body
     term.iv = -1
     store_force(term, Force(t, f))
@@ -60,7 +60,7 @@ def write_wrench(term, body, t, f):
 
 @formula
 def write_coefficient(term, iv, coefficient):
-    """Let a term be a coefficient of a coordinate."""
+    """Write a term as a coefficient of the coordinate iv."""
     term.body = 0
     term.iv = iv
     term.coefficient = coefficient
@@ -69,7 +69,7 @@ def write_coefficient(term, iv, coefficient):
 # --- values of rows -----------------------------------------------------------------------------------------------
 @kernel
 def velocity_of_row(row, terms, bodies, v):
-    """A row at the level of velocities."""
+    """Value of a row at velocity level, for the twists of the bodies and the rates v (nv,)."""
     total = row.rate
     for k in range(row.first_term, row.last_term):
         term = terms[k]
@@ -82,27 +82,27 @@ def velocity_of_row(row, terms, bodies, v):
 
 
 @kernel
-def placed_acceleration_of_row(row, terms, bodies) -> float:
-    """A row at the level of accelerations, if every free coordinate kept its rate."""
+def bias_acceleration_of_row(row, terms, bodies) -> float:
+    """Value of a row at acceleration level with zero dv/dt of all free coordinates."""
     total = row.bias
-    rise = load(bodies[0].a)  # of the ground, which stands for gravity
+    ground_acceleration = load(bodies[0].a)  # -g, which represents gravity
     for k in range(row.first_term, row.last_term):
         term = terms[k]
         if term.iv < 0 and term.body > 0:
             body = bodies[term.body]
-            total += power(Motion(load(body.alpha), load(body.a) - rise), load_force(term))
+            total += power(Motion(load(body.alpha), load(body.a) - ground_acceleration), load_force(term))
     return total
 
 
 @kernel
 def acceleration_of_row(row, terms, bodies, a):
-    """A row at the level of accelerations, for bodies that were placed and accelerated."""
-    return placed_acceleration_of_row(row, terms, bodies) + change_of_row(row, terms, bodies, a)
+    """Value of a row at acceleration level, for dv/dt `a` (nv,) and the accelerations of the bodies."""
+    return bias_acceleration_of_row(row, terms, bodies) + jacobian_product_of_row(row, terms, bodies, a)
 
 
 @kernel
-def change_of_row(row, terms, bodies, y):
-    """What the changes (dw, dv) of the bodies and y of the coordinates make of a row."""
+def jacobian_product_of_row(row, terms, bodies, y):
+    """Product J y of a row with the changes (dw, dv) of the bodies and y (nv,) of the coordinates."""
     total = 0.0
     for k in range(row.first_term, row.last_term):
         term = terms[k]
@@ -115,8 +115,8 @@ def change_of_row(row, terms, bodies, y):
 
 
 @kernel
-def impel_row(row, terms, multiplier, wrenches, x):
-    """Add the impulses of a row's multiplier to those on the bodies, and to x (nv,) on the coordinates."""
+def apply_row_impulse(row, terms, multiplier, wrenches, x):
+    """Add the impulses of a row's multiplier to `wrenches` on the bodies, and to x (nv,) on the coordinates."""
     for k in range(row.first_term, row.last_term):
         term = terms[k]
         if term.iv >= 0:

@@ -1,7 +1,7 @@
-"""Velocity: any linear relation of the velocities of bodies, with constant coefficients in world axes.
+"""Velocity: a linear relation of the velocities of bodies, with constant coefficients in world axes.
 
 Each term is a vector dotted with the angular velocity of a body, one dotted with the velocity of a point of it, or
-both.  With value(t) what they add up to,
+both.  With the prescribed sum value(t),
 
     velocity      sum of angular . w + linear . (v + w x r)  -  value
     acceleration  sum of angular . alpha + linear . (a + alpha x r + w x (w x r))  -  d(value)/dt
@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
-from multibody_cli.constraints.points import arm_of, centripetal_of
+from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.kernel import kernel
 from multibody_cli.signals import evaluate
@@ -67,12 +67,12 @@ class VelocitySpec(ConstraintSpec):
     @classmethod
     def _read_value(cls, value: Any, info: ValidationInfo) -> SignalSpec:
         terms: list[VelocityTerm] = info.data.get("terms", [])
-        turning = bool(terms) and all(term.linear == _NONE for term in terms)
-        return Signal(units.ANGULAR_SPEED if turning else units.SPEED).read(value)
+        is_angular = bool(terms) and all(term.linear == _NONE for term in terms)
+        return Signal(units.ANGULAR_SPEED if is_angular else units.SPEED).read(value)
 
     @property
     def bodies(self) -> Sequence[tuple[Place, str]]:
-        """Those of the terms."""
+        """Bodies of the terms."""
         return [(("terms", k, "body"), term.body) for k, term in enumerate(self.terms)]
 
 
@@ -80,7 +80,7 @@ VELOCITY = np.dtype(
     [
         ("first_row", "i8"),
         ("first_term", "i8"),
-        ("opens", "i8"),  # whether it is the first term of its row
+        ("starts_row", "i8"),  # whether it is the first term of its row
         ("value", "i8"),  # signal
         ("body", "i8"),
         ("angular", "f8", 3),  # in the world
@@ -88,11 +88,11 @@ VELOCITY = np.dtype(
         ("point", "f8", 3),  # in the joint frame
     ]
 )
-"""One record a term."""
+"""One record for each term."""
 
 
 def pack(spec: VelocitySpec, site: Site) -> Packed:
-    """One row, with a record for each of its terms."""
+    """One row with a record for each of its terms."""
     value = site.signal(spec.value)
     records = tuple(
         (0, k, k == 0, value, site.row(term.body), term.angular, term.linear, site.point(term.body, term.point))
@@ -107,11 +107,11 @@ def write(relations, signals, t, bodies, q, rows, terms):
     for i in range(len(relations)):
         part = relations[i]
         row, body = rows[part.first_row], bodies[part.body]
-        if part.opens:
+        if part.starts_row:
             value, slope, _ = evaluate(signals, part.value, t)
             write_level(row, 0.0, -value, -slope)
-        r, f = arm_of(body, part.point), load(part.linear)
-        row.bias += dot(f, centripetal_of(body, r))
+        r, f = lever_arm_of(body, part.point), load(part.linear)
+        row.bias += dot(f, centripetal_acceleration_of(body, r))
         write_wrench(terms[part.first_term], part.body, load(part.angular) + cross(r, f), f)
 
 

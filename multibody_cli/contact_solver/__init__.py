@@ -1,1 +1,1 @@
-"""One step with contacts: rows, factors, islands, friction, impulses, and the dry friction of joints."""
+"""The contact step: constraint rows, factors, islands, friction, impulses, and dry friction of joints."""

@@ -1,27 +1,27 @@
-"""Contacts and dry friction in a time step: the velocities that their impulses leave.
+"""The contact step: velocities after the impulses of contacts, constraints and dry friction of joints.
 
-A step takes v to v* = v + h a under everything but contacts.  At each point where two bodies are near, with the gap g
-and u_n, u_t the velocities of B's point against A's along the normal and across it, the impulses of the step make of
-v* the velocity v' with
+The integrator provides v* = v + h a, the velocity without contacts.  At each contact with gap g, u_n and u_t are the
+normal and tangential velocities of body B relative to body A before the step, and u_n', u_t' those after it.  The
+impulses of the step satisfy
 
-    u_n' + max(g, 0) / h >= 0      the bodies may come as near as they touch, and no nearer
-    u_n' + e u_n >= 0              instead, of a point that meets the other body at u_n < 0 (Newton's restitution)
+    u_n' + max(g, 0) / h >= 0      the bodies do not penetrate at the end of the step
+    u_n' + e u_n >= 0              instead, for an impact at u_n < 0 (Newton's restitution)
 
-and Coulomb's law across (`contact_solver.friction`).  Loops, constraints and limits that take part are rows of the same
-problem, which falls into islands that touch each other.  Equalities stay as v* has them: it meets them where the step
-ends, and not where it begins.  What the impulse x along u takes from the motion is
--x (u + u') / 2, with u from before the step; it is booked as dissipation, by impact along normals, by friction across
-them.
+and Coulomb's law in the tangent plane (`contact_solver.friction`).  Active constraint rows (loops, couplings, limits)
+are part of the same problem, which separates into islands.  Equality rows keep the velocity v*, which satisfies them at
+the end of the step.  An impulse x along a row with velocities u before and u' after the step dissipates the energy -x
+(u + u') / 2: the ledger has an account for normals (impact) and one for tangents (friction).
 
-Pads of joints with friction are rows of it as well (`contact_solver.joint_friction`).  Their limits depend on the
-impulses: these are solved for with the limits of the step before, the limits that they bring about are put in their
-place, and so on until they agree.  A pad that sticks agrees with any limit that it does not reach.
+Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
+on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
+previous step.  A sticking patch satisfies every limit above its impulse.
 
-What is left of a penetration, as it will be at the end of the step, moves the bodies apart by the shortest way in the
-metric of M, without a change of velocity.
+Penetration predicted for the end of the step is removed by a displacement of minimal norm in the metric of M.  The
+displacement does not change velocities.
 
-Templates: `accelerate`, `respond` and `answer` stand for the kernels of a method (`bound_kernel`), `find_contacts`,
-`carry` and `settle` for what a scene without contacts, or without friction in joints, leaves out.
+Template parameters (`bound_kernel`): `accelerate`, `apply_inverse_mass` and `impulse_response` are kernels of a method;
+`find_contacts`, `update_joint_reactions` and `update_friction_limits` are replaced by empty kernels in systems without
+contacts or without joint friction.
 
 Sources: Sueda, notes 1.11 and 2.11 (bilateral staggered projections); Stewart and Trinkle, Int. J. Numer. Methods Eng.
 39 (1996).
@@ -33,220 +33,242 @@ import math
 from functools import cache
 from typing import Any
 
-from multibody_cli.constraint_solver.ineffective_rows import idle_bound
-from multibody_cli.constraint_solver.loop_joints import impel_closures
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraint_solver.solver import (
     VELOCITY,
     accelerate,
-    aim_nowhere,
-    answer,
     clear_impulses,
-    is_called,
-    place,
+    impulse_response,
+    is_row_active,
+    update_kinematics,
+    zero_rhs,
 )
-from multibody_cli.constraints.rows import impel_row, velocity_of_row
+from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
 from multibody_cli.contact_solver import solution
-from multibody_cli.contact_solver.accounting import book, book_drives, tell
+from multibody_cli.contact_solver.accounting import account_contacts, account_drive_work, record_diagnostics
 from multibody_cli.contact_solver.factors import factor_rows
-from multibody_cli.contact_solver.islands import find_islands, find_mechanisms, find_sides, list_halves
-from multibody_cli.contact_solver.joint_friction import carry, transmit_impulses, write_pads
-from multibody_cli.contact_solver.joint_friction_step import (
-    begin_rounds,
-    book_pads,
-    carry_nothing,
-    settle,
-    settle_nothing,
+from multibody_cli.contact_solver.islands import (
+    assign_articulations,
+    find_articulations,
+    find_islands,
+    list_body_blocks,
 )
-from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS, copy_rows, impel_all, write_contacts
-from multibody_cli.contact_solver.solution import solve_impulses, solve_parting
-from multibody_cli.contact_solver.warm_start import recall, remember
+from multibody_cli.contact_solver.joint_friction import transmit_impulses, update_joint_reactions, write_friction_rows
+from multibody_cli.contact_solver.joint_friction_step import (
+    account_joint_friction,
+    no_limit_iteration,
+    reset_limit_iteration,
+    skip_joint_reactions,
+    update_friction_limits,
+)
+from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS, apply_row_impulses, copy_rows, write_contacts
+from multibody_cli.contact_solver.solution import correct_penetration, solve_impulses
+from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.contacts.detect import detect
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.markers import hand_on
+from multibody_cli.tree.markers import transfer_marker_wrenches
 
-IMPACT = 1e-6
-"""A point that comes nearer by less than this, m/s, rests: nothing of it is given back."""
+IMPACT_SPEED = 1e-6
+"""Approach speed below which restitution is not applied, m/s."""
 
 
-# --- what touches -------------------------------------------------------------------------------------------------
+# --- contact detection --------------------------------------------------------------------------------------------
 @kernel
-def reach_of(geometry, bodies, margin, h) -> float:
-    """How near two bodies must be for a contact to count: what the fastest of them covers in two steps."""
+def detection_margin(geometry, bodies, margin, h) -> float:
+    """Detection margin, m: the distance covered in two steps by the fastest point of any geom."""
     geoms, fastest = geometry.geoms, 0.0
     for g in range(len(geoms)):
         body = bodies[geoms[g].body]
         w, v = load(body.w), load(body.v)
         if geoms[g].body > 0:
-            arm = math.sqrt(dot(load(geoms[g].x), load(geoms[g].x))) + geoms[g].reach
+            arm = math.sqrt(dot(load(geoms[g].x), load(geoms[g].x))) + geoms[g].bounding_radius
             fastest = max(fastest, math.sqrt(dot(v, v)) + math.sqrt(dot(w, w)) * arm)
     g = load(bodies[0].a)
     return margin + 2.0 * h * (fastest + h * math.sqrt(dot(g, g)))
 
 
 @kernel
-def find_contacts(system, work, touch, h):
-    """Find the contacts of the placed bodies; how many."""
+def find_contacts(system, work, contact_work, h):
+    """Detect contacts from the current body poses; return their number."""
     geometry, bodies = system.contacts.geometry, work.bodies
-    count, overflow = detect(geometry, bodies, reach_of(geometry, bodies, system.contacts.margin, h), touch.found)
-    touch.full[0] = overflow != 0
-    touch.number[0] = count = min(count, len(touch.found.contacts))
+    count, overflow = detect(
+        geometry, bodies, detection_margin(geometry, bodies, system.contacts.margin, h), contact_work.detection
+    )
+    contact_work.overflow[0] = overflow != 0
+    contact_work.contact_count[0] = count = min(count, len(contact_work.detection.contacts))
     return count
 
 
 @kernel
-def find_none(system, work, touch, h):
-    """Nothing touches."""
+def no_contacts(system, work, contact_work, h):
+    """Replace `find_contacts` in systems without contacts."""
     return 0
 
 
-# --- the problem --------------------------------------------------------------------------------------------------
+# --- problem ------------------------------------------------------------------------------------------------------
 @kernel
-def call_static(rows, called) -> tuple[int, int]:
-    """List the rows that take part beside contacts, equalities first; how many of both kinds there are."""
+def list_active_rows(rows, active_rows) -> tuple[int, int]:
+    """List the active constraint rows, equalities first; return the numbers of equalities and of unilateral rows."""
     count = 0
     for r in range(len(rows)):
-        if not rows[r].primary and not rows[r].one_sided and is_called(rows[r], VELOCITY):
-            called[count] = r
+        if not rows[r].primary and not rows[r].one_sided and is_row_active(rows[r], VELOCITY):
+            active_rows[count] = r
             count += 1
     equalities = count
     for r in range(len(rows)):
-        if rows[r].one_sided and is_called(rows[r], VELOCITY):
-            called[count] = r
+        if rows[r].one_sided and is_row_active(rows[r], VELOCITY):
+            active_rows[count] = r
             count += 1
     return equalities, count - equalities
 
 
 @kernel
-def bound_idle(tree, work, touch, static):
-    """What each row beside contacts must answer to itself at least, so that it counts."""
-    for k in range(static):
+def set_ineffective_bounds(tree, work, contact_work, constraint_rows):
+    """Compute for each constraint row the diagonal Delassus entry below which the row is ineffective."""
+    for k in range(constraint_rows):
         clear_impulses(work)
-        impel_row(touch.rows[k], touch.terms, 1.0, work.wrenches, work.impulse)
-        impel_closures(tree, work.impulse, work)
-        hand_on(tree, work.wrenches)
-        touch.least[k] = idle_bound(tree.links, work, 0.0)
+        apply_row_impulse(contact_work.rows[k], contact_work.terms, 1.0, work.wrenches, work.impulse)
+        apply_loop_impulses(tree, work.impulse, work)
+        transfer_marker_wrenches(tree, work.wrenches)
+        contact_work.diagonal_bound[k] = ineffective_threshold(tree.links, work, 0.0)
 
 
 @kernel
-def find_velocities(touch, bodies, v, first, last, u):
-    """Velocities of the rows [first, last)."""
+def compute_row_velocities(contact_work, bodies, v, first, last, u):
+    """Compute the velocities of the rows [first, last) into u."""
     for k in range(first, last):
-        u[k] = velocity_of_row(touch.rows[k], touch.terms, bodies, v)
+        u[k] = velocity_of_row(contact_work.rows[k], contact_work.terms, bodies, v)
 
 
 @kernel
-def leave_room(touch, h, first, count):
-    """Add to the velocities v* of contacts, with rows from `first` on, what gaps and restitution allow."""
+def add_gap_and_restitution_bias(contact_work, h, first, count):
+    """Add gap / h, or the restitution velocity, to the normal velocities v* of contacts, with rows from `first` on."""
     for c in range(count):
-        contact, k = touch.found.contacts[c], first + PER_CONTACT * c
-        arrives, approach = touch.r[k], touch.before[k]
-        room = max(contact.gap, 0.0) / h
-        if contact.restitution > 0.0 and approach < -IMPACT and arrives + room < 0.0:
-            touch.r[k] += contact.restitution * approach
+        contact, k = contact_work.detection.contacts[c], first + PER_CONTACT * c
+        velocity, approach = contact_work.r[k], contact_work.velocity_before[k]
+        gap_velocity = max(contact.gap, 0.0) / h
+        if contact.restitution > 0.0 and approach < -IMPACT_SPEED and velocity + gap_velocity < 0.0:
+            contact_work.r[k] += contact.restitution * approach
         else:
-            touch.r[k] += room
+            contact_work.r[k] += gap_velocity
 
 
 @kernel
-def recall_all(touch, static, count):
-    """The guess: no impulses of other rows, and those of the step before of pads and contacts."""
-    for k in range(static):
-        touch.x[k] = 0.0
-    rubbed = touch.journals.rubbed
-    first = static + PER_CONTACT * len(rubbed)
-    for k in range(static, first):
-        touch.x[k] = rubbed[(k - static) // PER_CONTACT, (k - static) % PER_CONTACT]
+def load_initial_guess(contact_work, constraint_rows, count):
+    """Set the initial guess: 0 for constraint rows, the previous impulses for friction patches and contacts."""
+    for k in range(constraint_rows):
+        contact_work.x[k] = 0.0
+    previous_impulses = contact_work.joint_friction.previous_impulses
+    first = constraint_rows + PER_CONTACT * len(previous_impulses)
+    for k in range(constraint_rows, first):
+        contact_work.x[k] = previous_impulses[(k - constraint_rows) // PER_CONTACT, (k - constraint_rows) % PER_CONTACT]
     last = first + PER_CONTACT * count
-    recall(touch.found.contacts, count, touch.points, touch.remembered, touch.x[first:last])
+    load_warm_start(
+        contact_work.detection.contacts,
+        count,
+        contact_work.warm_start,
+        contact_work.warm_start_count,
+        contact_work.x[first:last],
+    )
 
 
-def apply_impulses(system, work, touch, size):
-    """The response of all coordinates to the impulses of all rows, into `work.response`."""
-    impel_all(work, touch, size)
-    aim_nowhere(work)
-    answer(system, work)
+def apply_impulses(system, work, contact_work, size):
+    """Compute the velocity change of all coordinates due to the impulses of all rows into `work.response`."""
+    apply_row_impulses(work, contact_work, size)
+    zero_rhs(work)
+    impulse_response(system, work)
 
 
-# --- a step -----------------------------------------------------------------------------------------------------------
-def collide(system, work, touch, t, h, q, v, ledger) -> bool:
-    """Take the velocities v* that a step of h would have without contacts and friction to those that it has, in place.
+# --- step -------------------------------------------------------------------------------------------------------------
+def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
+    """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
 
-    False where there are more contacts than there is room for: then nothing has happened to q, v and the ledger.
+    Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
-    G, settings, pads = touch.groups, system.contacts, system.contacts.journals.pads
-    carry(pads, system.tree, work, touch.journals)
-    count = find_contacts(system, work, touch, h)
-    if touch.full[0]:
+    G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
+    update_joint_reactions(patches, system.tree, work, contact_work.joint_friction)
+    count = find_contacts(system, work, contact_work, h)
+    if contact_work.overflow[0]:
         return False
-    if count + len(pads) == 0:
-        touch.remembered[0] = 0
+    if count + len(patches) == 0:
+        contact_work.warm_start_count[0] = 0
         return True
-    contacts = touch.found.contacts
-    equalities, limits = call_static(work.rows, touch.called)
-    static = touch.static[0] = equalities + limits
-    first = static + PER_CONTACT * len(pads)
+    contacts = contact_work.detection.contacts
+    equalities, limits = list_active_rows(work.rows, contact_work.active_rows)
+    constraint_rows = contact_work.constraint_row_count[0] = equalities + limits
+    first = constraint_rows + PER_CONTACT * len(patches)
     size, term = first + PER_CONTACT * count, len(work.terms)
-    write_pads(pads, work.bodies, touch.rows, touch.terms, static, term)
-    term += PER_CONTACT * TERMS * len(pads)
-    write_contacts(contacts, count, work.bodies, touch.rows, touch.terms, first, term)
-    find_velocities(touch, work.bodies, work.response, static, size, touch.before)
-    place(system, t, q, v, touch.free, work)
+    write_friction_rows(patches, work.bodies, contact_work.rows, contact_work.terms, constraint_rows, term)
+    term += PER_CONTACT * TERMS * len(patches)
+    write_contacts(contacts, count, work.bodies, contact_work.rows, contact_work.terms, first, term)
+    compute_row_velocities(
+        contact_work, work.bodies, work.response, constraint_rows, size, contact_work.velocity_before
+    )
+    update_kinematics(system, t, q, v, contact_work.free_acceleration, work)
     accelerate(system, work, work.response)
-    copy_rows(touch.called, static, work.rows, work.terms, touch.rows, touch.terms)
-    find_velocities(touch, work.bodies, v, 0, size, touch.r)
+    copy_rows(contact_work.active_rows, constraint_rows, work.rows, work.terms, contact_work.rows, contact_work.terms)
+    compute_row_velocities(contact_work, work.bodies, v, 0, size, contact_work.r)
     for k in range(size):
-        touch.after[k] = touch.r[k]
+        contact_work.velocity_after[k] = contact_work.r[k]
     for k in range(equalities):
-        touch.r[k] = 0.0
-    leave_room(touch, h, first, count)
-    mechanisms = find_mechanisms(system, work, G)
-    find_sides(static, touch.rows, touch.terms, pads, contacts, count, G)
-    list_halves(size, mechanisms, touch.rows, G)
-    islands = find_islands(size, mechanisms, G)
-    bound_idle(system.tree, work, touch, static)
-    if not factor_rows(system, work, v, mechanisms, touch.rows, touch.terms, G, touch.factors):
-        touch.full[0] = 1
+        contact_work.r[k] = 0.0
+    add_gap_and_restitution_bias(contact_work, h, first, count)
+    articulations = find_articulations(system, work, G)
+    assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
+    list_body_blocks(size, articulations, contact_work.rows, G)
+    islands = find_islands(size, articulations, G)
+    set_ineffective_bounds(system.tree, work, contact_work, constraint_rows)
+    if not factor_rows(system, work, v, articulations, contact_work.rows, contact_work.terms, G, contact_work.factors):
+        contact_work.overflow[0] = 1
         return False
-    recall_all(touch, static, count)
-    begin_rounds(touch.journals)
+    load_initial_guess(contact_work, constraint_rows, count)
+    reset_limit_iteration(contact_work.joint_friction)
     for island in range(islands):
-        touch.settled[island] = 0
+        contact_work.converged[island] = 0
     for _ in range(settings.options.sweeps):
-        solve_impulses(settings.options, touch, equalities, static, islands)
-        apply_impulses(system, work, touch, size)
-        if not settle(system, work, touch, h, static, size, settings.options.tolerance):
+        solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
+        apply_impulses(system, work, contact_work, size)
+        if not update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance):
             break
-    tell(touch, islands)
-    book_pads(pads, touch, work.bodies, work.response, static, ledger)
-    book(settings, touch, work.bodies, work.response, first, count, ledger)
+    record_diagnostics(contact_work, islands)
+    account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)
+    account_contacts(settings, contact_work, work.bodies, work.response, first, count, ledger)
     if len(system.motions.rows) > 0:
-        transmit_impulses(system.tree, touch, static, size, work)
-        book_drives(system.motions, work, v, ledger)
-    remember(contacts, count, touch.points, touch.remembered)
+        transmit_impulses(system.tree, contact_work, constraint_rows, size, work)
+        account_drive_work(system.motions, work, v, ledger)
+    store_warm_start(contacts, count, contact_work.warm_start, contact_work.warm_start_count)
     for j in range(len(v)):
         v[j] += work.response[j]
-    if count > 0 and solve_parting(settings, touch, h, static, islands):
-        apply_impulses(system, work, touch, size)
+    if count > 0 and correct_penetration(settings, contact_work, h, constraint_rows, islands):
+        apply_impulses(system, work, contact_work, size)
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
     return True
 
 
 @cache
-def bind(place: Any, accelerate: Any, respond: Any, solver: str, touches: bool, rubs: bool) -> Any:
-    """Bind the step of contacts to a method's kernels, to one of `solution.SOLVERS`, and to what there is."""
-    answer_ = bound_kernel(answer, respond=respond)
+def bind(
+    update_kinematics: Any,
+    accelerate: Any,
+    apply_inverse_mass: Any,
+    solver: str,
+    has_contacts: bool,
+    has_joint_friction: bool,
+) -> Any:
+    """Bind the contact step to the kernels of a method, one of `solution.SOLVERS`, and the features of a system."""
+    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
     return bound_kernel(
-        collide,
-        place=place,
+        solve_contact_step,
+        update_kinematics=update_kinematics,
         accelerate=accelerate,
         solve_impulses=solution.bind(solver),
-        factor_rows=bound_kernel(factor_rows, respond=respond),
-        apply_impulses=bound_kernel(apply_impulses, answer=answer_),
-        find_contacts=find_contacts if touches else find_none,
-        carry=carry if rubs else carry_nothing,
-        settle=settle if rubs else settle_nothing,
+        factor_rows=bound_kernel(factor_rows, apply_inverse_mass=apply_inverse_mass),
+        apply_impulses=bound_kernel(apply_impulses, impulse_response=impulse_response_),
+        find_contacts=find_contacts if has_contacts else no_contacts,
+        update_joint_reactions=update_joint_reactions if has_joint_friction else skip_joint_reactions,
+        update_friction_limits=update_friction_limits if has_joint_friction else no_limit_iteration,
     )

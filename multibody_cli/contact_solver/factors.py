@@ -1,15 +1,15 @@
-"""How the rows of contacts answer to impulses, as factors of W = B B^T (`friction.factored`).
+"""Factors W = B B^T of the Delassus matrix of a contact step (`friction.factored`).
 
-What a mechanism can do is known from how it answers to a few unit impulses, its *generators*: along the six axes of
-each of its bodies, or on each of its rows if these are fewer.  With A the velocities of the generators after unit
-impulses of each other and G those of its rows,
+The response of an articulation is sampled by unit impulses, its *impulse basis*: along the six axes of each body, or
+along each of its rows if these are fewer.  With A the velocities of the basis after unit impulses of the basis, and G
+the velocities of the rows after the same impulses,
 
-    A = L L^T,   B = G L^-T,   xi0 = L^-1 (velocities of the generators),
+    A = L L^T,   B = G L^-T,   xi0 = L^-1 (velocities of the basis),
 
-where L is made of the independent generators.  Mechanisms feel nothing of each other, so the k-th generators of all of
-them are answered at once: a heap of free bodies takes six answers of the method, whatever touches.
+where L is formed from the independent basis impulses.  Articulations do not interact, so that the k-th basis impulses
+of all articulations are applied at once: any number of free bodies takes six applications of the inverse mass matrix.
 
-`respond` stands for the kernel of a method (`bound_kernel`).
+`apply_inverse_mass` is a template parameter, the kernel of a method (`bound_kernel`).
 """
 
 from __future__ import annotations
@@ -19,69 +19,69 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import follow_closures, impel_closures
-from multibody_cli.constraint_solver.solver import aim_nowhere, clear_impulses, respond
-from multibody_cli.contact_solver.islands import SIDES, body_of
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
+from multibody_cli.constraint_solver.solver import apply_inverse_mass, clear_impulses, zero_rhs
+from multibody_cli.contact_solver.islands import BLOCKS_PER_ROW, body_of_term
 from multibody_cli.kernel import kernel
-from multibody_cli.linalg.pivoted_lu import DEPENDENT_SHARE
+from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
 from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import power
 from multibody_cli.spatial.values import Motion
-from multibody_cli.tree.markers import follow_markers, hand_on
+from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 
-LARGEST = 1 << 26
-"""Numbers that B has room for, at most."""
+MAX_ENTRIES = 1 << 26
+"""Largest number of entries allocated for B."""
 
 AXES = 6
 
-NOTHING = 1e-28
-"""Answer of a generator to itself, relative to the largest, that counts as none: a Jacobian's round-off, squared."""
+NEGLIGIBLE_RESPONSE = 1e-28
+"""Diagonal entry of A, relative to the largest, that counts as 0: the squared round-off of a Jacobian."""
 
 
 class Factors(NamedTuple):
-    """Factors of all mechanisms, and room for them: for l mechanisms, n generators and m rows."""
+    """Factors of all articulations, for l articulations, n basis impulses and m rows."""
 
-    generators: Integers  # (l,) how many each has
-    by_rows: Integers  # (l,) whether they are rows
-    rank: Integers  # (l,) how many of them are independent
-    A: Floats  # of all mechanisms, one behind the other: A, then L
-    first_A: Integers  # (l,)
-    free: Floats  # (n,) xi0
-    first_free: Integers  # (l,)
-    B: Floats  # of all halves of rows
-    first: Integers  # (m, 2) where that of a half begins
-    kept: Integers  # (n,) independent generators of one mechanism
-    column: Floats  # (n,) work
+    basis: Integers  # (l,) number of basis impulses of each articulation
+    from_rows: Integers  # (l,) whether the basis consists of rows
+    rank: Integers  # (l,) number of independent basis impulses
+    A: Floats  # matrices A of all articulations, one after the other; overwritten by L
+    first_A: Integers  # (l,) start of the matrix of an articulation
+    xi0: Floats  # (n,) normal velocities without impulses
+    first_velocity: Integers  # (l,) start of the normal velocities of an articulation
+    B: Floats  # body blocks of all rows
+    first: Integers  # (m, 2) start of each body block of a row in B
+    independent: Integers  # (n,) independent basis impulses of one articulation
+    column: Floats  # (n,) scratch
 
 
 def factors_for(bodies: int, m: int) -> Factors:
-    """Allocate room for so many bodies and rows; what is never reached takes no memory."""
+    """Allocate the factors for so many bodies and m rows; untouched pages take no memory."""
     n = AXES * bodies
-    widest = min(n, SIDES * m)
+    widest = min(n, BLOCKS_PER_ROW * m)
     return Factors(
-        generators=np.zeros(bodies, np.int64),
-        by_rows=np.zeros(bodies, np.int64),
+        basis=np.zeros(bodies, np.int64),
+        from_rows=np.zeros(bodies, np.int64),
         rank=np.zeros(bodies, np.int64),
         A=np.zeros(n * widest),
         first_A=np.zeros(bodies, np.int64),
-        free=np.zeros(n),
-        first_free=np.zeros(bodies, np.int64),
-        B=np.zeros(min(SIDES * m * widest, LARGEST)),
-        first=np.zeros((m, SIDES), np.int64),
-        kept=np.zeros(n, np.int64),
+        xi0=np.zeros(n),
+        first_velocity=np.zeros(bodies, np.int64),
+        B=np.zeros(min(BLOCKS_PER_ROW * m * widest, MAX_ENTRIES)),
+        first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        independent=np.zeros(n, np.int64),
         column=np.zeros(n),
     )
 
 
-# --- halves of rows ---------------------------------------------------------------------------------------------------
+# --- body blocks ------------------------------------------------------------------------------------------------------
 @kernel
-def impel_half(row, terms, mechanism, G, wrenches, x):
-    """Add the impulses that a unit multiplier of a row has on one mechanism."""
+def apply_block_impulse(row, terms, articulation, G, wrenches, x):
+    """Add the impulses of a unit multiplier of a row on one articulation."""
     for k in range(row.first_term, row.last_term):
         term = terms[k]
-        body = body_of(term, G)
-        if body > 0 and G.mechanism[body] == mechanism:
+        body = body_of_term(term, G)
+        if body > 0 and G.articulation[body] == articulation:
             if term.iv >= 0:
                 x[term.iv] += term.coefficient
             else:
@@ -89,13 +89,16 @@ def impel_half(row, terms, mechanism, G, wrenches, x):
 
 
 @kernel
-def rate_of_half(row, terms, mechanism, G, bodies, y, changed) -> float:
-    """What the motion of one mechanism makes of a row, with the rates y of coordinates, or what its change makes."""
+def block_velocity(row, terms, articulation, G, bodies, y, changed) -> float:
+    """Return the velocity of a row due to one articulation.
+
+    The motion is that of the bodies with rates y (nv,), or, if `changed`, their change of motion with changes y.
+    """
     total = 0.0
     for k in range(row.first_term, row.last_term):
         term = terms[k]
-        at = body_of(term, G)
-        if at > 0 and G.mechanism[at] == mechanism:
+        at = body_of_term(term, G)
+        if at > 0 and G.articulation[at] == articulation:
             if term.iv >= 0:
                 total += term.coefficient * y[term.iv]
             else:
@@ -105,35 +108,35 @@ def rate_of_half(row, terms, mechanism, G, bodies, y, changed) -> float:
     return total
 
 
-# --- generators -------------------------------------------------------------------------------------------------------
+# --- impulse basis ----------------------------------------------------------------------------------------------------
 @kernel
-def choose_generators(mechanisms, G, T) -> int:
-    """Choose the generators of all mechanisms, and lay out what they give: their largest number; -1 without room."""
+def choose_impulse_basis(articulations, G, T) -> int:
+    """Choose the impulse basis of each articulation and lay out B; return the largest basis, -1 if B is too large."""
     place_A = place_B = widest = 0
-    for c in range(mechanisms):
-        rows = G.first_half[c + 1] - G.first_half[c]
+    for c in range(articulations):
+        rows = G.first_body_block[c + 1] - G.first_body_block[c]
         axes = AXES * (G.first_body[c + 1] - G.first_body[c])
-        T.by_rows[c] = rows < axes
+        T.from_rows[c] = rows < axes
         g = min(rows, axes)
-        T.generators[c] = g
+        T.basis[c] = g
         T.first_A[c] = place_A
         place_A += g * g
         widest = max(widest, g)
-        for h in range(G.first_half[c], G.first_half[c + 1]):
-            k, side = G.halves[h] // SIDES, G.halves[h] % SIDES
+        for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
+            k, side = G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW
             T.first[k, side] = place_B
             place_B += g
     return widest if place_B <= len(T.B) else -1
 
 
 @kernel
-def impel_generators(p, mechanisms, rows, terms, G, T, work):
-    """A unit impulse on generator p of every mechanism."""
-    for c in range(mechanisms):
-        if p < T.generators[c]:
-            if T.by_rows[c]:
-                row = rows[G.halves[G.first_half[c] + p] // SIDES]
-                impel_half(row, terms, c, G, work.wrenches, work.impulse)
+def apply_basis_impulses(p, articulations, rows, terms, G, T, work):
+    """Apply a unit impulse along basis vector p of every articulation."""
+    for c in range(articulations):
+        if p < T.basis[c]:
+            if T.from_rows[c]:
+                row = rows[G.body_blocks[G.first_body_block[c] + p] // BLOCKS_PER_ROW]
+                apply_block_impulse(row, terms, c, G, work.wrenches, work.impulse)
             else:
                 wrench = work.wrenches[G.bodies[G.first_body[c] + p // AXES]]
                 if p % AXES < 3:
@@ -143,91 +146,93 @@ def impel_generators(p, mechanisms, rows, terms, G, T, work):
 
 
 @kernel
-def read_answers(p, mechanisms, rows, terms, G, T, work):
-    """What the impulse on generator p makes of the rows and of the other generators, on every mechanism."""
-    for c in range(mechanisms):
-        g = T.generators[c]
+def read_responses(p, articulations, rows, terms, G, T, work):
+    """Store the velocities of rows and basis due to basis impulse p, for every articulation."""
+    for c in range(articulations):
+        g = T.basis[c]
         if p >= g:
             continue
-        begin = G.first_half[c]
-        for h in range(begin, G.first_half[c + 1]):
-            k, side = G.halves[h] // SIDES, G.halves[h] % SIDES
-            answer = rate_of_half(rows[k], terms, c, G, work.bodies, work.response, True)
-            T.B[T.first[k, side] + p] = answer
-            if T.by_rows[c] and h - begin < g:
-                T.A[T.first_A[c] + g * (h - begin) + p] = answer
-        if not T.by_rows[c]:
+        begin = G.first_body_block[c]
+        for h in range(begin, G.first_body_block[c + 1]):
+            k, side = G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW
+            velocity = block_velocity(rows[k], terms, c, G, work.bodies, work.response, True)
+            T.B[T.first[k, side] + p] = velocity
+            if T.from_rows[c] and h - begin < g:
+                T.A[T.first_A[c] + g * (h - begin) + p] = velocity
+        if not T.from_rows[c]:
             for q in range(g):
                 body, axis = work.bodies[G.bodies[G.first_body[c] + q // AXES]], q % AXES
                 T.A[T.first_A[c] + g * q + p] = body.dw[axis] if axis < 3 else body.dv[axis - 3]
 
 
-def factor_rows(system, work, v, mechanisms, rows, terms, G, T) -> bool:
-    """Find B and xi0 for the listed rows, of bodies placed at the velocities v: whether there was room for it."""
+def factor_rows(system, work, v, articulations, rows, terms, G, T) -> bool:
+    """Compute B and xi0 of all rows for bodies with poses and velocities v (nv,); return False if B is too large."""
     tree = system.tree
-    aim_nowhere(work)
-    widest = choose_generators(mechanisms, G, T)
+    zero_rhs(work)
+    widest = choose_impulse_basis(articulations, G, T)
     for p in range(widest):
         clear_impulses(work)
-        impel_generators(p, mechanisms, rows, terms, G, T, work)
-        impel_closures(tree, work.impulse, work)
-        hand_on(tree, work.wrenches)
-        respond(system, work, work.impulse, work.response)
-        follow_markers(tree, work.bodies)
-        follow_closures(tree, work.response, work)
-        read_answers(p, mechanisms, rows, terms, G, T, work)
+        apply_basis_impulses(p, articulations, rows, terms, G, T, work)
+        apply_loop_impulses(tree, work.impulse, work)
+        transfer_marker_wrenches(tree, work.wrenches)
+        apply_inverse_mass(system, work, work.impulse, work.response)
+        update_marker_changes(tree, work.bodies)
+        compute_loop_rates(tree, work.response, work)
+        read_responses(p, articulations, rows, terms, G, T, work)
     place = 0
-    for c in range(mechanisms):
-        T.first_free[c] = place
-        factor_mechanism(c, v, rows, terms, G, T, work)
+    for c in range(articulations):
+        T.first_velocity[c] = place
+        factor_articulation(c, v, rows, terms, G, T, work)
         place += T.rank[c]
     return widest >= 0
 
 
 # --- factors ----------------------------------------------------------------------------------------------------------
 @kernel
-def factor_mechanism(c, v, rows, terms, G, T, work):
-    """L of one mechanism, its part of xi0, and B of the halves of rows on it."""
-    A, g, at, column = T.A, T.generators[c], T.first_A[c], T.column
+def factor_articulation(c, v, rows, terms, G, T, work):
+    """Compute L of one articulation, its part of xi0, and B of its body blocks."""
+    A, g, at, column = T.A, T.basis[c], T.first_A[c], T.column
     largest = 0.0
     for j in range(g):
         largest = max(largest, A[at + g * j + j])
     rank = 0
     for j in range(g):
         own = A[at + g * j + j]
-        forward(T, at, g, rank, at + g * j, A)
+        forward_substitute(T, at, g, rank, at + g * j, A)
         for b in range(rank):
             own -= A[at + g * j + b] ** 2
-        if own > DEPENDENT_SHARE * A[at + g * j + j] and A[at + g * j + j] > NOTHING * largest:
+        if own > DEPENDENT_PIVOT * A[at + g * j + j] and A[at + g * j + j] > NEGLIGIBLE_RESPONSE * largest:
             A[at + g * j + rank] = math.sqrt(own)
-            T.kept[rank] = j
+            T.independent[rank] = j
             rank += 1
     T.rank[c] = rank
     for j in range(g):
-        column[j] = velocity_of_generator(c, j, v, rows, terms, G, T, work)
-    forward(T, at, g, rank, 0, column)
+        column[j] = basis_velocity(c, j, v, rows, terms, G, T, work)
+    forward_substitute(T, at, g, rank, 0, column)
     for a in range(rank):
-        T.free[T.first_free[c] + a] = column[a]
-    for h in range(G.first_half[c], G.first_half[c + 1]):
-        forward(T, at, g, rank, T.first[G.halves[h] // SIDES, G.halves[h] % SIDES], T.B)
+        T.xi0[T.first_velocity[c] + a] = column[a]
+    for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
+        forward_substitute(
+            T, at, g, rank, T.first[G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW], T.B
+        )
 
 
 @kernel
-def forward(T, at, g, rank, first, y):
-    """Replace the numbers of generators in y, from `first` on, by L^-1 of the independent ones, in their order."""
-    A, kept = T.A, T.kept
+def forward_substitute(T, at, g, rank, first, y):
+    """Replace basis values in y, from `first` on, by L^-1 of the independent ones, in order."""
+    A, independent = T.A, T.independent
     for a in range(rank):
-        total, row = y[first + kept[a]], at + g * kept[a]
+        total, row = y[first + independent[a]], at + g * independent[a]
         for b in range(a):
             total -= A[row + b] * y[first + b]
         y[first + a] = total / A[row + a]
 
 
 @kernel
-def velocity_of_generator(c, j, v, rows, terms, G, T, work):
-    """How fast a generator moves before impulses."""
-    if T.by_rows[c]:
-        row = rows[G.halves[G.first_half[c] + j] // SIDES]
-        return rate_of_half(row, terms, c, G, work.bodies, v, False)
+def basis_velocity(c, j, v, rows, terms, G, T, work):
+    """Return the velocity along basis vector j before impulses."""
+    if T.from_rows[c]:
+        row = rows[G.body_blocks[G.first_body_block[c] + j] // BLOCKS_PER_ROW]
+        return block_velocity(row, terms, c, G, work.bodies, v, False)
     body, axis = work.bodies[G.bodies[G.first_body[c] + j // AXES]], j % AXES
     return body.w[axis] if axis < 3 else body.v[axis - 3]

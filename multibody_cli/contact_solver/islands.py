@@ -1,11 +1,11 @@
-"""Which rows of a step feel each other: mechanisms, and islands of them.
+"""Articulations and islands: which rows of a contact step are coupled.
 
-A *mechanism* is what joints and rows couple, and springs that are taken implicitly, whatever touches: a free body, or
-all bodies of a machine.  No impulse leaves it.  A contact has two *sides*, one on each mechanism that it touches; any
-other row has one.  Mechanisms that touch each other are an *island*: a problem of its own.
+An *articulation* is a set of bodies coupled by joints, constraint rows and implicit springs, without regard to
+contacts: a free body, or all bodies of a mechanism.  Impulses propagate within it only.  The Jacobian of a contact has
+up to two *body blocks*, one for the articulation of each of its bodies; that of any other row has one.  Articulations
+connected by contacts are an *island*, which is a separate problem.
 
-Rows are numbered through: first those that take part beside contacts, then three for each pad of a joint, then three
-for each contact.
+Rows are numbered consecutively: active constraint rows, three rows for each friction patch, three for each contact.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ from multibody_cli.contact_solver.rows import PER_CONTACT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Integers, Tree
 
-SIDES = 2
+BLOCKS_PER_ROW = 2
 
 
 class Groups(NamedTuple):
-    """What belongs to what, for l bodies and m rows; lists lie one behind the other.
+    """Membership lists for l bodies and m rows, stored one after the other.
 
-    Member k of list i is `members[first[i] + k]`, and the list ends where the next one begins.
+    Member k of list i is `members[first[i] + k]`; the list ends at `first[i + 1]`.
     """
 
-    owner: Integers  # (nv,) a body that a coordinate moves; those of closures stand last
-    mechanism: Integers  # (l,) number of each body's mechanism
-    side: Integers  # (m, 2) mechanisms of each row, -1 for none
-    first_body: Integers  # (l + 1,) bodies of a mechanism
+    body_of_coordinate: Integers  # (nv,) a body moved by each coordinate; coordinates of loop joints come last
+    articulation: Integers  # (l,) articulation of each body
+    row_articulations: Integers  # (m, 2) articulations of each row, -1 for none
+    first_body: Integers  # (l + 1,) start of the bodies of an articulation
     bodies: Integers  # (l,)
-    first_half: Integers  # (l + 1,) halves of rows on a mechanism, as 2 row + side
-    halves: Integers  # (2 m,)
-    island: Integers  # (l,) first mechanism of the island that a mechanism is on
-    number: Integers  # (l,) of the island that a mechanism begins, -1 where it begins none
-    first_row: Integers  # (l + 1,) rows of an island
+    first_body_block: Integers  # (l + 1,) start of the body blocks of an articulation; block s of row k is 2 k + s
+    body_blocks: Integers  # (2 m,)
+    island: Integers  # (l,) union-find parent: smallest articulation of the island
+    island_number: Integers  # (l,) number of the island whose smallest articulation this is, else -1
+    first_row: Integers  # (l + 1,) start of the rows of an island
     rows: Integers  # (m,)
 
 
 def groups_for(tree: Tree, m: int) -> Groups:
-    """Allocate room for up to m rows."""
+    """Allocate the lists for up to m rows."""
     bodies = len(tree.links)
-    owner = np.zeros(len(tree.driven), np.int64)
+    body_of_coordinate = np.zeros(len(tree.driven), np.int64)
     for i, link in enumerate(tree.links):
-        owner[link["iv"] : link["iv"] + link["nv"]] = i
+        body_of_coordinate[link["iv"] : link["iv"] + link["nv"]] = i
     for closure in tree.closures:
-        owner[closure["iv"] : closure["iv"] + closure["nv"]] = closure["child"]
+        body_of_coordinate[closure["iv"] : closure["iv"] + closure["nv"]] = closure["child"]
     return Groups(
-        owner=owner,
-        mechanism=np.zeros(bodies, np.int64),
-        side=np.zeros((m, SIDES), np.int64),
+        body_of_coordinate=body_of_coordinate,
+        articulation=np.zeros(bodies, np.int64),
+        row_articulations=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         first_body=np.zeros(bodies + 1, np.int64),
         bodies=np.zeros(bodies, np.int64),
-        first_half=np.zeros(bodies + 1, np.int64),
-        halves=np.zeros(SIDES * m, np.int64),
+        first_body_block=np.zeros(bodies + 1, np.int64),
+        body_blocks=np.zeros(BLOCKS_PER_ROW * m, np.int64),
         island=np.zeros(bodies, np.int64),
-        number=np.zeros(bodies, np.int64),
+        island_number=np.zeros(bodies, np.int64),
         first_row=np.zeros(bodies + 1, np.int64),
         rows=np.zeros(m, np.int64),
     )
@@ -65,7 +65,7 @@ def groups_for(tree: Tree, m: int) -> Groups:
 
 @kernel
 def root(group, i):
-    """The first member of the group of i."""
+    """Return the representative of i in a union-find forest."""
     while group[i] != i:
         group[i] = group[group[i]]
         i = group[i]
@@ -74,100 +74,88 @@ def root(group, i):
 
 @kernel
 def join(group, i, j):
-    """Make the groups of i and j one."""
+    """Merge the sets of i and j."""
     a, b = root(group, i), root(group, j)
     group[max(a, b)] = min(a, b)
 
 
-# --- mechanisms -----------------------------------------------------------------------------------------------------
+# --- articulations --------------------------------------------------------------------------------------------------
 @kernel
-def find_mechanisms(system, work, G) -> int:
-    """Number the mechanisms by their first bodies, and list their bodies; how many there are."""
+def find_articulations(system, work, G) -> int:
+    """Number the articulations by their first bodies, and list their bodies; return the number of articulations."""
     rows, terms = work.rows, work.terms
-    links, closures, mechanism = system.tree.links, system.tree.closures, G.mechanism
+    links, closures, articulation = system.tree.links, system.tree.closures, G.articulation
     for i in range(len(links)):
-        mechanism[i] = i
+        articulation[i] = i
     for i in range(1, len(links)):
         if links[i].parent > 0:
-            join(mechanism, i, links[i].parent)
+            join(articulation, i, links[i].parent)
     for k in range(len(closures)):
         if closures[k].parent > 0 and closures[k].child > 0:
-            join(mechanism, closures[k].parent, closures[k].child)
+            join(articulation, closures[k].parent, closures[k].child)
     for r in range(len(rows)):
         last = 0
         for k in range(rows[r].first_term, rows[r].last_term):
-            body = body_of(terms[k], G)
+            body = body_of_term(terms[k], G)
             if body > 0:
                 if last > 0:
-                    join(mechanism, last, body)
+                    join(articulation, last, body)
                 last = body
     if system.implicit:
-        join_pulled(system, mechanism)
+        join_implicit_forces(system, articulation)
     count = 0
     for i in range(1, len(links)):
-        first = root(mechanism, i)
-        G.number[i] = count
+        first = root(articulation, i)
+        G.island_number[i] = count
         count += first == i
-        mechanism[i] = first
-    mechanism[0] = -1
+        articulation[i] = first
+    articulation[0] = -1
     for i in range(1, len(links)):
-        mechanism[i] = G.number[mechanism[i]]
+        articulation[i] = G.island_number[articulation[i]]
     list_bodies(len(links), count, G)
     return count
 
 
 @kernel
-def join_pulled(system, mechanism):
-    """Join what springs and muscles couple: taken implicitly, they hand impulses on."""
-    tree, forces = system.tree, system.forces
-    for k in range(len(forces.bushings)):
-        if forces.bushings[k].parent > 0 and forces.bushings[k].child > 0:
-            join(mechanism, forces.bushings[k].parent, forces.bushings[k].child)
-    for k in range(len(forces.springs)):
-        join_path(tree, forces.points, forces.springs[k].first, forces.springs[k].last, mechanism)
-    for k in range(len(forces.muscles)):
-        join_path(tree, forces.points, forces.muscles[k].first, forces.muscles[k].last, mechanism)
+def join_implicit_forces(system, articulation):
+    """Merge the articulations coupled by implicit springs, bushings and muscles."""
+    pairs = system.forces.pairs
+    for k in range(len(pairs)):
+        join(articulation, moving_body(system.tree, pairs[k, 0]), moving_body(system.tree, pairs[k, 1]))
+
+
+@formula
+def moving_body(tree, row):
+    """Return the body of a row: the body itself, or that of a marker."""
+    markers = len(tree.links) + len(tree.closures)
+    return row if row < markers else tree.markers[row - markers].link
 
 
 @kernel
-def join_path(tree, points, first, last, mechanism):
-    """Join the bodies along a cable."""
-    before, markers = 0, len(tree.links) + len(tree.closures)
-    for k in range(first, last):
-        body = points[k].row
-        if body >= markers:
-            body = tree.markers[body - markers].link
-        if body > 0:
-            if before > 0:
-                join(mechanism, before, body)
-            before = body
-
-
-@kernel
-def list_bodies(links, mechanisms, G):
-    """List the bodies of each mechanism."""
+def list_bodies(links, articulations, G):
+    """List the bodies of each articulation."""
     first = G.first_body
-    for c in range(mechanisms + 1):
+    for c in range(articulations + 1):
         first[c] = 0
     for i in range(1, links):
-        first[G.mechanism[i] + 1] += 1
-    for c in range(mechanisms):
+        first[G.articulation[i] + 1] += 1
+    for c in range(articulations):
         first[c + 1] += first[c]
     for i in range(1, links):
-        G.bodies[first[G.mechanism[i]]] = i
-        first[G.mechanism[i]] += 1
-    shift_back(first, mechanisms)
+        G.bodies[first[G.articulation[i]]] = i
+        first[G.articulation[i]] += 1
+    shift_back(first, articulations)
 
 
 @kernel
-def body_of(term, G):
-    """The body that a term of a row moves; 0 for the ground."""
-    return term.body if term.iv < 0 else G.owner[term.iv]
+def body_of_term(term, G):
+    """Return the body moved by a term of a row; 0 for the ground."""
+    return term.body if term.iv < 0 else G.body_of_coordinate[term.iv]
 
 
 @kernel
 def shift_back(first, count):
-    """Let lists begin where they did before they were filled."""
+    """Restore the starts of lists that were advanced while the lists were filled."""
     for c in range(count, 0, -1):
         first[c] = first[c - 1]
     first[0] = 0
@@ -175,64 +163,67 @@ def shift_back(first, count):
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def find_sides(statics, rows, terms, pads, contacts, count, G):
-    """On which mechanisms the rows lie that take part."""
-    for k in range(statics):
+def assign_articulations(constraint_rows, rows, terms, patches, contacts, count, G):
+    """Store the articulations of each row of constraints, friction patches and contacts."""
+    for k in range(constraint_rows):
         row = rows[k]
-        G.side[k, 0] = G.side[k, 1] = -1
+        G.row_articulations[k, 0] = G.row_articulations[k, 1] = -1
         for i in range(row.first_term, row.last_term):
-            body = body_of(terms[i], G)
+            body = body_of_term(terms[i], G)
             if body > 0:
-                G.side[k, 0] = G.mechanism[body]
-    for p in range(len(pads)):
-        for k in range(statics + PER_CONTACT * p, statics + PER_CONTACT * (p + 1)):
-            G.side[k, 0] = G.mechanism[pads[p].child]
-            G.side[k, 1] = -1
-    first = statics + PER_CONTACT * len(pads)
+                G.row_articulations[k, 0] = G.articulation[body]
+    for p in range(len(patches)):
+        for k in range(constraint_rows + PER_CONTACT * p, constraint_rows + PER_CONTACT * (p + 1)):
+            G.row_articulations[k, 0] = G.articulation[patches[p].child]
+            G.row_articulations[k, 1] = -1
+    first = constraint_rows + PER_CONTACT * len(patches)
     for c in range(count):
-        a, b = G.mechanism[contacts[c].body_a], G.mechanism[contacts[c].body_b]
+        a, b = G.articulation[contacts[c].body_a], G.articulation[contacts[c].body_b]
         for k in range(first + PER_CONTACT * c, first + PER_CONTACT * (c + 1)):
-            G.side[k, 0] = a
-            G.side[k, 1] = b if b != a else -1
+            G.row_articulations[k, 0] = a
+            G.row_articulations[k, 1] = b if b != a else -1
 
 
 @kernel
-def list_halves(m, mechanisms, rows, G):
-    """List the halves of rows on each mechanism, but for rows without terms."""
-    first = G.first_half
-    for c in range(mechanisms + 1):
+def list_body_blocks(m, articulations, rows, G):
+    """List the body blocks of the Jacobian rows of each articulation; rows without terms have none."""
+    first = G.first_body_block
+    for c in range(articulations + 1):
         first[c] = 0
     for k in range(m):
-        for s in range(SIDES):
-            if G.side[k, s] >= 0 and has_terms(rows[k]):
-                first[G.side[k, s] + 1] += 1
-    for c in range(mechanisms):
+        for s in range(BLOCKS_PER_ROW):
+            if G.row_articulations[k, s] >= 0 and has_nonzero_terms(rows[k]):
+                first[G.row_articulations[k, s] + 1] += 1
+    for c in range(articulations):
         first[c + 1] += first[c]
     for k in range(m):
-        for s in range(SIDES):
-            c = G.side[k, s]
-            if c >= 0 and has_terms(rows[k]):
-                G.halves[first[c]] = SIDES * k + s
+        for s in range(BLOCKS_PER_ROW):
+            c = G.row_articulations[k, s]
+            if c >= 0 and has_nonzero_terms(rows[k]):
+                G.body_blocks[first[c]] = BLOCKS_PER_ROW * k + s
                 first[c] += 1
-    shift_back(first, mechanisms)
+    shift_back(first, articulations)
 
 
 @formula
-def has_terms(row):
-    """Whether a row restrains anything: those that fill up the three of a pad do not."""
+def has_nonzero_terms(row):
+    """Return whether a row has terms; the placeholder rows of friction patches have none."""
     return row.first_term < row.last_term
 
 
 @kernel
-def find_islands(m, mechanisms, G) -> int:
-    """List the rows of each island, in their order; how many islands there are.  Rows on no mechanism are on none."""
-    island, number, first = G.island, G.number, G.first_row
-    for c in range(mechanisms):
+def find_islands(m, articulations, G) -> int:
+    """List the rows of each island in ascending order; return the number of islands.
+
+    Rows without articulation are left out.
+    """
+    island, number, first = G.island, G.island_number, G.first_row
+    for c in range(articulations):
         island[c] = c
         number[c] = -1
     for k in range(m):
-        if G.side[k, 0] >= 0 and G.side[k, 1] >= 0:
-            join(island, G.side[k, 0], G.side[k, 1])
+        if G.row_articulations[k, 0] >= 0 and G.row_articulations[k, 1] >= 0:
+            join(island, G.row_articulations[k, 0], G.row_articulations[k, 1])
     islands = 0
     for k in range(m):
         at = island_of(k, G)
@@ -256,6 +247,6 @@ def find_islands(m, mechanisms, G) -> int:
 
 @kernel
 def island_of(k, G):
-    """The first mechanism of the island of row k, or -1."""
-    side = max(G.side[k, 0], G.side[k, 1])
-    return root(G.island, side) if side >= 0 else -1
+    """Return the representative articulation of the island of row k, or -1."""
+    c = max(G.row_articulations[k, 0], G.row_articulations[k, 1])
+    return root(G.island, c) if c >= 0 else -1

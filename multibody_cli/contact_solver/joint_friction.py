@@ -1,16 +1,16 @@
-"""Dry friction of joints: what their pads carry, and what that lets them rub.
+"""Dry friction of joints: constraint rows of friction patches, and friction limits from joint reactions.
 
-A pad (`joints.friction`) slips with u = (its wrenches) . (twist of the child against the parent), and friction of one
-step is an impulse along u in the disc of radius
+The slip velocity of a friction patch (`joints.friction`) is u = (slip wrenches) . (twist of the child relative to the
+parent).  The friction impulse of a step acts along u in the disc of radius
 
     limit = coefficient * sum |a|,   a = loads . (h F + G - friction at the points),
 
-where F is what the joint carries without impulses, and G what the impulses of the step make it carry, those of friction
-themselves included: through the tree that is what is left of I (change of motion) - impulses of all that it bears, and
-at a loop the multipliers of its rows.
+where F is the joint reaction without impulses, and G the reaction to the impulses of the step, those of friction
+included.  In the tree G follows from Newton-Euler, I (change of motion) - impulses on all bodies beyond the joint; at a
+loop joint G follows from the multipliers of its rows.
 
-Source: Sueda, notes 2.11 (bilateral staggered projections), (2.117) with the term in dJ/dt that it lacks: F is what the
-accelerations take, and so it has it.
+Source: Sueda, notes 2.11 (bilateral staggered projections), (2.117) with the missing term in dJ/dt: F follows from
+accelerations, which include it.
 """
 
 from __future__ import annotations
@@ -19,160 +19,168 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import impel_closures
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraints.rows import write_wrench
-from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS, impel_all
+from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS, apply_row_impulses
 from multibody_cli.kernel import formula, kernel, records
-from multibody_cli.model import Floats, Integers, Journals, Records
+from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
 from multibody_cli.spatial.values import Force
-from multibody_cli.tree.articulated_body import change_of, own_inertia
-from multibody_cli.tree.jacobian import gather_wrenches
-from multibody_cli.tree.joint_wrenches import transmit_all
-from multibody_cli.tree.markers import hand_on
+from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
+from multibody_cli.tree.jacobian import accumulate_wrenches_inward
+from multibody_cli.tree.joint_wrenches import compute_joint_wrenches
+from multibody_cli.tree.markers import transfer_marker_wrenches
 from multibody_cli.tree.workspace import WRENCH
 
 
-class JournalWork(NamedTuple):
-    """Work arrays for p pads."""
+class JointFrictionWorkspace(NamedTuple):
+    """Work arrays for p friction patches."""
 
-    carried: Records  # (p,) F, in the joint frames
-    kept: Integers  # (1,) whether they are those of the step that begins, found before output took its own
-    pressed: Floats  # (points,) N s
-    largest: Floats  # (bodies,) sum of `pressed` of a pad of an island, at most
-    limit: Floats  # (p,) N s, that the impulses of the last solution allow
-    tried: Floats  # (p, 3) the limit of the round before, what it was short of, and the next stride without a secant
-    rubbed: Floats  # (p, 3) of the step before: limit and impulses, N s
-    pushes: Floats  # (p, 3) these as forces, for output, N
+    reactions: Records  # (p,) F, in the joint frames
+    reactions_valid: Integers  # (1,) whether `reactions` is F of the coming step (output overwrites the bodies)
+    normal_loads: Floats  # (points,) normal load of each point, N s
+    largest_load: Floats  # (bodies,) largest sum of `normal_loads` over the patches of an island
+    limit: Floats  # (p,) friction limits due to the last impulses, N s
+    secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
+    previous_impulses: Floats  # (p, 3) limit and friction impulses of the previous step, N s
+    friction_forces: Floats  # (p, 3) the same as forces, for output, N
 
 
-def journal_work_for(journals: Journals, bodies: int) -> JournalWork:
+def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> JointFrictionWorkspace:
     """Allocate the work arrays."""
-    pads = len(journals.pads)
-    return JournalWork(
-        carried=records(np.zeros(pads, WRENCH)),
-        kept=np.zeros(1, np.int64),
-        pressed=np.zeros(len(journals.points)),
-        largest=np.zeros(bodies),
-        limit=np.zeros(pads),
-        tried=np.zeros((pads, 3)),
-        rubbed=np.zeros((pads, PER_CONTACT)),
-        pushes=np.zeros((pads, PER_CONTACT)),
+    patches = len(joint_friction.patches)
+    return JointFrictionWorkspace(
+        reactions=records(np.zeros(patches, WRENCH)),
+        reactions_valid=np.zeros(1, np.int64),
+        normal_loads=np.zeros(len(joint_friction.points)),
+        largest_load=np.zeros(bodies),
+        limit=np.zeros(patches),
+        secant=np.zeros((patches, 3)),
+        previous_impulses=np.zeros((patches, PER_CONTACT)),
+        friction_forces=np.zeros((patches, PER_CONTACT)),
     )
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 @kernel
-def write_pads(pads, bodies, rows, terms, row, term):
-    """Write the rows of all pads, three for each: the first has no effect, and stands for what presses."""
-    for p in range(len(pads)):
-        pad = pads[p]
+def write_friction_rows(patches, bodies, rows, terms, row, term):
+    """Write three rows for each friction patch; row 0 is a placeholder for the normal load and has no terms."""
+    for p in range(len(patches)):
+        patch = patches[p]
         for j in range(PER_CONTACT):
             rows[row + j].first_term = rows[row + j].last_term = term
             rows[row + j].rate = rows[row + j].bias = 0.0
-        write_slip(pad, Force(load(pad.along_t), load(pad.along_f)), bodies, rows[row + 1], terms, term)
-        if pad.slips == 2:
-            write_slip(pad, Force(load(pad.across_t), load(pad.across_f)), bodies, rows[row + 2], terms, term + TERMS)
+        write_slip_row(patch, Force(load(patch.along_t), load(patch.along_f)), bodies, rows[row + 1], terms, term)
+        if patch.slip_directions == 2:
+            write_slip_row(
+                patch, Force(load(patch.across_t), load(patch.across_f)), bodies, rows[row + 2], terms, term + TERMS
+            )
         row += PER_CONTACT
         term += PER_CONTACT * TERMS
 
 
 @kernel
-def write_slip(pad, slip, bodies, row, terms, first):
-    """Write the row of a pad along one wrench, given in the joint frame; the ground takes no term."""
-    at, k = bodies[pad.row], first
+def write_slip_row(patch, slip, bodies, row, terms, first):
+    """Write the row of a patch along one slip wrench, given in the joint frame; the ground has no term."""
+    at, k = bodies[patch.row], first
     W = Force(load(at.R) @ slip.t, load(at.R) @ slip.f)
-    if pad.parent > 0:
-        W_parent = shift_force(W, load(at.x) - load(bodies[pad.parent].x))
-        write_wrench(terms[k], pad.parent, -W_parent.t, -W_parent.f)
+    if patch.parent > 0:
+        W_parent = shift_force(W, load(at.x) - load(bodies[patch.parent].x))
+        write_wrench(terms[k], patch.parent, -W_parent.t, -W_parent.f)
         k += 1
-    W_child = shift_force(W, load(at.x) - load(bodies[pad.child].x))
-    write_wrench(terms[k], pad.child, W_child.t, W_child.f)
+    W_child = shift_force(W, load(at.x) - load(bodies[patch.child].x))
+    write_wrench(terms[k], patch.child, W_child.t, W_child.f)
     row.first_term = first
     row.last_term = k + 1
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
 @kernel
-def carry(pads, tree, work, journals):
-    """What the joints of all pads carry without impulses, from placed and accelerated bodies."""
-    if not journals.kept[0]:
-        transmit_all(tree, work)
-        for p in range(len(pads)):
-            store_force(journals.carried[p], carried_by(pads[p], work))
-    journals.kept[0] = 0
+def update_joint_reactions(patches, tree, work, joint_friction):
+    """Compute the reactions without impulses in the joints of all patches; bodies have poses and accelerations."""
+    if not joint_friction.reactions_valid[0]:
+        compute_joint_wrenches(tree, work)
+        for p in range(len(patches)):
+            store_force(joint_friction.reactions[p], joint_reaction(patches[p], work))
+    joint_friction.reactions_valid[0] = 0
 
 
 @formula
-def carried_by(pad, work):
-    """The wrench of a pad's joint in the axes of its frame."""
-    R, W = load(work.bodies[pad.row].R), load_force(work.wrenches[pad.row])
+def joint_reaction(patch, work):
+    """Return the reaction wrench of a patch's joint in the axes of its frame."""
+    R, W = load(work.bodies[patch.row].R), load_force(work.wrenches[patch.row])
     return Force(transposed_times(R, W.t), transposed_times(R, W.f))
 
 
 @kernel
-def transmit_impulses(tree, touch, static, size, work):
-    """What the impulses of all rows make every joint carry, into `work.wrenches`.
+def transmit_impulses(tree, contact_work, constraint_rows, size, work):
+    """Compute the reaction impulses of all joints to the impulses of all rows into `work.wrenches`.
 
-    The changes of motion that belong to them are in the bodies, and primary rows have their multipliers.
+    The bodies hold the corresponding changes of motion, and primary rows their multipliers.
     """
-    impel_all(work, touch, size)
-    impel_closures(tree, work.impulse, work)
-    hand_on(tree, work.wrenches)
+    apply_row_impulses(work, contact_work, size)
+    apply_loop_impulses(tree, work.impulse, work)
+    transfer_marker_wrenches(tree, work.wrenches)
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
     store_force(wrenches[0], no_force())
     for i in range(1, len(links)):
         body = bodies[i]
-        store_force(wrenches[i], own_inertia(links[i], body) @ change_of(body) - load_force(wrenches[i]))
-    gather_wrenches(tree, work)
-    for k in range(static):
-        if touch.called[k] < len(tree.locks):
-            work.rows[touch.called[k]].multiplier = touch.x[k]
+        store_force(
+            wrenches[i], rigid_body_inertia(links[i], body) @ load_motion_change(body) - load_force(wrenches[i])
+        )
+    accumulate_wrenches_inward(tree, work)
+    for k in range(constraint_rows):
+        if contact_work.active_rows[k] < len(tree.constraint_axes):
+            work.rows[contact_work.active_rows[k]].multiplier = contact_work.x[k]
     for c in range(len(tree.closures)):
         closure = tree.closures[c]
         W = no_force()
         for r in range(closure.first_row, closure.last_row):
-            W = W + work.rows[r].multiplier * load_force(work.locks[r])
-        store_force(wrenches[closure.ghost], W)
+            W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
+        store_force(wrenches[closure.loop_frame], W)
 
 
 @kernel
-def find_limits(journals, table, x, work, h):
-    """Limits of all pads, from what their joints carry in a step of h with the impulses x of the pads.
+def compute_friction_limits(joint_friction, table, x, work, h):
+    """Compute the friction limits of all patches for a step of h and the impulses x (3 p,) of the patches.
 
-    Points share friction as they were pressed in the round before.
+    Points share the friction in proportion to the normal loads of the previous iteration.
     """
-    pads = table.pads
-    for p in range(len(pads)):
-        pad = pads[p]
-        W = h * load_force(journals.carried[p]) + carried_by(pad, work)
-        W = W - friction_of(pad, x[PER_CONTACT * p + 1], x[PER_CONTACT * p + 2], table.points, journals.pressed)
-        journals.limit[p] = pad.coefficient * press(pad, W, table, journals.pressed)
+    patches = table.patches
+    for p in range(len(patches)):
+        patch = patches[p]
+        W = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+        W = W - friction_wrench(
+            patch, x[PER_CONTACT * p + 1], x[PER_CONTACT * p + 2], table.points, joint_friction.normal_loads
+        )
+        joint_friction.limit[p] = patch.coefficient * distribute_normal_load(
+            patch, W, table, joint_friction.normal_loads
+        )
 
 
 @kernel
-def friction_of(pad, along, across, points, pressed) -> Force:
-    """The wrench of the friction at all points of a pad, which share it as they are pressed."""
+def friction_wrench(patch, along, across, points, normal_loads) -> Force:
+    """Return the wrench of the friction at all points of a patch, in proportion to their normal loads."""
     total, W = 0.0, no_force()
-    for k in range(pad.first_point, pad.last_point):
-        total += pressed[k]
-    for k in range(pad.first_point, pad.last_point):
+    for k in range(patch.first_point, patch.last_point):
+        total += normal_loads[k]
+    for k in range(patch.first_point, patch.last_point):
         if total > 0.0:
-            share, point = pressed[k] / total, points[k]
+            share, point = normal_loads[k] / total, points[k]
             W = W + (share * along) * Force(load(point.along_t), load(point.along_f))
             W = W + (share * across) * Force(load(point.across_t), load(point.across_f))
     return W
 
 
 @kernel
-def press(pad, W, table, pressed) -> float:
-    """How a wrench presses the points of a pad; the sum of that."""
+def distribute_normal_load(patch, W, table, normal_loads) -> float:
+    """Compute the normal loads of the points of a patch due to a wrench; return their sum."""
     points, loads, total = table.points, table.loads, 0.0
-    for k in range(pad.first_point, pad.last_point):
-        pressed[k] = 0.0
+    for k in range(patch.first_point, patch.last_point):
+        normal_loads[k] = 0.0
         for i in range(points[k].first_load, points[k].last_load):
             a = load_force(loads[i])
-            pressed[k] += abs(dot(a.t, W.t) + dot(a.f, W.f))
-        total += pressed[k]
+            normal_loads[k] += abs(dot(a.t, W.t) + dot(a.f, W.f))
+        total += normal_loads[k]
     return total

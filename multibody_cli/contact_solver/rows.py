@@ -1,12 +1,12 @@
-"""The rows of contacts: at each point one along the normal and two along tangents.
+"""Constraint rows of contacts: one normal and two tangential rows for each contact.
 
-With n the normal from body A to body B, r the arm of the point from the origin of a body's joint frame, and t, b two
-tangents, the rows are the velocities of B's point against A's along n, t and b:
+With n the normal from body A to body B, r the vector from the origin of a body's joint frame to the contact point, and
+t, b two tangents, the rows are the velocities of B relative to A at the point along n, t and b:
 
     u_n = n . (v_B + w_B x r_B - v_A - w_A x r_A)        and so on.
 
-Their multipliers are the impulses along the same directions, on B; A takes the opposite ones.  A body's terms come in
-the order A, B; the ground takes none.
+Their multipliers are impulses along n, t and b on B; the opposite impulses act on A.  Terms are ordered A, B; the
+ground has no term.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraint_solver.solver import clear_impulses
-from multibody_cli.constraints.points import write_pull
-from multibody_cli.constraints.rows import impel_row
+from multibody_cli.constraints.points import write_point_force
+from multibody_cli.constraints.rows import apply_row_impulse
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
 
 PER_CONTACT = 3
-"""Rows of a contact."""
+"""Rows of one contact."""
 
 TERMS = 2
-"""Terms that a row has at most."""
+"""Largest number of terms of a contact row."""
 
 
 @formula
 def tangent_of(n):
-    """A unit vector across a unit normal: the axis least along it, made perpendicular."""
+    """Return a unit vector perpendicular to the unit normal n, made from the coordinate axis least aligned with n."""
     x, y, z = abs(n.x), abs(n.y), abs(n.z)
     axis = Vec3(1.0, 0.0, 0.0) if x <= y and x <= z else (Vec3(0.0, 1.0, 0.0) if y <= z else Vec3(0.0, 0.0, 1.0))
     across = cross(n, axis)
@@ -39,7 +39,7 @@ def tangent_of(n):
 
 @kernel
 def write_contacts(contacts, count, bodies, rows, terms, row, term):
-    """Write the rows of the first `count` contacts, three for each, from these rows and terms on."""
+    """Write the three rows of each of the first `count` contacts, starting at `row` and `term`."""
     for c in range(count):
         contact = contacts[c]
         n = load(contact.normal)
@@ -53,10 +53,10 @@ def write_contacts(contacts, count, bodies, rows, terms, row, term):
 
 @kernel
 def write_direction(contact, d, bodies, row, terms, first):
-    """Write the row of a contact along one direction, and its terms from the first on."""
+    """Write the row of a contact along the direction d, with terms starting at `first`."""
     point = load(contact.point)
-    k = write_pull(terms, first, contact.body_a, point - load(bodies[contact.body_a].x), -d)
-    k = write_pull(terms, k, contact.body_b, point - load(bodies[contact.body_b].x), d)
+    k = write_point_force(terms, first, contact.body_a, point - load(bodies[contact.body_a].x), -d)
+    k = write_point_force(terms, k, contact.body_b, point - load(bodies[contact.body_b].x), d)
     row.first_term = first
     row.last_term = k
     row.rate = 0.0
@@ -64,11 +64,11 @@ def write_direction(contact, d, bodies, row, terms, first):
 
 
 @kernel
-def copy_rows(called, statics, source, source_terms, rows, terms):
-    """Write the rows that take part beside contacts, with their terms: the first rows of the table."""
+def copy_rows(active_rows, constraint_rows, source, source_terms, rows, terms):
+    """Copy the active constraint rows and their terms to the start of the tables."""
     term = 0
-    for k in range(statics):
-        row = source[called[k]]
+    for k in range(constraint_rows):
+        row = source[active_rows[k]]
         rows[k].first_term = term
         for i in range(row.first_term, row.last_term):
             terms[term] = source_terms[i]
@@ -78,8 +78,8 @@ def copy_rows(called, statics, source, source_terms, rows, terms):
 
 
 @kernel
-def impel_all(work, touch, size):
-    """Lay out the impulses of all rows of a step."""
+def apply_row_impulses(work, contact_work, size):
+    """Apply the impulses of all `size` rows of a step."""
     clear_impulses(work)
     for k in range(size):
-        impel_row(touch.rows[k], touch.terms, touch.x[k], work.wrenches, work.impulse)
+        apply_row_impulse(contact_work.rows[k], contact_work.terms, contact_work.x[k], work.wrenches, work.impulse)

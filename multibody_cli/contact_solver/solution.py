@@ -1,4 +1,4 @@
-"""The impulses of one step, island by island, from the factors of their rows."""
+"""Impulses of a contact step, island by island, from the factored Delassus matrix."""
 
 from __future__ import annotations
 
@@ -6,165 +6,178 @@ from functools import cache
 from typing import Any
 
 from multibody_cli.contact_solver.friction.dense import solve_densely
-from multibody_cli.contact_solver.friction.factored import Factored, entry
+from multibody_cli.contact_solver.friction.factored import Factored, delassus_entry
 from multibody_cli.contact_solver.friction.problem import Report
-from multibody_cli.contact_solver.friction.proximal import solve_many
-from multibody_cli.contact_solver.islands import SIDES, has_terms
+from multibody_cli.contact_solver.friction.proximal import solve_proximal
+from multibody_cli.contact_solver.islands import BLOCKS_PER_ROW, has_nonzero_terms
 from multibody_cli.contact_solver.rows import PER_CONTACT
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
 
-PENETRATION = 1e-6
-"""A penetration, relative to the distance within which bodies are near, that is left alone."""
+PENETRATION_TOLERANCE = 1e-6
+"""Largest penetration that is not corrected, relative to the contact margin."""
 
 
 # --- problems -------------------------------------------------------------------------------------------------------
 @kernel
-def number_blocks(first, last, touch) -> int:
-    """Number the mechanisms of an island that answer to anything, by its rows [first, last); how many there are."""
-    G, T, S, blocks = touch.groups, touch.factors, touch.factored, 0
+def number_blocks_of_island(first, last, contact_work) -> int:
+    """Number the articulations of nonzero rank among the rows [first, last) of an island; return their number."""
+    G, T, S, blocks = contact_work.groups, contact_work.factors, contact_work.factored, 0
     for i in range(first, last):
-        for side in range(SIDES):
-            if G.side[G.rows[i], side] >= 0:
-                touch.block[G.side[G.rows[i], side]] = -1
+        for side in range(BLOCKS_PER_ROW):
+            if G.row_articulations[G.rows[i], side] >= 0:
+                contact_work.block_of_articulation[G.row_articulations[G.rows[i], side]] = -1
     for i in range(first, last):
-        for side in range(SIDES):
-            c = G.side[G.rows[i], side]
-            if c >= 0 and T.rank[c] > 0 and touch.block[c] < 0:
-                touch.block[c] = blocks
-                touch.mechanism[blocks] = c
+        for side in range(BLOCKS_PER_ROW):
+            c = G.row_articulations[G.rows[i], side]
+            if c >= 0 and T.rank[c] > 0 and contact_work.block_of_articulation[c] < 0:
+                contact_work.block_of_articulation[c] = blocks
+                contact_work.articulation_of_block[blocks] = c
                 S.width[blocks] = T.rank[c]
                 blocks += 1
     return blocks
 
 
 @kernel
-def gather(island, equalities, static, touch):
-    """The rows of an island as one problem, without r, mu and xi0."""
-    G, T, S = touch.groups, touch.factors, touch.factored
+def gather_island(island, equalities, constraint_rows, contact_work):
+    """Collect the rows of an island as one `Factored` problem, without r, mu and xi0."""
+    G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
     first, last = G.first_row[island], G.first_row[island + 1]
-    blocks, m = number_blocks(first, last, touch), last - first
-    first_contact = static + PER_CONTACT * len(touch.journals.limit)
-    own_equalities = own_static = own_journals = 0
+    blocks, m = number_blocks_of_island(first, last, contact_work), last - first
+    first_contact = constraint_rows + PER_CONTACT * len(contact_work.joint_friction.limit)
+    own_equalities = own_static = own_patches = 0
     for j in range(m):
         k = G.rows[first + j]
         own_equalities += k < equalities
-        own_static += k < static
-        own_journals += static <= k < first_contact
-        for side in range(SIDES):
-            c = G.side[k, side]
-            S.block[j, side] = touch.block[c] if c >= 0 and has_terms(touch.rows[k]) else -1
+        own_static += k < constraint_rows
+        own_patches += constraint_rows <= k < first_contact
+        for side in range(BLOCKS_PER_ROW):
+            c = G.row_articulations[k, side]
+            S.block[j, side] = (
+                contact_work.block_of_articulation[c] if c >= 0 and has_nonzero_terms(contact_work.rows[k]) else -1
+            )
             S.first[j, side] = T.first[k, side]
     contacts = (m - own_static) // PER_CONTACT
-    kinds = (own_equalities, own_static - own_equalities, own_journals // PER_CONTACT)
+    kinds = (own_equalities, own_static - own_equalities, own_patches // PER_CONTACT)
     rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:contacts])
-    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.free, *rows, *kinds)
+    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.xi0, *rows, *kinds)
     for j in range(own_static):
-        if entry(F, j, j) <= touch.least[G.rows[first + j]]:
+        if delassus_entry(F, j, j) <= contact_work.diagonal_bound[G.rows[first + j]]:
             S.block[j, 0] = S.block[j, 1] = -1
     return F
 
 
 # --- velocities -----------------------------------------------------------------------------------------------------
-def solve_impulses(options, touch, equalities, static, islands):
-    """Impulses of all rows into `touch.x`, which holds a guess; islands that are settled stay as they are."""
+def solve_impulses(options, contact_work, equalities, constraint_rows, islands):
+    """Solve for the impulses of all unconverged islands; `contact_work.x` (m,) is the initial guess and the result."""
     for island in range(islands):
-        if touch.settled[island]:
+        if contact_work.converged[island]:
             continue
-        F = gather(island, equalities, static, touch)
-        fill(F, island, static, touch)
-        report = solve_island(F, options, touch.own[: len(F.r)], touch)
-        scatter(island, len(F.r), touch)
-        touch.failed[island] = report.status != SOLVED
-        touch.left[island] = report.residual
-        touch.steps[0] = max(touch.steps[0], report.steps)
+        F = gather_island(island, equalities, constraint_rows, contact_work)
+        initialize_island(F, island, constraint_rows, contact_work)
+        report = solve_island(F, options, contact_work.island_impulses[: len(F.r)], contact_work)
+        scatter_island(island, len(F.r), contact_work)
+        contact_work.island_failed[island] = report.status != SOLVED
+        contact_work.island_residual[island] = report.residual
+        contact_work.newton_steps[0] = max(contact_work.newton_steps[0], report.steps)
 
 
 @kernel
-def fill(F, island, static, touch):
-    """What an island begins with: velocities without impulses, friction, and the guess."""
-    G, T, place = touch.groups, touch.factors, 0
+def initialize_island(F, island, constraint_rows, contact_work):
+    """Set xi0, r, mu and the initial guess of an island."""
+    G, T, place = contact_work.groups, contact_work.factors, 0
     first = G.first_row[island]
     for b in range(len(F.width)):
-        c = touch.mechanism[b]
+        c = contact_work.articulation_of_block[b]
         for i in range(F.width[b]):
-            F.free[place + i] = T.free[T.first_free[c] + i]
+            F.xi0[place + i] = T.xi0[T.first_velocity[c] + i]
         place += F.width[b]
     for j in range(len(F.r)):
-        F.r[j] = touch.r[G.rows[first + j]]
-        touch.own[j] = touch.x[G.rows[first + j]]
-    pads = len(touch.journals.limit)
+        F.r[j] = contact_work.r[G.rows[first + j]]
+        contact_work.island_impulses[j] = contact_work.x[G.rows[first + j]]
+    patches = len(contact_work.joint_friction.limit)
     for c in range(len(F.mu)):
         k = G.rows[first + F.equalities + F.limits + PER_CONTACT * c]
-        F.mu[c] = 1.0 if c < F.journals else touch.found.contacts[(k - static) // PER_CONTACT - pads].friction
+        F.mu[c] = (
+            1.0
+            if c < F.friction_patches
+            else contact_work.detection.contacts[(k - constraint_rows) // PER_CONTACT - patches].friction
+        )
 
 
 @kernel
-def solve_island(F, options, x, touch):
-    """Impulses of one island into x: the proximal method."""
-    return solve_many(F, options, x, touch.proximal)
+def solve_island(F, options, x, contact_work):
+    """Solve for the impulses x of one island by the proximal method."""
+    return solve_proximal(F, options, x, contact_work.proximal)
 
 
 @kernel
-def solve_small_island(F, options, x, touch):
-    """Impulses of one island into x: passes over its Delassus matrix; the proximal method where that has too many rows.
+def solve_island_densely(F, options, x, contact_work):
+    """Solve for the impulses x of one island on its whole Delassus matrix.
 
-    Then they count as unsolved: they are not what was asked for.  Friction of joints is left to the proximal method.
+    The proximal method solves islands with joint friction, and islands that exceed the dense capacity; the latter are
+    reported as `UNFINISHED`.
     """
-    if F.journals > 0:
-        return solve_many(F, options, x, touch.proximal)
-    if len(F.r) <= touch.dense_room[0]:
-        return solve_densely(F, options, x, touch.dense)
-    report = solve_many(F, options, x, touch.proximal)
+    if F.friction_patches > 0:
+        return solve_proximal(F, options, x, contact_work.proximal)
+    if len(F.r) <= contact_work.dense_capacity[0]:
+        return solve_densely(F, options, x, contact_work.dense)
+    report = solve_proximal(F, options, x, contact_work.proximal)
     return Report(UNFINISHED, report.sweeps, report.steps, report.residual, report.change)
 
 
-SOLVERS = {"proximal": solve_island, "dense": solve_small_island}
-"""How the impulses of an island are found."""
+SOLVERS = {"proximal": solve_island, "dense": solve_island_densely}
+"""Solvers for the impulses of one island."""
 
 
 @kernel
-def scatter(island, m, touch):
-    """Give the impulses of an island back to all rows."""
-    first = touch.groups.first_row[island]
+def scatter_island(island, m, contact_work):
+    """Copy the impulses of an island into `contact_work.x`."""
+    first = contact_work.groups.first_row[island]
     for j in range(m):
-        touch.x[touch.groups.rows[first + j]] = touch.own[j]
+        contact_work.x[contact_work.groups.rows[first + j]] = contact_work.island_impulses[j]
 
 
 # --- penetration ----------------------------------------------------------------------------------------------------
 @kernel
-def solve_parting(settings, touch, h, static, islands) -> bool:
-    """Displacements, as impulses, that part what will penetrate at the end of the step; whether anything will.
+def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> bool:
+    """Compute displacements that remove the penetration at the end of the step; return whether there is any.
 
-    Rows beside contacts stay where they are, and there is no friction.
+    The displacements are computed as impulses.  Constraint rows stay at their values, and there is no friction.
     """
-    parted = False
-    for k in range(len(touch.x)):
-        touch.x[k] = 0.0
+    penetrates = False
+    for k in range(len(contact_work.x)):
+        contact_work.x[k] = 0.0
     for island in range(islands):
-        F = gather(island, static, static, touch)
-        if find_depths(F, island, touch, h, static) > PENETRATION * settings.margin:
-            parted = True
-            for i in range(len(F.free)):
-                F.free[i] = 0.0
+        F = gather_island(island, constraint_rows, constraint_rows, contact_work)
+        if (
+            compute_gaps_at_step_end(F, island, contact_work, h, constraint_rows)
+            > PENETRATION_TOLERANCE * settings.margin
+        ):
+            penetrates = True
+            for i in range(len(F.xi0)):
+                F.xi0[i] = 0.0
             for c in range(len(F.mu)):
                 F.mu[c] = 0.0
-            solve_many(F, settings.options, touch.own[: len(F.r)], touch.proximal)
-            scatter(island, len(F.r), touch)
-    return parted
+            solve_proximal(F, settings.options, contact_work.island_impulses[: len(F.r)], contact_work.proximal)
+            scatter_island(island, len(F.r), contact_work)
+    return penetrates
 
 
 @kernel
-def find_depths(F, island, touch, h, static) -> float:
-    """How far contacts will be open at the end of the step, into the residuals; the deepest as a positive number."""
-    first, deepest = touch.groups.first_row[island], 0.0
+def compute_gaps_at_step_end(F, island, contact_work, h, constraint_rows) -> float:
+    """Compute the gaps at the end of the step into F.r; return the largest penetration, m, as a positive number."""
+    first, deepest = contact_work.groups.first_row[island], 0.0
     for j in range(len(F.r)):
-        F.r[j] = touch.own[j] = 0.0
-    pads = len(touch.journals.limit)
-    for c in range(F.journals, len(F.mu)):
+        F.r[j] = contact_work.island_impulses[j] = 0.0
+    patches = len(contact_work.joint_friction.limit)
+    for c in range(F.friction_patches, len(F.mu)):
         j = F.equalities + F.limits + PER_CONTACT * c
-        k = touch.groups.rows[first + j]
-        F.r[j] = touch.found.contacts[(k - static) // PER_CONTACT - pads].gap + h * touch.after[k]
+        k = contact_work.groups.rows[first + j]
+        F.r[j] = (
+            contact_work.detection.contacts[(k - constraint_rows) // PER_CONTACT - patches].gap
+            + h * contact_work.velocity_after[k]
+        )
         deepest = max(deepest, -F.r[j])
     return deepest
 
@@ -172,5 +185,5 @@ def find_depths(F, island, touch, h, static) -> float:
 # --- binding --------------------------------------------------------------------------------------------------------
 @cache
 def bind(solver: str) -> Any:
-    """Bind `solve_impulses` to one of the solvers."""
+    """Bind `solve_impulses` to one of `SOLVERS`."""
     return bound_kernel(solve_impulses, solve_island=SOLVERS[solver])

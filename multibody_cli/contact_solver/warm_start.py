@@ -1,6 +1,6 @@
-"""What contacts remember from step to step: the impulses at each point, as a guess of the next.
+"""Warm start of contacts: the impulses of the previous step are the initial guess of the next one.
 
-Contacts are ordered by their geoms, then by point, at every step, so that one walk finds those of the last step.
+Contacts are ordered by geoms, then by point, at every step, so that one pass over both lists matches them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 
 POINT = np.dtype([("geom_a", "i8"), ("geom_b", "i8"), ("feature", "i8"), ("impulse", "f8", 3)])
-"""One point of the last step, with its impulse in world axes, N s."""
+"""One contact of the previous step, with its impulse in world axes, N s."""
 
 
-def points_for(contacts: int) -> Records:
-    """Allocate room for so many points."""
+def warm_start_for(contacts: int) -> Records:
+    """Allocate the warm-start records of so many contacts."""
     points: Records = records(np.zeros(contacts, POINT))
     return points
 
 
 @kernel
-def remember(contacts, count, points, number):
-    """Keep the impulses of the first `count` contacts."""
+def store_warm_start(contacts, count, points, number):
+    """Store the impulses of the first `count` contacts."""
     number[0] = count
     for c in range(count):
         contact, point = contacts[c], points[c]
@@ -38,13 +38,13 @@ def remember(contacts, count, points, number):
 
 
 @kernel
-def recall(contacts, count, points, number, x):
-    """Put what is remembered of the first `count` contacts into x, three numbers for each."""
+def load_warm_start(contacts, count, points, number, x):
+    """Load the stored impulses of the first `count` contacts into x (3 count,), 0 for new contacts."""
     before = 0
     for c in range(count):
         contact, first = contacts[c], PER_CONTACT * c
         x[first] = x[first + 1] = x[first + 2] = 0.0
-        while before < number[0] and stands_before(points[before], contact):
+        while before < number[0] and precedes(points[before], contact):
             before += 1
         k = before
         while k < number[0] and points[k].geom_a == contact.geom_a and points[k].geom_b == contact.geom_b:
@@ -58,6 +58,6 @@ def recall(contacts, count, points, number, x):
 
 
 @kernel
-def stands_before(point, contact):
-    """Whether a point belongs to an earlier pair than a contact."""
+def precedes(point, contact):
+    """Return whether a stored point belongs to an earlier pair of geoms than a contact."""
     return point.geom_a < contact.geom_a or (point.geom_a == contact.geom_a and point.geom_b < contact.geom_b)

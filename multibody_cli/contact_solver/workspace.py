@@ -1,4 +1,4 @@
-"""Work arrays of a step with contacts, and what does not change about them."""
+"""Work arrays of the contact step."""
 
 from __future__ import annotations
 
@@ -9,92 +9,92 @@ import numpy as np
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.contact_solver.factors import AXES, Factors, factors_for
 from multibody_cli.contact_solver.friction.dense import dense_contacts
-from multibody_cli.contact_solver.friction.factored import FactoredScratch, factored_for
+from multibody_cli.contact_solver.friction.factored import FactoredScratch, factored_scratch_for
 from multibody_cli.contact_solver.friction.problem import scratch_for
-from multibody_cli.contact_solver.friction.proximal import ProximalScratch, proximal_for
+from multibody_cli.contact_solver.friction.proximal import ProximalScratch, proximal_scratch_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
-from multibody_cli.contact_solver.joint_friction import JournalWork, journal_work_for
+from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
 from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS
-from multibody_cli.contact_solver.warm_start import points_for
-from multibody_cli.contacts.work import ContactWork, contact_work_for
+from multibody_cli.contact_solver.warm_start import warm_start_for
+from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Integers, Records, System
 
 
-class Touch(NamedTuple):
-    """Work arrays for c contacts, p pads of joints and e other rows; m = e + 3 (p + c)."""
+class ContactWorkspace(NamedTuple):
+    """Work arrays for c contacts, p friction patches and e constraint rows; m = e + 3 (p + c)."""
 
-    found: ContactWork
-    journals: JournalWork
-    number: Integers  # (1,) contacts of this step
-    full: Integers  # (1,) whether there were more of anything than there is room for
-    settled: Integers  # (bodies,) whether the impulses of an island need no more work
-    failed: Integers  # (bodies,) whether those of an island do not meet the tolerance
-    left: Floats  # (bodies,) residual of an island
-    unsolved_steps: Integers  # (1,) steps with islands that failed, since this was last asked for
-    steps: Integers  # (1,) most steps of Newton's method in any step since then
-    residual: Floats  # (1,) largest residual of these
-    static: Integers  # (1,) other rows that take part
-    rows: Records  # (m,) the other rows, then those of pads, then those of contacts
-    terms: Records  # likewise
-    before: Floats  # (m,) velocities of the rows of pads and contacts before the step
-    after: Floats  # (m,) and after it
-    called: Integers  # (e,) other rows that take part
-    least: Floats  # (e,) what they must answer to themselves at least
+    detection: DetectionWorkspace
+    joint_friction: JointFrictionWorkspace
+    contact_count: Integers  # (1,) contacts of this step
+    overflow: Integers  # (1,) whether a capacity is exceeded
+    converged: Integers  # (bodies,) whether the impulses of an island have converged
+    island_failed: Integers  # (bodies,) whether the impulses of an island miss the tolerance
+    island_residual: Floats  # (bodies,) residual of an island
+    unsolved_steps: Integers  # (1,) steps with a failed island since the last report
+    newton_steps: Integers  # (1,) largest number of Newton steps in one solve since the last report
+    max_residual: Floats  # (1,) largest residual since the last report
+    constraint_row_count: Integers  # (1,) active constraint rows
+    rows: Records  # (m,) constraint rows, then rows of friction patches, then rows of contacts
+    terms: Records  # (m terms,) terms of these rows
+    velocity_before: Floats  # (m,) velocities of the rows of patches and contacts before the step
+    velocity_after: Floats  # (m,) velocities of all rows after the step
+    active_rows: Integers  # (e,) numbers of the active constraint rows
+    diagonal_bound: Floats  # (e,) diagonal Delassus entry below which a constraint row is ineffective
     r: Floats  # (m,) velocities of all rows without impulses
-    x: Floats  # (m,) their impulses
-    points: Records  # (c,) of the last step
-    remembered: Integers  # (1,) how many
+    x: Floats  # (m,) impulses of all rows
+    warm_start: Records  # (c,) impulses of the previous step
+    warm_start_count: Integers  # (1,) number of contacts in `warm_start`
     groups: Groups
     factors: Factors
-    block: Integers  # (bodies,) number of each mechanism on its island
-    mechanism: Integers  # (bodies,) mechanism of each number
-    own: Floats  # (m,) impulses of one island
+    block_of_articulation: Integers  # (bodies,) block number of each articulation in its island
+    articulation_of_block: Integers  # (bodies,) articulation of each block number
+    island_impulses: Floats  # (m,) impulses of one island
     factored: FactoredScratch
     proximal: ProximalScratch
-    dense: Any  # for passes over whole matrices; empty where there are none
-    dense_room: Integers  # (1,) rows that it has room for
-    free: Floats  # (n,) accelerations without contacts between calls; scratch in a step
+    dense: Any  # scratch of the dense solvers; empty if they are not used
+    dense_capacity: Integers  # (1,) number of rows that `dense` holds
+    free_acceleration: Floats  # (nv,) accelerations without contacts between steps; scratch during a step
 
 
-def touch_for(system: System) -> Touch:
-    """Allocate the work arrays of a system in which bodies touch."""
+def contact_workspace_for(system: System) -> ContactWorkspace:
+    """Allocate the work arrays of a system with contacts or joint friction."""
     contacts, bodies = system.contacts, len(system.tree.links)
-    room, others = contacts.room, int(np.count_nonzero(system.rows["primary"] == 0))
-    pads = len(contacts.journals.pads)
-    discs = pads + room
+    max_contacts, others = contacts.max_contacts, int(np.count_nonzero(system.rows["primary"] == 0))
+    patches = len(contacts.joint_friction.patches)
+    discs = patches + max_contacts
     m = others + PER_CONTACT * discs
-    dense = dense_contacts(contacts.options, others, room)
-    return Touch(
-        found=contact_work_for(contacts.geometry, max(16, 2 * room), room),
-        journals=journal_work_for(contacts.journals, bodies),
-        number=np.zeros(1, np.int64),
-        full=np.zeros(1, np.int64),
-        settled=np.zeros(bodies, np.int64),
-        failed=np.zeros(bodies, np.int64),
-        left=np.zeros(bodies),
+    dense = dense_contacts(contacts.options, others, max_contacts)
+    return ContactWorkspace(
+        detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
+        joint_friction=joint_friction_workspace_for(contacts.joint_friction, bodies),
+        contact_count=np.zeros(1, np.int64),
+        overflow=np.zeros(1, np.int64),
+        converged=np.zeros(bodies, np.int64),
+        island_failed=np.zeros(bodies, np.int64),
+        island_residual=np.zeros(bodies),
         unsolved_steps=np.zeros(1, np.int64),
-        steps=np.zeros(1, np.int64),
-        residual=np.zeros(1),
-        static=np.zeros(1, np.int64),
+        newton_steps=np.zeros(1, np.int64),
+        max_residual=np.zeros(1),
+        constraint_row_count=np.zeros(1, np.int64),
         rows=records(np.zeros(m, ROW)),
         terms=records(np.zeros(len(system.terms) + PER_CONTACT * TERMS * discs, TERM)),
-        before=np.zeros(m),
-        after=np.zeros(m),
-        called=np.zeros(others, np.int64),
-        least=np.zeros(others),
+        velocity_before=np.zeros(m),
+        velocity_after=np.zeros(m),
+        active_rows=np.zeros(others, np.int64),
+        diagonal_bound=np.zeros(others),
         r=np.zeros(m),
         x=np.zeros(m),
-        points=points_for(room),
-        remembered=np.zeros(1, np.int64),
+        warm_start=warm_start_for(max_contacts),
+        warm_start_count=np.zeros(1, np.int64),
         groups=groups_for(system.tree, m),
         factors=factors_for(bodies, m),
-        block=np.zeros(bodies, np.int64),
-        mechanism=np.zeros(bodies, np.int64),
-        own=np.zeros(m),
-        factored=factored_for(others, discs, AXES * bodies, bodies),
-        proximal=proximal_for(others, discs, AXES * bodies, bodies),
+        block_of_articulation=np.zeros(bodies, np.int64),
+        articulation_of_block=np.zeros(bodies, np.int64),
+        island_impulses=np.zeros(m),
+        factored=factored_scratch_for(others, discs, AXES * bodies, bodies),
+        proximal=proximal_scratch_for(others, discs, AXES * bodies, bodies),
         dense=scratch_for(others, 0, dense, contacts.options) if contacts.options.dense else (),
-        dense_room=np.array([others + PER_CONTACT * dense]),
-        free=np.zeros(len(system.tree.driven)),
+        dense_capacity=np.array([others + PER_CONTACT * dense]),
+        free_acceleration=np.zeros(len(system.tree.driven)),
     )

@@ -1,1 +1,1 @@
-"""The geometry of contact: which shapes of bodies are near each other, and at which points they touch."""
+"""Collision geometry: detection of contacts between the shapes of bodies."""

@@ -1,19 +1,19 @@
-"""What contact is made of: collision shapes (*geoms*) on bodies, and the contacts found between them.
+"""Collision shapes (*geoms*) on bodies, and the contacts between them.
 
 A geom is fixed in the joint frame of its body; row 0 of the bodies is the ground.  A contact has
 
-    a normal   unit vector from geom A to geom B: a positive normal impulse pushes B along it, and A against it,
-    a gap      distance of the two surfaces along the normal, below 0 where they penetrate,
-    a point    in the middle between the two surface points.
+    a normal   unit vector from geom A to geom B: a positive normal impulse acts on B along it, and on A against it,
+    a gap      distance of the two surfaces along the normal, negative for penetration,
+    a point    midway between the two surface points.
 
-A is always the geom with the lower number.  A pair may touch at several points, its *patch*; `feature` tells them
-apart, and is the same for the same point from one instant to the next.
+A is the geom with the lower number.  A pair may have several contacts, its *contact patch*; `feature` identifies each
+of them, and persists from one instant to the next.
 
-The lengths in `extent` are those that the kernels use:
+The lengths in `extent` are
 
     plane      none; the solid half space below the x-y plane of the geom
     sphere     radius
-    capsule    radius, and half the length of the segment along z that it surrounds
+    capsule    radius, and half the length of its axis segment along z
     box        half the edges; its corners are in the table of vertices too
     cylinder   radius, and half its length along z
     ellipsoid  semi-axes
@@ -36,7 +36,7 @@ Records = NDArray[np.void]
 
 
 class GeomKind(IntEnum):
-    """The number by which kernels know the kind of a geom."""
+    """Number of each kind of geom in kernels."""
 
     PLANE = 0
     SPHERE = 1
@@ -51,8 +51,8 @@ GEOM = np.dtype(
     [
         ("body", "i8"),
         ("kind", "i8"),
-        ("static", "i8"),  # whether its body never moves: two such geoms are no pair
-        ("group", "i8"),  # bits of the groups it is in, and of those it touches
+        ("static", "i8"),  # whether its body never moves; two static geoms are not a pair
+        ("group", "i8"),  # bit mask of the groups it is in; `mask`: groups it collides with
         ("mask", "i8"),
         ("first_vertex", "i8"),
         ("last_vertex", "i8"),
@@ -61,7 +61,7 @@ GEOM = np.dtype(
         ("extent", "f8", 3),
         ("x", "f8", 3),  # its frame in the joint frame of the body
         ("R", "f8", 9),
-        ("reach", "f8"),  # radius of the ball about its origin that holds it
+        ("bounding_radius", "f8"),  # radius of the bounding sphere about its origin
         ("friction", "f8"),
         ("restitution", "f8"),
     ]
@@ -71,7 +71,7 @@ FACE = np.dtype([("normal", "f8", 3), ("first", "i8"), ("last", "i8")])
 """A flat face: its outward normal in the frame of its geom, and its rows in the table of corners."""
 
 FACE_CORNERS = 16
-"""Corners that a face has at most where patches are made of it."""
+"""Largest number of corners of a face in contact patches."""
 
 CONTACT = np.dtype(
     [
@@ -80,7 +80,7 @@ CONTACT = np.dtype(
         ("geom_a", "i8"),
         ("geom_b", "i8"),
         ("feature", "i8"),
-        ("mode", "i8"),  # for those who solve for the impulses; both are 0 when a contact is found
+        ("mode", "i8"),  # set by the contact solver, as is `impulse`; 0 on detection
         ("impulse", "f8", 3),
         ("point", "f8", 3),  # in the world
         ("normal", "f8", 3),
@@ -92,10 +92,10 @@ CONTACT = np.dtype(
 
 
 class Geometry(NamedTuple):
-    """The collision shapes of a model: never changes."""
+    """The constant collision geometry of a model."""
 
     geoms: Records
     vertices: Floats  # (nv, 3) of all boxes and hulls, each in the frame of its geom, m
     faces: Records  # (nf,) of all boxes and hulls
     corners: Integers  # rows of the vertices round each face, counterclockwise as seen from outside
-    excluded: Integers  # pairs of bodies that never touch, each as one number (`filtering.key_of`), ascending
+    excluded: Integers  # pairs of bodies without contacts, each as one number (`filtering.key_of`), ascending

@@ -1,23 +1,23 @@
-"""Which geoms may touch at all, wherever they are."""
+"""Filtering of pairs of geoms by body, group and exclusion."""
 
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel
 
 EVERY_GROUP = 2**62 - 1
-"""The mask of a geom that touches all groups."""
+"""Mask of a geom that collides with all groups."""
 
 _ROWS = 2**31
 
 
 def key_of(body_a: int, body_b: int) -> int:
-    """Write a pair of rows of bodies, the lower one first, as one number."""
+    """Encode a pair of body rows, the lower one first, as one number."""
     return body_a * _ROWS + body_b
 
 
 @kernel
 def may_touch(a, b, excluded):
-    """Whether two geoms are of different bodies, not both static, in groups that touch, and not excluded."""
+    """Return whether two geoms form a pair: different, not both static bodies, matching groups, not excluded."""
     if a.body == b.body or (a.static != 0 and b.static != 0):
         return False
     if (a.group & b.mask) == 0 or (b.group & a.mask) == 0:

@@ -1,4 +1,4 @@
-"""Collision shapes as Python gives them: the form of a shape, its place on a body, and all of them as arrays."""
+"""Collision shapes in Python: forms, colliders on bodies, and their arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_VERTICES = np.zeros((0, 3))
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """What a shape is in its own frame; see `contract` for what the lengths mean.
+    """A shape in its own frame; see `contract` for the lengths.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class Form:
         Kind of the shape.
     size
         Up to three lengths, m.
-    reach
-        Radius of a ball about the origin that holds the shape, m.
+    bounding_radius
+        Radius of the bounding sphere about the origin, m.
     vertices
         (n, 3) of a box or a hull, m.
     faces
@@ -36,7 +36,7 @@ class Form:
 
     kind: GeomKind
     size: tuple[float, ...]
-    reach: float
+    bounding_radius: float
     vertices: Floats = field(default_factory=lambda: NO_VERTICES)
     faces: Sequence[Face] = ()
 
@@ -59,8 +59,8 @@ def capsule(radius: float, length: float) -> Form:
 def box(edges: Sequence[float]) -> Form:
     """Box with these full edges along x, y and z, m."""
     x, y, z = (0.5 * edge for edge in edges)
-    reach = float(np.linalg.norm([x, y, z]))
-    return Form(GeomKind.BOX, (x, y, z), reach, box_corners((x, y, z)), box_faces())
+    bounding_radius = float(np.linalg.norm([x, y, z]))
+    return Form(GeomKind.BOX, (x, y, z), bounding_radius, box_corners((x, y, z)), box_faces())
 
 
 def cylinder(radius: float, length: float) -> Form:
@@ -87,7 +87,7 @@ class Collider:
     Parameters
     ----------
     form
-        What it is.
+        Geometry of the shape.
     body
         Row of its body; 0 for the ground.
     position, rotation
@@ -95,9 +95,9 @@ class Collider:
     friction, restitution
         Coefficients of its surface.
     group, mask
-        Bits of the groups that it is in, and of those that it touches.
+        Bit masks of the groups it is in, and of the groups it collides with.
     static
-        Whether its body never moves, also if it is not the ground itself.
+        Whether its body never moves, even if the body is not the ground.
     """
 
     form: Form
@@ -112,14 +112,14 @@ class Collider:
 
 
 def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int]] = ()) -> Geometry:
-    """Give the arrays of all collision shapes of a model.
+    """Pack all collision shapes of a model.
 
     Parameters
     ----------
     colliders
-        The shapes; their order is that of the numbers in contacts.
+        The shapes, in the order of their numbers in contacts.
     excluded
-        Pairs of rows of bodies that never touch, in any order.
+        Pairs of body rows without contacts, in any order.
     """
     geoms = np.zeros(len(colliders), GEOM)
     first = 0
@@ -137,7 +137,11 @@ def geometry_of(colliders: Sequence[Collider], excluded: Iterable[tuple[int, int
         geom["extent"][: len(form.size)] = form.size
         geom["x"] = collider.position
         geom["R"] = np.asarray(collider.rotation, dtype=float).T.ravel()  # by columns
-        geom["reach"], geom["friction"], geom["restitution"] = form.reach, collider.friction, collider.restitution
+        geom["bounding_radius"], geom["friction"], geom["restitution"] = (
+            form.bounding_radius,
+            collider.friction,
+            collider.restitution,
+        )
         first = geom["last_vertex"]
     vertices = [collider.form.vertices for collider in colliders]
     keys = {key_of(min(pair), max(pair)) for pair in excluded}

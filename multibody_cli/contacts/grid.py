@@ -1,11 +1,10 @@
-"""Pairs of geoms that may be near each other: the broad phase.
+"""Broad phase: pairs of geoms with nearby bounding spheres, on a hierarchical grid.
 
-Every geom lies in the cell of its center in a grid whose cells are as wide as the geom, margin included, or up to twice
-as wide.  Grids of different widths are *levels*, each half as wide as the one above; all of them are held in one hash
-table.  A geom looks for partners in the 27 cells about its center, on its own level and on every coarser one that is in
-use, so that each pair is found from its smaller geom.  The work grows with the number of geoms and of pairs,
-whatever their sizes, as long as geoms of a level do not crowd in one cell.  Planes have no bounds: they are held
-against all.
+Each geom is stored in the grid cell of its center.  Cell widths are one to two times the diameter of the geom, margin
+included.  Grids of different widths are *levels*, each half as wide as the one above, in one hash table.  A geom is
+compared with the geoms in the 27 cells about its center, on its own level and on every coarser level in use, so that
+each pair is found from its smaller geom.  The cost is proportional to the numbers of geoms and of pairs, whatever their
+sizes, unless geoms of a level crowd in one cell.  Planes are unbounded and are compared with all geoms.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from multibody_cli.spatial.products import dot
 
 PLANE = int(GeomKind.PLANE)
 LEVELS = 48
-"""Levels at most: what is smaller than the finest of them lies in its cells too."""
+"""Largest number of levels; smaller geoms are stored on the finest level."""
 
 NARROWEST = 1e-200
-"""Width of cells where geoms have none, m."""
+"""Width of cells for geoms without extent, m."""
 
 FARTHEST = 2.0**31
-"""Cells beyond are one, so that their numbers can be multiplied."""
+"""Cell numbers are clamped to this value, so that products of them do not overflow."""
 
 
 @kernel
 def find_pairs(geometry, margin, work):
     """Write the pairs (a, b), a < b, of geoms whose bounds are nearer than the margin, in no particular order.
 
-    `work.counted` takes their number, which may be above that of the rows in `work.pairs`, and that of the distances
-    that were compared.
+    `work.counted` receives the number of pairs, which may exceed the rows of `work.pairs`, and the number of distances
+    compared.
     """
     work.counted[0] = work.counted[1] = 0
     _pair_with_planes(geometry, margin, work)
@@ -56,13 +55,13 @@ def _pair_with_planes(geometry, margin, work):
             for i in range(len(geoms)):
                 if geoms[i].kind != PLANE:
                     work.counted[1] += 1
-                    if dot(normal, load(placed[i].x) - origin) < geoms[i].reach + margin:
+                    if dot(normal, load(placed[i].x) - origin) < geoms[i].bounding_radius + margin:
                         _keep(geometry, p, i, work)
 
 
 @kernel
 def _keep(geometry, i, j, work):
-    """Keep a pair that may touch, if there is room."""
+    """Store a pair that passes the filter, if the table has space."""
     if may_touch(geometry.geoms[i], geometry.geoms[j], geometry.excluded):
         k = work.counted[0]
         if k < len(work.pairs):
@@ -73,44 +72,44 @@ def _keep(geometry, i, j, work):
 
 @kernel
 def _widest_cell(geoms, margin):
-    """Width of the cells of level 0: the diameter of the largest geom, with half the margin around it."""
-    reach = 0.0
+    """Return the cell width of level 0: the diameter of the largest geom plus the margin."""
+    bounding_radius = 0.0
     for i in range(len(geoms)):
         if geoms[i].kind != PLANE:
-            reach = max(reach, geoms[i].reach)
-    return max(2.0 * reach + margin, NARROWEST)
+            bounding_radius = max(bounding_radius, geoms[i].bounding_radius)
+    return max(2.0 * bounding_radius + margin, NARROWEST)
 
 
 @formula
 def _width(level, widest):
-    """Width of the cells of a level."""
+    """Return the cell width of a level."""
     return widest * 0.5**level
 
 
 @formula
 def _level(geom, margin, widest):
-    """The finest level whose cells are as wide as the geom with half the margin around it."""
+    """Return the finest level whose cells are at least as wide as the geom plus the margin."""
     level, width = 0, 0.5 * widest
-    while level < LEVELS - 1 and width >= 2.0 * geom.reach + margin:
+    while level < LEVELS - 1 and width >= 2.0 * geom.bounding_radius + margin:
         level, width = level + 1, 0.5 * width
     return level
 
 
 @formula
 def _cell_along(x, width):
-    """Number of the cell along one axis."""
+    """Return the cell number along one axis."""
     return int(min(max(math.floor(x / width), -FARTHEST), FARTHEST))
 
 
 @formula
 def _bucket(x, y, z, level, buckets):
-    """Where the chain of a cell begins."""
+    """Return the hash bucket of a cell."""
     return (x * 73856093 ^ y * 19349663 ^ z * 83492791 ^ level * 49979687) & (len(buckets) - 1)
 
 
 @kernel
 def _fill(geoms, margin, widest, work) -> int:
-    """Lay every geom into its cell; give the levels in use, as bits."""
+    """Insert all geoms into the grid; return the levels in use, as bits."""
     cells, buckets = work.cells, work.buckets
     for k in range(len(buckets)):
         buckets[k] = -1
@@ -132,7 +131,7 @@ def _fill(geoms, margin, widest, work) -> int:
 
 @kernel
 def _search_level(geometry, i, level, margin, widest, work):
-    """Hold a geom against those of one level, its own or a coarser one, in the cells about its center."""
+    """Compare a geom with the geoms of one level, its own or a coarser one, in the cells about its center."""
     center, width = load(work.placed[i].x), _width(level, widest)
     x, y, z = _cell_along(center.x, width), _cell_along(center.y, width), _cell_along(center.z, width)
     for cx in range(x - 1, x + 2):
@@ -150,7 +149,7 @@ def _search_cell(geometry, i, level, x, y, z, margin, work):
         if (j > i or not own) and cell.level == level and cell.x == x and cell.y == y and cell.z == z:
             work.counted[1] += 1
             apart = load(work.placed[j].x) - load(work.placed[i].x)
-            near = geoms[i].reach + geoms[j].reach + margin
+            near = geoms[i].bounding_radius + geoms[j].bounding_radius + margin
             if dot(apart, apart) < near * near:
                 _keep(geometry, i, j, work)
         j = cell.next

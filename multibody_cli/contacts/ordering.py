@@ -1,4 +1,4 @@
-"""Pairs in ascending order, by counting: the time grows with the number of pairs and of geoms."""
+"""Counting sort of pairs, linear in the numbers of pairs and of geoms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geoms in the world: where their bodies carry them."""
+"""World poses of geoms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Shape(NamedTuple):
 
 @kernel
 def place_geoms(geoms, bodies, placed):
-    """Write the frame of every geom in the world; `bodies` are placed already."""
+    """Compute the world frame of every geom from the poses of the bodies."""
     for i in range(len(geoms)):
         geom = geoms[i]
         body = bodies[geom.body]
@@ -29,5 +29,5 @@ def place_geoms(geoms, bodies, placed):
 
 @formula
 def shape_of(geom, placed):
-    """Give a geom that was placed."""
+    """Return the shape of a geom with its world frame."""
     return Shape(load(placed.x), load(placed.R), load(geom.extent))

@@ -1,7 +1,6 @@
-"""Polyhedra as contacts know them: corners, and flat faces round which they go.
+"""Convex polyhedra for contacts: corners and flat faces.
 
-A surface of triangles has many in one plane.  Those are one face here: a box is held on its six sides, however its file
-cuts them.
+Coplanar triangles of a surface are merged into one face: a box has six faces, whatever its triangulation.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from multibody_cli.contacts.contract import FACE_CORNERS, Floats
 
 FLAT = 1e-6
-"""Share of the size by which corners of a face may lie beside its plane: files hold some seven digits."""
+"""Distance of corners from the plane of their face, relative to the size: file formats store some seven digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +26,14 @@ class Face:
 
 
 def box_corners(half: ArrayLike) -> Floats:
-    """Corners (8, 3) of a box with these half edges: bit 0 tells the side along x, bit 1 along y, bit 2 along z."""
+    """Return the corners (8, 3) of a box with these half edges; bit k of the number is the side along axis k."""
     sides = (np.arange(8)[:, None] >> np.arange(3)) & 1
     corners: Floats = np.where(sides == 1, 1.0, -1.0) * np.asarray(half, dtype=float)
     return corners
 
 
 def box_faces() -> list[Face]:
-    """Faces of a box with those corners: number 2 k + 1 has the outward normal +k, number 2 k the other."""
+    """Return the faces of a box with those corners; number 2 k + 1 has the outward normal +k, 2 k the opposite."""
     faces = []
     for axis in range(3):
         i, j = 1 << (axis + 1) % 3, 1 << (axis + 2) % 3
@@ -44,7 +43,7 @@ def box_faces() -> list[Face]:
 
 
 def polyhedron(points: ArrayLike) -> tuple[Floats, list[Face]]:
-    """Give the corners of the convex hull of points (n, 3), in their order, and its faces, the largest first."""
+    """Return the corners of the convex hull of points (n, 3), in their order, and its faces, the largest first."""
     from scipy.spatial import ConvexHull
 
     points = np.asarray(points, dtype=float)
@@ -66,7 +65,7 @@ def polyhedron(points: ArrayLike) -> tuple[Floats, list[Face]]:
 
 
 def _connected(seed: int, allowed: np.ndarray, neighbors: np.ndarray) -> list[int]:
-    """Triangles that hang together with the seed among those that are allowed."""
+    """Return the allowed triangles connected to the seed."""
     members, reached = [seed], {seed}
     for triangle in members:
         for other in map(int, neighbors[triangle]):
@@ -77,7 +76,7 @@ def _connected(seed: int, allowed: np.ndarray, neighbors: np.ndarray) -> list[in
 
 
 def _outline(members: np.ndarray, corners: Floats, normal: Floats) -> list[int]:
-    """Corners of the convex outline of points in a plane; where there are very many, those that matter most."""
+    """Return the corners of the convex outline of points in a plane; of too many, the most significant."""
     e = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
     e /= np.linalg.norm(e)
     plane = corners[members] @ np.column_stack([e, np.cross(normal, e)])

@@ -1,4 +1,4 @@
-"""Work arrays for finding contacts, and how they grow where they are too small."""
+"""Work arrays for contact detection, and their growth on overflow."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from multibody_cli.contacts.shapes.solid import SOLID
 from multibody_cli.kernel import records
 
 PLACED = np.dtype([("x", "f8", 3), ("R", "f8", 9)])
-"""The frame of a geom in the world."""
+"""World frame of a geom."""
 
 CELL = np.dtype([("level", "i8"), ("x", "i8"), ("y", "i8"), ("z", "i8"), ("next", "i8")])
-"""Where a geom lies in the grid, and the next one of its bucket; -1 ends the chain."""
+"""Grid cell of a geom, and the next geom in its bucket; -1 ends the list."""
 
 POLYGON_ROOM = 2 * FACE_CORNERS
-"""Corners of a face that was cut along another: each cut adds one at most."""
+"""Largest number of corners of a clipped face: each cut adds at most one."""
 
 FITS, PAIRS_OVERFLOW, CONTACTS_OVERFLOW = 0, 1, 2
-"""What `detect` says about its tables; the latter two are bits."""
+"""Overflow flags of `detect`; the latter two are bits."""
 
 
 class ConvexWork(NamedTuple):
@@ -33,34 +33,36 @@ class ConvexWork(NamedTuple):
     edges: Integers  # (FACETS, 2) of the facets that a point takes away
 
 
-class ContactWork(NamedTuple):
-    """Work arrays for n geoms; `pairs` and `contacts` are what is found."""
+class DetectionWorkspace(NamedTuple):
+    """Work arrays for n geoms; `pairs` and `contacts` are the results."""
 
     placed: Records  # (n,)
     cells: Records  # (n,)
     buckets: Integers  # a power of two
-    places: Integers  # (n + 1,) of pairs while they are sorted
-    spare: Integers  # (np, 2) likewise
-    polygon: Floats  # (3, POLYGON_ROOM, 4) a face while it is clipped, and the one that it is clipped along
+    places: Integers  # (n + 1,) scratch for sorting pairs
+    spare: Integers  # (np, 2) scratch for sorting pairs
+    polygon: Floats  # (3, POLYGON_ROOM, 4) a face during clipping, and the clipping face
     convex: ConvexWork
-    counted: Integers  # (2,) pairs found, and distances compared to find them
+    counted: Integers  # (2,) number of pairs, and of distances compared
     pairs: Integers  # (np, 2) numbers of geoms, ascending
     contacts: Records  # (nc,)
 
 
-def contact_work_for(geometry: Geometry, pairs: int | None = None, contacts: int | None = None) -> ContactWork:
+def detection_workspace_for(
+    geometry: Geometry, pairs: int | None = None, contacts: int | None = None
+) -> DetectionWorkspace:
     """Allocate the work arrays.
 
     Parameters
     ----------
     geometry
-        What they are for.
+        The collision shapes.
     pairs, contacts
-        Room for so many of them; unless given, for four pairs a geom, and for four contacts a pair.
+        Capacities; by default four pairs for each geom, and four contacts for each pair.
     """
     n = len(geometry.geoms)
     pairs = 4 * n if pairs is None else pairs
-    return ContactWork(
+    return DetectionWorkspace(
         placed=records(np.zeros(n, PLACED)),
         cells=records(np.zeros(n, CELL)),
         buckets=np.zeros(1 << max(2 * n - 1, 1).bit_length(), np.int64),
@@ -79,11 +81,11 @@ def contact_work_for(geometry: Geometry, pairs: int | None = None, contacts: int
     )
 
 
-def grown(geometry: Geometry, work: ContactWork, count: int, overflow: int) -> ContactWork:
-    """Give work arrays with more room where `detect`, which returned `count` and `overflow`, found too little."""
+def grown(geometry: Geometry, work: DetectionWorkspace, count: int, overflow: int) -> DetectionWorkspace:
+    """Return larger work arrays after an overflow of `detect`, which returned `count` and `overflow`."""
     pairs, contacts = len(work.pairs), len(work.contacts)
     if overflow & PAIRS_OVERFLOW:
         pairs = 2 * int(work.counted[0])
     if overflow & CONTACTS_OVERFLOW:
         contacts = 2 * count
-    return contact_work_for(geometry, pairs, contacts)
+    return detection_workspace_for(geometry, pairs, contacts)

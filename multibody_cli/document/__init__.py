@@ -1,1 +1,1 @@
-"""From YAML text to a tree of nodes with marks: includes, variables, templates, overrides.  Knows no physics."""
+"""Scene documents: YAML text, includes, variables, templates and overrides; independent of mechanics."""

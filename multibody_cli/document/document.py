@@ -1,8 +1,7 @@
-"""YAML text to a tree that knows lines and columns.
+"""Parser of YAML text into a tree with line and column numbers.
 
-libyaml reads the text; what is built from its events is YAML 1.2 with the parts left out that a scene has no
-use for: tags, merge keys, keys that are not scalars.  Nothing here recurses, so that no text can exhaust the
-stack.
+libyaml reads the text. The tree supports YAML 1.2 without tags, merge keys and non-scalar keys. The parser is not
+recursive, so deep nesting cannot exhaust the stack.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from multibody_cli.errors import Problem, SceneError
 
 DEEPEST = 50
 LARGEST = 5_000_000
-"""How many values a file may hold, those that aliases repeat counted each time."""
+"""Maximum number of values in a file; values repeated by aliases are counted each time."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -35,12 +34,12 @@ def read_document(path: FilePath, shown: str, problems: Problems) -> Node:
     shown
         Its name in messages.
     problems
-        Takes what is wrong but does not keep the rest from being read: duplicate keys and the like.
+        Collects problems that do not stop the parser, such as duplicate keys.
 
     Raises
     ------
     SceneError
-        Where the file cannot be read, or is no YAML.
+        The file cannot be read or is not YAML.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -53,7 +52,7 @@ def read_document(path: FilePath, shown: str, problems: Problems) -> Node:
 
 
 def parse_document(text: str, shown: str, problems: Problems) -> Node:
-    """Read YAML text; see `read_document`."""
+    """Parse YAML text; see `read_document`."""
     composer = _Composer(shown, problems)
     try:
         for event in yaml.parse(text, Loader=_Loader):
@@ -77,13 +76,13 @@ def _mark(file: str, mark: Any) -> Mark:
 
 
 def _short(tag: str) -> str:
-    """Write a tag as it is commonly written: `!!str`."""
+    """Return the short form of a tag: `!!str`."""
     return tag.replace("tag:yaml.org,2002:", "!!")
 
 
 @dataclass
 class _Frame:
-    """A list or mapping that is being read."""
+    """A list or mapping that is being parsed."""
 
     is_mapping: bool
     mark: Mark
@@ -116,7 +115,9 @@ class _Composer:
     def _document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _refusal(_mark(self._file, event.start_mark), "expected one document, found a second one (`---`)")
+            raise _refusal(
+                _mark(self._file, event.start_mark), "expected a single document, found a second one (`---`)"
+            )
 
     def _open(self, event: Any) -> None:
         mark = self._checked(event)
@@ -134,7 +135,7 @@ class _Composer:
         else:
             node = sequence(frame.entries, frame.mark)
         if node.size > LARGEST:
-            raise _refusal(frame.mark, f"more than {LARGEST} values, counting what aliases repeat")
+            raise _refusal(frame.mark, f"more than {LARGEST} values, including those repeated by aliases")
         self._put(node, frame.anchor)
 
     def _scalar(self, event: Any) -> None:
@@ -150,7 +151,7 @@ class _Composer:
         self._require_value(mark)
         node = self._anchors.get(event.anchor)
         if node is None:
-            raise _refusal(mark, f"no anchor `&{event.anchor}` stands before this alias")
+            raise _refusal(mark, f"undefined alias: no anchor `&{event.anchor}` precedes it")
         self._put(node, None)
 
     def _checked(self, event: Any) -> Mark:
@@ -161,7 +162,7 @@ class _Composer:
 
     def _require_value(self, mark: Mark) -> None:
         if self._expects_key():
-            raise _refusal(mark, "expected a key that is a plain word")
+            raise _refusal(mark, "expected a scalar key")
 
     def _expects_key(self) -> bool:
         return bool(self._frames) and self._frames[-1].is_mapping and self._frames[-1].key is None
@@ -191,7 +192,7 @@ class _Composer:
         assert frame.key_mark is not None
         if frame.key in frame.fields:
             first = frame.keys[frame.key]
-            self._problems.add(frame.key_mark, self._path(), f"this key stands here twice, first in line {first.line}")
+            self._problems.add(frame.key_mark, self._path(), f"duplicate key, first defined in line {first.line}")
         elif frame.key != "<<":
             frame.fields[frame.key], frame.keys[frame.key] = node, frame.key_mark
         frame.key = None

@@ -1,4 +1,4 @@
-"""`include:` of a scene: sections of other files, merged by name."""
+"""The key `include:` of a scene: sections of other files, merged by name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from multibody_cli.document.nodes import Mark, Node, mapping, sequence
 from multibody_cli.document.problems import Problems
 
 OWN = frozenset({"mbsim", "name", "description", "include"})
-"""Keys that speak of one file alone and are not merged."""
+"""Keys that describe a single file and are not merged."""
 
 
 def read_with_includes(path: FilePath, problems: Problems) -> Node:
-    """Read a file and all that it includes; what is included comes first."""
+    """Read a file and its includes; included entries come first."""
     return _Reader(problems).read(path, str(path), ())
 
 
@@ -25,7 +25,7 @@ class _Reader:
     done: set[str] = field(default_factory=set)
 
     def read(self, path: FilePath, shown: str, open_files: tuple[str, ...]) -> Node:
-        """Read a file that stands at the end of a chain of including files."""
+        """Read a file; `open_files` are the files that include it."""
         root = read_document(path, shown, self.problems)
         identity = os.path.realpath(path)
         self.done.add(identity)
@@ -56,9 +56,11 @@ class _Reader:
             identity = os.path.realpath(target)
             name = os.path.normpath(os.path.join(os.path.dirname(shown), entry.value))
             if identity in open_files:
-                self.problems.add(entry.mark, where, f"`{entry.value}` includes itself, by way of {shown}")
+                self.problems.add(
+                    entry.mark, where, f"circular include: `{entry.value}` includes itself through {shown}"
+                )
             elif not target.is_file():
-                self.problems.add(entry.mark, where, f"there is no file {name}")
+                self.problems.add(entry.mark, where, f"file not found: {name}")
             elif identity not in self.done:
                 found.append(self.read(target, name, open_files))
         return found
@@ -80,10 +82,10 @@ class _Reader:
             assert first.keys is not None
             assert second.keys is not None
             for name in first.value.keys() & second.value.keys():
-                self._tell_clash((key, name), second.keys[name], first.keys[name])
+                self._report_clash((key, name), second.keys[name], first.keys[name])
             return mapping({**first.value, **second.value}, second.mark, {**first.keys, **second.keys})
-        self._tell_clash((key,), second_mark, first_mark)
+        self._report_clash((key,), second_mark, first_mark)
         return second
 
-    def _tell_clash(self, path: tuple[str, ...], second: Mark, first: Mark) -> None:
-        self.problems.add(second, path, f"is defined already, in {first}")
+    def _report_clash(self, path: tuple[str, ...], second: Mark, first: Mark) -> None:
+        self.problems.add(second, path, f"already defined in {first}")

@@ -1,4 +1,4 @@
-"""`--set KEY=VALUE`: values of a scene that are replaced from outside."""
+"""The option `--set KEY=VALUE`: replaces values of a scene."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass
 
 from multibody_cli.document.document import parse_document
-from multibody_cli.document.nodes import Mark, Node, Path, mapping, sequence, written
+from multibody_cli.document.nodes import Mark, Node, Path, format_path, mapping, sequence
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import SceneError, nearest
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
 _OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("output",)})
-"""Sections that need not be there: all of their keys have a meaning."""
+"""Sections that an override may create."""
 
 
 @dataclass(frozen=True)
 class Override:
-    """One `KEY=VALUE`, read."""
+    """A parsed `KEY=VALUE`."""
 
     path: Path
     node: Node
@@ -25,12 +25,12 @@ class Override:
 
     @property
     def is_variable(self) -> bool:
-        """Whether it replaces a variable, which must happen before anything is worked out."""
+        """Whether the override replaces a variable; variables are replaced before evaluation."""
         return self.path[0] == "vars"
 
 
 def read_override(text: str, problems: Problems) -> Override | None:
-    """Read `KEY=VALUE`; the value is YAML."""
+    """Parse `KEY=VALUE`; the value is YAML."""
     mark = Mark(f"--set {text}")
     key, equals, value = text.partition("=")
     path = _path(key)
@@ -40,14 +40,14 @@ def read_override(text: str, problems: Problems) -> Override | None:
     try:
         node = parse_document(value, mark.file, problems) if value.strip() else Node(None, mark)
     except SceneError:
-        problems.add(mark, path, f"`{value}` is not a value in YAML")
+        problems.add(mark, path, f"`{value}` is not a YAML value")
         return None
     _forget_lines(node, mark)
     return Override(path, node, mark)
 
 
 def apply_override(root: Node, override: Override, problems: Problems) -> Node:
-    """Give the tree with the value replaced."""
+    """Return the tree with the value replaced."""
     return _replaced(root, override, 0, problems)
 
 
@@ -64,7 +64,7 @@ def _path(key: str) -> Path | None:
 
 
 def _forget_lines(node: Node, mark: Mark) -> None:
-    """Lines of a command line tell nothing."""
+    """Remove line numbers, which have no meaning on the command line."""
     node.mark = mark
     entries = node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
     if node.keys is not None:
@@ -81,18 +81,18 @@ def _replaced(node: Node, override: Override, depth: int, problems: Problems) ->
         if not isinstance(step, int) and step.isdecimal():
             step = int(step)
         if not isinstance(step, int) or step >= len(node.value):
-            _tell(override, depth, f"expected an index below {len(node.value)}", problems)
+            _report(override, depth, f"expected an index below {len(node.value)}", problems)
             return node
         entries = list(node.value)
         entries[step] = _replaced(entries[step], override, depth + 1, problems)
         return sequence(entries, node.mark)
     if type(node.value) is not dict or isinstance(step, int):
-        _tell(override, depth, "there is nothing below this to set", problems)
+        _report(override, depth, "this value has no entries to set", problems)
         return node
     present = node.value.get(step)
     if present is None:
         if not _may_be_new(override, depth):
-            _tell(override, depth, f"there is no `{step}` to set; {nearest(step, node.value)}", problems)
+            _report(override, depth, f"unknown key `{step}`; {nearest(step, node.value)}", problems)
             return node
         present = mapping({}, override.mark, {})
     assert node.keys is not None
@@ -102,10 +102,10 @@ def _replaced(node: Node, override: Override, depth: int, problems: Problems) ->
 
 
 def _may_be_new(override: Override, depth: int) -> bool:
-    """Tell whether a word may be new: the last one, except for a variable; and the section of a setting."""
+    """Whether a key may be new: the last key of the path, unless it is a variable, or an open section."""
     is_last = depth == len(override.path) - 1
     return (is_last and not override.is_variable) or override.path[: depth + 1] in _OPEN_SECTIONS
 
 
-def _tell(override: Override, depth: int, message: str, problems: Problems) -> None:
-    problems.add(override.mark, (), f"`{written(override.path[: depth + 1])}`: {message}")
+def _report(override: Override, depth: int, message: str, problems: Problems) -> None:
+    problems.add(override.mark, (), f"`{format_path(override.path[: depth + 1])}`: {message}")

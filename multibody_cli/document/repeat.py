@@ -1,12 +1,12 @@
-"""`repeat:` of a scene: entries that are written once for each value of an index."""
+"""The key `repeat:` of a scene: entries that are generated for each value of an index."""
 
 from __future__ import annotations
 
-from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, mapping, sequence, written
+from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, format_path, mapping, sequence
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.templates import Scope, substitute
 from multibody_cli.errors import nearest
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 
 MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands")
 LISTS = ("expect",)
@@ -17,7 +17,7 @@ MOST_VALUES = 10_000_000
 
 
 def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
-    """Give the tree with the entries of every block written out, after those that stand in the sections."""
+    """Return the tree with the generated entries of all blocks appended to the sections."""
     if blocks.value is None:
         return root
     if type(blocks.value) is not list:
@@ -30,7 +30,7 @@ def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
 
 
 class _Growing:
-    """The sections of a scene, to which entries are added."""
+    """Sections of a scene, to which entries are added."""
 
     def __init__(self, root: Node, problems: Problems) -> None:
         assert root.keys is not None
@@ -41,7 +41,7 @@ class _Growing:
         self._lists: dict[str, list[Node]] = {}
 
     def add(self, section: str, added: Node, remark: str) -> None:
-        """Add the entries that a block wrote for a section."""
+        """Add the generated entries of a section."""
         self._keys.setdefault(section, added.mark)
         if type(added.value) is list:
             self._list(section).extend(_marked(entry, remark) for entry in added.value)
@@ -51,13 +51,15 @@ class _Growing:
         for name, entry in added.value.items():
             mark = added.keys[name]
             if name in entries:
-                message = f"`{name}` is defined already, in {marks[name]}; `${{...}}` in the name makes it differ"
+                message = (
+                    f"`{name}` is already defined in {marks[name]}; use `${{...}}` in the name to distinguish entries"
+                )
                 self._problems.add(mark, (section, name), message, remark)
             else:
                 entries[name], marks[name] = _marked(entry, remark), mark
 
     def finished(self) -> Node:
-        """Give the tree."""
+        """Return the tree."""
         entries = dict(self._root.value)
         for section, (content, marks) in self._mappings.items():
             entries[section] = mapping(content, self._start(section), marks)
@@ -83,7 +85,7 @@ class _Growing:
 
 
 def _marked(node: Node, remark: str) -> Node:
-    """Copy the top of a tree, which may be shared with other entries, and let it carry a remark."""
+    """Copy a node, which other entries may share, and set its remark."""
     return Node(node.value, node.mark, node.keys, node.template, node.size, remark)
 
 
@@ -95,16 +97,16 @@ def _expand_block(block: Node, path: Path, scope: Scope, growing: _Growing, prob
     count = _count(block, path, scope, problems)
     index = _index(block, path, scope, problems)
     if count * block.size > MOST_VALUES:
-        problems.add(block.mark, path, f"more than {MOST_VALUES} values in all: {count} times {block.size}")
+        problems.add(block.mark, path, f"more than {MOST_VALUES} values in total: {count} times {block.size}")
         return
     for number in range(count if index is not None else 0):
-        inner, remark = scope.with_index(str(index), number), f"{written(path)}, {index} = {number}"
+        inner, remark = scope.with_index(str(index), number), f"{format_path(path)}, {index} = {number}"
         for section, node in sections.items():
             growing.add(section, substitute(node, inner, (section,), problems, remark), remark)
 
 
 def _sections(block: Node, path: Path, problems: Problems) -> dict[str, Node]:
-    """Give the sections of a block that are of the right type."""
+    """Return the sections of a block that have the right type."""
     assert block.keys is not None
     sections = {}
     for key, node in block.value.items():
@@ -122,7 +124,7 @@ def _sections(block: Node, path: Path, problems: Problems) -> dict[str, Node]:
 def _count(block: Node, path: Path, scope: Scope, problems: Problems) -> int:
     node = block.value.get("count")
     if node is None:
-        problems.add(block.mark, path, "expected a `count`: how many times the entries are written")
+        problems.add(block.mark, path, "expected a `count`, the number of repetitions")
         return 0
     value = substitute(node, scope, (*path, "count"), problems).value
     if isinstance(value, float) and value.is_integer():
@@ -130,7 +132,7 @@ def _count(block: Node, path: Path, scope: Scope, problems: Problems) -> int:
     if value is UNKNOWN:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        problems.add(node.mark, (*path, "count"), f"expected a whole number, 0 or more, found {shown(value)}")
+        problems.add(node.mark, (*path, "count"), f"expected a nonnegative integer, found {format_value(value)}")
         return 0
     return value
 
@@ -144,6 +146,6 @@ def _index(block: Node, path: Path, scope: Scope, problems: Problems) -> str | N
         problems.add(node.mark, (*path, "index"), "expected a name of letters, digits and `_`")
         return None
     if name in scope.values:
-        problems.add(node.mark, (*path, "index"), f"`{name}` is the name of a variable already")
+        problems.add(node.mark, (*path, "index"), f"`{name}` is already the name of a variable")
         return None
     return name

@@ -1,4 +1,4 @@
-"""From the text of a scene to its tree, worked out: includes, variables, repeats, overrides."""
+"""Resolution of a scene: includes, variables, repeats, overrides."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from multibody_cli.document.repeat import expand
 from multibody_cli.document.templates import substitute
 from multibody_cli.document.variables import resolve_variables
 
-WORKED_OUT = frozenset({"vars", "include", "repeat"})
-"""Keys of a scene file that the resolved scene lacks."""
+RESOLVED_KEYS = frozenset({"vars", "include", "repeat"})
+"""Keys of a scene file that the resolved scene does not contain."""
 
 
 def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
-    """Read a scene and work out all that is not plain data.
+    """Read a scene and resolve it to plain data.
 
     Parameters
     ----------
     path
         The scene file.
     overrides
-        `KEY=VALUE` each; variables are replaced before, everything else after all is worked out.
+        `KEY=VALUE` each; variables are replaced before evaluation, all other values after it.
     problems
-        Takes what is wrong.
+        Collects problems.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
             root = apply_override(root, override, problems)
     scope = resolve_variables(root.value.get("vars"), problems)
     assert root.keys is not None
-    sections = {key: node for key, node in root.value.items() if key not in WORKED_OUT}
+    sections = {key: node for key, node in root.value.items() if key not in RESOLVED_KEYS}
     plain_sections = mapping(sections, root.mark, {key: root.keys[key] for key in sections})
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:

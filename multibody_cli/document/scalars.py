@@ -1,4 +1,4 @@
-"""Plain scalars of YAML 1.2 (core schema): `1e-3` is a number, `no` is a text, `12:30` is a text."""
+"""Plain scalars of YAML 1.2 (core schema): `1e-3` is a number, `no` and `12:30` are strings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST_WHOLE = 2**53
 
 
 def scalar(text: str) -> Any:
-    """Give the value of a plain scalar: a text, a number, true or false, or None."""
+    """Return the value of a plain scalar: a string, a number, a boolean, or None."""
     if text in _WORDS:
         return _WORDS[text]
     if not text.isascii() or (text[0] not in "+-." and not text[0].isdigit()):
@@ -33,7 +33,7 @@ def scalar(text: str) -> Any:
 
 
 def _whole(number: int) -> int | float:
-    """Turn whole numbers beyond what a float holds exactly into floats."""
+    """Convert integers that a float cannot represent exactly to floats."""
     if abs(number) <= LARGEST_WHOLE:
         return number
     return float(number) if number.bit_length() < 1024 else float("inf")

@@ -1,8 +1,7 @@
-"""`${...}` in the tree of a scene: expressions of `vars`, worked out when the scene is loaded.
+"""Templates `${...}` of a scene: expressions of `vars`, evaluated when the scene is loaded.
 
-A text that is one `${...}` and nothing else becomes the value of the expression, of whatever type; in a
-longer text the value is written into it.  A variable that was given with a unit is its SI value in
-expressions, and itself, unit and all, where it stands alone.
+A string that is one `${...}` is replaced by the value of the expression, of any type; in a longer string the value is
+inserted as text. A variable with a unit is its SI value in expressions, and its text where it stands alone.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from multibody_cli.document.nodes import UNKNOWN, Node, Path, mapping, of_value, sequence
+from multibody_cli.document.nodes import UNKNOWN, Node, Path, mapping, node_from_value, sequence
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import TEMPLATE, parse, require_names
@@ -27,11 +26,11 @@ class Scope:
     Parameters
     ----------
     values
-        Value of each name; those with units in SI.
+        Value of each name; quantities are in SI units.
     texts
-        For a name that was given with a unit: the text of it.
+        Text of each name that has a unit.
     parameters
-        Names that the expressions of an element have of its own.
+        Names of the parameters of the enclosing element.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -44,12 +43,12 @@ class Scope:
 
 
 def fill(text: str, scope: Scope) -> Any:
-    """Work out every `${...}` of a text.
+    """Evaluate all templates of a string.
 
     Raises
     ------
     ExpressionError
-        Where one is not closed, is no expression, or cannot be worked out.
+        A template is not closed, is not an expression, or cannot be evaluated.
     """
     whole = _TEMPLATE.fullmatch(text)
     if whole is not None:
@@ -57,12 +56,12 @@ def fill(text: str, scope: Scope) -> Any:
         return scope.texts[name] if name in scope.texts else _evaluate(whole[1], scope)
     filled = _TEMPLATE.sub(lambda match: _embedded(match, scope), text)
     if "${" in filled:
-        raise ExpressionError(f"`{text}`: a `${{` that no `}}` closes")
+        raise ExpressionError(f"`{text}`: unclosed `${{`")
     return filled
 
 
 def names_in(node: Node) -> Iterator[str]:
-    """Give the names that the expressions below a node use; expressions that cannot be read give none."""
+    """Yield the names in the expressions below a node; invalid expressions are skipped."""
     if type(node.value) is dict:
         for key, entry in node.value.items():
             yield from _names_of(key)
@@ -75,7 +74,7 @@ def names_in(node: Node) -> Iterator[str]:
 
 
 def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark: str = "") -> Node:
-    """Give the tree with every `${...}` worked out; what holds none is shared, not copied."""
+    """Return the tree with all templates evaluated; subtrees without templates are shared."""
     if not node.template:
         return node
     value = node.value
@@ -89,7 +88,7 @@ def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark:
     except ExpressionError as error:
         problems.add(node.mark, path, str(error), remark)
         filled = UNKNOWN
-    return of_value(filled, node.mark)
+    return node_from_value(filled, node.mark)
 
 
 def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems, remark: str) -> Node:
@@ -105,7 +104,7 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
             problems.add(mark, path, str(error), remark)
             continue
         if name in entries:
-            problems.add(mark, (*path, name), "this key stands here twice once `${...}` is worked out", remark)
+            problems.add(mark, (*path, name), "duplicate key after evaluation of `${...}`", remark)
             continue
         around = scope if key == "parameters" else inner
         entries[name], keys[name] = substitute(entry, around, (*path, name), problems, remark), mark
@@ -115,18 +114,18 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
 def _evaluate(text: str, scope: Scope) -> Any:
     expression = parse(text, TEMPLATE)
     for name in sorted(scope.parameters.intersection(expression.names).difference(scope.values)):
-        raise ExpressionError(f"`{name}` is one of `parameters`, which are written without `${{}}`")
+        raise ExpressionError(f"`{name}` is one of `parameters`, which are used without `${{}}`")
     require_names(expression, scope.values)
     value = expression.evaluate(scope.values)
     if isinstance(value, str) and "${" in value:
-        raise ExpressionError(f"`{text}`: the result holds a `${{` again")
+        raise ExpressionError(f"`{text}`: the result contains another `${{`")
     return value
 
 
 def _embedded(match: re.Match[str], scope: Scope) -> str:
     value = _evaluate(match[1], scope)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ExpressionError(f"`{match[0]}` inside a longer text needs a number or a text")
+        raise ExpressionError(f"`{match[0]}` inside a longer string must be a number or a string")
     # a negative base keeps its sign: (-2)**2
     is_base = match.string[match.end() :].lstrip().startswith("**")
     return f"({value})" if is_base and not isinstance(value, str) and value < 0 else str(value)

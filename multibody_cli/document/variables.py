@@ -1,4 +1,4 @@
-"""`vars:` of a scene: named values, which may use one another in any order."""
+"""The section `vars:` of a scene: named values, which may refer to each other in any order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from multibody_cli.spec import units
 
 
 def resolve_variables(node: Node | None, problems: Problems) -> Scope:
-    """Work out all variables.
+    """Evaluate all variables.
 
     Parameters
     ----------
     node
         The section `vars`.
     problems
-        Takes names that cannot be used, cycles, and expressions that fail.
+        Collects invalid names, cycles, and failing expressions.
     """
     if node is None or node.value is None:
         return Scope()
@@ -46,7 +46,7 @@ def _require_usable(node: Node, name: str, problems: Problems) -> None:
         problems.add(
             node.keys[name],
             ("vars", name),
-            f"`{name}` has a meaning of its own in expressions: use another name",
+            f"`{name}` is reserved in expressions: use another name",
         )
     elif not name.isidentifier():
         problems.add(
@@ -57,14 +57,14 @@ def _require_usable(node: Node, name: str, problems: Problems) -> None:
 
 
 def _in_order(node: Node, problems: Problems) -> list[str]:
-    """Sort the variables so that each stands after those that it uses."""
+    """Sort the variables topologically."""
     uses = {name: set(names_in(entry)) & node.value.keys() for name, entry in node.value.items()}
     try:
         return list(TopologicalSorter(uses).static_order())
     except CycleError as error:
         cycle = error.args[1]
         assert node.keys is not None
-        problems.add(node.keys[cycle[0]], ("vars", cycle[0]), "uses itself: " + " -> ".join(reversed(cycle)))
+        problems.add(node.keys[cycle[0]], ("vars", cycle[0]), "circular definition: " + " -> ".join(reversed(cycle)))
         problems.raise_any()
         raise AssertionError("a problem was just noted") from None
 

@@ -1,6 +1,6 @@
-"""Pose and motion subspace of every body as formulas of all coordinates.
+"""Pose and motion subspace of each body as formulas of all coordinates.
 
-Body axes: S_i (6 x n) gives the twist of joint frame M_i in its own axes, V_i = S_i v.  With X the motion across a
+Body axes: S_i (6 x n) maps v to the twist of joint frame M_i in its own axes, V_i = S_i v.  With X the motion across a
 joint, S_i = [Ad(X^-1) S_parent, S_own].
 
 Source: Si and Guenter 2011, (6)-(9); Sueda, notes 2.2.
@@ -20,11 +20,11 @@ from multibody_cli.joints.shape import (
     PER_HEAD,
     Direction,
     Factor,
+    JointMap,
     KnownConstants,
-    Moved,
-    Place,
+    MapCoordinate,
+    PoseAndSubspace,
     Run,
-    Shape,
     Shift,
     Turn,
     transposed_times,
@@ -38,14 +38,14 @@ from multibody_cli.symbolic.scalar import Scalar, Value, name
 
 rotation = in_python(rotation_of_quaternion)
 
-Shapes = Mapping[int, Shape]
+JointMaps = Mapping[int, JointMap]
 
 ROUND_OFF = 1e-15
-"""Share of the largest number of a vector, or of the constants of a piece, up to which another one is round-off."""
+"""Relative magnitude below which a component of a vector, or a constant of a spline piece, is treated as round-off."""
 
 
 class Coordinates(NamedTuple):
-    """Names of all position numbers and velocities, how the former change with each of the latter, and quaternions."""
+    """Names of positions and velocities, the direction dq/dv of each velocity, and the quaternions of q."""
 
     q: tuple[Scalar, ...]
     v: tuple[Scalar, ...]
@@ -54,30 +54,32 @@ class Coordinates(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many position numbers and velocities there are."""
+    """Numbers of position coordinates and velocities."""
 
     q: int
     v: int
 
 
 class Chain(NamedTuple):
-    """Formulas of a tree: its coordinates, and each body as moved by all of them, by row; row 0 is the ground."""
+    """Formulas of a tree: its coordinates, and pose and motion subspace of each body by row; row 0 is the ground."""
 
     coordinates: Coordinates
-    bodies: tuple[Moved, ...]
+    bodies: tuple[PoseAndSubspace, ...]
 
 
-def chain_of(tree: Tree, shapes: Shapes, at: Floats) -> Chain:
-    """Write down a tree.
+def chain_of(tree: Tree, joint_maps: JointMaps, at: Floats) -> Chain:
+    """Return the formulas of a tree.
 
     Parameters
     ----------
     tree
         The bodies and joints.
+    joint_maps
+        The formulas of generated parts, by the address of their code.
     shapes
         The formulas of generated parts, by the address of their code.
     at
-        Coordinates q (nq,), which say on which pieces joints of pieces are.
+        (nq,) coordinates q, which select the pieces of splines.
 
     Raises
     ------
@@ -85,25 +87,25 @@ def chain_of(tree: Tree, shapes: Shapes, at: Floats) -> Chain:
         For a rotation in exponential coordinates.
     """
     coordinates = _coordinates_of(tree)
-    bodies = [Moved(UNIT, ZERO, tuple(Motion(ZERO, ZERO) for _ in coordinates.v))]
+    bodies = [PoseAndSubspace(UNIT, ZERO, tuple(Motion(ZERO, ZERO) for _ in coordinates.v))]
     for link in tree.links[1:]:
-        frame = _Placed(_columns(link["frame"]), vector_of(link["origin"]))
-        factors: list[Factor] = [_Behind(bodies[link["parent"]]), frame]
+        frame = _FixedFrame(_columns(link["frame"]), vector_of(link["origin"]))
+        factors: list[Factor] = [_ParentPose(bodies[link["parent"]]), frame]
         for part in tree.parts[link["first_part"] : link["last_part"]]:
-            factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, shapes, at)
-        bodies.append(Run(factors).moved(coordinates.along))
+            factors += _FACTORS[PartCode(part["code"])](part, tree, coordinates, joint_maps, at)
+        bodies.append(Run(factors).pose_and_subspace(coordinates.along))
     return Chain(coordinates, tuple(bodies))
 
 
-def body_frame(tree: Tree, chain: Chain, row: int) -> Moved:
-    """Give the frame of a body, as the scene has it, in place of its joint frame."""
+def body_frame(tree: Tree, chain: Chain, row: int) -> PoseAndSubspace:
+    """Return pose and motion subspace of the frame of a body, which may differ from its joint frame."""
     frame = tree.frames[row]
-    placed = _Placed(_columns(frame["frame"]), vector_of(frame["origin"]))
-    return Run([_Behind(chain.bodies[row]), placed]).moved(chain.coordinates.along)
+    placed = _FixedFrame(_columns(frame["frame"]), vector_of(frame["origin"]))
+    return Run([_ParentPose(chain.bodies[row]), placed]).pose_and_subspace(chain.coordinates.along)
 
 
 def counts_of(tree: Tree) -> Counts:
-    """Count the coordinates of joints that carry bodies; those of joints that close loops stand behind them."""
+    """Count the coordinates of tree joints; those of loop joints follow them."""
     parts = [part for link in tree.links[1:] for part in tree.parts[link["first_part"] : link["last_part"]]]
     quaternions = sum(part["code"] in (PartCode.BALL, PartCode.FREE) for part in parts)
     v = int(tree.links["nv"].sum())
@@ -129,55 +131,55 @@ def _coordinates_of(tree: Tree) -> Coordinates:
 
 
 # --- factors ------------------------------------------------------------------------------------------------------
-class _Behind(NamedTuple):
-    """What is moved already."""
+class _ParentPose(NamedTuple):
+    """Pose and motion subspace of the parent."""
 
-    body: Moved
+    body: PoseAndSubspace
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """It stays so."""
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Return those of the parent."""
         return self.body
 
 
-class _Placed(NamedTuple):
-    """A frame that is fixed in the one before."""
+class _FixedFrame(NamedTuple):
+    """A frame that is fixed in the preceding one."""
 
     R: Mat3
     p: Vec3
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """No coordinate moves it."""
-        return Moved(self.R, self.p, tuple(Motion(ZERO, ZERO) for _ in along))
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Return a fixed pose, and a motion subspace of zeros."""
+        return PoseAndSubspace(self.R, self.p, tuple(Motion(ZERO, ZERO) for _ in along))
 
 
 class _Ball(NamedTuple):
-    """A rotation held as a unit quaternion; its velocities, from number iv on, are in the outer frame."""
+    """A rotation as a unit quaternion; its velocities, from index iv on, are in the outer frame."""
 
     quaternion: Sequence[Scalar]
     iv: int
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
         """S = [1; 0]."""
         own = {self.iv + j: Motion(axis, ZERO) for j, axis in enumerate(UNIT)}
         still = Motion(ZERO, ZERO)
-        return Moved(rotation(*self.quaternion), ZERO, tuple(own.get(j, still) for j in range(len(along))))
+        return PoseAndSubspace(rotation(*self.quaternion), ZERO, tuple(own.get(j, still) for j in range(len(along))))
 
 
 class _Free(NamedTuple):
-    """A position and a rotation whose velocities, from number iv on, are in the inner frame."""
+    """A position and a rotation; their velocities, from index iv on, are in the inner frame."""
 
     position: Sequence[Scalar]
     quaternion: Sequence[Scalar]
     iv: int
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
         """S = [[0, R^T], [R^T, 0]]."""
         R = rotation(*self.quaternion)
         rows = [transposed_times(R, axis) for axis in UNIT]
         own = {self.iv + j: Motion(ZERO, row) for j, row in enumerate(rows)}
         own |= {self.iv + 3 + j: Motion(row, ZERO) for j, row in enumerate(rows)}
         still = Motion(ZERO, ZERO)
-        return Moved(R, Vec3(*self.position), tuple(own.get(j, still) for j in range(len(along))))
+        return PoseAndSubspace(R, Vec3(*self.position), tuple(own.get(j, still) for j in range(len(along))))
 
 
 def _columns(numbers: Any) -> Mat3:
@@ -185,17 +187,17 @@ def _columns(numbers: Any) -> Mat3:
 
 
 def vector_of(numbers: Any) -> Vec3:
-    """A vector of a model, without components that are round-off of the others, as of cos(90 deg)."""
-    return Vec3(*_cleared(numbers))
+    """Return a vector of the model without components that are round-off of the others, as of cos(90 deg)."""
+    return Vec3(*_without_round_off(numbers))
 
 
-def _cleared(numbers: Any) -> list[float]:
-    least = ROUND_OFF * np.abs(numbers).max(initial=0.0)
-    return [float(one) if abs(one) > least else 0.0 for one in numbers]
+def _without_round_off(numbers: Any) -> list[float]:
+    threshold = ROUND_OFF * np.abs(numbers).max(initial=0.0)
+    return [float(one) if abs(one) > threshold else 0.0 for one in numbers]
 
 
 # --- the parts of joints ------------------------------------------------------------------------------------------
-def _screw(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
+def _screw(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     q = coordinates.q[part["iq"]]
     turn, slide = (vector_of(part[word]) for word in ("turn", "slide"))
     factors: list[Factor] = []
@@ -206,24 +208,24 @@ def _screw(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: 
     return factors
 
 
-def _ball(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
+def _ball(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     return [_Ball(coordinates.q[part["iq"] : part["iq"] + 4], int(part["iv"]))]
 
 
-def _free(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
+def _free(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     first = int(part["iq"])
     return [_Free(coordinates.q[first : first + 3], coordinates.q[first + 3 : first + 7], int(part["iv"]))]
 
 
-def _exponential(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> list[Factor]:
+def _exponential(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> list[Factor]:
     raise Refused(
-        "the equations of a rotation in exponential coordinates have no short form: take `parametrization: quaternion` "
+        "the equations of a rotation in exponential coordinates are not supported: use `parametrization: quaternion` "
         "or `euler_xzx`"
     )
 
 
 class Piece(NamedTuple):
-    """Of the pieces of a joint along position number iq, the one that formulas hold for, and how many there are."""
+    """The spline piece along position coordinate iq for which the formulas hold, and the number of pieces."""
 
     iq: int
     lower: float
@@ -232,17 +234,17 @@ class Piece(NamedTuple):
     many: int
 
 
-def pieces_of(tree: Tree, shapes: Shapes, at: Floats) -> Iterator[Piece]:
-    """Give the pieces on which joints of pieces are at coordinates q (nq,)."""
+def pieces_of(tree: Tree, joint_maps: JointMaps, at: Floats) -> Iterator[Piece]:
+    """Yield the pieces of splines that contain the coordinates q (nq,)."""
     for link in tree.links[1:]:
         for part in tree.parts[link["first_part"] : link["last_part"]]:
             if part["code"] == PartCode.GENERATED:
-                yield from _pieces(part, shapes[int(part["address"])], tree.constants[part["first_constant"] :], at)
+                yield from _pieces(part, joint_maps[int(part["address"])], tree.constants[part["first_constant"] :], at)
 
 
-def _pieces(part: Any, shape: Shape, constants: Floats, at: Floats) -> Iterator[Piece]:
+def _pieces(part: Any, joint_map: JointMap, constants: Floats, at: Floats) -> Iterator[Piece]:
     heads = iter(constants.tolist())
-    for iq, pieces in enumerate(shape.pieces, int(part["iq"])):
+    for iq, pieces in enumerate(joint_map.pieces, int(part["iq"])):
         if pieces:
             start, per_unit, count = (next(heads) for _ in range(PER_HEAD))
             whole = math.floor(per_unit * (float(at[iq]) - start))
@@ -250,25 +252,25 @@ def _pieces(part: Any, shape: Shape, constants: Floats, at: Floats) -> Iterator[
             yield Piece(iq, start + within / per_unit, start + (within + 1) / per_unit, within % int(count), int(count))
 
 
-def _generated(part: Any, tree: Tree, coordinates: Coordinates, shapes: Shapes, at: Floats) -> Sequence[Factor]:
-    """The formulas of a shape, on the piece where it is."""
-    shape, constants = shapes[int(part["address"])], tree.constants[part["first_constant"] :]
-    along = {piece.iq: piece for piece in _pieces(part, shape, constants, at)}
-    places, row, heads = [], 0, len(along)
-    for iq in range(int(part["iq"]), int(part["iq"]) + len(shape.pieces)):
+def _generated(part: Any, tree: Tree, coordinates: Coordinates, joint_maps: JointMaps, at: Floats) -> Sequence[Factor]:
+    """Factors of a joint map, on its current piece."""
+    joint_map, constants = joint_maps[int(part["address"])], tree.constants[part["first_constant"] :]
+    along = {piece.iq: piece for piece in _pieces(part, joint_map, constants, at)}
+    map_coordinates, row, heads = [], 0, len(along)
+    for iq in range(int(part["iq"]), int(part["iq"]) + len(joint_map.pieces)):
         q = coordinates.q[iq]
         way: Value = q
         if iq in along:
             piece = along[iq]
             way = (q - piece.lower) / (piece.upper - piece.lower)
             row = row * piece.many + piece.place
-        places.append(Place(q, way, {q: 1.0}))
-    first = PER_HEAD * heads + row * shape.stride
-    known = _cleared(constants[first : first + shape.stride]) if along else constants[first:].tolist()
-    return shape.factors(places, KnownConstants(known))
+        map_coordinates.append(MapCoordinate(q, way, {q: 1.0}))
+    first = PER_HEAD * heads + row * joint_map.stride
+    known = _without_round_off(constants[first : first + joint_map.stride]) if along else constants[first:].tolist()
+    return joint_map.factors(map_coordinates, KnownConstants(known))
 
 
-_FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, Shapes, Floats], Sequence[Factor]]] = {
+_FACTORS: Mapping[PartCode, Callable[[Any, Tree, Coordinates, JointMaps, Floats], Sequence[Factor]]] = {
     PartCode.SCREW: _screw,
     PartCode.BALL: _ball,
     PartCode.EXPONENTIAL: _exponential,

@@ -1,14 +1,13 @@
-"""Formulas as polynomials of their names, sines, cosines and what else stands in them: equal formulas look alike.
+"""Normal form of formulas: polynomials of their names, sines, cosines and other functions, unique for equal formulas.
 
-A polynomial is a sum of monomials with numbers before them.  Its generators are names, sin and cos of each argument,
-square roots, inverses of polynomials, and one for each other function of its arguments.  What is known of a generator
-rewrites a power of it,
+A polynomial is a sum of monomials with numeric coefficients.  Its generators are names, sin and cos of each argument,
+square roots, inverses of polynomials, and one for each other function of its arguments.  Relations between generators
+rewrite their powers,
 
     sin^2 = 1 - cos^2,    z^2 = 1 - w^2 - x^2 - y^2,    sqrt(P)^2 = P,    (1/P) lead(P) = 1 - (1/P) (P - lead(P))
 
-with a unit quaternion (w, x, y, z), where lead(P) is the greatest monomial of P.  Generators stand in the order in
-which they come to be, each behind all that it is made of, so that every rule leads to smaller monomials and rewriting
-ends.
+with a unit quaternion (w, x, y, z), where lead(P) is the greatest monomial of P. Generators are ordered by creation,
+each after all generators of its arguments.  Each rule thus leads to smaller monomials, and rewriting terminates.
 """
 
 from __future__ import annotations
@@ -16,52 +15,52 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, in_order
+from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, topological_order
 
 BITS = 16
-"""Of a monomial, a whole number, for the exponent of each generator: a product of monomials is a sum of numbers."""
+"""Bits of each exponent in a monomial, which is one integer: a product of monomials is a sum of integers."""
 
 ONE = 0
 """The monomial 1."""
 
-TERMS = 400
+MAX_TERMS = 400
 """Terms of a polynomial, at most."""
 
-PRODUCTS = 4_000_000
+MAX_PRODUCTS = 4_000_000
 """Products of terms in all polynomials of a scene, at most: some seconds."""
 
 EPSILON = 1e-15
-"""Round-off of a number that was worked out, as a share of it: some digits of the last place."""
+"""Relative round-off of a computed number: some units of the last place."""
 
 NEGLIGIBLE = 1e-14
-"""Share of the largest number of a polynomial below which a term is taken for round-off.
+"""Relative magnitude below which a term of a polynomial is treated as round-off.
 
-cos(90 deg) is 6e-17 in double precision, and what is made of it is no physics.  A term that were meant would have to
-be so small beside another of the same sum in SI units that no run in double precision could show it either.
+cos(90 deg) is 6e-17 in double precision, and its multiples are artefacts.  A physical term this small beside another of
+the same sum in SI units could not be seen in any run in double precision.
 """
 
 
-LOST = 1e-8
-"""Round-off, as a share of the largest number of a polynomial, at which too few of its digits are left."""
+MAX_RELATIVE_ERROR = 1e-8
+"""Round-off, relative to the largest coefficient of a polynomial, above which too few of its digits are left."""
 
 
-SPREAD = 1e6
-"""Ratio of the numbers in a fraction, above which the digits that are shown may not be enough to work it out."""
+MAX_COEFFICIENT_RATIO = 1e6
+"""Ratio of coefficients in a fraction, above which the printed digits may not be enough to evaluate it."""
 
 
-class TooLarge(Exception):
-    """A formula has no polynomial of bearable length, or none whose numbers have digits enough."""
+class NoPolynomial(Exception):
+    """A formula has no polynomial of acceptable length, or none whose coefficients are accurate."""
 
 
 class Polynomial(NamedTuple):
-    """Numbers by monomial, and how far off any of them may be by round-off."""
+    """Coefficients by monomial, and a bound of their round-off."""
 
     terms: Mapping[int, float]
     error: float = 0.0
 
     @property
     def size(self) -> float:
-        """The largest number, without its sign."""
+        """The largest coefficient, in magnitude."""
         return max(map(abs, self.terms.values()), default=0.0)
 
     @property
@@ -71,7 +70,7 @@ class Polynomial(NamedTuple):
 
 
 class Generator(NamedTuple):
-    """What a generator is: a name, or a function (`inverse` is one) of polynomials; and how much there is to read."""
+    """A generator: a name, or a function (`inverse` is one) of polynomials; and the operations to write it."""
 
     function: str
     operands: tuple[Polynomial, ...]
@@ -80,7 +79,7 @@ class Generator(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A product of powers of generators that has another form."""
+    """A product of powers of generators, and the polynomial that replaces it."""
 
     powers: tuple[tuple[int, int], ...]
     monomial: int
@@ -96,24 +95,24 @@ def exponent(monomial: int, k: int) -> int:
 
 
 def powers_of(monomial: int) -> Iterable[tuple[int, int]]:
-    """The generators in a monomial, with their exponents."""
+    """The generators of a monomial, with their exponents."""
     for k in range(-(-monomial.bit_length() // BITS)):
         if power := exponent(monomial, k):
             yield k, power
 
 
 def generator(k: int) -> int:
-    """The monomial that is generator k alone."""
+    """The monomial of generator k alone."""
     return 1 << BITS * k
 
 
-def beyond(name: str) -> str:
-    """The name of what a coordinate is more than where it is counted from."""
+def offset_name(name: str) -> str:
+    """The name of a coordinate relative to its origin."""
     return f"u{name[1:]}"
 
 
 def constant(number: float) -> Polynomial:
-    """A number."""
+    """A constant polynomial."""
     return Polynomial({ONE: number} if number else {}, EPSILON * abs(number))
 
 
@@ -125,36 +124,36 @@ class Ring:
     units
         Names of numbers whose squares sum to 1, as of a quaternion.
     origins
-        Where names are counted from, by name: the generator is what they are more, u for a q.  Powers of it do not
-        cancel each other where the name itself is large.
+        Origins of coordinates, by name: the generator of q is u = q - origin.  Powers of u do not cancel each other
+        where q is large.
     """
 
     def __init__(self, units: Iterable[Sequence[str]] = (), origins: Mapping[str, float] | None = None) -> None:
         self.generators: list[Generator] = []
         self.pairs: list[tuple[int, int]] = []
-        """Numbers of cos and sin of each argument."""
+        """Indices of cos and sin of each argument."""
         self._known: dict[object, int] = {}
         self._rules: list[_Rule] = []
-        self._left = PRODUCTS
+        self._budget = MAX_PRODUCTS
         self._origins = origins or {}
         for names in units:
             *others, last = (self._generated("name", (), name).lead for name in names)
             self._rewrite(2 * last, Polynomial({ONE: 1.0, **{2 * other: -1.0 for other in others}}))
 
     def forms_of(self, values: Iterable[Value]) -> dict[Value, Polynomial]:
-        """Find the polynomials of all nodes of formulas; those that are too large have none."""
+        """Return the polynomials of all nodes of formulas; nodes that exceed the limits have none."""
         forms: dict[Value, Polynomial] = {}
-        for node in in_order(values):
+        for node in topological_order(values):
             try:
                 operands = [forms[one] if isinstance(one, Scalar) else constant(one) for one in node.operands]
                 forms[node] = self._apply(node, operands)
-            except (TooLarge, KeyError):
+            except (NoPolynomial, KeyError):
                 continue
         return forms
 
     def _apply(self, node: Scalar, operands: list[Polynomial]) -> Polynomial:
         if node.text in self._origins:
-            return self.add(self._generated("name", (), beyond(node.text)), constant(self._origins[node.text]))
+            return self.add(self._generated("name", (), offset_name(node.text)), constant(self._origins[node.text]))
         if node.operation == "name":
             return self._generated("name", (), node.text)
         if node.operation in _ARITHMETIC:
@@ -163,15 +162,15 @@ class Ring:
 
     # --- arithmetic -----------------------------------------------------------------------------------------------
     def add(self, a: Polynomial, b: Polynomial, factor: float = 1.0) -> Polynomial:
-        """a + factor b."""
+        """Return a + factor b."""
         terms = dict(a.terms)
         for monomial, number in b.terms.items():
             terms[monomial] = terms.get(monomial, 0.0) + factor * number
-        return _cleared(terms, a.error + abs(factor) * b.error + EPSILON * max(a.size, abs(factor) * b.size))
+        return _without_round_off(terms, a.error + abs(factor) * b.error + EPSILON * max(a.size, abs(factor) * b.size))
 
     def multiply(self, a: Polynomial, b: Polynomial) -> Polynomial:
-        """A b."""
-        self._spend(len(a.terms) * len(b.terms))
+        """Return a b."""
+        self._count_products(len(a.terms) * len(b.terms))
         terms: dict[int, float] = {}
         for monomial, number in a.terms.items():
             for other, factor in b.terms.items():
@@ -181,9 +180,9 @@ class Ring:
         return self.reduced(Polynomial(terms, error))
 
     def invert(self, a: Polynomial) -> Polynomial:
-        """1/a: of a common monomial, of each of its generators; of the rest, as a generator of its own."""
+        """Return 1/a: each generator of the common monomial is inverted, and the rest becomes a generator."""
         if not a.terms:
-            raise TooLarge
+            raise NoPolynomial
         common = a.lead
         for monomial in a.terms:
             common = sum(generator(k) * min(power, exponent(monomial, k)) for k, power in powers_of(common))
@@ -211,13 +210,13 @@ class Ring:
         return self.multiply(self._generated("sin", (a,)), self.invert(self._generated("cos", (a,))))
 
     def operations_in(self, monomial: int) -> int:
-        """How much there is to read in a monomial."""
+        """Number of operations to write a monomial."""
         return sum(self.generators[k].operations + (power > 1) for k, power in powers_of(monomial))
 
     def loses_digits(self, a: Polynomial) -> bool:
-        """Whether large terms may cancel each other in value, though not in form, as beside an inverse they do."""
+        """Whether large terms may cancel numerically, though not symbolically, as next to an inverse."""
         numbers = [abs(number) for number in a.terms.values()]
-        if max(numbers, default=0.0) <= SPREAD * min(numbers, default=0.0):
+        if max(numbers, default=0.0) <= MAX_COEFFICIENT_RATIO * min(numbers, default=0.0):
             return False
         within = {k for monomial in a.terms for k, _ in powers_of(monomial)}
         return any(self.generators[k].function == "inverse" for k in within)
@@ -226,7 +225,7 @@ class Ring:
     def _generated(self, function: str, operands: tuple[Polynomial, ...], name: str = "") -> Polynomial:
         """A function of polynomials, as a generator; sin(-a) is -sin(a), and cos(-a) is cos(a)."""
         if operands and all(one.lead == ONE for one in operands):
-            return _worked_out(function, operands)
+            return _evaluated(function, operands)
         sign = 1.0
         if function in ("sin", "cos") and operands[0].terms[operands[0].lead] < 0.0:
             operands = (self.add(constant(0.0), operands[0], -1.0),)
@@ -260,11 +259,11 @@ class Ring:
         self._rules.append(_Rule(tuple(powers_of(monomial)), monomial, form))
 
     def reduced(self, a: Polynomial) -> Polynomial:
-        """Rewrite all that has another form, the greatest monomials first."""
+        """Apply all rules, to the greatest monomials first."""
         return self._rewritten(a, self._rules)
 
-    def by_sine(self, a: Polynomial, c: int, s: int) -> Polynomial:
-        """Write a polynomial with cos^2 = 1 - sin^2 instead of the other way round, for one argument."""
+    def in_sines(self, a: Polynomial, c: int, s: int) -> Polynomial:
+        """Return a polynomial in which cos^2 = 1 - sin^2 replaces sin^2 = 1 - cos^2, for one argument."""
         rule = _Rule(((c, 2),), 2 * generator(c), Polynomial({ONE: 1.0, 2 * generator(s): -1.0}))
         return self._rewritten(a, [rule])
 
@@ -278,38 +277,38 @@ class Ring:
             if rule is None:
                 done[monomial] = done.get(monomial, 0.0) + number
                 continue
-            self._spend(len(rule.form.terms))
+            self._count_products(len(rule.form.terms))
             error += abs(number) * (rule.form.error + EPSILON * rule.form.size)
             rest = monomial - rule.monomial
             for other, factor in rule.form.terms.items():
                 terms[rest + other] = terms.get(rest + other, 0.0) + number * factor
-        return _cleared(done, error)
+        return _without_round_off(done, error)
 
-    def _spend(self, products: int) -> None:
-        self._left -= products
-        if products > TERMS * 10 or self._left < 0:
-            raise TooLarge
+    def _count_products(self, products: int) -> None:
+        self._budget -= products
+        if products > MAX_TERMS * 10 or self._budget < 0:
+            raise NoPolynomial
 
 
-def _cleared(terms: Mapping[int, float], error: float) -> Polynomial:
-    """Leave out what is round-off; what is left out counts as such from there on."""
-    least = max(error, NEGLIGIBLE * max(map(abs, terms.values()), default=0.0))
-    kept = {monomial: number for monomial, number in terms.items() if abs(number) > least}
-    error = max(error, *(abs(number) for number in terms.values() if abs(number) <= least), 0.0)
-    if len(kept) > TERMS or (kept and error > LOST * max(map(abs, kept.values()))):
-        raise TooLarge
+def _without_round_off(terms: Mapping[int, float], error: float) -> Polynomial:
+    """Remove terms that are round-off; the error bound covers the removed terms."""
+    threshold = max(error, NEGLIGIBLE * max(map(abs, terms.values()), default=0.0))
+    kept = {monomial: number for monomial, number in terms.items() if abs(number) > threshold}
+    error = max(error, *(abs(number) for number in terms.values() if abs(number) <= threshold), 0.0)
+    if len(kept) > MAX_TERMS or (kept and error > MAX_RELATIVE_ERROR * max(map(abs, kept.values()))):
+        raise NoPolynomial
     return Polynomial(kept, error)
 
 
-def _worked_out(function: str, operands: tuple[Polynomial, ...]) -> Polynomial:
+def _evaluated(function: str, operands: tuple[Polynomial, ...]) -> Polynomial:
     try:
         return constant(FUNCTIONS[function](*(one.terms.get(ONE, 0.0) for one in operands)))
     except (ArithmeticError, ValueError):
-        raise TooLarge from None
+        raise NoPolynomial from None
 
 
 def _key(function: str, operands: tuple[Polynomial, ...], name: str) -> object:
-    """What equal generators share."""
+    """Return a key that equal generators share."""
     terms = (frozenset((monomial, f"{number:.12g}") for monomial, number in one.terms.items()) for one in operands)
     return function, name, tuple(terms)
 

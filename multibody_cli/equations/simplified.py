@@ -1,4 +1,4 @@
-"""Formulas in few words, as text and as LaTeX; what has no short form is written by way of intermediate quantities."""
+"""Short forms of formulas, as text and as LaTeX; long ones are written with intermediate quantities."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from multibody_cli.equations.normal_form import NEGLIGIBLE, Polynomial, Ring, TooLarge, beyond, constant, powers_of
-from multibody_cli.equations.shortest import Angle, Product, Term, operations, shortest
+from multibody_cli.equations.normal_form import (
+    NEGLIGIBLE,
+    NoPolynomial,
+    Polynomial,
+    Ring,
+    constant,
+    offset_name,
+    powers_of,
+)
+from multibody_cli.equations.shortest import Angle, Product, Term, operations, shortest_form
 from multibody_cli.expressions import Expression
-from multibody_cli.symbolic.scalar import Scalar, Value, in_order
+from multibody_cli.symbolic.scalar import Scalar, Value, topological_order
 
 DIGITS = 10
-"""Digits of numbers in the text."""
+"""Digits of printed numbers."""
 
-LONG = 400
-"""Operations in a formula, above which it is written by way of intermediate quantities."""
+MAX_OPERATIONS = 400
+"""Operations in a formula, above which it is written with intermediate quantities."""
 
-SHORT = 10
-"""Operations, up to which a part of a long formula is written as a formula of names."""
+MAX_PART_OPERATIONS = 10
+"""Operations, up to which a part of a long formula is written in terms of names."""
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
@@ -45,11 +53,11 @@ _WORDS: Mapping[str, Any] = {
     **{"abs": sympy.Abs, "ceil": sympy.ceiling, "max": sympy.Max, "min": sympy.Min, "sign": sympy.sign},
     **{"pi": sympy.pi, "e": sympy.E, "tau": 2 * sympy.pi},
 }
-"""What the words of expressions of time mean."""
+"""SymPy's equivalents of the names in expressions of time."""
 
 
 class Formulas(NamedTuple):
-    """Formulas of SymPy, and the intermediate quantities that stand in them: in their order, each with its symbol."""
+    """SymPy formulas, and their intermediate quantities in order, each with its symbol."""
 
     formulas: list[Any]
     intermediate: list[tuple[Any, Any]]
@@ -58,26 +66,26 @@ class Formulas(NamedTuple):
 def simplified(
     values: Sequence[Value], units: Iterable[Sequence[str]] = (), origins: Mapping[str, float] | None = None
 ) -> Formulas:
-    """Give formulas in short forms.
+    """Return formulas in short forms.
 
     Parameters
     ----------
     values
         The formulas.
     units, origins
-        What is known of names, as in `Ring`.
+        Properties of names, as in `Ring`.
     """
     writer = _Writer(values, Ring(units, origins))
     for word, origin in (origins or {}).items():
-        writer.intermediate.append((sympy.Symbol(beyond(word)), sympy.Symbol(word) - number(origin)))
-    found = {value: writer.written(value, LONG) for value in dict.fromkeys(values)}
-    writer.write_long([value for value in found if isinstance(value, Scalar) and found[value] is None])
+        writer.intermediate.append((sympy.Symbol(offset_name(word)), sympy.Symbol(word) - number(origin)))
+    found = {value: writer.written(value, MAX_OPERATIONS) for value in dict.fromkeys(values)}
+    writer.write_with_intermediates([value for value in found if isinstance(value, Scalar) and found[value] is None])
     formulas = [_rounded(writer.formula(value) if found[value] is None else found[value]) for value in values]
     return Formulas(formulas, [(z, _rounded(one)) for z, one in writer.intermediate])
 
 
 class _Writer(Container[Scalar]):
-    """Formulas as SymPy has them; it contains what can be written in few words."""
+    """Formulas as SymPy expressions; it contains the values that have a short form."""
 
     def __init__(self, values: Sequence[Value], ring: Ring) -> None:
         self.intermediate: list[tuple[Any, Any]] = []
@@ -89,27 +97,27 @@ class _Writer(Container[Scalar]):
 
     def __contains__(self, value: Any) -> bool:
         if value not in self._parts:
-            self._parts[value] = self.written(value, SHORT)
+            self._parts[value] = self.written(value, MAX_PART_OPERATIONS)
         return self._parts[value] is not None
 
     def formula(self, value: Value) -> Any:
-        """Give a part that was written."""
+        """Return a part that was written."""
         return self._parts[value] if isinstance(value, Scalar) else number(value)
 
     def written(self, value: Value, longest: int) -> Any:
-        """Write a value by its polynomial, if that is not longer than so many operations."""
+        """Return a value by its polynomial, if this takes at most `longest` operations; None otherwise."""
         form = self._forms.get(value) if isinstance(value, Scalar) else constant(value)
         if form is None or len(form.terms) > longest or self._ring.loses_digits(form):
             return None
         try:
-            product = shortest(self._ring, form)
+            product = shortest_form(self._ring, form)
             return self._product(product) if operations(self._ring, product) <= longest else None
-        except TooLarge:
+        except NoPolynomial:
             return None
 
-    def write_long(self, values: Sequence[Scalar]) -> None:
-        """Write formulas as they are built, with a symbol for each part that is used again."""
-        nodes = in_order(values, self)
+    def write_with_intermediates(self, values: Sequence[Scalar]) -> None:
+        """Write formulas as they were built, with a symbol for each common subexpression."""
+        nodes = topological_order(values, self)
         uses = Counter(operand for node in nodes for operand in node.operands)
         for node in nodes:
             written = _OPERATIONS[node.operation](*map(self.formula, node.operands))
@@ -143,21 +151,21 @@ class _Writer(Container[Scalar]):
         return self._generators[k]
 
     def _polynomial(self, form: Polynomial) -> Any:
-        return self._product(shortest(self._ring, form))
+        return self._product(shortest_form(self._ring, form))
 
 
 def number(value: float) -> Any:
-    """Give a number; whole ones as such."""
+    """Return a number; integers are exact."""
     return sympy.Integer(value) if float(value).is_integer() and abs(value) < 10**DIGITS else sympy.Float(value)
 
 
 def as_written(expression: Expression) -> Any:
-    """Give an expression of a scene file as SymPy has it."""
+    """Return an expression of a scene file as a SymPy expression."""
     return _rounded(sympy.sympify(expression.text, locals=_WORDS))
 
 
 def _rounded(formula: Any) -> Any:
-    """Leave out what is round-off in sums, and give numbers the digits that a reader wants; whole ones stay whole."""
+    """Remove round-off terms of sums, and round numbers to the printed digits; integers stay exact."""
     if formula.is_Float:
         return number(float(f"{float(formula):.{DIGITS}g}"))
     if formula.is_Atom:
@@ -170,18 +178,18 @@ def _rounded(formula: Any) -> Any:
 
 
 def text_of(formula: Any) -> str:
-    """Write a formula, or a text, in one line."""
+    """Return a formula, or a text, in one line."""
     return f"({formula})" if isinstance(formula, str) else str(sympy.sstr(formula, full_prec=False))
 
 
 def latex_of(formula: Any) -> str:
-    """Write a formula, or a text, in LaTeX."""
+    """Return a formula, or a text, in LaTeX."""
     if isinstance(formula, str):
         return f"\\text{{{formula}}}".replace("_", "\\_").replace("^", "\\^{}")
     return str(sympy.latex(formula))
 
 
 def sum_of(summands: Sequence[str]) -> str:
-    """Write a sum of what is written already."""
+    """Return the text of a sum of texts."""
     first, *others = summands or ["0"]
     return first + "".join(f" - {one[1:].lstrip()}" if one[0] == "-" else f" + {one}" for one in others)

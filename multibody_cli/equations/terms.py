@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multibody_cli.equations.chain import Chain, vector_of
-from multibody_cli.joints.shape import Moved, cross, dot, transposed_times
+from multibody_cli.joints.shape import PoseAndSubspace, cross, dot, transposed_times
 from multibody_cli.model import Tree
 from multibody_cli.spatial.values import Force, Motion, Sym3, Vec3
 from multibody_cli.symbolic.derivative import differentiate
@@ -28,7 +28,7 @@ class Terms(NamedTuple):
 
 
 class _Body(NamedTuple):
-    """What a body weighs: mass, centre of mass and central inertia in the axes of its joint frame."""
+    """Inertia of a body: mass, centre of mass and central inertia in the axes of its joint frame."""
 
     mass: float
     com: Vec3
@@ -40,7 +40,7 @@ class _Body(NamedTuple):
 
 
 def terms_of(tree: Tree, chain: Chain) -> Terms:
-    """Write down the terms of a tree."""
+    """Return M and h of a tree."""
     n = len(chain.coordinates.v)
     M: list[list[Value]] = [[0.0] * n for _ in range(n)]
     h: list[Value] = [0.0] * n
@@ -49,7 +49,7 @@ def terms_of(tree: Tree, chain: Chain) -> Terms:
     for link, moved in zip(tree.links[1:], chain.bodies[1:], strict=True):
         body = _Body(float(link["mass"]), vector_of(link["com"]), Sym3(*map(float, link["central"])))
         moving = [j for j, s in enumerate(moved.S) if any((*s.w, *s.v))]
-        p = _wrench(body, moved, chain, rates, g if not link["weightless"] else 0.0 * g)
+        p = _wrench(body, moved, chain, rates, g if not link["ignores_gravity"] else 0.0 * g)
         for j in moving:
             h[j] = h[j] + _power(moved.S[j], p)
             momentum = body @ moved.S[j]
@@ -63,7 +63,7 @@ def terms_of(tree: Tree, chain: Chain) -> Terms:
 
 
 def _rates(chain: Chain) -> dict[Scalar, Value]:
-    """How q changes with time."""
+    """Time derivatives of q."""
     rates: dict[Scalar, Value] = {}
     for v, direction in zip(chain.coordinates.v, chain.coordinates.along, strict=True):
         for q, share in direction.items():
@@ -71,19 +71,19 @@ def _rates(chain: Chain) -> dict[Scalar, Value]:
     return rates
 
 
-def _wrench(body: _Body, moved: Moved, chain: Chain, rates: dict[Scalar, Value], g: Vec3) -> Force:
-    """What the body takes while dv/dt = 0, less its weight."""
+def _wrench(body: _Body, moved: PoseAndSubspace, chain: Chain, rates: dict[Scalar, Value], g: Vec3) -> Force:
+    """Inertial wrench of the body at dv/dt = 0, less its weight."""
     V = Motion(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0))
     for s, v in zip(moved.S, chain.coordinates.v, strict=True):
         if any((*s.w, *s.v)):
             V = V + v * s
-    bias = differentiate([*V.w, *V.v], rates)  # v are names of their own, and stay
-    momentum, taken = body @ V, body @ Motion(Vec3(*bias[:3]), Vec3(*bias[3:]))
+    bias = differentiate([*V.w, *V.v], rates)  # v is constant here
+    momentum, inertial = body @ V, body @ Motion(Vec3(*bias[:3]), Vec3(*bias[3:]))
     weight = body.mass * transposed_times(moved.R, g)
-    turning = cross(V.w, momentum.t) + cross(V.v, momentum.f)
+    gyroscopic = cross(V.w, momentum.t) + cross(V.v, momentum.f)
     return Force(
-        taken.t + turning - cross(body.com, weight),
-        taken.f + cross(V.w, momentum.f) - weight,
+        inertial.t + gyroscopic - cross(body.com, weight),
+        inertial.f + cross(V.w, momentum.f) - weight,
     )
 
 

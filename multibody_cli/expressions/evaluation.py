@@ -1,4 +1,4 @@
-"""Working an expression out: one function for each kind of node of its syntax tree."""
+"""Evaluation of expressions: one function for each node type of the syntax tree."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions.words import CONSTANTS, FUNCTIONS, concat
 
-LARGEST_WHOLE = 2**53
+MAX_INTEGER = 2**53
 
 
 def value_of(node: ast.AST, values: Mapping[str, Any]) -> Any:
-    """Work out a node that `reading` has checked."""
+    """Evaluate a node that `reading` has checked."""
     return _EVALUATORS[type(node)](node, values)
 
 
 def _bounded(number: Any) -> Any:
-    """Turn whole numbers that have grown out of hand into floating point, and refuse what is not finite."""
-    if isinstance(number, int) and abs(number) > LARGEST_WHOLE:
+    """Convert large integers to floating point, and refuse numbers that are not finite."""
+    if isinstance(number, int) and abs(number) > MAX_INTEGER:
         number = float(number)
     if isinstance(number, float) and not math.isfinite(number):
         raise ExpressionError("the result is not a finite number")
@@ -95,12 +95,12 @@ def _item(node: ast.Subscript, values: Mapping[str, Any]) -> Any:
 
 
 def _power(base: float, exponent: float) -> float:
-    # in floating point: a tower of whole powers would never end
+    # in floating point: nested integer powers would not terminate
     result = float(base) ** float(exponent)
     if isinstance(result, complex):
         raise ExpressionError(f"{base} ** {exponent} is not a real number")
     whole = isinstance(base, int) and isinstance(exponent, int) and exponent >= 0
-    return int(result) if whole and abs(result) < LARGEST_WHOLE else result
+    return int(result) if whole and abs(result) < MAX_INTEGER else result
 
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {

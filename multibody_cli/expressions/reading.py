@@ -1,4 +1,4 @@
-"""Reading expressions: what may be said in which dialect."""
+"""Parsing and checking of expressions, according to their dialect."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions.evaluation import value_of
 from multibody_cli.expressions.words import ARITIES, CONSTANTS, FUNCTIONS, concat
 
-LONGEST = 2000
-DEEPEST = 50
+MAX_LENGTH = 2000
+MAX_DEPTH = 50
 
 _ARITHMETIC = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Constant, ast.Name, ast.Load,
@@ -28,7 +28,7 @@ _CHOICES = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """What may be said in an expression: kinds of nodes, kinds of constants, functions."""
+    """Syntax that an expression may contain: types of nodes, types of constants, functions."""
 
     nodes: tuple[type[ast.AST], ...]
     constants: tuple[type, ...]
@@ -41,16 +41,16 @@ TEMPLATE = Dialect(_ARITHMETIC + _CHOICES, (int, float, str, bool), {**FUNCTIONS
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was read and found to be plain arithmetic.
+    """An expression that contains arithmetic only.
 
     Parameters
     ----------
     text
-        As it was written.
+        Its source.
     names
-        The names that it needs, constants such as `pi` apart.
+        The names that it uses, without constants such as `pi`.
     body
-        Its syntax tree, which holds only what its dialect allows.
+        Its syntax tree, which contains only nodes of its dialect.
     """
 
     text: str
@@ -58,13 +58,13 @@ class Expression:
     body: ast.expr = field(compare=False, repr=False)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """Work the expression out.
+        """Evaluate the expression.
 
         Raises
         ------
         ExpressionError
-            For a name that `values` lacks, and where arithmetic fails: division by zero, logarithm of a
-            negative number, a result too large.
+            For a name that is not in `values`, and for failed arithmetic: division by zero, logarithm of a negative
+            number, overflow.
         """
         try:
             return value_of(self.body, values)
@@ -80,15 +80,15 @@ class Expression:
 
 @lru_cache(maxsize=4096)
 def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
-    """Read an expression.
+    """Parse an expression.
 
     Raises
     ------
     ExpressionError
-        If it is no expression, or says what its dialect does not allow.
+        If the text is not an expression, or contains syntax outside the dialect.
     """
-    if len(text) > LONGEST:
-        raise ExpressionError(f"an expression may have at most {LONGEST} characters, this has {len(text)}")
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"an expression may have at most {MAX_LENGTH} characters, this has {len(text)}")
     try:
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -102,13 +102,13 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
 
 
 def require_names(expression: Expression, valid: Collection[str]) -> None:
-    """Raise an `ExpressionError` with a suggestion where the expression needs a name that is unknown."""
+    """Raise an `ExpressionError` with a suggestion for each unknown name."""
     for name in sorted(expression.names.difference(valid)):
         raise ExpressionError(f"`{expression.text}`: unknown name `{name}`; {nearest(name, valid)}")
 
 
 def _check(node: ast.AST, dialect: Dialect, names: set[str], depth: int) -> None:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise ExpressionError("nested too deeply")
     if isinstance(node, ast.Call):
         _check_call(node, dialect)
@@ -116,7 +116,7 @@ def _check(node: ast.AST, dialect: Dialect, names: set[str], depth: int) -> None
             _check(argument, dialect, names, depth + 1)
         return
     if not isinstance(node, dialect.nodes):
-        raise ExpressionError(f"{_WORDS.get(type(node), 'this')} cannot be used here")
+        raise ExpressionError(f"{_DESCRIPTIONS.get(type(node), 'this')} cannot be used here")
     if isinstance(node, ast.Constant):
         if type(node.value) not in dialect.constants:
             raise ExpressionError(f"{node.value!r} cannot be used here")
@@ -131,7 +131,7 @@ def _check(node: ast.AST, dialect: Dialect, names: set[str], depth: int) -> None
         _check(child, dialect, names, depth + 1)
 
 
-_WORDS: dict[type[ast.AST], str] = {
+_DESCRIPTIONS: dict[type[ast.AST], str] = {
     ast.Attribute: "attribute access",
     ast.Subscript: "indexing",
     ast.Compare: "a comparison",

@@ -1,4 +1,4 @@
-"""The words of expressions: constants and functions."""
+"""Constants and functions of expressions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 """Functions of numbers by name."""
 
 ARITIES = {name: (1, 1) for name in FUNCTIONS} | {"atan2": (2, 2), "min": (2, 99), "max": (2, 99)}
-"""Least and largest number of arguments of each function."""
+"""Minimum and maximum number of arguments of each function."""
 
 
 def concat(*pieces: Any) -> str:
-    """Join texts and numbers."""
+    """Concatenate strings and numbers."""
     return "".join(str(piece) for piece in pieces)

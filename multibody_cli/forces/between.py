@@ -1,4 +1,4 @@
-"""What acts between bodies, as a scene writes it: which bodies these are, and which points of them."""
+"""The base of scene entries that act between bodies: the bodies and their points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BetweenSpec(Spec):
 
     @property
     def turns(self) -> bool:
-        """Whether it acts on the orientation of its bodies, so that they must have one."""
+        """Whether its bodies must have an orientation."""
         return False
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from multibody_cli.forces.body_load import apply_wrench
+from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.spec import DragSpec
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
@@ -15,40 +19,59 @@ BODY_DRAG = np.dtype([("row", "i8"), ("com", "f8", 3), ("linear", "f8"), ("angul
 
 
 @kernel
-def push(drags, bodies, powers):
-    """Apply every drag to its body; the loss c v^2 + c_w w^2 goes to the account."""
+def apply_force(drags, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply every drag to its body, and add the loss c v^2 + c_w w^2 to the account."""
     for k in range(len(drags)):
         drag = drags[k]
         body = bodies[drag.row]
         w, c = load(body.w), load(body.R) @ load(drag.com)
-        v = load(body.v) + cross(w, c)
-        force, torque = -drag.linear * v, -drag.angular * w
+        velocity = load(body.v) + cross(w, c)
+        force, torque = -drag.linear * velocity, -drag.angular * w
         apply_wrench(body, torque + cross(c, force), force)
-        powers[drag.account] += drag.linear * dot(v, v) + drag.angular * dot(w, w)
+        powers[drag.account] += drag.linear * dot(velocity, velocity) + drag.angular * dot(w, w)
 
 
 @kernel
-def vary(drags, bodies, along, faster, exact, wrenches):
-    """Add what a change of the motion makes of the wrenches: see `forces.variation`; notes 1.9.1."""
+def stiffness_damping_product(drags, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`; notes 1.9.1."""
     for k in range(len(drags)):
         drag = drags[k]
         body = bodies[drag.row]
         w, dw, c = load(body.w), load(body.dw), load(body.R) @ load(drag.com)
-        force = -drag.linear * (faster * displacement_of(body, c))
-        moment = cross(c, force) - drag.angular * (faster * dw)
+        force = -drag.linear * (velocity_factor * displacement_of(body, c))
+        moment = cross(c, force) - drag.angular * (velocity_factor * dw)
         if exact:
-            swing = along * cross(dw, c)
-            more = -drag.linear * cross(w, swing)
-            force = force + more
-            moment = moment + cross(c, more) - drag.linear * cross(swing, load(body.v) + cross(w, c))
+            turned = displacement_factor * cross(dw, c)
+            extra = -drag.linear * cross(w, turned)
+            force = force + extra
+            moment = moment + cross(c, extra) - drag.linear * cross(turned, load(body.v) + cross(w, c))
         add_wrench(wrenches[drag.row], moment, force)
 
 
 @kernel
-def harden(drags, bodies, faster, blocks):
-    """Add to the blocks of the bodies."""
+def add_stiffness_blocks(drags, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal blocks: see `forces.variation`."""
     for k in range(len(drags)):
         drag = drags[k]
         c = load(bodies[drag.row].R) @ load(drag.com)
-        turning = Inertia(isotropic(faster * drag.angular), Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
-        add_block(blocks[drag.row], block_at(isotropic(faster * drag.linear), c) + turning)
+        turning = Inertia(isotropic(velocity_factor * drag.angular), Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
+        add_block(blocks[drag.row], block_at(isotropic(velocity_factor * drag.linear), c) + turning)
+
+
+def pack(spec: DragSpec, site: Site) -> tuple[Any, ...]:
+    """Return the record of a drag."""
+    return site.row(spec.body), site.com(spec.body), spec.viscous.linear, spec.viscous.angular
+
+
+ELEMENT = ForceElement(
+    "drags",
+    BODY_DRAG,
+    description="forces on bodies",
+    account="dissipation",
+    implicit=True,
+    bodies=("row",),
+    apply_force=apply_force,
+    stiffness_damping_product=stiffness_damping_product,
+    add_stiffness_blocks=add_stiffness_blocks,
+    entry=SceneEntry("forces", "drag", ("viscous",), DragSpec, pack),
+)

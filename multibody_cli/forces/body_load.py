@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import evaluate
@@ -35,7 +39,7 @@ def signal_vector(signals, numbers, t):
 
 @formula
 def apply_wrench(body, moment, force):
-    """Push a body: what its acceleration takes is less by the wrench about its origin."""
+    """Apply a wrench about the origin of a body: subtract it from the bias wrench of the body."""
     store_force(body, load_force(body) - Force(moment, force))
 
 
@@ -50,31 +54,53 @@ def load_of(item, signals, t, R):
 
 
 @kernel
-def push(loads, signals, t, bodies, powers):
-    """Apply every load to its body; its power goes to the account."""
+def apply_force(loads, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply every load to its body, and add its power to the account."""
     for k in range(len(loads)):
         item = loads[k]
         body = bodies[item.row]
         R = load(body.R)
-        force, torque = load_of(item, signals, t, R)
+        force, torque = load_of(item, forces.signals, t, R)
         r, w = R @ load(item.point), load(body.w)
         apply_wrench(body, torque + cross(r, force), force)
         powers[item.account] += dot(force, load(body.v) + cross(w, r)) + dot(torque, w)
 
 
 @kernel
-def vary(loads, signals, t, bodies, along, exact, wrenches):
-    """Add what a displacement makes of the wrenches: see `forces.variation`.  Nothing of it can be kept.
+def stiffness_damping_product(loads, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add the exact K times the displacement: see `forces.variation`.  Implicit integrators neglect it.
 
     Source: Sueda, notes 1.9.2, (1.33).
     """
     for k in range(len(loads) if exact else 0):
         item = loads[k]
         body = bodies[item.row]
-        R, dw = load(body.R), along * load(body.dw)
-        force, torque = load_of(item, signals, t, R)
+        R, dw = load(body.R), displacement_factor * load(body.dw)
+        force, torque = load_of(item, forces.signals, t, R)
         r = R @ load(item.point)
         if item.turns_along:
             add_wrench(wrenches[item.row], cross(dw, torque + cross(r, force)), cross(dw, force))
         else:
             add_wrench(wrenches[item.row], cross(cross(dw, r), force), ZERO)
+
+
+def pack(spec: LoadSpec, site: Site) -> tuple[Any, ...]:
+    """Return the record of a load; on an affine body it acts at a marker."""
+    row, point = site.spot(spec.body, spec.point)
+    axes = np.eye(3) if row != site.row(spec.body) else site.axes(spec.body)
+    force = [site.signal(signal) for signal in spec.force]
+    torque = [site.signal(signal) for signal in spec.torque]
+    return row, spec.frame == "body", point, axes.T.ravel(), force, torque
+
+
+ELEMENT = ForceElement(
+    "loads",
+    BODY_LOAD,
+    description="forces on bodies",
+    account="work",
+    implicit=False,
+    bodies=("row",),
+    apply_force=apply_force,
+    stiffness_damping_product=stiffness_damping_product,
+    entry=SceneEntry("forces", "load", ("force", "torque"), LoadSpec, pack),
+)

@@ -1,21 +1,25 @@
 """Bushings: springs and dampers in six directions between a frame F of the parent and a frame M of the child.
 
-With p the origin of M in F, and t the rotation vector of M in F, the energy is (p . K p + t . A t) / 2 with K and A
-diagonal.  In axes of F the child feels, at the origin of M,
+With p the origin of M in F, and t the rotation vector of M in F, the elastic energy is (p . K p + t . A t) / 2 with
+diagonal K and A.  The wrench on the child, at the origin of M in axes of F, is
 
     force   -(K p + D dp/dt),        moment   -(J_r(t)^-1 A t + B w),
 
-with w the angular velocity of M in F, and the parent the opposite wrench at the same place.  Beyond a half turn t is
-that of the shortest way back.
+with w the angular velocity of M in F; the opposite wrench acts on the parent at the same point.  The rotation vector t
+is the shortest one, of at most a half turn.
 
 Source: as two spring-dampers of Sueda, notes 1.9.6; the moment is the gradient of the energy.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from multibody_cli.forces.body_load import apply_wrench
+from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.spring_spec import BushingSpec
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
@@ -54,7 +58,7 @@ BUSHING = np.dtype(
 )
 
 
-# --- where the frames are -------------------------------------------------------------------------------------------
+# --- kinematics -------------------------------------------------------------------------------------------------------
 @formula
 def axes_of(bushing, bodies):
     """The axes of F in the world."""
@@ -80,14 +84,14 @@ def turn_of(bushing, F, bodies):
 
 @formula
 def rates_of(bushing, inner, outer, gap, bodies):
-    """How fast M moves against F, as seen from F but in world axes: its origin, and its turning."""
+    """Velocity of the origin of M relative to F, and angular velocity of M relative to F, world axes."""
     parent, child = bodies[bushing.parent], bodies[bushing.child]
     w = load(parent.w)
     v = load(child.v) + cross(load(child.w), outer) - load(parent.v) - cross(w, inner)
     return v - cross(w, gap), load(child.w) - w
 
 
-# --- forces ---------------------------------------------------------------------------------------------------------
+# --- forces -----------------------------------------------------------------------------------------------------------
 @formula
 def force_on_child(bushing, F, gap, rate):
     """Force on the child, world axes."""
@@ -103,8 +107,8 @@ def moment_on_child(bushing, F, turn, spin):
 
 
 @kernel
-def push(bushings, bodies, powers):
-    """Push the bodies; what the dampers take goes to the account."""
+def apply_force(bushings, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply the wrenches to the bodies, and add the loss of the dampers to the account."""
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
         inner, outer, gap = levers_of(bushing, bodies)
@@ -121,8 +125,8 @@ def push(bushings, bodies, powers):
 
 
 @kernel
-def elastic_energy(bushings, bodies) -> float:
-    """Energy held by the bushings, J."""
+def elastic_energy(bushings, forces, q, bodies) -> float:
+    """Elastic energy of all bushings, J."""
     energy = 0.0
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
@@ -133,29 +137,29 @@ def elastic_energy(bushings, bodies) -> float:
     return energy
 
 
-# --- what a change makes of them ------------------------------------------------------------------------------------
+# --- stiffness and damping --------------------------------------------------------------------------------------------
 @kernel
-def vary(bushings, bodies, along, faster, exact, wrenches):
-    """Add what a change of the motion makes of the wrenches: see `forces.variation`."""
+def stiffness_damping_product(bushings, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
         parent, child = bodies[bushing.parent], bodies[bushing.child]
         inner, outer, gap = levers_of(bushing, bodies)
         moved = displacement_of(child, outer) - displacement_of(parent, inner) - cross(load(parent.dw), gap)
         turned = load(child.dw) - load(parent.dw)
-        p, t = transposed_times(F, moved), transposed_times(F, turned)
+        p, rotated = transposed_times(F, moved), transposed_times(F, turned)
         K, A = load(bushing.linear_stiffness), load(bushing.angular_stiffness)
         D, B = load(bushing.linear_damping), load(bushing.angular_damping)
-        force = -(F @ scaled(along * K + faster * D, p))
-        moment = -(F @ scaled(along * A + faster * B, t))
+        force = -(F @ scaled(displacement_factor * K + velocity_factor * D, p))
+        moment = -(F @ scaled(displacement_factor * A + velocity_factor * B, rotated))
         at_child, at_parent = cross(outer, force), cross(inner + gap, force)
         if exact:
-            more_force, more_moment = turn_along(bushing, F, inner, outer, gap, along, t, bodies)
-            force, moment = force + more_force, moment + more_moment
+            extra_force, extra_moment = exact_terms(bushing, F, inner, outer, gap, displacement_factor, rotated, bodies)
+            force, moment = force + extra_force, moment + extra_moment
             rate, _ = rates_of(bushing, inner, outer, gap, bodies)
             whole = force_on_child(bushing, F, gap, rate)
-            swung = along * (displacement_of(child, outer) - load(parent.dv))
-            at_child = cross(outer, force) + along * cross(cross(load(child.dw), outer), whole)
+            swung = displacement_factor * (displacement_of(child, outer) - load(parent.dv))
+            at_child = cross(outer, force) + displacement_factor * cross(cross(load(child.dw), outer), whole)
             at_parent = cross(inner + gap, force) + cross(swung, whole)
         if bushing.child > 0:
             add_wrench(wrenches[bushing.child], moment + at_child, force)
@@ -164,41 +168,67 @@ def vary(bushings, bodies, along, faster, exact, wrenches):
 
 
 @formula
-def turn_along(bushing, F, inner, outer, gap, along, t, bodies):
-    """What `vary` leaves out: F turns, rates turn with the bodies, and A acts on a rotation vector."""
+def exact_terms(bushing, F, inner, outer, gap, displacement_factor, rotated, bodies):
+    """Return the terms of the exact derivative beyond the approximation: force and moment on the child."""
     parent, child = bodies[bushing.parent], bodies[bushing.child]
     rate, spin = rates_of(bushing, inner, outer, gap, bodies)
-    turn, dw = turn_of(bushing, F, bodies), along * load(parent.dw)
+    turn, dw = turn_of(bushing, F, bodies), displacement_factor * load(parent.dw)
     A, w = load(bushing.angular_stiffness), load(parent.w)
-    swing = cross(load(child.w), cross(along * load(child.dw), outer)) - cross(w, cross(dw, inner))
-    gap_moved = along * (displacement_of(child, outer) - displacement_of(parent, inner))
+    swing = cross(load(child.w), cross(displacement_factor * load(child.dw), outer)) - cross(w, cross(dw, inner))
+    gap_moved = displacement_factor * (displacement_of(child, outer) - displacement_of(parent, inner))
     rate_change = swing - cross(w, gap_moved) - cross(dw, rate)
     force = cross(dw, force_on_child(bushing, F, gap, rate))
     force = force - F @ scaled(load(bushing.linear_damping), transposed_times(F, rate_change))
-    step = inverse_right_jacobian_times(-turn, along * t)  # J_l^-1: what the turning makes of the rotation vector
+    step = inverse_right_jacobian_times(-turn, displacement_factor * rotated)  # J_l^-1: change of the rotation vector
     pull = inverse_right_jacobian_times(turn, scaled(A, turn))
     bent = inverse_right_jacobian_times(turn, scaled(A, step) - right_jacobian_rate_along(turn, step, pull))
-    moment = cross(dw, moment_on_child(bushing, F, turn, spin)) - F @ (bent - scaled(A, along * t))
+    moment = cross(dw, moment_on_child(bushing, F, turn, spin)) - F @ (bent - scaled(A, displacement_factor * rotated))
     moment = moment + F @ scaled(load(bushing.angular_damping), transposed_times(F, cross(dw, spin)))
     return force, moment
 
 
 @kernel
-def harden(bushings, bodies, along, faster, blocks):
-    """Add to the blocks of the bodies."""
+def add_stiffness_blocks(bushings, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal blocks: see `forces.variation`."""
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
         inner, outer, gap = levers_of(bushing, bodies)
-        stiff = along * load(bushing.linear_stiffness) + faster * load(bushing.linear_damping)
-        turning = along * load(bushing.angular_stiffness) + faster * load(bushing.angular_damping)
+        stiff = displacement_factor * load(bushing.linear_stiffness) + velocity_factor * load(bushing.linear_damping)
+        turning = displacement_factor * load(bushing.angular_stiffness) + velocity_factor * load(
+            bushing.angular_damping
+        )
         N, J = rotated_diagonal(F, stiff), rotated_diagonal(F, turning)
         if bushing.child > 0:
-            add_block(blocks[bushing.child], block_at(N, outer) + turning_block(J))
+            add_block(blocks[bushing.child], block_at(N, outer) + angular_block(J))
         if bushing.parent > 0:
-            add_block(blocks[bushing.parent], block_at(N, inner + gap) + turning_block(J))
+            add_block(blocks[bushing.parent], block_at(N, inner + gap) + angular_block(J))
 
 
 @formula
-def turning_block(J):
-    """A stiffness against turning alone."""
+def angular_block(J):
+    """The block of an angular stiffness J (3, 3)."""
     return Inertia(J, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
+
+
+def pack(spec: BushingSpec, site: Site) -> tuple[Any, ...]:
+    """Return the record of a bushing."""
+    parent, origin, frame = site.frame(spec.parent, spec.origin)
+    child, child_origin, child_frame = site.frame(spec.child, spec.child_origin)
+    stiffness, damping = spec.stiffness, spec.damping
+    frames = (origin, frame.T.ravel(), child_origin, child_frame.T.ravel())
+    return parent, child, *frames, stiffness.linear, damping.linear, stiffness.angular, damping.angular
+
+
+ELEMENT = ForceElement(
+    "bushings",
+    BUSHING,
+    description="springs or muscles between bodies",
+    account="dissipation",
+    implicit=True,
+    bodies=("parent", "child"),
+    apply_force=apply_force,
+    elastic_energy=elastic_energy,
+    stiffness_damping_product=stiffness_damping_product,
+    add_stiffness_blocks=add_stiffness_blocks,
+    entry=SceneEntry("springs", "bushing", ("type",), BushingSpec, pack),
+)

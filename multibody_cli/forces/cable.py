@@ -4,10 +4,10 @@ With the differences d_k of neighboring points and their unit vectors u_k, a cab
 
     l = sum_k |d_k|,    dl/dt = sum_k u_k . dd_k/dt,
 
-and under the tension T it pulls point k with T (u_k - u_{k-1}): the generalized forces -T dl/dq.  Points between the
-ends guide the cable and let it slide.  Where two neighbors coincide their line has no direction, and does not pull.
+and its tension T applies the force T (u_k - u_{k-1}) to point k: the generalized forces -T dl/dq.  The cable slides
+through the points between its ends.  Where two neighbors coincide, their line has no direction and applies no force.
 
-A law, that of a spring or of a muscle, makes the tension T of length and rate, and gives its slopes with both.
+The law of a spring or of a muscle is the tension T as a function of length and rate, with its two derivatives.
 
 Source: Sueda, notes 1.9.1-1.9.6, (1.57)-(1.64) for several points; signs of (1.65)-(1.68) corrected.
 """
@@ -28,7 +28,14 @@ POINT = np.dtype([("row", "i8"), ("point", "f8", 3)])
 """A point of a body in its joint frame; row 0 is the ground."""
 
 COLLAPSED = 1e-6
-"""Two neighbors nearer than this part of the path, or of its length at rest, are one: their line points nowhere."""
+"""Fraction of the length of the path, or of its rest length, below which two neighbors coincide."""
+
+
+COLLAPSED_PATH = (
+    "two neighboring points of its path coincided: the line between them has no direction there; move a point, or "
+    "remove one"
+)
+"""The warning of such a path."""
 
 
 @formula
@@ -65,27 +72,29 @@ def measure(points, first, last, bodies):
 
 
 @kernel
-def pull(points, first, last, tension, bodies):
-    """Pull all points of a cable."""
+def apply_tension(points, first, last, tension, bodies):
+    """Apply the tension to all points of a cable."""
     for k in range(first + 1, last):
         u, _ = line_between(points[k - 1], points[k], bodies)
-        pull_point(points[k - 1], tension * u, bodies)
-        pull_point(points[k], -tension * u, bodies)
+        apply_point_force(points[k - 1], tension * u, bodies)
+        apply_point_force(points[k], -tension * u, bodies)
 
 
 @formula
-def pull_point(point, force, bodies):
-    """Pull one point; the ground does not mind."""
+def apply_point_force(point, force, bodies):
+    """Apply a force to one point, unless it is on the ground."""
     if point.row > 0:
         apply_wrench(bodies[point.row], cross(lever_of(point, bodies), force), force)
 
 
-# --- what a change makes of the pull -------------------------------------------------------------------------------
+# --- stiffness and damping --------------------------------------------------------------------------------------------
 @kernel
-def vary_cable(points, first, last, bodies, law, along, faster, exact, wrenches):
-    """Add to `wrenches` what the displacement `along` (dw, dv), and as much faster by `faster` of it, make of the pull.
+def add_cable_stiffness_damping_product(
+    points, first, last, bodies, law, displacement_factor, velocity_factor, exact, wrenches
+):
+    """Add K and D of a cable times the motion change to the wrenches: see `forces.variation`.
 
-    `law` is the tension with its two slopes.  See `forces.variation` for what is left out where not `exact`.
+    `law` is the tension, N, with its derivatives by length, N/m, and by rate, N s/m.
     """
     tension, by_length, by_rate = law
     change = 0.0
@@ -94,67 +103,75 @@ def vary_cable(points, first, last, bodies, law, along, faster, exact, wrenches)
         u, distance = line_between(one, other, bodies)
         moved = displacement_of(bodies[other.row], lever_of(other, bodies))
         moved = moved - displacement_of(bodies[one.row], lever_of(one, bodies))
-        change += (by_length * along + by_rate * faster) * dot(u, moved)
+        change += (by_length * displacement_factor + by_rate * velocity_factor) * dot(u, moved)
         if exact and distance > 0.0:
             rate = velocity_of(other, bodies) - velocity_of(one, bodies)
-            turned = (along / distance) * (moved - dot(u, moved) * u)
-            swung = carried_rate(other, along, bodies) - carried_rate(one, along, bodies)
+            turned = (displacement_factor / distance) * (moved - dot(u, moved) * u)
+            swung = velocity_change(other, displacement_factor, bodies) - velocity_change(
+                one, displacement_factor, bodies
+            )
             change += by_rate * (dot(turned, rate) + dot(u, swung))
     for k in range(first + 1, last):
         one, other = points[k - 1], points[k]
         u, distance = line_between(one, other, bodies)
         moved = displacement_of(bodies[other.row], lever_of(other, bodies))
         moved = moved - displacement_of(bodies[one.row], lever_of(one, bodies))
-        force = change * u + along * across_of(tension, by_length, distance) * (moved - dot(u, moved) * u)
-        vary_pull(one, force, tension * u, along, exact, bodies, wrenches)
-        vary_pull(other, -force, -tension * u, along, exact, bodies, wrenches)
+        force = change * u + displacement_factor * transverse_stiffness(tension, by_length, distance) * (
+            moved - dot(u, moved) * u
+        )
+        add_point_force_change(one, force, tension * u, displacement_factor, exact, bodies, wrenches)
+        add_point_force_change(other, -force, -tension * u, displacement_factor, exact, bodies, wrenches)
 
 
 @formula
-def carried_rate(point, along, bodies):
-    """What a displacement makes of the velocity of a point: w x (dw x r)."""
+def velocity_change(point, displacement_factor, bodies):
+    """Change of the velocity of a point by a displacement of the body: w x (dw x r)."""
     body, r = bodies[point.row], lever_of(point, bodies)
-    return along * cross(load(body.w), cross(load(body.dw), r))
+    return displacement_factor * cross(load(body.w), cross(load(body.dw), r))
 
 
 @formula
-def vary_pull(point, change, force, along, exact, bodies, wrenches):
-    """Add the change of a pull on one point, and what the turning of its lever makes of the moment."""
+def add_point_force_change(point, change, force, displacement_factor, exact, bodies, wrenches):
+    """Add the change of the force on one point, and of its moment by the rotation of the lever."""
     if point.row > 0:
         body, r = bodies[point.row], lever_of(point, bodies)
         moment = cross(r, change)
         if exact:
-            moment = moment + along * cross(cross(load(body.dw), r), force)
+            moment = moment + displacement_factor * cross(cross(load(body.dw), r), force)
         add_wrench(wrenches[point.row], moment, change)
 
 
 @kernel
-def harden_cable(points, first, last, bodies, law, along, faster, blocks):
-    """Add to the block of each body what its own displacement takes: see `vary_cable`."""
+def add_cable_stiffness_blocks(points, first, last, bodies, law, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal block of each point of a cable to that of its body: see `forces.variation`."""
     tension, by_length, by_rate = law
-    stiff = by_length * along + by_rate * faster
+    stiff = by_length * displacement_factor + by_rate * velocity_factor
     for k in range(first, last):
         if points[k].row > 0:
             g, across = ZERO, isotropic(0.0)
             if k > first:
                 u, distance = line_between(points[k - 1], points[k], bodies)
                 g = g + u
-                across = across + along * across_line(u, across_of(tension, by_length, distance))
+                across = across + displacement_factor * transverse_matrix(
+                    u, transverse_stiffness(tension, by_length, distance)
+                )
             if k < last - 1:
                 u, distance = line_between(points[k], points[k + 1], bodies)
                 g = g - u
-                across = across + along * across_line(u, across_of(tension, by_length, distance))
+                across = across + displacement_factor * transverse_matrix(
+                    u, transverse_stiffness(tension, by_length, distance)
+                )
             r = lever_of(points[k], bodies)
             add_block(blocks[points[k].row], block_at(across + stiff * symmetric_outer(g, g), r))
 
 
 @formula
-def across_of(tension, by_length, distance):
-    """Stiffness of a line against turning, T / d; where it has no length, that of one which has none at rest."""
+def transverse_stiffness(tension, by_length, distance):
+    """Transverse stiffness T / d of a line; the axial stiffness where it has no length."""
     return tension / distance if distance > 0.0 else by_length
 
 
 @formula
-def across_line(u, stiffness):
-    """Stiffness across a line: s (1 - u u^T)."""
+def transverse_matrix(u, stiffness):
+    """Transverse stiffness matrix of a line: s (1 - u u^T)."""
     return stiffness * (isotropic(1.0) - symmetric_outer(u, u))

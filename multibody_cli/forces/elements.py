@@ -1,14 +1,14 @@
-"""Everything that pushes: the force elements of a model, as one block of arrays, and the kernels that run them all.
+"""The catalogue of force elements, the force elements of a model as one block of arrays, and the kernels over all.
 
-A force element adds to the generalized forces `tau` or to the wrenches of the bodies, and books its power in the
-accounts of the ledger.  To add one: a file with its dtype and `push` (and `elastic_energy` if it holds energy,
-`vary` and `harden` if it depends on the motion: see `forces.variation`), a field here, and its line in the kernels
-below.
+To add a force element: a file with its `ELEMENT` (`forces.contract`), and its place in `ELEMENTS`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,131 +17,333 @@ from multibody_cli.forces import (
     body_drag,
     body_load,
     bushing,
-    cable,
     joint_actuator,
     joint_spring,
     muscle,
+    quadratic_drag,
     rotation_spring,
     spring,
 )
-from multibody_cli.kernel import kernel
+from multibody_cli.forces.between import BetweenSpec
+from multibody_cli.forces.contract import ForceElement, SceneEntry
+from multibody_cli.forces.spec import ForceSpec
+from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.signals import Signals
+from multibody_cli.spec import Spec
 
 Records = NDArray[np.void]
+Integers = NDArray[np.int64]
+
+ELEMENTS: tuple[ForceElement, ...] = tuple(
+    module.ELEMENT
+    for module in (
+        joint_actuator,
+        joint_spring,
+        rotation_spring,
+        body_load,
+        body_drag,
+        quadratic_drag,
+        bushing,
+        spring,
+        muscle,
+    )
+)
+"""Every force element, in the order in which forces are applied."""
+
+PLACES = {element.name: place for place, element in enumerate(ELEMENTS)}
+"""The place of each table in `Forces.tables`."""
+
+SPRINGS, MUSCLES = PLACES["springs"], PLACES["muscles"]
 
 
+# --- scene files ------------------------------------------------------------------------------------------------------
+def _entries(section: str) -> list[SceneEntry]:
+    return [element.entry for element in ELEMENTS if element.entry is not None and element.entry.section == section]
+
+
+FORCES: dict[str, type[ForceSpec]] = {entry.kind: entry.spec for entry in _entries("forces")}  # type: ignore[misc]
+"""Every kind of entry of `forces:`."""
+
+FORCE_KEYS = {key: entry.kind for entry in _entries("forces") for key in entry.keys}
+"""The field by which the kind of an entry is recognized."""
+
+SPRING_KINDS: dict[str, type[BetweenSpec]] = {entry.kind: entry.spec for entry in _entries("springs")}  # type: ignore[misc]
+"""Every kind of entry of `springs:`."""
+
+SPRING_KEYS = {key: entry.kind for entry in _entries("springs") for key in entry.keys}
+"""The field by which the kind of an entry is recognized."""
+
+_BY_SPEC = {element.entry.spec: element for element in ELEMENTS if element.entry is not None}
+
+
+def element_of(spec: Spec) -> ForceElement:
+    """Return the element that an entry of a scene describes."""
+    return _BY_SPEC[type(spec)]
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
 class Forces(NamedTuple):
-    """The force elements of a model, one table a kind."""
+    """The force elements of a model."""
 
     signals: Signals
-    actuators: Records
-    joint_springs: Records
-    rotation_springs: Records
-    loads: Records
-    drags: Records
-    bushings: Records
     points: Records  # of all cables
-    springs: Records
-    muscles: Records
+    pairs: Integers  # (k, 2) rows of bodies that implicit elements couple
+    tables: tuple[Records, ...]  # one for each entry of `ELEMENTS`
+
+    def table(self, element: ForceElement) -> Records:
+        """Return the records of an element."""
+        return self.tables[PLACES[element.name]]
 
     @property
-    def resist(self) -> bool:
-        """Whether any of them answers to motion, and is no spring or damper of a joint."""
-        return any(len(table) > 0 for table in (self.drags, self.bushings, self.springs, self.muscles))
+    def has_body_stiffness_or_damping(self) -> bool:
+        """Whether implicit integrators evaluate a force on bodies at the end of the step."""
+        return any(len(self.table(element)) > 0 for element in ELEMENTS if element.implicit and element.acts_on_bodies)
+
+    @property
+    def depends_on_motion(self) -> bool:
+        """Whether any force has a stiffness or a damping, on bodies or on coordinates of joints."""
+        return any(len(self.table(element)) > 0 for element in ELEMENTS if element.implicit)
+
+    @property
+    def acts_on_bodies(self) -> bool:
+        """Whether any force is a wrench on a body."""
+        return any(len(self.table(element)) > 0 for element in ELEMENTS if element.acts_on_bodies)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of elements by their description."""
+        counts = dict.fromkeys((element.description for element in ELEMENTS), 0)
+        for element, table in zip(ELEMENTS, self.tables, strict=True):
+            counts[element.description] += len(table)
+        return counts
+
+    @property
+    def implicit_bodies(self) -> Integers:
+        """Rows of all bodies, ground and markers included, to which implicit elements apply wrenches."""
+        elements = [element for element in ELEMENTS if element.implicit]
+        rows = [self.table(element)[name] for element in elements for name in element.bodies]
+        if any(element.cable and len(self.table(element)) for element in elements):
+            rows.append(self.points["row"])
+        return np.concatenate(rows)
+
+    @property
+    def sprung_coordinates(self) -> list[range]:
+        """The coordinates of each spring or damper of a joint."""
+        joints = [element for element in ELEMENTS if element.implicit and element.coordinates]
+        return [range(iv, iv + element.coordinates) for element in joints for iv in self.table(element)["iv"].tolist()]
 
 
-class Alerts(NamedTuple):
-    """What forces have to tell of a run, as bits: of each spring and muscle (`forces.spring`, `forces.muscle`)."""
+def coupled_pairs(tables: Iterable[Records], points: Records) -> Integers:
+    """Rows (k, 2) of moving bodies that implicit elements couple: neighbors along each element."""
+    pairs: list[tuple[int, int]] = []
+    for element, table in zip(ELEMENTS, tables, strict=True):
+        for record in table if element.implicit and element.acts_on_bodies else ():
+            rows = [int(record[name]) for name in element.bodies]
+            if element.cable:
+                rows += points["row"][int(record["first"]) : int(record["last"])].tolist()
+            moving = [row for row in rows if row > 0]
+            pairs += pairwise(moving)
+    return np.array(pairs, np.int64).reshape(-1, 2)
 
-    springs: NDArray[np.int64]
-    muscles: NDArray[np.int64]
+
+def warnings_for(forces: Forces) -> tuple[Integers, ...]:
+    """Allocate the warnings of each table: bits for each record of an element that has warnings."""
+    sizes = (len(table) if element.warnings else 0 for element, table in zip(ELEMENTS, forces.tables, strict=True))
+    return tuple(np.zeros(size, np.int64) for size in sizes)
 
 
-def alerts_for(forces: Forces) -> Alerts:
-    """Allocate them, with nothing to tell."""
-    return Alerts(np.zeros(len(forces.springs), np.int64), np.zeros(len(forces.muscles), np.int64))
-
-
-DTYPES = {
-    "actuators": joint_actuator.ACTUATOR,
-    "joint_springs": joint_spring.JOINT_SPRING,
-    "rotation_springs": rotation_spring.ROTATION_SPRING,
-    "loads": body_load.BODY_LOAD,
-    "drags": body_drag.BODY_DRAG,
-    "bushings": bushing.BUSHING,
-    "points": cable.POINT,
-    "springs": spring.SPRING,
-    "muscles": muscle.MUSCLE,
-}
-"""The dtype of each table of `Forces`."""
+# --- kernels over all elements ----------------------------------------------------------------------------------------
+# Each template runs the elements before PLACE, then the table at PLACE; empty tables are skipped without a call.
+def _apply_one_more(forces, t, q, v, work, powers, watched):
+    apply_before(forces, t, q, v, work, powers, watched)  # noqa: F821
+    if len(forces.tables[PLACE]) > 0:  # noqa: F821
+        apply_force(  # noqa: F821
+            forces.tables[PLACE],  # noqa: F821
+            forces,
+            t,
+            q,
+            v,
+            work.bodies,
+            work.tau,
+            powers,
+            watched,
+            work.warnings[PLACE],  # noqa: F821
+        )
 
 
 @kernel
-def push_all(forces, t, q, v, work, powers):
-    """Generalized forces into `work.tau`, wrenches into the placed bodies, powers into the accounts (na,)."""
-    tau, bodies, alerts = work.tau, work.bodies, work.alerts
-    tells = work.horizon[1] >= 0.0  # what a search tries is not told of
-    for i in range(len(tau)):
-        tau[i] = 0.0
+def _apply_none(forces, t, q, v, work, powers, watched):
+    for i in range(len(work.tau)):
+        work.tau[i] = 0.0
     for i in range(len(powers)):
         powers[i] = 0.0
-    if len(forces.actuators) > 0:  # even a call for nothing takes 100 ns: its arguments are many
-        joint_actuator.push(forces.actuators, forces.signals, t, v, tau, powers)
-    if len(forces.joint_springs) > 0:
-        joint_spring.push(forces.joint_springs, q, v, tau, powers)
-    if len(forces.rotation_springs) > 0:
-        rotation_spring.push(forces.rotation_springs, q, v, tau, powers)
-    if len(forces.loads) > 0:
-        body_load.push(forces.loads, forces.signals, t, bodies, powers)
-    if len(forces.drags) > 0:
-        body_drag.push(forces.drags, bodies, powers)
-    if len(forces.bushings) > 0:
-        bushing.push(forces.bushings, bodies, powers)
-    if len(forces.springs) > 0:
-        spring.push(forces.springs, forces.points, bodies, powers, tells, alerts.springs)
-    if len(forces.muscles) > 0:
-        muscle.push(forces.muscles, forces.points, forces.signals, t, bodies, powers, tells, alerts.muscles)
+
+
+def _energy_of_one_more(forces, q, bodies):
+    energy = energy_before(forces, q, bodies)  # noqa: F821
+    if len(forces.tables[PLACE]) > 0:  # noqa: F821
+        energy += elastic_energy_of(forces.tables[PLACE], forces, q, bodies)  # noqa: F821
+    return energy
 
 
 @kernel
-def vary_all(forces, t, bodies, along, faster, exact, wrenches):
-    """What a change of the motion makes of the wrenches on the bodies: see `forces.variation`."""
-    points, signals = forces.points, forces.signals
-    body_load.vary(forces.loads, signals, t, bodies, along, exact, wrenches)
-    body_drag.vary(forces.drags, bodies, along, faster, exact, wrenches)
-    bushing.vary(forces.bushings, bodies, along, faster, exact, wrenches)
-    spring.vary(forces.springs, points, bodies, along, faster, exact, wrenches)
-    muscle.vary(forces.muscles, points, signals, t, bodies, along, faster, exact, wrenches)
+def _no_energy(forces, q, bodies) -> float:
+    return 0.0
+
+
+def _apply_one_more_implicitly(forces, h, displacement_factor, velocity_factor, rates, tau, armature):
+    apply_before(forces, h, displacement_factor, velocity_factor, rates, tau, armature)  # noqa: F821
+    if len(forces.tables[PLACE]) > 0:  # noqa: F821
+        implicit_joint_force(  # noqa: F821
+            forces.tables[PLACE],  # noqa: F821
+            h,
+            displacement_factor,
+            velocity_factor,
+            rates,
+            tau,
+            armature,
+        )
 
 
 @kernel
-def harden_all(forces, t, bodies, along, faster, blocks):
-    """Add to the blocks of the bodies what their own change takes: see `forces.variation`."""
-    body_drag.harden(forces.drags, bodies, faster, blocks)
-    bushing.harden(forces.bushings, bodies, along, faster, blocks)
-    spring.harden(forces.springs, forces.points, bodies, along, faster, blocks)
-    muscle.harden(forces.muscles, forces.points, forces.signals, t, bodies, along, faster, blocks)
-
-
-@kernel
-def foresee_all(forces, horizon, ahead, tau, armature):
-    """Let springs and dampers of joints push as they will: less by (along K + faster D) ahead, with h D + h^2 K inert.
-
-    `horizon` holds h, along and faster; `ahead` (nv,) are rates.  Source: Sueda, notes 2.5, (2.77), with
-    K = -d tau/dq and D = -d tau/dv.
-    """
-    h, along, faster = horizon[0], horizon[1], horizon[2]
+def _apply_none_implicitly(forces, h, displacement_factor, velocity_factor, rates, tau, armature):
     for i in range(len(armature)):
         armature[i] = 0.0
-    joint_spring.foresee(forces.joint_springs, h, along, faster, ahead, tau, armature)
-    rotation_spring.foresee(forces.rotation_springs, h, along, faster, ahead, tau, armature)
+
+
+def _add_one_more_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    add_before(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)  # noqa: F821
+    if (IMPLICIT or exact) and len(forces.tables[PLACE]) > 0:  # noqa: F821
+        stiffness_damping_product(  # noqa: F821
+            forces.tables[PLACE],  # noqa: F821
+            forces,
+            t,
+            bodies,
+            displacement_factor,
+            velocity_factor,
+            exact,
+            wrenches,
+        )
 
 
 @kernel
-def elastic_energy(forces, q, bodies):
-    """Energy held by all springs, J."""
-    of_joints = joint_spring.elastic_energy(forces.joint_springs, q)
-    of_joints += rotation_spring.elastic_energy(forces.rotation_springs, q)
-    of_cables = spring.elastic_energy(forces.springs, forces.points, bodies)
-    of_cables += muscle.elastic_energy(forces.muscles, forces.points, bodies)
-    return of_joints + of_cables + bushing.elastic_energy(forces.bushings, bodies)
+def _add_no_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add nothing."""
+
+
+def _add_one_more_block(forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    add_before(forces, t, bodies, displacement_factor, velocity_factor, blocks)  # noqa: F821
+    if len(forces.tables[PLACE]) > 0:  # noqa: F821
+        add_stiffness_blocks_of(  # noqa: F821
+            forces.tables[PLACE],  # noqa: F821
+            forces,
+            t,
+            bodies,
+            displacement_factor,
+            velocity_factor,
+            blocks,
+        )
+
+
+@kernel
+def _add_no_block(forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add nothing."""
+
+
+def _over(
+    kernel_name: str,
+    template: Any,
+    first: Any,
+    before: str,
+    parameter: str,
+    elements: Any = ELEMENTS,
+    **constants: Callable[[ForceElement], Any],
+) -> Any:
+    """Fold the elements that have a kernel into one kernel; `constants` are further parameters of the template."""
+
+    def after(so_far: Any, element: ForceElement) -> Any:
+        own = {before: so_far, parameter: getattr(element, kernel_name)}
+        own |= {name: value_of(element) for name, value_of in constants.items()}
+        return bound_kernel(template, PLACE=PLACES[element.name], **own)
+
+    return reduce(after, [element for element in elements if getattr(element, kernel_name) is not None], first)
+
+
+_apply_all: Any = _over("apply_force", _apply_one_more, _apply_none, "apply_before", "apply_force")
+
+
+@kernel
+def apply_forces(forces, t, q, v, work, powers):
+    """Apply all forces, and compute the powers (na,) of their accounts, W.
+
+    Generalized forces go to `work.tau` (nv,), wrenches to the placed bodies.  Iterates of a stage raise no warnings.
+    """
+    _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
+
+
+_SPRINGS_OF_JOINTS: Any = _over(
+    "elastic_energy",
+    _energy_of_one_more,
+    _no_energy,
+    "energy_before",
+    "elastic_energy_of",
+    [element for element in ELEMENTS if element.coordinates],
+)
+_CABLES: Any = _over(
+    "elastic_energy",
+    _energy_of_one_more,
+    _no_energy,
+    "energy_before",
+    "elastic_energy_of",
+    [element for element in ELEMENTS if element.cable],
+)
+_OTHERS: Any = _over(
+    "elastic_energy",
+    _energy_of_one_more,
+    _no_energy,
+    "energy_before",
+    "elastic_energy_of",
+    [element for element in ELEMENTS if element.bodies],
+)
+
+
+@kernel
+def elastic_energy(forces, q, bodies) -> float:
+    """Elastic energy of all force elements, J."""
+    return _SPRINGS_OF_JOINTS(forces, q, bodies) + _CABLES(forces, q, bodies) + _OTHERS(forces, q, bodies)
+
+
+_apply_implicit_joint_forces: Any = _over(
+    "implicit_joint_force",
+    _apply_one_more_implicitly,
+    _apply_none_implicitly,
+    "apply_before",
+    "implicit_joint_force",
+)
+
+
+@kernel
+def apply_implicit_joint_forces(forces, coefficients, rates, tau, armature):
+    """Apply the linearly implicit terms of springs and dampers of joints.
+
+    Subtracts (displacement_factor K + velocity_factor D) rates from `tau` (nv,), and sets `armature` (nv,) to the
+    diagonal of h D + h^2 K.  `coefficients` (3,) hold h, s, and the two factors; `rates` (nv,) are coordinate rates.
+    Source: Sueda, notes 2.5, (2.77), with K = -d tau/dq and D = -d tau/dv.
+    """
+    _apply_implicit_joint_forces(forces, coefficients[0], coefficients[1], coefficients[2], rates, tau, armature)
+
+
+add_stiffness_damping_products: Any = _over(
+    "stiffness_damping_product",
+    _add_one_more_product,
+    _add_no_product,
+    "add_before",
+    "stiffness_damping_product",
+    IMPLICIT=lambda element: element.implicit,
+)
+"""`add_stiffness_damping_products(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)`."""
+
+add_stiffness_blocks: Any = _over(
+    "add_stiffness_blocks", _add_one_more_block, _add_no_block, "add_before", "add_stiffness_blocks_of"
+)
+"""`add_stiffness_blocks(forces, t, bodies, displacement_factor, velocity_factor, blocks)`: see `forces.variation`."""

@@ -1,12 +1,13 @@
 """Linear stiffness and damping of one coordinate of a joint: tau = -k (q - rest) - d v, energy k (q - rest)^2 / 2.
 
-Source: Sueda, notes 2.5, (2.76)-(2.77); the spring is an elastic energy, the damper an account of the ledger.
+Source: Sueda, notes 2.5, (2.76)-(2.77); the spring has an elastic energy, the damper an account of the energy ledger.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.forces.contract import ForceElement
 from multibody_cli.kernel import kernel
 
 JOINT_SPRING = np.dtype(
@@ -15,8 +16,8 @@ JOINT_SPRING = np.dtype(
 
 
 @kernel
-def push(springs, q, v, tau, powers):
-    """tau -= k (q - rest) + d v; the damper's loss d v^2 goes to the account."""
+def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Subtract k (q - rest) + d v from `tau`, and add the loss d v^2 to the account."""
     for k in range(len(springs)):
         spring = springs[k]
         rate = v[spring.iv]
@@ -25,19 +26,32 @@ def push(springs, q, v, tau, powers):
 
 
 @kernel
-def foresee(springs, h, along, faster, ahead, tau, armature):
-    """tau -= (along k + faster d) ahead, and the inertia h d + h^2 k of each coordinate: see `elements.foresee_all`."""
+def implicit_joint_force(springs, h, displacement_factor, velocity_factor, rates, tau, armature):
+    """Add the implicit terms of each coordinate: see `elements.apply_implicit_joint_forces`."""
     for k in range(len(springs)):
         spring, iv = springs[k], springs[k].iv
-        tau[iv] -= (along * spring.stiffness + faster * spring.damping) * ahead[iv]
+        tau[iv] -= (displacement_factor * spring.stiffness + velocity_factor * spring.damping) * rates[iv]
         armature[iv] += h * (spring.damping + h * spring.stiffness)
 
 
 @kernel
-def elastic_energy(springs, q):
-    """Energy held by the springs, J."""
+def elastic_energy(springs, forces, q, bodies) -> float:
+    """Elastic energy of all springs, J."""
     energy = 0.0
     for k in range(len(springs)):
         stretch = q[springs[k].iq] - springs[k].rest
         energy += 0.5 * springs[k].stiffness * stretch * stretch
     return energy
+
+
+ELEMENT = ForceElement(
+    "joint_springs",
+    JOINT_SPRING,
+    description="springs or dampers of joints",
+    account="dissipation",
+    implicit=True,
+    coordinates=1,
+    apply_force=apply_force,
+    elastic_energy=elastic_energy,
+    implicit_joint_force=implicit_joint_force,
+)

@@ -4,8 +4,8 @@ With the length L of the path, the fibers have the normalized length and velocit
 
     l = (L - tendon) / optimal,    v = dL/dt / (optimal * fastest),
 
-positive where they lengthen, and the activation a between 0 and 1 is a function of time.  The passive part is elastic
-and holds the energy f optimal * integral of f_P; what the active part does is work.
+positive where they lengthen, and the activation a between 0 and 1 is a function of time.  The passive part is elastic,
+with the energy f optimal * integral of f_P; the active part does work.
 
 Source: Sueda, notes 1.9.4 and 1.9.5, (1.38)-(1.39), (1.47)-(1.64); the slopes keep the term of the rate with the
 configuration that the notes drop (`forces.cable`).
@@ -13,10 +13,21 @@ configuration that the notes drop (`forces.cable`).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from multibody_cli.forces.cable import COLLAPSED, harden_cable, measure, pull, vary_cable
+from multibody_cli.forces.cable import (
+    COLLAPSED,
+    COLLAPSED_PATH,
+    add_cable_stiffness_blocks,
+    add_cable_stiffness_damping_product,
+    apply_tension,
+    measure,
+)
+from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
 from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
+from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import evaluate
 
@@ -34,12 +45,12 @@ MUSCLE = np.dtype(
 )
 
 TOO_SHORT, TOO_LONG, TOO_FAST, OUT_OF_RANGE = 2, 4, 8, 16
-"""Alerts beside 1, a path that collapses: bits."""
+"""Bits of warnings, beside 1 for a collapsed path."""
 
 
 @formula
 def activation_of(muscle, signals, t):
-    """Activation as it counts: from 0 to 1."""
+    """Activation, clipped to [0, 1]."""
     given, _, _ = evaluate(signals, muscle.activation, t)
     return min(max(given, 0.0), 1.0)
 
@@ -57,68 +68,76 @@ def law_of(muscle, activation, length, rate):
 
 
 @formula
-def steadying(law):
-    """The law with what feeds energy in left out: fibers that give way as they lengthen."""
+def dissipative_law(law):
+    """The law without its destabilizing part: tension and slopes of at least 0."""
     tension, by_length, by_rate = law
     return max(tension, 0.0), max(by_length, 0.0), max(by_rate, 0.0)
 
 
 @formula
-def alert_of(muscle, given, length, rate, shortest):
-    """What is to be told: bits."""
+def warnings_of(muscle, given, length, rate, shortest):
+    """Warnings as bits."""
     x, v = (length - muscle.tendon) / muscle.optimal, rate / (muscle.optimal * muscle.fastest)
-    found = 1 if shortest < COLLAPSED * muscle.optimal else 0
+    bits = 1 if shortest < COLLAPSED * muscle.optimal else 0
     if x < ACTIVE_KNOTS[0]:
-        found |= TOO_SHORT
+        bits |= TOO_SHORT
     if x > ACTIVE_KNOTS[3]:
-        found |= TOO_LONG
+        bits |= TOO_LONG
     if v < VELOCITY_KNOTS[0] or v > VELOCITY_KNOTS[3]:
-        found |= TOO_FAST
+        bits |= TOO_FAST
     if given < -1e-9 or given > 1.0 + 1e-9:
-        found |= OUT_OF_RANGE
-    return found
+        bits |= OUT_OF_RANGE
+    return bits
 
 
 @kernel
-def push(muscles, points, signals, t, bodies, powers, tells, alerts):
-    """Pull the bodies; the work of the active part goes to the account.  Alerts are added up as bits."""
+def apply_force(muscles, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply the tensions to the bodies, add the work of the active part to the account, and raise warnings."""
+    points, signals = forces.points, forces.signals
     for k in range(len(muscles)):
         muscle = muscles[k]
         length, rate, shortest = measure(points, muscle.first, muscle.last, bodies)
         tension, _, _ = law_of(muscle, activation_of(muscle, signals, t), length, rate)
-        pull(points, muscle.first, muscle.last, tension, bodies)
+        apply_tension(points, muscle.first, muscle.last, tension, bodies)
         held, _, _ = law_of(muscle, 0.0, length, rate)
         powers[muscle.account] -= (tension - held) * rate
-        if tells:
+        if watched:
             given, _, _ = evaluate(signals, muscle.activation, t)
-            alerts[k] |= alert_of(muscle, given, length, rate, shortest)
+            warnings[k] |= warnings_of(muscle, given, length, rate, shortest)
 
 
 @kernel
-def vary(muscles, points, signals, t, bodies, along, faster, exact, wrenches):
-    """Add what a change of the motion makes of the pulls: see `forces.variation`."""
+def stiffness_damping_product(muscles, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
+    points, signals = forces.points, forces.signals
     for k in range(len(muscles)):
         muscle = muscles[k]
         length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
         law = law_of(muscle, activation_of(muscle, signals, t), length, rate)
         if not exact:
-            law = steadying(law)
-        vary_cable(points, muscle.first, muscle.last, bodies, law, along, faster, exact, wrenches)
+            law = dissipative_law(law)
+        add_cable_stiffness_damping_product(
+            points, muscle.first, muscle.last, bodies, law, displacement_factor, velocity_factor, exact, wrenches
+        )
 
 
 @kernel
-def harden(muscles, points, signals, t, bodies, along, faster, blocks):
-    """Add to the blocks of the bodies."""
+def add_stiffness_blocks(muscles, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal blocks: see `forces.variation`."""
+    points, signals = forces.points, forces.signals
     for k in range(len(muscles)):
         muscle = muscles[k]
         length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
-        law = steadying(law_of(muscle, activation_of(muscle, signals, t), length, rate))
-        harden_cable(points, muscle.first, muscle.last, bodies, law, along, faster, blocks)
+        law = dissipative_law(law_of(muscle, activation_of(muscle, signals, t), length, rate))
+        add_cable_stiffness_blocks(
+            points, muscle.first, muscle.last, bodies, law, displacement_factor, velocity_factor, blocks
+        )
 
 
 @kernel
-def elastic_energy(muscles, points, bodies):
-    """Energy held by the fibers that are stretched, J."""
+def elastic_energy(muscles, forces, q, bodies) -> float:
+    """Elastic energy of the passive fibers, J."""
+    points = forces.points
     energy = 0.0
     for k in range(len(muscles)):
         muscle = muscles[k]
@@ -136,3 +155,33 @@ def observe(muscles, points, signals, t, bodies, lengths, rates, tensions, activ
         activation = activation_of(muscle, signals, t)
         lengths[k], rates[k], activations[k] = length, rate, activation
         tensions[k], _, _ = law_of(muscle, activation, length, rate)
+
+
+def pack(spec: MuscleSpec, site: Site) -> tuple[Any, ...]:
+    """Return the record of a muscle."""
+    path = site.cable([end for _, end in spec.points])
+    numbers = (spec.max_isometric_force, spec.optimal_length, spec.tendon_slack_length, spec.max_velocity)
+    return *path, *numbers, site.activation(spec)
+
+
+ELEMENT = ForceElement(
+    "muscles",
+    MUSCLE,
+    description="springs or muscles between bodies",
+    account="work",
+    implicit=True,
+    cable=True,
+    apply_force=apply_force,
+    elastic_energy=elastic_energy,
+    stiffness_damping_product=stiffness_damping_product,
+    add_stiffness_blocks=add_stiffness_blocks,
+    warnings={
+        1: COLLAPSED_PATH,
+        TOO_SHORT: "its fibers were shorter than 0.4 of `optimal_length`, where they apply no force: the path is too "
+        "short for this `tendon_slack_length`",
+        TOO_LONG: "its fibers were longer than 1.81 of `optimal_length`, where activation has no effect",
+        TOO_FAST: "its fibers moved faster than `max_velocity`, where their force no longer changes",
+        OUT_OF_RANGE: "its activation left the range from 0 to 1, and was clipped",
+    },
+    entry=SceneEntry("muscles", "muscle", ("path",), MuscleSpec, pack),
+)

@@ -1,4 +1,4 @@
-"""What may stand in `muscles:` of a scene file."""
+"""Entries of `muscles:` in a scene file."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ _OF_EXCITATION = ("activation_time", "deactivation_time", "initial_activation")
 
 
 class MuscleSpec(BetweenSpec):
-    """A muscle of Hill's kind, with a rigid tendon and without pennation, along the lines between points of bodies.
+    """A Hill-type muscle with a rigid tendon and without pennation, along the lines between points of bodies.
 
-    Either its `activation` is given as a function of time, or an `excitation` u that it follows:
+    The `activation` is a function of time, or follows an `excitation` u:
     da/dt = (u - a) / tau, with tau = activation_time (0.5 + 1.5 a) while it rises and deactivation_time / (0.5 + 1.5 a)
     while it falls.
     """
 
     path: list[BodyPoint] = Field(
-        min_length=2, description="Its ends, and between them the points that guide it and let it slide."
+        min_length=2, description="Its ends, and between them points through which it slides."
     )
     max_isometric_force: Annotated[float, Quantity(units.FORCE, above=0.0)] = Field(
-        description="Force of the active fibers at their optimal length and at rest, N."
+        description="Active force at the optimal length and zero velocity, N."
     )
-    optimal_length: PositiveLength = Field(description="Length of the fibers at which they pull most, m.")
+    optimal_length: PositiveLength = Field(description="Fiber length with the largest active force, m.")
     tendon_slack_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
-        0.0, description="Length of the tendon, which does not stretch, m."
+        0.0, description="Length of the rigid tendon, m."
     )
     max_velocity: Annotated[float, Quantity(units.RATE, above=0.0)] = Field(
-        10.0, description="Velocity at which active fibers no longer pull, optimal lengths a second."
+        10.0, description="Shortening velocity at which the active force is 0, optimal lengths per second."
     )
     activation: Annotated[SignalSpec, Signal(units.NUMBER)] | None = Field(
-        None, description="From 0 to 1: a number, an expression of t, or a table."
+        None, description="Activation from 0 to 1: a number, an expression of t, or a table."
     )
     excitation: Annotated[SignalSpec, Signal(units.NUMBER)] | None = Field(
-        None, description="From 0 to 1, which the activation follows: a number, an expression of t, or a table."
+        None,
+        description="Excitation from 0 to 1, which the activation follows: a number, an expression of t, or a table.",
     )
-    activation_time: PositiveTime = Field(0.01, description="Time constant of the activation where it rises, s.")
-    deactivation_time: PositiveTime = Field(0.04, description="Time constant where it falls, s.")
-    initial_activation: Fraction = Field(0.01, description="Activation at the start, where there is an `excitation`.")
+    activation_time: PositiveTime = Field(0.01, description="Time constant of rising activation, s.")
+    deactivation_time: PositiveTime = Field(0.04, description="Time constant of falling activation, s.")
+    initial_activation: Fraction = Field(0.01, description="Initial activation, with an `excitation`.")
 
     @model_validator(mode="after")
     def _require_one_drive(self) -> Self:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.forces.contract import ForceElement
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot, scaled
@@ -43,8 +44,8 @@ def deflection(spring, q):
 
 
 @kernel
-def push(springs, q, v, tau, powers):
-    """tau -= J_r^-T K p + D w; the damper's loss goes to the account."""
+def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Subtract J_r^-T K p + D w from `tau`, and add the loss w . D w to the account."""
     for k in range(len(springs)):
         spring, i = springs[k], springs[k].iv
         p = deflection(spring, q)
@@ -61,21 +62,34 @@ def push(springs, q, v, tau, powers):
 
 
 @kernel
-def foresee(springs, h, along, faster, ahead, tau, armature):
-    """tau -= (along K + faster D) ahead, and the inertia h D + h^2 K, linearized about the rest orientation."""
+def implicit_joint_force(springs, h, displacement_factor, velocity_factor, rates, tau, armature):
+    """Add the implicit terms, linearized about the rest orientation: see `elements.apply_implicit_joint_forces`."""
     for k in range(len(springs)):
         spring = springs[k]
         for j in range(3):
             iv = spring.iv + j
-            tau[iv] -= (along * spring.stiffness[j] + faster * spring.damping[j]) * ahead[iv]
+            tau[iv] -= (displacement_factor * spring.stiffness[j] + velocity_factor * spring.damping[j]) * rates[iv]
             armature[iv] += h * (spring.damping[j] + h * spring.stiffness[j])
 
 
 @kernel
-def elastic_energy(springs, q):
-    """Energy held by the springs, J."""
+def elastic_energy(springs, forces, q, bodies) -> float:
+    """Elastic energy of all springs, J."""
     energy = 0.0
     for k in range(len(springs)):
         p = deflection(springs[k], q)
         energy += 0.5 * dot(p, scaled(load(springs[k].stiffness), p))
     return energy
+
+
+ELEMENT = ForceElement(
+    "rotation_springs",
+    ROTATION_SPRING,
+    description="springs or dampers of joints",
+    account="dissipation",
+    implicit=True,
+    coordinates=3,
+    apply_force=apply_force,
+    elastic_energy=elastic_energy,
+    implicit_joint_force=implicit_joint_force,
+)

@@ -6,9 +6,20 @@ the rest length.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from multibody_cli.forces.cable import COLLAPSED, harden_cable, measure, pull, vary_cable
+from multibody_cli.forces.cable import (
+    COLLAPSED,
+    COLLAPSED_PATH,
+    add_cable_stiffness_blocks,
+    add_cable_stiffness_damping_product,
+    apply_tension,
+    measure,
+)
+from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.kernel import formula, kernel
 
 SPRING = np.dtype(
@@ -31,46 +42,54 @@ def tension_of(spring, length, rate):
 
 @formula
 def law_of(spring, length, rate, exact):
-    """Tension and its slopes with length and rate; a spring that pushes has no tension where not exact."""
+    """Tension and its slopes with length and rate; the tension of a compressed spring is 0 where not `exact`."""
     tension = tension_of(spring, length, rate)
     return (tension if exact else max(tension, 0.0)), spring.stiffness, spring.damping
 
 
 @kernel
-def push(springs, points, bodies, powers, tells, alerts):
-    """Pull the bodies; the damper's loss d (dl/dt)^2 goes to the account.  Tell where a line has no direction."""
+def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply the tensions to the bodies, add the loss d (dl/dt)^2 to the account, and raise warnings."""
+    points = forces.points
     for k in range(len(springs)):
         spring = springs[k]
         length, rate, shortest = measure(points, spring.first, spring.last, bodies)
-        pull(points, spring.first, spring.last, tension_of(spring, length, rate), bodies)
+        apply_tension(points, spring.first, spring.last, tension_of(spring, length, rate), bodies)
         powers[spring.account] += spring.damping * rate * rate
-        if tells and shortest < COLLAPSED * max(spring.rest, length):
-            alerts[k] = 1
+        if watched and shortest < COLLAPSED * max(spring.rest, length):
+            warnings[k] = 1
 
 
 @kernel
-def vary(springs, points, bodies, along, faster, exact, wrenches):
-    """Add what a change of the motion makes of the pulls: see `forces.variation`."""
+def stiffness_damping_product(springs, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`."""
+    points = forces.points
     for k in range(len(springs)):
         spring = springs[k]
         length, rate, _ = measure(points, spring.first, spring.last, bodies)
         law = law_of(spring, length, rate, exact)
-        vary_cable(points, spring.first, spring.last, bodies, law, along, faster, exact, wrenches)
+        add_cable_stiffness_damping_product(
+            points, spring.first, spring.last, bodies, law, displacement_factor, velocity_factor, exact, wrenches
+        )
 
 
 @kernel
-def harden(springs, points, bodies, along, faster, blocks):
-    """Add to the blocks of the bodies."""
+def add_stiffness_blocks(springs, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the diagonal blocks: see `forces.variation`."""
+    points = forces.points
     for k in range(len(springs)):
         spring = springs[k]
         length, rate, _ = measure(points, spring.first, spring.last, bodies)
         law = law_of(spring, length, rate, False)
-        harden_cable(points, spring.first, spring.last, bodies, law, along, faster, blocks)
+        add_cable_stiffness_blocks(
+            points, spring.first, spring.last, bodies, law, displacement_factor, velocity_factor, blocks
+        )
 
 
 @kernel
-def elastic_energy(springs, points, bodies):
-    """Energy held by the springs, J."""
+def elastic_energy(springs, forces, q, bodies) -> float:
+    """Elastic energy of all springs, J."""
+    points = forces.points
     energy = 0.0
     for k in range(len(springs)):
         length, _, _ = measure(points, springs[k].first, springs[k].last, bodies)
@@ -86,3 +105,24 @@ def observe(springs, points, bodies, lengths, tensions):
         length, rate, _ = measure(points, springs[k].first, springs[k].last, bodies)
         lengths[k] = length
         tensions[k] = tension_of(springs[k], length, rate)
+
+
+def pack(spec: SpringSpec, site: Site) -> tuple[Any, ...]:
+    """Return the record of a spring."""
+    return *site.cable([end for _, end in spec.points]), *spec.coefficients, spec.rest_length
+
+
+ELEMENT = ForceElement(
+    "springs",
+    SPRING,
+    description="springs or muscles between bodies",
+    account="dissipation",
+    implicit=True,
+    cable=True,
+    apply_force=apply_force,
+    elastic_energy=elastic_energy,
+    stiffness_damping_product=stiffness_damping_product,
+    add_stiffness_blocks=add_stiffness_blocks,
+    warnings={1: COLLAPSED_PATH},
+    entry=SceneEntry("springs", "spring", ("between", "path"), SpringSpec, pack),
+)

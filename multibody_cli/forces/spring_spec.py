@@ -1,4 +1,4 @@
-"""What may stand in `springs:` of a scene file: springs along cables, and bushings."""
+"""Entries of `springs:` in a scene file: springs along cables, and bushings."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ _KINDS = {
     ("damping", False): units.DAMPING,
     ("damping", True): units.STRAIN_DAMPING,
 }
-"""What the coefficients of a spring measure, relative to its length or not."""
+"""Units of the coefficients of a spring, relative to its rest length or not."""
 
 
 class SpringSpec(BetweenSpec):
-    """A spring, with or without a damper, along the lines between points of bodies."""
+    """A spring with an optional damper along the lines between points of bodies."""
 
     between: list[BodyPoint] | None = Field(None, min_length=2, max_length=2, description="Its two ends.")
     path: list[BodyPoint] | None = Field(
-        None, min_length=2, description="Its ends, and between them the points that guide it and let it slide."
+        None, min_length=2, description="Its ends, and between them points through which it slides."
     )
     relative: bool = Field(
-        False, description="Whether `stiffness` and `damping` are for each unit of strain, (length - rest) / rest."
+        False, description="Whether `stiffness` and `damping` are per unit of strain, (length - rest) / rest."
     )
     stiffness: float = Field(
-        description="Tension for each unit of length beyond `rest_length`, N/m; N where `relative`.",
+        description="Tension per unit of length beyond `rest_length`, N/m; N where `relative`.",
         json_schema_extra=dict(NUMBER_SCHEMA),
     )
     damping: float = Field(
         0.0,
-        description="Tension for each unit of the rate of the length, N*s/m; N*s where `relative`.",
+        description="Tension per unit of the rate of the length, N*s/m; N*s where `relative`.",
         json_schema_extra=dict(NUMBER_SCHEMA),
     )
     rest_length: Annotated[float, Quantity(units.LENGTH, least=0.0)] = Field(
-        description="Length without tension, m; shorter than that it pushes; 0: it pulls its ends together."
+        description="Length without tension, m. A shorter spring is compressed; with 0 the tension is proportional to "
+        "the length."
     )
 
     @field_validator("stiffness", "damping", mode="plain", json_schema_input_type=Any)
@@ -96,12 +97,14 @@ class BushingSpec(BetweenSpec):
     """Springs and dampers in six directions between a frame of one body and a frame of another."""
 
     type: Literal["bushing"]
-    parent: str = Field(description="Body whose frame the stiffness refers to, or `world`.")
+    parent: str = Field(description="Body to whose frame the stiffness refers, or `world`.")
     child: str = Field(description="The other body, or `world`.")
-    origin: Pose = Field(Pose(), description="The frame of the parent, in the axes of which it acts.")
-    child_origin: Pose = Field(Pose(), description="The frame of the child; at rest the two coincide.")
-    stiffness: BushingStiffness = Field(description="Of the springs.")
-    damping: BushingDamping = Field(BushingDamping(), description="Of the dampers.")
+    origin: Pose = Field(Pose(), description="Frame on the parent; stiffness and damping refer to its axes.")
+    child_origin: Pose = Field(
+        Pose(), description="Frame on the child; it coincides with the frame on the parent at rest."
+    )
+    stiffness: BushingStiffness = Field(description="Stiffness.")
+    damping: BushingDamping = Field(BushingDamping(), description="Damping.")
 
     @property
     def bodies(self) -> list[tuple[Place, str]]:
@@ -110,12 +113,5 @@ class BushingSpec(BetweenSpec):
 
     @property
     def turns(self) -> bool:
-        """Its frames have axes."""
+        """Whether its bodies need an orientation: they do, for the axes of its frames."""
         return True
-
-
-SPRINGS: dict[str, type[BetweenSpec]] = {"spring": SpringSpec, "bushing": BushingSpec}
-"""Every kind of entry."""
-
-SPRING_KEYS = {"between": "spring", "path": "spring", "type": "bushing"}
-"""The key by which the kind of an entry is told."""

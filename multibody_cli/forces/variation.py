@@ -1,19 +1,19 @@
-"""What small changes of the motion make of the forces: K = dF/dx and D = dF/dv, as products with a change.
+"""Stiffness and damping of force elements: K = dF/dx and D = dF/dv, as products with a motion change.
 
-A change is a twist (dw, dv) of each body, world axes, about the origin of its joint frame, as it stands in the fields
-`dw` and `dv` of the placed bodies.  Every force element `vary`s: it adds to the wrenches
+A motion change is a twist (dw, dv) of each body, world axes, about the origin of its joint frame, in the fields `dw`
+and `dv` of the bodies.  The kernel `stiffness_damping_product` of an element adds to the wrenches
 
-    dF = K (along * change) + D (faster * change),
+    dF = K (displacement_factor * change) + D (velocity_factor * change),
 
-with `along` a time by which the change displaces, s, or a plain factor, and `faster` one by which it speeds up.
+with factors that are times, s, or plain numbers: the change is a displacement and a change of velocity at once.
 
-Exact, that is the derivative: it tells how stiff a system is, and which step an explicit integrator can take.
-Otherwise it is its symmetric part that never feeds energy in, and that implicit integrators solve with: tensions below
-0 count as 0, moments keep their levers, and rates do not turn with the lines.  What is left out is first order of what
-is kept, and bounded, where what is kept grows with the stiffness.
+Where `exact`, K and D are the derivatives.  They determine the stiffness of a system, and the stable step of explicit
+integrators.  Otherwise -K and -D are a symmetric, positive semidefinite approximation, with which implicit integrators
+solve: tensions below 0 count as 0, levers of moments are constant, and rates do not depend on the directions of lines.
+The omitted part is bounded where the stiffness grows.
 
-The *block* of a body is minus the change of its own wrench by its own displacement, an inertia that it seems to have;
-of a cable, each of its points for itself.
+The diagonal block of a body is minus the derivative of its own wrench by its own displacement, in the form of an
+inertia; for a cable, the sum over its points, each as if the other points were fixed.
 
 Source: Sueda, notes 1.9, (1.30)-(1.37), (1.50)-(1.56), (1.61)-(1.68), with corrected signs; 2.5, (2.77)-(2.79).
 """
@@ -28,25 +28,25 @@ from multibody_cli.spatial.values import Force, Inertia, Mat3
 
 @formula
 def displacement_of(body, r):
-    """How the point at the lever r moves."""
+    """Displacement of the point at the lever r, for the motion change of the body."""
     return load(body.dv) + cross(load(body.dw), r)
 
 
 @formula
 def add_wrench(wrench, moment, force):
-    """Add a wrench to those that lie in a record."""
+    """Add a wrench to a record."""
     store_force(wrench, load_force(wrench) + Force(moment, force))
 
 
 @formula
 def block_at(N, r):
-    """The symmetric 3 x 3 stiffness N of a point at the lever r, seen from the origin."""
+    """The 6 x 6 block about the origin of a symmetric stiffness N (3, 3) of the point at the lever r."""
     return shift_inertia(Inertia(isotropic(0.0), Mat3(ZERO, ZERO, ZERO), N), r)
 
 
 @formula
 def add_block(block, B):
-    """Add to the block of a body."""
+    """Add B to the block of a body."""
     store(block.J, load(block.J) + B.J)
     store(block.H, load(block.H) + B.H)
     store(block.M, load(block.M) + B.M)

@@ -1,4 +1,4 @@
-"""The start of a scene with loops and constraints: assembled, with words for the user, or refused."""
+"""Initial state of a scene with loops and constraints: assembly, with warnings, or an error."""
 
 from __future__ import annotations
 
@@ -10,84 +10,88 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraint_solver.solver import POSITION, VELOCITY, place
+from multibody_cli.constraint_solver.solver import POSITION, VELOCITY, update_kinematics
 from multibody_cli.errors import Problem, SceneError
-from multibody_cli.initial.assemble import ASSEMBLED, Assembler, Finding
+from multibody_cli.initial.assemble import ASSEMBLED, Assembler, AssemblyResult
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import JointEntry, Model, Records, State
 from multibody_cli.observation.state import observe_bodies
 from multibody_cli.samples import Samples, samples_for
-from multibody_cli.scene.body_kinds import written_freedoms
+from multibody_cli.scene.body_kinds import specified_dofs
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import Scene
-from multibody_cli.tree.kinematics import place_tree
+from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.workspace import workspace_for
 
 Flags = NDArray[np.bool_]
 
-WORTH_TELLING = 1e-6
-"""A start that moves by less, in rad, m or their rates, is round-off of what was written."""
+REPORT_THRESHOLD = 1e-6
+"""Largest change of the initial state that is round-off of the input and not reported, in rad, m or their rates."""
 
 
-class Beginning(NamedTuple):
-    """What is known of the start: how many freedoms are left to move, and what the user should know of it."""
+class InitialState(NamedTuple):
+    """Result of assembly: the remaining degrees of freedom, and the warnings."""
 
-    freedoms: int
+    n_dofs: int
     warnings: tuple[str, ...]
 
 
-def assembled(loaded: LoadedScene, model: Model, state: State) -> Beginning:
-    """Bring the start onto all loops and constraints, in place.
+def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> InitialState:
+    """Assemble the initial state: satisfy all loops and constraints, in place.
 
     Parameters
     ----------
     loaded, model, state
-        A scene and what it compiled to.
+        The scene, the compiled model, and its state.
 
     Raises
     ------
     SceneError
-        Where the start is too far from any that the loops allow, or there is none.
+        If the written state is too far from a consistent one, or there is none.
     """
     tree = model.system.tree
     free = int(np.count_nonzero(~tree.driven[: tree.links["nv"].sum()]))
     if len(model.system.rows) == 0:
-        return Beginning(free, ())
+        return InitialState(free, ())
     assembler = Assembler(model, state)
-    told: list[str] = []
+    messages: list[str] = []
     positions = assembler.assemble(POSITION, _written(loaded.scene, model, "q", ("position", "rotation")))
     _require_closable(loaded, model, positions)
-    if positions.before > WORTH_TELLING:
-        told.append(_how_far(loaded, model, positions, "the start was assembled: an error of", "moved"))
+    if positions.before > REPORT_THRESHOLD:
+        messages.append(
+            _how_far(loaded, model, positions, "the initial state was assembled: removed an error of", "moved")
+        )
     velocities = assembler.assemble(VELOCITY, _written(loaded.scene, model, "v", ("velocity", "velocity")))
     _require_consistent(loaded, model, velocities, state)
-    if velocities.before > WORTH_TELLING:
-        told.append(_how_far(loaded, model, velocities, "rates at the start were completed: an error of", "changed"))
+    if velocities.before > REPORT_THRESHOLD:
+        messages.append(
+            _how_far(loaded, model, velocities, "the initial rates were completed: removed an error of", "changed")
+        )
     _require_agreement(loaded, model, state)
     _require_one_plane(loaded, model, state)
     dependent = assembler.dependent_rows()
-    restrained = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
-    return Beginning(free - restrained, (*told, *_redundant(loaded, model, dependent)))
+    constrained = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
+    return InitialState(free - constrained, (*messages, *_redundant(loaded, model, dependent)))
 
 
-def look(model: Model, state: State) -> Samples:
-    """What channels show of the bodies at the start."""
+def initial_samples(model: Model, state: State) -> Samples:
+    """Return the recorded quantities of the bodies in the initial state."""
     samples = samples_for(model, 1)
     observe_bodies(model.system.tree, placed_bodies(model, state), model.names.body_rows, samples, 0)
     return samples
 
 
 def placed_bodies(model: Model, state: State) -> Records:
-    """Bodies and ghosts at the start."""
+    """Return the bodies and loop-joint frames in the initial state."""
     work = workspace_for(model.system)
-    placing = place if model.system.is_held else place_tree
-    placing(model.system, state.time[0], state.q, state.v, state.a, work)
+    kinematics_kernel = update_kinematics if model.system.is_constrained else update_tree_kinematics
+    kinematics_kernel(model.system, state.time[0], state.q, state.v, state.a, work)
     return work.bodies
 
 
 def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
-    """Tell which coordinates, or which rates, the scene gives."""
+    """Return which coordinates, or which rates, the scene gives."""
     flags, links = np.zeros(model.nv, np.bool_), model.system.tree.links
     carried = {joint.row for joint in model.names.joints}
     for joint in model.names.joints:
@@ -95,13 +99,13 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
     for body, row in zip(model.names.bodies, model.names.body_rows, strict=True):
         if row not in carried:
             linear, angular = (field in scene.bodies[body].model_fields_set for field in of_bodies)
-            written = written_freedoms(scene.bodies[body], linear, angular)
+            written = specified_dofs(scene.bodies[body], linear, angular)
             first = links[row]["iv"]
             flags[first : first + len(written)] = written
     return flags
 
 
-def _require_closable(loaded: LoadedScene, model: Model, found: Finding) -> None:
+def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult) -> None:
     tolerance = loaded.scene.simulation.assembly_tolerance
     name = model.names.rows[found.row]
     if not found.closed:
@@ -121,15 +125,15 @@ def _require_closable(loaded: LoadedScene, model: Model, found: Finding) -> None
         )
 
 
-def _nearest_start(model: Model, found: Finding) -> str:
-    """Say which coordinate should move most."""
+def _nearest_start(model: Model, found: AssemblyResult) -> str:
+    """Name the coordinate with the largest correction."""
     if not len(found.moved):
         return ""
     most = int(np.argmax(np.abs(found.moved)))
     return f" ({model.names.coordinates[most]} by {found.moved[most]:.4g})"
 
 
-def _require_consistent(loaded: LoadedScene, model: Model, found: Finding, state: State) -> None:
+def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult, state: State) -> None:
     name = model.names.rows[found.row]
     fastest = float(np.abs(state.v).max(initial=0.0))
     if not found.closed and found.after > ASSEMBLED * max(1.0, fastest):
@@ -139,7 +143,7 @@ def _require_consistent(loaded: LoadedScene, model: Model, found: Finding, state
             name.section,
             name.element,
         )
-    if found.bent and found.before > WORTH_TELLING * max(1.0, fastest):
+    if found.changed_given and found.before > REPORT_THRESHOLD * max(1.0, fastest):
         raise loaded.error(
             f"contradicts the velocities given at the start by {found.before:.3g} m/s or rad/s {name.direction}; "
             "give fewer of them: those that are left out follow from the others",
@@ -149,14 +153,14 @@ def _require_consistent(loaded: LoadedScene, model: Model, found: Finding, state
 
 
 def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
-    """What is written for a joint that closes a loop must be what follows from the bodies."""
+    """Refuse rates of a loop joint that differ from those of its bodies."""
     problems: list[Problem] = []
     tolerance = loaded.scene.simulation.assembly_tolerance
     for joint in _closing(model):
         spec = loaded.scene.joints[joint.name]
         if "v" in spec.model_fields_set:
             written, found = np.array(_rates(spec)), state.v[joint.columns]
-            if np.abs(written - found).max() > WORTH_TELLING + tolerance * np.abs(found).max():
+            if np.abs(written - found).max() > REPORT_THRESHOLD + tolerance * np.abs(found).max():
                 problems += loaded.error(
                     f"is {_numbers(found)} as the bodies move: this joint closes a loop, so leave `v` out",
                     "joints",
@@ -168,12 +172,12 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
 
 
 def _require_one_plane(loaded: LoadedScene, model: Model, state: State) -> None:
-    """Joints of planar bodies meet in their plane: what is missing across it, no motion can close."""
+    """Refuse joints of planar bodies with an error out of the common plane, which no motion can remove."""
     problems: list[Problem] = []
     bodies, tree = placed_bodies(model, state), model.system.tree
     for joint in _closing(model):
         gap = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
-        if tree.closures[joint.row - len(tree.links)]["one_plane"] and gap > WORTH_TELLING:
+        if tree.closures[joint.row - len(tree.links)]["one_plane"] and gap > REPORT_THRESHOLD:
             problems += loaded.error(
                 f"is off by {gap:.3g} m or rad across the plane in which its bodies move, so that no motion can "
                 "close it: check the places of its frames and of the bodies",
@@ -197,12 +201,12 @@ def _numbers(values: NDArray[np.float64]) -> str:
     return text if len(values) == 1 else f"[{text}]"
 
 
-def _how_far(loaded: LoadedScene, model: Model, found: Finding, words: str, verb: str) -> str:
+def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, words: str, verb: str) -> str:
     name = model.names.rows[found.row]
     most = int(np.argmax(np.abs(found.moved)))
     return (
         f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: {words} {found.before:.3g} "
-        f"{name.direction} is gone; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
+        f"{name.direction}; {model.names.coordinates[most]} {verb} most, by {found.moved[most]:.4g}"
     )
 
 
@@ -216,6 +220,6 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
         )
         words = ", ".join(names[r].direction for r in which)
         yield (
-            f"{loaded.where(section, element)}: {section}.{element}: {len(which)} of its {total} restraints "
-            f"({words}) follow from the others at the start; their loads are shared in the least-norm sense"
+            f"{loaded.where(section, element)}: {section}.{element}: {len(which)} of its {total} constraint rows "
+            f"({words}) depend on the others at the start; their loads are shared in the least-norm sense"
         )

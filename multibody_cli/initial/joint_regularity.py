@@ -1,4 +1,4 @@
-"""Joints of general shape where they start: their motion is defined there, and each coordinate moves something."""
+"""Regularity of joints given by a joint map: in the initial configuration, S is defined and has full rank."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.model import Floats
 from multibody_cli.packing.constraint_bases import columns_at
 from multibody_cli.scene.load import LoadedScene
-from multibody_cli.scene.topology import holders
+from multibody_cli.scene.topology import inboard_joints
 
 DEPENDENT = 1e-9
-"""Smallest singular value of the motion subspace, its columns in their usual size, that is taken for none."""
+"""Smallest singular value of the motion subspace, its columns in units of their typical norm, for full rank."""
 
 AROUND = (-1.0, -0.5, -0.1, 0.1, 0.5, 1.0)
-"""How far from the start the usual size of the columns is looked for, in each coordinate."""
+"""Offsets from the initial value of each coordinate at which the typical norm of the columns is sampled."""
 
 
 NOWHERE = "its motion is not defined anywhere: a straight curve has no Frenet frame, and a surface needs a normal"
 
 
-def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
-    """Give the usual size of each column of the motion subspace, for joints of general shape that move freely.
+def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
+    """Return the typical norm of each column of the motion subspace, for joints with a joint map and without motion.
 
     Raises
     ------
     SceneError
-        With every joint whose motion is not defined where it starts, or whose coordinates are not independent there.
+        With every joint whose motion is undefined, or whose coordinates are dependent, in the initial configuration.
     """
     scene = loaded.scene
-    carrying = set(holders(scene.bodies, scene.joints).values())
+    carrying = set(inboard_joints(scene.bodies, scene.joints).values())
     problems: list[Problem] = []
     found = {}
     for name, joint in scene.joints.items():
         kind = JOINTS[joint.type]
         parts = tuple(kind.parts(joint))
-        if not any(part.shape for part in parts):
+        if not any(part.joint_map for part in parts):
             continue
         try:
             found[name], columns = _around(joint, parts, np.array(kind.start(joint).q))
         except ZeroDivisionError:
             messages = [NOWHERE]
         except ArithmeticError as error:
-            messages = [f"its formulas cannot be worked out: {error}"]
-        else:  # where a joint starts that closes a loop is found by assembly
+            messages = [f"its formulas cannot be evaluated: {error}"]
+        else:  # assembly determines the initial coordinates of a loop joint
             free = _free(joint)
             sizes = np.array(found[name])
             messages = list(_objections(columns, sizes, free)) if name in carrying else []
-            if not free.all():  # a prescribed coordinate may stand still, as a piston at its dead centre
+            if not free.all():  # a prescribed coordinate may be stationary, as a piston at its dead centre
                 del found[name]
         for message in messages:
             problems += loaded.error(message, "joints", name).problems
@@ -64,11 +64,11 @@ def usual_sizes(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
 
 
 def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple[float, ...], Floats]:
-    """Usual sizes of the columns, and the columns at the start."""
+    """Return the typical norms of the columns, and the columns at the start."""
     here = columns_at(parts, q)
     sizes = np.linalg.norm(here, axis=0)
     domains = joint.own_domains if isinstance(joint, DomainJointSpec) else ()
-    for k in range(sum(part.nv for part in parts if part.shape)):
+    for k in range(sum(part.nv for part in parts if part.joint_map)):
         for step in AROUND:
             moved = q.copy()
             moved[k] += step
@@ -79,7 +79,7 @@ def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple
 
 
 def _free(joint: JointSpec) -> NDArray[np.bool_]:
-    """Which coordinates have no prescribed motion."""
+    """Return which coordinates have no prescribed motion."""
     motion = joint.motion if isinstance(joint, MovingJointSpec) else None
     return np.array([signal is None for signal in motion.signals] if motion else [True] * len(joint.coordinates))
 
@@ -87,12 +87,12 @@ def _free(joint: JointSpec) -> NDArray[np.bool_]:
 def _objections(columns: Floats, sizes: Floats, free: NDArray[np.bool_]) -> Iterator[str]:
     if not np.isfinite(columns).all():
         yield (
-            "its motion, or a derivative of it, is not a finite number where it starts: look for a division by zero, a "
-            "root of zero, or a curve without curvature in a Frenet frame; start it elsewhere"
+            "its motion, or a derivative of it, is not finite in the initial configuration: look for a division by "
+            "zero, a root of zero, or a curve without curvature in a Frenet frame; choose another initial configuration"
         )
     elif free.any() and np.linalg.svd((columns / sizes)[:, free], compute_uv=False)[-1] < DEPENDENT:
         yield (
-            "its coordinates do not move it independently where it starts: there its parametrization has not full "
-            "rank, as at the pole of a sphere, at the cusp of a cycloid, or where surfaces touch along a line; start "
-            "it elsewhere, or take other coordinates"
+            "its coordinates are dependent in the initial configuration: its parametrization does not have full rank "
+            "there, as at the pole of a sphere, at the cusp of a cycloid, or where surfaces touch along a line; choose "
+            "another initial configuration, or other coordinates"
         )

@@ -1,10 +1,10 @@
-"""The start of a scene in which bodies touch: none may lie in another."""
+"""Check that no bodies overlap in the initial state of a scene with contacts."""
 
 from __future__ import annotations
 
 from multibody_cli.contacts.contract import Geometry, Records
 from multibody_cli.contacts.detect import detect
-from multibody_cli.contacts.work import contact_work_for, grown
+from multibody_cli.contacts.work import detection_workspace_for, grown
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.joints.spec import WORLD
@@ -12,26 +12,26 @@ from multibody_cli.model import Model, State
 from multibody_cli.scene.load import LoadedScene
 
 TOLERATED = 1e-6
-"""Depth relative to the size of the smaller shape, below which the first step parts what was meant to touch."""
+"""Depth relative to the size of the smaller shape that the first step removes."""
 
 
-def require_apart(loaded: LoadedScene, model: Model, state: State) -> None:
-    """Refuse a start at which bodies that may touch lie in each other.
+def require_no_overlap(loaded: LoadedScene, model: Model, state: State) -> None:
+    """Refuse an initial state with overlapping bodies.
 
     Parameters
     ----------
     loaded, model, state
-        A scene, what it compiled to, and its start, with loops closed.
+        The scene, the compiled model, and its assembled initial state.
 
     Raises
     ------
     SceneError
-        With every pair of bodies, and how deep they lie in each other.
+        With every overlapping pair of bodies and its depth.
     """
     names, problems = (WORLD, *model.names.bodies), list[Problem]()
     for (one, other), depth in sorted(_depths(model, state).items(), key=lambda found: found[0][::-1]):
         problems += loaded.error(
-            f"lies {depth:.3g} m deep in `{names[one]}` at the start: move them apart, or let them not touch "
+            f"lies {depth:.3g} m deep in `{names[one]}` at the start: move them apart, or exclude the contact "
             "(`contacts.pairs`, or `contact: false` of a shape)",
             "bodies",
             names[other],
@@ -41,11 +41,13 @@ def require_apart(loaded: LoadedScene, model: Model, state: State) -> None:
 
 
 def _depths(model: Model, state: State) -> dict[tuple[int, int], float]:
-    """How deep two bodies lie in each other, m, by their places in the scene, from 1 on; 0 is the world."""
+    """Return the depth of overlapping bodies, m, by their numbers in the scene, from 1 on; 0 is the world."""
     geometry, depths = model.system.contacts.geometry, dict[tuple[int, int], float]()
     places = {0: 0} | {row: place for place, row in enumerate(model.names.body_rows.tolist(), 1)}
     for contact in _touching(geometry, placed_bodies(model, state)):
-        size = min(geometry.geoms["reach"][contact["geom_a"]], geometry.geoms["reach"][contact["geom_b"]])
+        size = min(
+            geometry.geoms["bounding_radius"][contact["geom_a"]], geometry.geoms["bounding_radius"][contact["geom_b"]]
+        )
         a, b = places[int(contact["body_a"])], places[int(contact["body_b"])]
         depth, pair = -float(contact["gap"]), (min(a, b), max(a, b))
         if depth > TOLERATED * size:
@@ -54,8 +56,8 @@ def _depths(model: Model, state: State) -> dict[tuple[int, int], float]:
 
 
 def _touching(geometry: Geometry, bodies: Records) -> Records:
-    """All contacts without a gap."""
-    work = contact_work_for(geometry)
+    """Return all contacts without a gap."""
+    work = detection_workspace_for(geometry)
     while True:
         count, overflow = detect(geometry, bodies, 0.0, work)
         if not overflow:

@@ -1,4 +1,4 @@
-"""Bodies without orientation take no torque: what their joints lock, and what acts on these, must pull at a point."""
+"""Check that no joint applies a torque to a body without orientation, by its constraints or its forces."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from multibody_cli.errors import Problem, SceneError
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.model import Floats
-from multibody_cli.packing.constraint_bases import Stance, stances_of
+from multibody_cli.packing.constraint_bases import JointConfiguration, sampled_configurations
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import SignalSpec
 
 _NONE = 1e-9
-"""A moment, m, of a force of 1 N that is round-off."""
+"""Moment of a unit force that is round-off, m."""
 
 _NOTHING = (None, 0.0, SignalSpec(constant=0.0))
 
@@ -26,7 +26,7 @@ _ACTING = ("stiffness", "damping", "force", "limits")
 
 
 def require_no_torques(loaded: LoadedScene) -> None:
-    """Refuse joints that would turn a point or an affine body.
+    """Refuse joints that apply a torque to a point or an affine body.
 
     Raises
     ------
@@ -48,17 +48,19 @@ def _objections(
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     motion = joint.motion if isinstance(joint, MovingJointSpec) else None
     driven = [signal is not None for signal in motion.signals] if motion else [False] * len(joint.coordinates)
-    stances = stances_of(tuple(JOINTS[joint.type].parts(joint)), tuple(driven))
+    configurations = sampled_configurations(tuple(JOINTS[joint.type].parts(joint)), tuple(driven))
     kind = scene.bodies[body].kind
-    if any(_turns(stance.locks, stance, at_child).any() for stance in stances):
+    if any(_turns(configuration.constraint_axes, configuration, at_child).any() for configuration in configurations):
         yield (
             ("joints", name),
-            f"locks a rotation of `{body}`, which is of kind `{kind}` and has no orientation: such a body is held by a "
-            "`spherical` joint, or by a `composite` one of prismatic parts and then three revolute ones",
+            f"constrains a rotation of `{body}`, which is of kind `{kind}` and has no orientation: connect such a body "
+            "by a `spherical` joint, or by a `composite` one of prismatic parts and then three revolute ones",
         )
         return
-    turning = np.any([_turns(stance.duals, stance, at_child) for stance in stances], axis=0)
-    words = f"would turn `{body}`, which is of kind `{kind}` and has no orientation"
+    turning = np.any(
+        [_turns(configuration.dual_basis, configuration, at_child) for configuration in configurations], axis=0
+    )
+    words = f"applies a torque to `{body}`, which is of kind `{kind}` and has no orientation"
     for field in _ACTING:
         entries = getattr(joint, field, None) or ()
         if any(entry not in _NOTHING and turns for entry, turns in zip(entries, turning, strict=False)):
@@ -70,9 +72,9 @@ def _objections(
                 yield ("couplings", coupling, *place), words
 
 
-def _turns(wrenches: Floats, stance: Stance, at_child: bool) -> np.ndarray:
-    """Which wrenches (n, 6) have a moment about the origin of the joint frame in the body."""
+def _turns(wrenches: Floats, configuration: JointConfiguration, at_child: bool) -> np.ndarray:
+    """Return which wrenches (n, 6) have a moment about the origin of the joint frame in the body."""
     moments = wrenches[:, :3]
     if not at_child:
-        moments = moments + np.cross(stance.reach, wrenches[:, 3:])
+        moments = moments + np.cross(configuration.translation, wrenches[:, 3:])
     return np.asarray(np.abs(moments).max(axis=1, initial=0.0) > _NONE)

@@ -1,4 +1,4 @@
-"""The largest step that an explicit integrator can take at the start, beside springs, dampers and muscles."""
+"""Largest stable step of an explicit integrator in the initial state, given springs, dampers and muscles."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from multibody_cli.tree.workspace import workspace_for
 Floats = NDArray[np.float64]
 
 MOST_COORDINATES = 500
-"""Larger models are not looked at: it would take seconds."""
+"""Largest model that is checked; the check of a larger one takes seconds."""
 
 ROUND_OFF = 1e-10
-"""Part of the largest direction of rows below which another one follows from the rest."""
+"""Rank tolerance of the constraint Jacobian, relative to its largest singular value."""
 
 
 class Modes(NamedTuple):
-    """Small motion: damping and frequency of each motion (k,) 1/s, and the motions as columns (n, k)."""
+    """Linear modes: damping and frequency of each (k,), 1/s, and the mode shapes as columns (n, k)."""
 
     damping: Floats
     frequency: Floats
@@ -32,7 +32,7 @@ class Modes(NamedTuple):
 
 
 def modes_of(model: Model, state: State) -> Modes:
-    """Find the motions that loops and constraints leave, about a state."""
+    """Compute the linear modes about a state that satisfy loops and constraints."""
     system = model.system
     work, n, m = workspace_for(system), int(system.tree.links["nv"].sum()), len(system.rows)
     inverse, K, D, G = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((m, n))
@@ -68,26 +68,30 @@ def _null_space(G: Floats) -> Floats:
     return np.asarray(directions[rank:].T)
 
 
-def too_long(simulation: SimulationSpec, model: Model, state: State) -> Iterator[str]:
-    """Say of a step that the integrator cannot take.
+def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -> Iterator[str]:
+    """Warn of a step beyond the stability limit of the integrator.
 
     Parameters
     ----------
     simulation
-        How the scene is run.
+        The settings of the run.
     model, state
-        The scene in the coordinates of its joints, at its start.
+        The model in joint coordinates, and its initial state.
     """
     method, step = METHODS[simulation.method], simulation.step
     integrator = integrator_of(simulation.method, simulation.integrator)
     forces = model.system.forces
-    sprung = forces.resist or len(forces.joint_springs) + len(forces.rotation_springs) > 0
-    if integrator.stable_step is None or not sprung or not 0 < model.system.tree.links["nv"].sum() <= MOST_COORDINATES:
+    has_spring_or_damper = forces.depends_on_motion
+    if (
+        integrator.stable_step is None
+        or not has_spring_or_damper
+        or not 0 < model.system.tree.links["nv"].sum() <= MOST_COORDINATES
+    ):
         return
     try:
         modes = modes_of(model, state)
     except np.linalg.LinAlgError:
-        return  # bodies without inertia: the run itself tells of them
+        return  # bodies without inertia: the run reports them
     stretch = method.longest_stage(method.Options.model_validate(simulation.options))
     limits = integrator.stable_step(modes.damping, modes.frequency) / stretch
     if not len(limits) or not limits.min() < step:

@@ -1,4 +1,4 @@
-"""The catalogue of joints.  To add one: a file of its name with its `KIND`, and its name here."""
+"""Catalogue of joints. A new joint is a module of its name with its `KIND`, and its name here."""
 
 from importlib import import_module
 
@@ -33,4 +33,4 @@ JOINTS = Registry(
     ),
     _kind,
 )
-"""Every joint by the word of the scene file."""
+"""Every joint by its word in the scene file."""

@@ -1,4 +1,4 @@
-"""Composite joint: a run of revolute, prismatic and screw parts of the user's own choice."""
+"""Composite joint: a user-defined sequence of revolute, prismatic and screw parts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PartSpec(Spec):
     """One part of a composite joint."""
 
     type: str
-    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis, in the frame that the parts before it lead to.")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis, in the outer frame of the preceding part.")
 
     @property
     def part(self) -> Part:
-        """The part that was written so."""
+        """The part."""
         raise NotImplementedError
 
 
@@ -32,7 +32,7 @@ class RevolutePart(PartSpec):
 
     @property
     def part(self) -> Part:
-        """The part that was written so."""
+        """The part."""
         return turning(self.axis)
 
 
@@ -43,19 +43,19 @@ class PrismaticPart(PartSpec):
 
     @property
     def part(self) -> Part:
-        """The part that was written so."""
+        """The part."""
         return sliding(self.axis)
 
 
 class ScrewPart(PartSpec):
-    """An angle about an axis, with a travel along it."""
+    """An angle about an axis, with a proportional translation along it."""
 
     type: Literal["screw"]
-    pitch: Length = Field(description="Travel per turn, m.")
+    pitch: Length = Field(description="Translation per turn, m.")
 
     @property
     def part(self) -> Part:
-        """The part that was written so."""
+        """The part."""
         return screwing(self.axis, self.pitch / math.tau)
 
 
@@ -70,7 +70,7 @@ class Run(Spec):
     )
 
 
-# `Run` stands last, so that its field is read before those that need to know how many coordinates there are
+# `Run` is the last base, so that its field is read before those that depend on the number of coordinates
 class CompositeSpec(CoordinateJointSpec, Run):
     """One coordinate for each part, in their order."""
 
@@ -78,14 +78,14 @@ class CompositeSpec(CoordinateJointSpec, Run):
 
     @classmethod
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
-        """One for each part."""
+        """Return one coordinate for each part."""
         if "parts" not in fields:
             return None
         return tuple(kind for spec in fields["parts"] for kind in spec.part.coordinates)
 
 
 def parts(spec: CompositeSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [part.part for part in spec.parts]
 
 

@@ -1,52 +1,46 @@
-"""What a joint must give: the specification that every joint and every method relies on.
+"""Contract of joints: the specification that every joint and every method relies on.
 
-A joint connects the frame F, fixed in the parent body, to the frame M, fixed in the child body.  It is a
-*run of parts*, multiplied in order, and each part gives three things as functions of its own coordinates:
+A joint connects the frame F, fixed in the parent body, to the frame M, fixed in the child body.  It is a *sequence of
+parts*, multiplied in order, and each part defines three functions of its own coordinates:
 
     pose        X(q), the pose of the part's outer frame in its inner frame,
     subspace    S(q), the motion subspace: the twist across the part is S(q) v, in the outer frame,
     bias        c = (dS/dt) v, in the outer frame.
 
-Everything else that a method needs is derived from these.  A universal, planar or free2d joint is therefore
-data, not code, and `fixed` is the empty run.
+All other joint quantities are derived from these.  A universal, planar or free2d joint is therefore data, not code, and
+`fixed` is the empty sequence.
 
-A part has `nq` position numbers and `nv` velocities; they differ only for rotations held as unit quaternions
-(nq = nv + 1).  What a user reads and writes are the `nv` *coordinates*: a rotation is reported as a rotation
-vector.  See `docs/adr` for the choice.
+A part has `nq` position numbers and `nv` velocities; they differ only for rotations stored as unit quaternions (nq = nv
++ 1).  Users read and write the `nv` *coordinates*: a rotation is reported as a rotation vector.  See `docs/adr` for the
+choice.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
+
+from multibody_cli.joints.coordinate import Coordinate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from multibody_cli.joints.friction import Pad
-    from multibody_cli.joints.shape import Shape
+    from multibody_cli.joints.friction import FrictionPatch
+    from multibody_cli.joints.shape import JointMap
     from multibody_cli.joints.spec import JointSpec
 
 Vector = tuple[float, float, float]
 
 
 class PartCode(IntEnum):
-    """The number by which kernels know the kind of a part."""
+    """Number of the kind of a part, for kernels."""
 
     SCREW = 0
     BALL = 1
     EXPONENTIAL = 2
     FREE = 3
     GENERATED = 4
-
-
-class Coordinate(StrEnum):
-    """The kind of a coordinate; its value is the unit in which it is measured."""
-
-    ANGLE = "rad"
-    LENGTH = "m"
-    NUMBER = "1"
 
 
 @dataclass(frozen=True)
@@ -62,19 +56,19 @@ class Part:
     turn, slide
         Constants of a screw: angular and linear velocity per unit of the coordinate, in the part's frame
         (rad and m per rad, or m per m).  Zero for the other kinds.
-    shape, constants
-        Formulas of a generated part, and the numbers in them.
-    stand
-        Coordinates at which a generated part can surely stand.
+    joint_map, constants
+        Formulas of a generated part, and their constants.
+    regular_coordinates
+        Coordinates at which a generated part is regular.
     """
 
     code: PartCode
     coordinates: tuple[Coordinate, ...]
     turn: Vector = (0.0, 0.0, 0.0)
     slide: Vector = (0.0, 0.0, 0.0)
-    shape: Shape | None = None
+    joint_map: JointMap | None = None
     constants: tuple[float, ...] = ()
-    stand: tuple[float, ...] = ()
+    regular_coordinates: tuple[float, ...] = ()
 
     @property
     def nv(self) -> int:
@@ -83,12 +77,12 @@ class Part:
 
     @property
     def nq(self) -> int:
-        """Number of position numbers: one more than velocities where a quaternion is held."""
+        """Number of position numbers: one more than velocities for a quaternion."""
         return self.nv + (self.code in (PartCode.BALL, PartCode.FREE))
 
     @property
     def same(self) -> tuple[str, ...]:
-        """Which other values of each reported coordinate mean the same pose: those a turn away, or none."""
+        """For each coordinate, which other values describe the same pose: those a full turn away, or none."""
         if self.code is PartCode.SCREW:
             return ("turn",) if any(self.turn) and not any(self.slide) else ("itself",)
         if self.code is PartCode.GENERATED:
@@ -107,34 +101,45 @@ def sliding(axis: Vector) -> Part:
 
 
 def screwing(axis: Vector, lead: float) -> Part:
-    """Rotation about a unit axis with a travel of `lead` metres per radian: S = [axis; lead axis]."""
+    """Rotation about a unit axis with a translation of `lead` metres per radian: S = [axis; lead axis]."""
     x, y, z = axis
     return Part(PartCode.SCREW, (Coordinate.ANGLE,), turn=axis, slide=(lead * x, lead * y, lead * z))
 
 
 def ball() -> Part:
-    """Rotation held as a unit quaternion; its velocity is the angular velocity in the outer frame: S = [1; 0]."""
+    """Rotation stored as a unit quaternion; its velocity is the angular velocity in the outer frame: S = [1; 0]."""
     return Part(PartCode.BALL, (Coordinate.ANGLE,) * 3)
 
 
 def exponential_ball() -> Part:
-    """Rotation held as a rotation vector q, its velocity is dq/dt: notes 2.4.8, (2.43)-(2.47)."""
+    """Rotation stored as a rotation vector q, its velocity is dq/dt: notes 2.4.8, (2.43)-(2.47)."""
     return Part(PartCode.EXPONENTIAL, (Coordinate.ANGLE,) * 3)
 
 
 def floating() -> Part:
-    """Six freedoms: position and quaternion; velocity [linear; angular], both in the inner frame."""
+    """Six degrees of freedom: position and quaternion; velocity [linear; angular], both in the inner frame."""
     return Part(PartCode.FREE, (Coordinate.LENGTH,) * 3 + (Coordinate.ANGLE,) * 3)
 
 
-def shaped(shape: Shape, coordinates: Sequence[Coordinate], constants: Sequence[float], stand: Sequence[float]) -> Part:
-    """Any motion that formulas describe, at the coordinates `stand` for one."""
-    return Part(PartCode.GENERATED, tuple(coordinates), shape=shape, constants=tuple(constants), stand=tuple(stand))
+def generated_part(
+    joint_map: JointMap,
+    coordinates: Sequence[Coordinate],
+    constants: Sequence[float],
+    regular_coordinates: Sequence[float],
+) -> Part:
+    """Any motion given by formulas, regular at the coordinates `regular_coordinates`."""
+    return Part(
+        PartCode.GENERATED,
+        tuple(coordinates),
+        joint_map=joint_map,
+        constants=tuple(constants),
+        regular_coordinates=tuple(regular_coordinates),
+    )
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a joint starts, in the numbers of its parts: q (nq,), v (nv,), and q at which its springs are relaxed."""
+    """Initial state of a joint, in the numbers of its parts: q (nq,), v (nv,), and the rest position of its springs."""
 
     q: Sequence[float]
     v: Sequence[float]
@@ -142,11 +147,11 @@ class Start:
 
 
 def start_of_coordinates(spec: Any) -> Start:
-    """Start of a joint that is written by its coordinates themselves."""
+    """Return the initial state of a joint whose coordinates are given directly."""
     return Start(spec.q, spec.v, spec.rest)
 
 
-def no_pads(_spec: Any) -> Sequence[Pad]:
+def no_friction(_spec: Any) -> Sequence[FrictionPatch]:
     """Pads of a joint that knows no friction."""
     return ()
 
@@ -160,17 +165,17 @@ class JointKind:
     name
         The word of the scene file, `type: name`.
     spec
-        What a user may write for this joint.
+        The fields of this joint in a scene file.
     parts
-        The run of parts of a joint that was written so.
+        Function from the fields to the parts.
     start
-        Where a joint that was written so starts.
-    pads
-        What rubs in a joint that was written so, with `friction`.
+        Function from the fields to the initial state.
+    friction_patches
+        Function from the fields, with `friction`, to the friction patches.
     """
 
     name: str
     spec: type[JointSpec]
     parts: Callable[..., Sequence[Part]]
     start: Callable[..., Start] = start_of_coordinates
-    pads: Callable[..., Sequence[Pad]] = no_pads
+    friction_patches: Callable[..., Sequence[FrictionPatch]] = no_friction

@@ -1,4 +1,4 @@
-"""Fields of a joint that hold one entry for each coordinate: which unit, which form, how many."""
+"""Fields of a joint with one entry for each coordinate: units, forms, and number of entries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.spec import Quantity, Signal, SignalSpec, Spec, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, described, read_quantity, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, describe_kind, format_value, read_quantity
 from multibody_cli.spec.reading import moved_error, read_each
 from multibody_cli.spec.signal import signal_schema
 
@@ -27,19 +27,21 @@ _POSITION = _kinds(units.ANGLE, units.LENGTH, units.NUMBER)
 _VELOCITY = _kinds(units.ANGULAR_SPEED, units.SPEED, units.RATE)
 _ACCELERATION = _kinds(units.ANGULAR_ACCELERATION, units.ACCELERATION, units.ANGULAR_ACCELERATION)
 COORDINATE_KINDS = {"q": _POSITION, "v": _VELOCITY, "acceleration": _ACCELERATION}
-"""What coordinates, their rates and their accelerations measure, by channel."""
+"""Quantities of coordinates, their rates and their accelerations, by channel."""
 
-# what acts along a plain number is an energy, in the dimensions of the torque that acts on an angle
+# the generalized force on a dimensionless coordinate is an energy, with the dimensions of a torque
 _FORCE = _kinds(units.TORQUE, units.FORCE, units.TORQUE)
 _STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS, units.ANGULAR_STIFFNESS)
 _DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING, units.ANGULAR_DAMPING)
 
 
 def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any, ...]:
-    """Read one entry for each coordinate; `spread` lets a single one stand for all."""
+    """Read one entry for each coordinate; with `spread`, a single entry applies to all."""
     if not isinstance(value, list | tuple):
         if len(readers) != 1 and not spread:
-            raise ValueError(f"expected a list of {len(readers)} entries, one a coordinate, found {shown(value)}")
+            raise ValueError(
+                f"expected a list of {len(readers)} entries, one a coordinate, found {format_value(value)}"
+            )
         return tuple(reader(value) for reader in readers)
     if len(value) != len(readers):
         raise ValueError(f"expected {len(readers)} entries, one a coordinate, found {len(value)}")
@@ -57,7 +59,7 @@ class NumberField:
     spread: bool = False
 
     def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> tuple[float, ...] | None:
-        """Read the field; without it, None where it is optional, otherwise zeros."""
+        """Read the field; a missing one is None if optional, otherwise zeros."""
         if value is None and self.optional:
             return None
         if value == ():
@@ -68,7 +70,7 @@ class NumberField:
 
 @dataclass(frozen=True)
 class SignalField:
-    """One function of time for each coordinate; where `gaps` are allowed, null leaves a coordinate out."""
+    """One function of time for each coordinate; with `gaps`, null omits a coordinate."""
 
     kinds: Kinds
     gaps: bool = False
@@ -89,7 +91,7 @@ Limits = tuple[tuple[float, float] | None, ...]
 
 
 class LimitsField:
-    """Limits of each coordinate: [lower, upper], or null for none; null or `.inf` leaves a side open."""
+    """Limits of each coordinate: [lower, upper], or null for none; null or `.inf` removes one bound."""
 
     def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> Limits | None:
         """Read the field."""
@@ -112,7 +114,9 @@ def _holds_one_list(value: Any) -> bool:
 
 def _read_pair(value: Any, kind: units.Kind) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"expected a pair [lower, upper], each {described(kind)} or null, found {shown(value)}")
+        raise ValueError(
+            f"expected a pair [lower, upper], each {describe_kind(kind)} or null, found {format_value(value)}"
+        )
     ends = zip(value, (-math.inf, math.inf), strict=True)
     lower, upper = read_each(lambda end: end[1] if end[0] in (None, end[1]) else read_quantity(end[0], kind), ends)
     if math.isinf(lower) and math.isinf(upper):
@@ -126,7 +130,7 @@ class MotionSpec(Spec):
     """Prescribed motion of a joint: exactly one of its derivatives is given."""
 
     position: tuple[SignalSpec | None, ...] | None = Field(
-        None, description="Coordinates as functions of time, rad or m; a table is a cubic spline, whatever it says."
+        None, description="Coordinates as functions of time, rad or m; a table is always a cubic spline."
     )
     velocity: tuple[SignalSpec | None, ...] | None = Field(
         None, description="Rates as functions of time, rad/s or m/s."
@@ -143,7 +147,7 @@ class MotionSpec(Spec):
 
     @property
     def signals(self) -> tuple[SignalSpec | None, ...]:
-        """One function of time for each coordinate; None where the coordinate is free."""
+        """One function of time for each coordinate; None for a free coordinate."""
         signals: tuple[SignalSpec | None, ...] = getattr(self, self.given)
         return signals
 
@@ -195,27 +199,27 @@ FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
     "limits": LimitsField(),
     "motion": MotionField(),
 }
-"""How each field of a joint is read."""
+"""Reader of each field of a joint."""
 
 
 def numbers_schema(schema: dict[str, Any]) -> None:
-    """Let an editor accept a number, or a list of them."""
+    """Write the JSON Schema of a number, or a list of numbers."""
     schema["anyOf"] = [NUMBER_SCHEMA, {"type": "array", "items": NUMBER_SCHEMA}]
 
 
 def signals_schema(schema: dict[str, Any]) -> None:
-    """Let an editor accept a function of time, or a list of them."""
+    """Write the JSON Schema of a function of time, or a list of them."""
     signal = signal_schema()
     schema["anyOf"] = [signal, {"type": "array", "items": signal}]
 
 
 def limits_schema(schema: dict[str, Any]) -> None:
-    """Let an editor accept a pair, or a list of pairs with null for coordinates without limits."""
+    """Write the JSON Schema of a pair, or a list of pairs with null for coordinates without limits."""
     schema.update(limits_form())
 
 
 def limits_form() -> dict[str, Any]:
-    """JSON Schema of limits."""
+    """Return the JSON Schema of limits."""
     pair = {
         "type": "array",
         "items": {"anyOf": [*NUMBER_SCHEMA["anyOf"], {"type": "null"}]},
@@ -227,12 +231,12 @@ def limits_form() -> dict[str, Any]:
 
 
 def motion_schema(schema: dict[str, Any]) -> None:
-    """Let an editor accept one derivative, with null for coordinates that stay free."""
+    """Write the JSON Schema of a prescribed motion."""
     schema.update(prescribed_schema())
 
 
 def prescribed_schema() -> dict[str, Any]:
-    """JSON Schema of a prescribed motion."""
+    """Return the JSON Schema of a prescribed motion."""
     entry = {"anyOf": [signal_schema(), {"type": "null"}]}
     signals = [signal_schema(), {"type": "array", "items": entry}]
     fields = MotionSpec.model_fields

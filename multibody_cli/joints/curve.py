@@ -1,4 +1,4 @@
-"""Curve joint: the child's frame runs along a curve in the parent, turned along with it, or free to turn.
+"""Curve joint: the child's frame moves along a curve in the parent, with a fixed, aligned or free orientation.
 
 The coordinate is the parameter of the curve; with `orientation: free`, a rotation about the point follows, written as a
 rotation vector.
@@ -14,9 +14,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, ball, shaped
+from multibody_cli.joints.contract import JointKind, Part, Start, ball, generated_part
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
-from multibody_cli.joints.geometry.alignment import ORIENTATIONS, place_without_tangent
+from multibody_cli.joints.geometry.alignment import ORIENTATIONS, parameter_without_tangent
 from multibody_cli.joints.geometry.curve_specs import DERIVATIVES, AnyCurve
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spec import Direction, Spec
@@ -32,28 +33,28 @@ class _Track(Spec):
     curve: AnyCurve = Field(description="Curve in the joint's frame.")
     orientation: Literal["fixed", "free", "tangent", "rotation_minimizing", "frenet"] = Field(
         "fixed",
-        description="How the child turns: not at all; freely; x along the tangent, without turning about it (`tangent` "
-        "is short for `rotation_minimizing`); or x, y, z along tangent, normal and binormal.",
+        description="Orientation of the child: constant; free; x along the tangent, without rotation about it "
+        "(`tangent` is a synonym of `rotation_minimizing`); or x, y, z along tangent, normal and binormal.",
     )
     up: Direction = Field(
         (0.0, 0.0, 1.0),
-        description="Where z points as nearly as it can at the start of the curve (of a cycloid: at its lowest point), "
-        "if x is the tangent and nothing turns about it.",
+        description="Direction nearest to which z points at the start of the curve (of a cycloid: at its lowest "
+        "point), with a rotation-minimizing frame.",
     )
 
 
-# `_Track` stands last, so that its fields are read before those that need to know how many coordinates there are
+# `_Track` is the last base, so that its fields are read before those that depend on the number of coordinates
 class CurveSpec(DomainJointSpec, _Track):
-    """The parameter of the curve, and a rotation where it is free.
+    """The parameter of the curve, and a rotation if the orientation is free.
 
-    With a free orientation `q` may be the parameter alone, and so may `v`.
+    With a free orientation, `q` and `v` may be given for the parameter alone.
     """
 
     type: Literal["curve"]
 
     @classmethod
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
-        """The parameter, then the rotation."""
+        """Return the parameter, then the rotation."""
         if "curve" not in fields or "orientation" not in fields:
             return None
         return (fields["curve"].curve.kind, *(TURNING if fields["orientation"] == "free" else ()))
@@ -70,7 +71,7 @@ class CurveSpec(DomainJointSpec, _Track):
 
     @property
     def own_domains(self) -> tuple[Interval, ...]:
-        """Those of the curve."""
+        """Domain of the curve."""
         curve = self.curve.curve
         return (ENDLESS if curve.closed else curve.domain, *(ENDLESS for _ in self.coordinates[1:]))
 
@@ -80,19 +81,19 @@ class CurveSpec(DomainJointSpec, _Track):
         if self.orientation in ("tangent", "rotation_minimizing"):
             endless = not all(map(math.isfinite, curve.domain)) and self.curve.type == "expression"
             if endless:
-                raise located_error("needs a `domain`: the frame without turn is found beforehand", "curve")
-            place = place_without_tangent(curve)
+                raise located_error("needs a `domain`: a rotation-minimizing frame is computed in advance", "curve")
+            place = parameter_without_tangent(curve)
             if place is not None:
                 raise located_error(
-                    f"has no tangent at {place:g}: its position stands still or is not defined there; take a curve or "
-                    "a `domain` without such a place, or `orientation: fixed`",
+                    f"has no tangent at {place:g}: its position is stationary or not defined there; use a curve or a "
+                    "`domain` without such a point, or `orientation: fixed`",
                     "curve",
                 )
         if "up" in self.model_fields_set and self.orientation not in ("tangent", "rotation_minimizing"):
             raise located_error(f"has no effect with `orientation: {self.orientation}`", "up")
         if self.orientation == "frenet" and self.curve.type == "bspline":
             raise located_error(
-                "the torsion of a cubic spline jumps from piece to piece, and so would the angular velocity: use "
+                "the torsion of a cubic spline jumps between pieces, and so would the angular velocity: use "
                 "`rotation_minimizing`",
                 "orientation",
             )
@@ -106,15 +107,15 @@ class CurveSpec(DomainJointSpec, _Track):
 
 
 def parts(spec: CurveSpec) -> Sequence[Part]:
-    """Give the way along the curve, and the ball."""
+    """Return the motion along the curve, and the ball."""
     curve = spec.curve.curve
-    shape, constants = ORIENTATIONS[spec.orientation](curve, spec.up)
-    along = shaped(shape, (curve.kind,), constants, spec.q[:1])
+    joint_map, constants = ORIENTATIONS[spec.orientation](curve, spec.up)
+    along = generated_part(joint_map, (curve.kind,), constants, spec.q[:1])
     return [along, ball()] if spec.orientation == "free" else [along]
 
 
 def start(spec: CurveSpec) -> Start:
-    """Give the parameter, and the rotation as a quaternion."""
+    """Return the parameter, and the rotation as a quaternion."""
     if spec.orientation != "free":
         return Start(spec.q, spec.v, spec.rest)
     return Start(_with_quaternion(spec.q), spec.v, _with_quaternion(spec.rest))

@@ -1,12 +1,13 @@
-"""What a joint lets move and what it locks, both from its motion subspace S alone.
+"""Dual basis and constraint axes of a joint, both from its motion subspace S alone.
 
-    duals   wrenches D with D_j . S_k = 1 where j = k and 0 otherwise: the rate of coordinate j is D_j . V for any
-            relative twist V = S v, and a generalized force tau_j is the wrench tau_j D_j
-    locks   an orthonormal basis T of the wrenches with T . S = 0: the joint restrains T . V, and its reaction is T mu
+    dual basis        wrenches D with D_j . S_k = 1 where j = k and 0 otherwise: the rate of coordinate j is D_j . V for
+                      any relative twist V = S v, and a generalized force tau_j is the wrench tau_j D_j
+    constraint axes   an orthonormal basis T of the wrenches with T . S = 0 (the constraint-force subspace): the joint
+                      constrains T . V, and its reaction is T mu
 
-Both refer to the point to which the columns of S refer.  Coordinates whose motion is prescribed are left out of S, so
-that their directions are locked.  rad and m count alike where lengths of motions are compared; what is made of the
-bases, paired with motions that the joint allows, does not depend on that.
+Both refer to the reference point of the columns of S.  Coordinates with prescribed motion are excluded from S, so that
+their directions are constrained.  rad and m have equal weight where lengths of motions are compared; products of the
+bases with motions that the joint allows do not depend on that.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from multibody_cli.spatial.products import ZERO, dot, transposed_times
 from multibody_cli.spatial.values import Force, Vec3
 
 LOST = 1e-9
-"""Part of a column of S outside the span of the others below which it counts as lost (a joint's own singularity)."""
+"""Part of a column of S outside the span of the others below which the column is dependent (singular joint)."""
 
 _FORCES_BEFORE_MOMENTS = (3, 4, 5, 0, 1, 2)
 
 
-# --- duals --------------------------------------------------------------------------------------------------------
+# --- dual basis ---------------------------------------------------------------------------------------------------
 @kernel
-def find_duals(columns, first, last, driven, gram, duals):
-    """Duals of the free columns in first:last, into the same rows of `duals`; `gram` (6, 6) is scratch.
+def find_dual_basis(columns, first, last, driven, gram, dual_basis):
+    """Compute the dual basis of the free columns in first:last, into the same rows; `gram` (6, 6) is scratch.
 
-    D = S (S^T S)^-1.  The dual of a column that depends on those before it is 0, as is that of a driven one.
+    D = S (S^T S)^-1.  The dual of a column that depends on earlier ones is 0, as is that of a driven one.
     """
     n = last - first
     for j in range(n):
@@ -44,7 +45,7 @@ def find_duals(columns, first, last, driven, gram, duals):
             column = columns[first + k]
             t = t + gram[j, k] * load(column.angular)
             f = f + gram[j, k] * load(column.linear)
-        store_force(duals[first + j], Force(t, f))
+        store_force(dual_basis[first + j], Force(t, f))
 
 
 @formula
@@ -55,9 +56,9 @@ def overlap(a, b):
 
 @formula
 def sweep(A, n, k, full):
-    """Exchange unknown k of a symmetric positive definite A for its right-hand side; all n swept give A^-1.
+    """Exchange unknown k of a symmetric positive definite A for its right-hand side; sweeping all n yields A^-1.
 
-    Where the pivot has shrunk to nothing against its `full` size, the unknown is left out: row and column become 0.
+    If the pivot is negligible relative to its `full` size, the unknown is dropped: row and column become 0.
     """
     if A[k, k] <= LOST * LOST * full:
         for j in range(n):
@@ -77,24 +78,24 @@ def sweep(A, n, k, full):
     A[k, k] = d
 
 
-# --- locks --------------------------------------------------------------------------------------------------------
+# --- constraint axes ----------------------------------------------------------------------------------------------
 @kernel
-def find_locks(columns, first, last, driven, R, basis, locks):
-    """Locks of the free columns in first:last, in the axes R, into `locks`; `basis` (6, 6) is scratch.
+def find_constraint_axes(columns, first, last, driven, R, basis, constraint_axes):
+    """Compute the constraint axes of the free columns in first:last, in the axes R; `basis` (6, 6) is scratch.
 
-    The basis is completed from the axes of R, forces before moments, so that its vectors lie along axes where S does.
+    The basis is completed from the axes of R, forces before moments, so that its vectors are parallel to axes if S is.
     """
     k = span(columns, first, last, driven, R, basis)
-    for r in range(len(locks)):
-        store_row(locks[r], basis[k + r])
+    for r in range(len(constraint_axes)):
+        store_row(constraint_axes[r], basis[k + r])
 
 
 @kernel
-def find_locks_in_plane(columns, first, last, driven, R, normal, basis, locks) -> int:
-    """`find_locks` between two bodies that move in one plane, whose normal is given in the axes R; how many.
+def find_planar_constraint_axes(columns, first, last, driven, R, normal, basis, constraint_axes) -> int:
+    """`find_constraint_axes` within a common plane of motion, whose normal is in the axes R; return their number.
 
-    Only the part of a lock that such bodies feel is left, moments about the normal and forces across it, and only
-    as many of these as are independent.
+    Keeps the part of each constraint axis that acts within the plane, moments about the normal and forces perpendicular
+    to it, and only independent ones.
     """
     k, count = span(columns, first, last, driven, R, basis), 0
     for r in range(k, 6):
@@ -104,14 +105,14 @@ def find_locks_in_plane(columns, first, last, driven, R, normal, basis, locks) -
             write_axes(basis[count], t)
             write_axes(basis[count, 3:], f)
             count += orthonormalize(basis, count)
-    for r in range(min(count, len(locks))):
-        store_row(locks[r], basis[r])
+    for r in range(min(count, len(constraint_axes))):
+        store_row(constraint_axes[r], basis[r])
     return count
 
 
 @kernel
 def span(columns, first, last, driven, R, basis) -> int:
-    """An orthonormal basis of wrenches in the axes R, of which the first rows span the free columns; how many do."""
+    """Compute an orthonormal basis in the axes R whose leading rows span the free columns; return their number."""
     k = 0
     for j in range(first, last):
         if not driven[j]:
@@ -124,15 +125,15 @@ def span(columns, first, last, driven, R, basis) -> int:
 
 
 @formula
-def store_row(lock, numbers):
-    """Keep six numbers as a wrench."""
-    store(lock.t, Vec3(numbers[0], numbers[1], numbers[2]))
-    store(lock.f, Vec3(numbers[3], numbers[4], numbers[5]))
+def store_row(constraint_axis, numbers):
+    """Store six numbers as a wrench."""
+    store(constraint_axis.t, Vec3(numbers[0], numbers[1], numbers[2]))
+    store(constraint_axis.f, Vec3(numbers[3], numbers[4], numbers[5]))
 
 
 @formula
 def write_axes(numbers, a):
-    """Keep a vector."""
+    """Store a vector."""
     numbers[0] = a.x
     numbers[1] = a.y
     numbers[2] = a.z
@@ -140,9 +141,9 @@ def write_axes(numbers, a):
 
 @kernel
 def orthonormalize(basis, k) -> int:
-    """Make row k of a basis orthogonal to those before it, and of unit length; 1, or 0 where nothing is left of it."""
+    """Orthonormalize row k of a basis against those before it; return 1, or 0 for a dependent row."""
     size = norm(basis[k])
-    for _ in range(2):  # once more, for what round-off leaves
+    for _ in range(2):  # a second pass removes round-off
         for r in range(k):
             part = 0.0
             for j in range(6):
@@ -159,7 +160,7 @@ def orthonormalize(basis, k) -> int:
 
 @formula
 def norm(numbers):
-    """Euclidean length."""
+    """Euclidean norm."""
     total = 0.0
     for j in range(6):
         total += numbers[j] * numbers[j]
@@ -168,7 +169,7 @@ def norm(numbers):
 
 @kernel
 def complete(basis, k):
-    """Add to an orthonormal basis of k rows the axis that lies farthest outside of it, made orthonormal."""
+    """Extend an orthonormal basis of k rows by the coordinate axis farthest from its span, orthonormalized."""
     best, farthest = 0, -1.0
     for axis in _FORCES_BEFORE_MOMENTS:
         outside = 1.0

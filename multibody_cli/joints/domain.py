@@ -1,4 +1,4 @@
-"""Joints whose coordinates have a domain of their own: what happens at its ends."""
+"""Joints whose coordinates have a domain, and their behaviour at its ends."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from multibody_cli.spec.reading import located_error
 Interval = tuple[float, float]
 
 WITHIN = 1e-9
-"""How far outside of its domain a coordinate may be by rounding."""
+"""Tolerance of a coordinate outside of its domain, for round-off."""
 
 ENDLESS: Interval = (-math.inf, math.inf)
 
 
 class DomainJointSpec(CoordinateJointSpec):
-    """A joint that is described for some values of its coordinates."""
+    """A joint that is defined for some values of its coordinates."""
 
     ends: Literal["stop", "limit", "extend"] = Field(
         "stop",
-        description="At the ends of the domain: the run stops, the coordinate meets a limit, or the formulas go on.",
+        description="At the ends of the domain: the run stops, the coordinate has a limit, or formulas extrapolate.",
     )
 
     @property
     def own_domains(self) -> tuple[Interval, ...]:
-        """Least and greatest value of each coordinate for which the joint is described; infinite where none is."""
+        """Least and greatest value of each coordinate for which the joint is defined; infinite if unbounded."""
         raise NotImplementedError
 
     @property
     def domains(self) -> tuple[Interval, ...]:
-        """Where each coordinate has to stay, or the run stops."""
+        """Interval of each coordinate outside of which the run stops."""
         return self.own_domains if self.ends == "stop" else (ENDLESS,) * len(self.coordinates)
 
     @property
     def bounds(self) -> Limits | None:
-        """Limits that were written, within those of the domain where it has limits for ends."""
+        """The written limits, intersected with the domain if its ends are limits."""
         if self.ends != "limit" or self.own_domains == (ENDLESS,) * len(self.coordinates):
             return self.limits
         written = self.limits or (None,) * len(self.coordinates)
@@ -49,12 +49,13 @@ class DomainJointSpec(CoordinateJointSpec):
     @model_validator(mode="after")
     def _refuse_ends_without_effect(self) -> Self:
         if "ends" in self.model_fields_set and all(one == ENDLESS for one in self.own_domains):
-            raise located_error("has no effect: this joint goes on without end", "ends")
+            raise located_error("has no effect: the domain of this joint is unbounded", "ends")
         if self.ends == "limit" and self.motion is not None:
             for signal, own in zip(self.motion.signals, self.own_domains, strict=True):
                 if signal is not None and own != ENDLESS:
                     raise located_error(
-                        "a limit cannot hold a coordinate whose `motion` is prescribed: take `stop` or `extend`", "ends"
+                        "a limit cannot apply to a coordinate whose `motion` is prescribed: use `stop` or `extend`",
+                        "ends",
                     )
         return self
 
@@ -64,7 +65,7 @@ class DomainJointSpec(CoordinateJointSpec):
             if pair is not None and not pair[0] < pair[1]:
                 lower, upper = self.own_domains[k]
                 raise located_error(
-                    f"leaves nothing of the domain from {lower:g} to {upper:g}",
+                    f"has no common interval with the domain from {lower:g} to {upper:g}",
                     *("limits", k)[: 1 if len(self.own_domains) == 1 else 2],
                 )
         return self
@@ -74,7 +75,7 @@ class DomainJointSpec(CoordinateJointSpec):
         for k, (q, (lower, upper)) in enumerate(zip(self.q, self.own_domains, strict=False)):
             if self.ends != "extend" and not lower - WITHIN <= q <= upper + WITHIN:
                 raise located_error(
-                    f"starts at {q:g}, outside of its domain from {lower:g} to {upper:g}; start it within, or take "
+                    f"starts at {q:g}, outside of its domain from {lower:g} to {upper:g}; start within it, or use "
                     "`ends: extend`",
                     *("q", k)[: 1 if len(self.own_domains) == 1 else 2],
                 )
@@ -82,5 +83,5 @@ class DomainJointSpec(CoordinateJointSpec):
 
 
 def _common(one: Interval, other: Interval) -> Interval:
-    """Give what two intervals have in common."""
+    """Return the intersection of two intervals."""
     return max(one[0], other[0]), min(one[1], other[1])

@@ -1,4 +1,4 @@
-"""Fixed joint: the child moves with the parent; the empty run of parts."""
+"""Fixed joint: no relative motion; the empty sequence of parts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from multibody_cli.joints.spec import JointSpec
 
 
 class FixedSpec(JointSpec):
-    """No freedom."""
+    """No degrees of freedom."""
 
     type: Literal["fixed"]
 
 
 def parts(spec: FixedSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return no parts."""
     return []
 
 
 def start(spec: FixedSpec) -> Start:
-    """Give nothing: there are no coordinates."""
+    """Return an empty state: there are no coordinates."""
     return Start((), (), ())
 
 

@@ -1,4 +1,4 @@
-"""Free joint: six freedoms, a position and a rotation."""
+"""Free joint: six degrees of freedom, a position and a rotation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, floating
+from multibody_cli.joints.contract import JointKind, Part, Start, floating
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Pose, Twist
 
@@ -23,7 +24,7 @@ class FreeSpec(MovingJointSpec):
 
     @property
     def plain(self) -> tuple[bool, ...]:
-        """Those of the position."""
+        """The coordinates of the position."""
         return (True,) * 3 + (False,) * 3
 
     @model_validator(mode="after")
@@ -36,12 +37,12 @@ class FreeSpec(MovingJointSpec):
 
 
 def parts(spec: FreeSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [floating()]
 
 
 def start(spec: FreeSpec) -> Start:
-    """Give position and quaternion, linear and angular velocity."""
+    """Return position and quaternion, linear and angular velocity."""
     return Start(
         (*spec.q.position, *spec.q.rotation),
         (*spec.v.linear, *spec.v.angular),

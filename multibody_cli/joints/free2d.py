@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, sliding, turning
+from multibody_cli.joints.contract import JointKind, Part, sliding, turning
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.spec import CoordinateJointSpec
 
 
@@ -17,7 +18,7 @@ class Free2dSpec(CoordinateJointSpec):
 
 
 def parts(spec: Free2dSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [sliding((1.0, 0.0, 0.0)), sliding((0.0, 1.0, 0.0)), turning((0.0, 0.0, 1.0))]
 
 

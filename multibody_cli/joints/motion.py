@@ -1,7 +1,7 @@
 """Prescribed motion of coordinates: position, velocity or acceleration as functions of time (hybrid dynamics).
 
-A prescribed position sets q, v and dv/dt; a prescribed velocity sets v and dv/dt; a prescribed acceleration sets
-dv/dt alone, and the rest follows by integration.  Source: Sueda, notes 2.9 and 2.12.
+A prescribed position sets q, v and dv/dt; a prescribed velocity sets v and dv/dt; a prescribed acceleration sets dv/dt
+alone, and integration yields the rest.  Source: Sueda, notes 2.9 and 2.12.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from multibody_cli.signals import Signals, evaluate
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
 
 MOTION = np.dtype([("iq", "i8"), ("iv", "i8"), ("given", "i8"), ("signal", "i8"), ("row", "i8"), ("account", "i8")])
-"""One row a prescribed coordinate: `given` is the derivative that the signal prescribes."""
+"""One row per prescribed coordinate: `given` is the derivative that the signal prescribes."""
 
 
 class Motions(NamedTuple):

@@ -6,8 +6,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, sliding
-from multibody_cli.joints.friction import BoxFriction, Pad, is_aligned, pads_of_box
+from multibody_cli.joints.contract import JointKind, Part, sliding
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.friction import BoxFriction, FrictionPatch, box_patches, is_aligned
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec import Direction
 from multibody_cli.spec.reading import located_error
@@ -17,7 +18,7 @@ class PrismaticSpec(CoordinateJointSpec):
     """One displacement, along an axis."""
 
     type: Literal["prismatic"]
-    axis: Direction = Field((0.0, 0.0, 1.0), description="Direction of travel, in the joint frame.")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Direction of translation, in the joint frame.")
     friction: BoxFriction | None = Field(None, description="Dry friction on a box about the joint frame.")
 
     COORDINATES = (Coordinate.LENGTH,)
@@ -26,19 +27,19 @@ class PrismaticSpec(CoordinateJointSpec):
     def _refuse_oblique_friction(self) -> Self:
         if self.friction is not None and not is_aligned(self.axis):
             raise located_error(
-                "needs an axis along x, y or z of the joint frame, as its box is: turn the joint frame", "friction"
+                "needs an axis along x, y or z of the joint frame, like its box: rotate the joint frame", "friction"
             )
         return self
 
 
 def parts(spec: PrismaticSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [sliding(spec.axis)]
 
 
-def pads(spec: PrismaticSpec) -> list[Pad]:
-    """Give what rubs."""
-    return pads_of_box(spec.friction.surface, spec.axis) if spec.friction else []
+def friction_patches(spec: PrismaticSpec) -> list[FrictionPatch]:
+    """Return the friction patches."""
+    return box_patches(spec.friction.surface, spec.axis) if spec.friction else []
 
 
-KIND = JointKind("prismatic", PrismaticSpec, parts, pads=pads)
+KIND = JointKind("prismatic", PrismaticSpec, parts, friction_patches=friction_patches)

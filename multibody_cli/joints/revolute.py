@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, turning
-from multibody_cli.joints.friction import CylinderFriction, Pad, pads_of_cylinder
+from multibody_cli.joints.contract import JointKind, Part, turning
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.friction import CylinderFriction, FrictionPatch, cylinder_patches
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec import Direction
 
@@ -23,13 +24,13 @@ class RevoluteSpec(CoordinateJointSpec):
 
 
 def parts(spec: RevoluteSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [turning(spec.axis)]
 
 
-def pads(spec: RevoluteSpec) -> list[Pad]:
-    """Give what rubs."""
-    return pads_of_cylinder(spec.friction.surface, spec.axis, slides=False) if spec.friction else []
+def friction_patches(spec: RevoluteSpec) -> list[FrictionPatch]:
+    """Return the friction patches."""
+    return cylinder_patches(spec.friction.surface, spec.axis, slides=False) if spec.friction else []
 
 
-KIND = JointKind("revolute", RevoluteSpec, parts, pads=pads)
+KIND = JointKind("revolute", RevoluteSpec, parts, friction_patches=friction_patches)

@@ -1,4 +1,4 @@
-"""Screw joint: rotation by q about a unit axis with a travel of pitch q / (2 pi) along it."""
+"""Screw joint: rotation by q about a unit axis with a translation of pitch q / (2 pi) along it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Literal
 
 from pydantic import Field
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, screwing
+from multibody_cli.joints.contract import JointKind, Part, screwing
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.spec import CoordinateJointSpec
 from multibody_cli.spec import Direction, Length
 
 
 class ScrewSpec(CoordinateJointSpec):
-    """One angle, about an axis along which the child travels in proportion."""
+    """One angle about an axis, with a proportional translation along it."""
 
     type: Literal["screw"]
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the screw, in the joint frame.")
-    pitch: Length = Field(description="Travel per turn, m; negative for a left-handed screw.")
+    pitch: Length = Field(description="Translation per turn, m; negative for a left-handed screw.")
 
     COORDINATES = (Coordinate.ANGLE,)
 
 
 def parts(spec: ScrewSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [screwing(spec.axis, spec.pitch / math.tau)]
 
 

@@ -1,12 +1,12 @@
-"""Shapes: joints that are written down as formulas of their coordinates.
+"""Joint maps: joints defined by formulas of their coordinates.
 
-A shape is a product of factors (turns, shifts, frames), each a function of the coordinates and of constants.  From
-these alone come the pose, the motion subspace and its rate,
+A joint map is a product of factors (rotations, translations, frames), each a function of the coordinates and of
+constants.  These define the pose, the motion subspace and its rate,
 
     X = X_1 X_2 ...,    S = [Ad(X_2^-1) S_1 + S_2, ...],    dS/dt = sum_j (dS/dq_j) dq_j/dt,
 
-by exact differentiation of the formulas, written out once as source that all joints of the same shape share: what
-tells them apart are their constants.
+by exact differentiation of the formulas.  All joints with the same joint map share the generated source; only their
+constants differ.
 
 Sources: Si and Guenter 2011, (9), (12), of which any joint transform is one; Sueda, notes (2.52).
 """
@@ -23,15 +23,15 @@ from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.program import write_lines
-from multibody_cli.symbolic.scalar import Scalar, Value, afresh, cos, name, sin
+from multibody_cli.symbolic.scalar import Scalar, Value, cos, fresh_graph, name, sin
 
 cross, dot, transposed_times = map(in_python, (products.cross, products.dot, products.transposed_times))
 outer, skew = map(in_python, (products.outer, products.skew))
 
 
 # --- factors ------------------------------------------------------------------------------------------------------
-class Moved(NamedTuple):
-    """A pose and its twist, in its own axes, by the rate of each coordinate."""
+class PoseAndSubspace(NamedTuple):
+    """Pose (R, p), and the columns of the motion subspace S in its own axes."""
 
     R: Mat3
     p: Vec3
@@ -39,34 +39,34 @@ class Moved(NamedTuple):
 
 
 Direction = Mapping[Scalar, Value]
-"""How names in formulas change with one coordinate: as a rule one of them does, by 1."""
+"""Derivatives of the names in formulas along one direction; for one coordinate: 1 for its own name."""
 
 
 class Factor(Protocol):
-    """A rigid motion that is a function of coordinates."""
+    """A rigid transform that is a function of coordinates."""
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """Give the pose, and its twists by the rate of each coordinate."""
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Return the pose, and its twist along each direction."""
 
 
 def derivative(a: Vec3, along: Direction) -> Vec3:
-    """Derivative of a vector along a direction."""
+    """Return the derivative of a vector along a direction."""
     return Vec3(*differentiate(a, along))
 
 
 class Turn(NamedTuple):
-    """A rotation about a unit axis that does not change, by any angle."""
+    """A rotation by any angle about a constant unit axis."""
 
     axis: Vec3
     angle: Value
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """Give exp[axis angle], whose twist is the axis."""
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Return exp[axis angle], whose twist is the axis."""
         n, s, c = self.axis, sin(self.angle), cos(self.angle)
         axial = outer(n, n)
         R = axial + c * (UNIT - axial) + s * skew(n)
         rates = (differentiate([self.angle], one)[0] for one in along)
-        return Moved(R, ZERO, tuple(Motion(rate * n, ZERO) for rate in rates))
+        return PoseAndSubspace(R, ZERO, tuple(Motion(rate * n, ZERO) for rate in rates))
 
 
 class Shift(NamedTuple):
@@ -74,20 +74,20 @@ class Shift(NamedTuple):
 
     by: Vec3
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """Give the translation."""
-        return Moved(UNIT, self.by, tuple(Motion(ZERO, derivative(self.by, one)) for one in along))
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Return the translation."""
+        return PoseAndSubspace(UNIT, self.by, tuple(Motion(ZERO, derivative(self.by, one)) for one in along))
 
 
 class Frame(NamedTuple):
-    """A frame of three orthonormal axes, at an origin."""
+    """A frame: three orthonormal axes, and an origin."""
 
     R: Mat3
     p: Vec3
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """Read the twist from how the axes and the origin change: [w] = R^T dR."""
-        return Moved(self.R, self.p, tuple(self._twist(one) for one in along))
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Return the twist from the derivatives of axes and origin: [w] = R^T dR."""
+        return PoseAndSubspace(self.R, self.p, tuple(self._twist(one) for one in along))
 
     def _twist(self, one: Direction) -> Motion:
         x, y, z = self.R
@@ -96,171 +96,179 @@ class Frame(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Factors one after the other, as one."""
+    """A product of factors."""
 
     factors: Sequence[Factor]
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
-        """Multiply the factors in their order."""
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
+        """Multiply the factors in order."""
         R, p, S = UNIT, ZERO, tuple(Motion(ZERO, ZERO) for _ in along)
         for factor in self.factors:
-            inner = factor.moved(along)
+            inner = factor.pose_and_subspace(along)
             S = tuple(_past(inner, s) + own for s, own in zip(S, inner.S, strict=True))
             p = p + R @ inner.p
             R = R @ inner.R
-        return Moved(R, p, S)
+        return PoseAndSubspace(R, p, S)
 
 
-def _past(inner: Moved, s: Motion) -> Motion:
-    """Give Ad(X^-1) s: a twist as the frame beyond has it."""
+def _past(inner: PoseAndSubspace, s: Motion) -> Motion:
+    """Return Ad(X^-1) s: a twist referred to the next frame."""
     return Motion(transposed_times(inner.R, s.w), transposed_times(inner.R, s.v + cross(s.w, inner.p)))
 
 
 class Inverse(NamedTuple):
-    """The motion that undoes another one: its twist is -Ad(X) S."""
+    """The inverse of a factor: its twist is -Ad(X) S."""
 
     of: Factor
 
-    def moved(self, along: Sequence[Direction]) -> Moved:
+    def pose_and_subspace(self, along: Sequence[Direction]) -> PoseAndSubspace:
         """Invert."""
-        R, p, S = self.of.moved(along)
+        R, p, S = self.of.pose_and_subspace(along)
         back = Mat3(*(Vec3(*row) for row in zip(*R, strict=True)))
         turned = ((R @ s.w, R @ s.v) for s in S)
-        return Moved(back, -(back @ p), tuple(Motion(-w, -(v + cross(p, w))) for w, v in turned))
+        return PoseAndSubspace(back, -(back @ p), tuple(Motion(-w, -(v + cross(p, w))) for w, v in turned))
 
 
 # --- shapes -------------------------------------------------------------------------------------------------------
 class Pieces(NamedTuple):
-    """A coordinate along which the formulas take other constants from piece to piece.
+    """A coordinate along which the formulas have different constants from piece to piece.
 
-    Where the pieces begin, how many there are to a unit of the coordinate, and how many in all stand before all
-    constants, for each such coordinate.
+    Three numbers per such coordinate precede all constants: the start of the first piece, the number of pieces per unit
+    of the coordinate, and the number of pieces.
 
     Parameters
     ----------
     closed
-        Whether the last piece leads on to the first; otherwise the first and the last go on beyond their ends.
+        Whether the last piece is followed by the first; otherwise the first and the last piece extrapolate.
     """
 
     closed: bool = False
 
 
 PER_HEAD = 3
-"""Numbers that stand before the constants for each coordinate with pieces."""
+"""Leading numbers for each coordinate with pieces."""
 
 
 class Constants(Protocol):
-    """The constants of a shape, or of the piece of it that the coordinates lie in."""
+    """The constants of a joint map, or of its piece at the coordinates."""
 
     def __getitem__(self, k: int) -> Value:
-        """Give number k."""
+        """Return number k."""
 
     def vector(self, k: int) -> Vec3:
-        """Give three numbers from k on."""
+        """Return three numbers from k on."""
         return Vec3(self[k], self[k + 1], self[k + 2])
 
 
 class NamedConstants(Constants):
-    """Constants by name: `c[k]`, or `c[at + k]` of the piece that begins `at`."""
+    """Symbolic constants: `c[k]`, or `c[at + k]` of the piece whose constants begin `at`."""
 
     def __init__(self, offset: str = "") -> None:
         self._offset = offset
 
     def __getitem__(self, k: int) -> Value:
-        """Give the name of number k."""
+        """Return the name of number k."""
         return name(f"c[{self._offset}{k}]")
 
 
 class KnownConstants(Constants):
-    """Constants that are known."""
+    """Numeric constants."""
 
     def __init__(self, numbers: Sequence[float]) -> None:
         self._numbers = numbers
 
     def __getitem__(self, k: int) -> Value:
-        """Give number k."""
+        """Return number k."""
         return float(self._numbers[k])
 
 
-class Shape(Hashable, Protocol):
-    """What joints of one shape share; two shapes that are equal are the same formulas."""
+class JointMap(Hashable, Protocol):
+    """A joint map; equal joint maps have the same formulas."""
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """Short description."""
 
     @property
     def pieces(self) -> tuple[Pieces | None, ...]:
-        """For each coordinate, whether the shape is made of pieces along it."""
+        """For each coordinate, its pieces, if any."""
 
     @property
     def stride(self) -> int:
-        """Constants of each piece."""
+        """Number of constants of each piece."""
 
-    def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
-        """Give the factors at the coordinates."""
+    def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
+        """Return the factors at the coordinates."""
 
 
-class Place(NamedTuple):
-    """A coordinate of a shape: its own name, that of its way through a piece from 0 to 1, and how both change."""
+class MapCoordinate(NamedTuple):
+    """A coordinate of a joint map: its name q, its name u in [0, 1] within a piece, and their derivatives along it."""
 
     q: Value
     u: Value
     along: Direction
 
 
-def places_of(shape: Shape, q: Sequence[Scalar], u: Sequence[Scalar], head: Constants) -> list[Place]:
-    """Give the coordinates of a shape.
+def map_coordinates_of(
+    joint_map: JointMap, q: Sequence[Scalar], u: Sequence[Scalar], head: Constants
+) -> list[MapCoordinate]:
+    """Return the coordinates of a joint map.
 
     Parameters
     ----------
-    shape
-        The shape.
+    joint_map
+        The joint map.
     q, u
-        Names of its coordinates, and of the ways through pieces along them.
+        Names of its coordinates, and of the local coordinates within pieces.
     head
-        What stands before all constants.
+        The leading constants.
     """
-    places: list[Place] = []
+    map_coordinates: list[MapCoordinate] = []
     heads = 0
-    for one, own, pieces in zip(q, u, shape.pieces, strict=True):
+    for one, own, pieces in zip(q, u, joint_map.pieces, strict=True):
         if pieces is None:
-            places.append(Place(one, one, {one: 1.0}))
+            map_coordinates.append(MapCoordinate(one, one, {one: 1.0}))
         else:
-            places.append(Place(one, own, {one: 1.0, own: head[PER_HEAD * heads + 1]}))
+            map_coordinates.append(MapCoordinate(one, own, {one: 1.0, own: head[PER_HEAD * heads + 1]}))
             heads += 1
-    return places
+    return map_coordinates
 
 
-def rates_along(places: Sequence[Place], v: Sequence[Scalar]) -> dict[Scalar, Value]:
-    """Give the direction in which formulas change with time, at the rates v of the coordinates."""
-    return {one: by * rate for place, rate in zip(places, v, strict=True) for one, by in place.along.items()}
+def rates_along(map_coordinates: Sequence[MapCoordinate], v: Sequence[Scalar]) -> dict[Scalar, Value]:
+    """Return the derivatives of names with respect to time, at the rates v of the coordinates."""
+    return {
+        one: by * rate
+        for map_coordinate, rate in zip(map_coordinates, v, strict=True)
+        for one, by in map_coordinate.along.items()
+    }
 
 
 FIRST_COLUMN, PER_COLUMN = 12, 12
-"""Where the twists stand in what generated code gives: behind R by columns and p; S, then dS/dt, of each rate."""
+"""Index and size of the twists in the output of generated code: R by columns, p, then S and dS/dt of each rate."""
 
-ROOM = FIRST_COLUMN + 6 * PER_COLUMN
-"""Numbers that generated code gives, at most."""
-
-
-def own_places(shape: Shape) -> list[Place]:
-    """Give the coordinates by the names that they have in the code of a shape."""
-    q, u = ([name(word.format(k)) for k in range(len(shape.pieces))] for word in ("q[{}]", "u{}"))
-    return places_of(shape, q, u, NamedConstants())
+MAX_OUTPUTS = FIRST_COLUMN + 6 * PER_COLUMN
+"""Maximum number of outputs of generated code."""
 
 
-def moved(shape: Shape) -> Moved:
-    """Give the pose and the twists of a shape as formulas."""
-    places = own_places(shape)
-    constants = NamedConstants("at + " if any(shape.pieces) else "")
-    return Run(shape.factors(places, constants)).moved([place.along for place in places])
+def own_map_coordinates(joint_map: JointMap) -> list[MapCoordinate]:
+    """Return the coordinates by their names in generated code."""
+    q, u = ([name(word.format(k)) for k in range(len(joint_map.pieces))] for word in ("q[{}]", "u{}"))
+    return map_coordinates_of(joint_map, q, u, NamedConstants())
 
 
-def results_of(shape: Shape) -> list[tuple[str, Value]]:
-    """Give every number of the pose, of S and of dS/dt, with the place where it belongs."""
-    R, p, S = moved(shape)
-    rates = rates_along(own_places(shape), [name(f"v[{k}]") for k in range(len(shape.pieces))])
+def pose_and_subspace(joint_map: JointMap) -> PoseAndSubspace:
+    """Return the pose and the motion subspace of a joint map as formulas."""
+    map_coordinates = own_map_coordinates(joint_map)
+    constants = NamedConstants("at + " if any(joint_map.pieces) else "")
+    return Run(joint_map.factors(map_coordinates, constants)).pose_and_subspace(
+        [map_coordinate.along for map_coordinate in map_coordinates]
+    )
+
+
+def results_of(joint_map: JointMap) -> list[tuple[str, Value]]:
+    """Return every number of the pose, of S and of dS/dt, with its output index."""
+    R, p, S = pose_and_subspace(joint_map)
+    rates = rates_along(own_map_coordinates(joint_map), [name(f"v[{k}]") for k in range(len(joint_map.pieces))])
     numbers = [*R.x, *R.y, *R.z, *p]
     for s in S:
         numbers += [*s.w, *s.v, *differentiate([*s.w, *s.v], rates)]
@@ -268,34 +276,36 @@ def results_of(shape: Shape) -> list[tuple[str, Value]]:
 
 
 @lru_cache(maxsize=256)
-def source_of(shape: Shape) -> str:
-    """Write the function that gives pose, S and dS/dt of a shape at coordinates q, rates v and constants c."""
-    q, u = ([word.format(k) for k in range(len(shape.pieces))] for word in ("q[{}]", "u{}"))
-    with afresh():
-        lines = [*find_piece(shape, q, u, "at", "c[{}]".format), *write_lines(results_of(shape))]
+def source_of(joint_map: JointMap) -> str:
+    """Return the source of the function that computes pose, S and dS/dt from q, rates v and constants c."""
+    q, u = ([word.format(k) for k in range(len(joint_map.pieces))] for word in ("q[{}]", "u{}"))
+    with fresh_graph():
+        lines = [*find_piece(joint_map, q, u, "at", "c[{}]".format), *write_lines(results_of(joint_map))]
     body = "".join(f"    {line}\n" for line in lines)
-    words = f'"""Pose (R by columns, p), then each column of S (angular, linear) and its rate: {shape.title}."""'
+    words = f'"""Pose (R by columns, p), then each column of S (angular, linear) and its rate: {joint_map.title}."""'
     return f"def generated(q, v, c, out):\n    {words}\n{body}"
 
 
-def find_piece(shape: Shape, q: Sequence[str], u: Sequence[str], at: str, constant: Callable[[int], str]) -> list[str]:
-    """Write lines that find the piece in which the coordinates lie; none where there are no pieces.
+def find_piece(
+    joint_map: JointMap, q: Sequence[str], u: Sequence[str], at: str, constant: Callable[[int], str]
+) -> list[str]:
+    """Return source lines that find the piece at the coordinates; none for a joint map without pieces.
 
     Parameters
     ----------
-    shape
-        The shape.
+    joint_map
+        The joint map.
     q, u
-        Words for the coordinates, and for the ways through pieces along them.
+        Names of the coordinates, and of the local coordinates within pieces.
     at
-        Word for where the constants of the piece begin.
+        Name of the index of the first constant of the piece.
     constant
-        From a number to the text of that constant.
+        Function from a number to the text of that constant.
     """
     lines = []
-    along = [(k, pieces) for k, pieces in enumerate(shape.pieces) if pieces]
-    for place, (k, pieces) in enumerate(along):
-        start, per_unit, count = (constant(PER_HEAD * place + j) for j in range(PER_HEAD))
+    along = [(k, pieces) for k, pieces in enumerate(joint_map.pieces) if pieces]
+    for map_coordinate, (k, pieces) in enumerate(along):
+        start, per_unit, count = (constant(PER_HEAD * map_coordinate + j) for j in range(PER_HEAD))
         lines.append(f"way{k} = {per_unit} * ({q[k]} - {start})")
         if pieces.closed:
             lines += [f"whole{k} = floor(way{k})", f"{u[k]} = way{k} - whole{k}"]
@@ -305,5 +315,5 @@ def find_piece(shape: Shape, q: Sequence[str], u: Sequence[str], at: str, consta
     if along:
         (first, _), *others = along
         row = f"(piece{first} * {constant(PER_HEAD + 2)} + piece{others[0][0]})" if others else f"piece{first}"
-        lines.append(f"{at} = {PER_HEAD * len(along)} + {shape.stride} * int({row})")
+        lines.append(f"{at} = {PER_HEAD * len(along)} + {joint_map.stride} * int({row})")
     return lines

@@ -1,4 +1,4 @@
-"""What every joint of a scene file takes: whom it connects, where, and what acts on its coordinates."""
+"""Fields common to all joints of a scene file: bodies, frames, and forces on the coordinates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import (
     FIELDS,
     Limits,
@@ -30,37 +30,37 @@ WORLD = "world"
 class JointSpec(Spec):
     """Two bodies and the joint frame, seen from both."""
 
-    LATER = frozenset({"friction"})
+    UNSUPPORTED = frozenset({"friction"})
 
     type: str
-    parent: str = Field(WORLD, description="Body that the joint starts from.")
-    child: str = Field(description="Body that the joint holds.")
+    parent: str = Field(WORLD, description="Parent body.")
+    child: str = Field(description="Child body.")
     origin: Pose = Field(Pose(), description="Joint frame in the parent's frame.")
-    child_origin: Pose = Field(Pose(), description="The same frame in the child's frame, where all coordinates are 0.")
+    child_origin: Pose = Field(Pose(), description="The same frame in the child's frame, at zero coordinates.")
 
     COORDINATES: ClassVar[Coordinates] = ()
 
     @classmethod
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
-        """Kinds of the coordinates, from the fields that were read so far; None where those do not tell."""
+        """Return the kinds of the coordinates, from the fields read so far; None if these do not suffice."""
         return cls.COORDINATES
 
     @property
     def coordinates(self) -> Coordinates:
-        """Kinds of the coordinates in their order."""
+        """Kinds of the coordinates in order."""
         return self.coordinates_of(self.__dict__) or ()
 
     @property
     def plain(self) -> tuple[bool, ...]:
-        """Which coordinates are numbers of their own; those of a rotation that is held as a whole are not."""
+        """Which coordinates have dq/dt = v; those of a rotation stored as a whole do not."""
         return (True,) * len(self.coordinates)
 
 
 class MovingJointSpec(JointSpec):
-    """A joint with freedoms: one entry for each coordinate, in their order.
+    """A joint with degrees of freedom: one entry for each coordinate, in order.
 
-    A joint of one freedom takes a single value where others take a list; `stiffness` and `damping` take a
-    single value for all coordinates alike.
+    A joint with one degree of freedom takes a single value instead of a list; `stiffness` and `damping` take a
+    single value for all coordinates.
     """
 
     stiffness: tuple[float, ...] | None = Field(
@@ -76,7 +76,7 @@ class MovingJointSpec(JointSpec):
     )
     limits: Limits | None = Field(
         None,
-        description="Least and greatest value, rad or m; null leaves a side open.",
+        description="Least and greatest value, rad or m; null for none.",
         json_schema_extra=limits_schema,
     )
     motion: MotionSpec | None = Field(
@@ -93,12 +93,12 @@ class MovingJointSpec(JointSpec):
     @classmethod
     def _read(cls, value: Any, info: ValidationInfo) -> Any:
         coordinates = cls.coordinates_of(info.data)
-        # where the parts of a composite joint are wrong, nothing can be said about its other fields
+        # if the parts of a composite joint are invalid, its other fields cannot be read
         return None if coordinates is None else FIELDS[str(info.field_name)].read(value, coordinates)
 
     @property
     def bounds(self) -> Limits | None:
-        """Limits that hold: those that were written, or that the joint has of its own."""
+        """The effective limits: as written, or of the joint itself."""
         return self.limits
 
     @model_validator(mode="after")
@@ -124,7 +124,7 @@ class MovingJointSpec(JointSpec):
                 continue
             if not self.plain[k]:
                 raise located_error(
-                    "expected null: a coordinate of a rotation that is held as a whole is no number of its own",
+                    "expected null: the coordinates of this rotation have no limits of their own",
                     "limits",
                     k,
                 )
@@ -137,14 +137,14 @@ class CoordinateJointSpec(MovingJointSpec):
     """A joint whose state is one number for each coordinate, in rad or m."""
 
     q: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Coordinates at the start, rad or m; 0 unless given.", json_schema_extra=numbers_schema
+        (), description="Initial coordinates, rad or m; 0 by default.", json_schema_extra=numbers_schema
     )
     v: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
-        (), description="Their rates at the start, rad/s or m/s; 0 unless given.", json_schema_extra=numbers_schema
+        (), description="Initial rates, rad/s or m/s; 0 by default.", json_schema_extra=numbers_schema
     )
     rest: Annotated[tuple[float, ...], Field(validate_default=True)] = Field(
         (),
-        description="Coordinates at which the spring is relaxed, rad or m; 0 unless given.",
+        description="Coordinates at which the spring is relaxed, rad or m; 0 by default.",
         json_schema_extra=numbers_schema,
     )
 

@@ -1,7 +1,7 @@
 """Spherical joint: any rotation about the joint frame's origin.
 
-The state is a rotation and the angular velocity of the child relative to the parent, whichever coordinates
-the joint is worked in: a unit quaternion (without singularity), XZX Euler angles, or exponential coordinates.
+The state is a rotation and the angular velocity of the child relative to the parent, for each parametrization of the
+joint: a unit quaternion (without singularity), XZX Euler angles, or exponential coordinates.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, Start, ball, exponential_ball, turning
-from multibody_cli.joints.friction import Pad, SphereFriction, pads_of_sphere
+from multibody_cli.joints.contract import JointKind, Part, Start, ball, exponential_ball, turning
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.friction import FrictionPatch, SphereFriction, sphere_patches
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.spec import Quaternion, Rotation, Vector, Vector3, units
 from multibody_cli.spec.rotations import IDENTITY
 
 
 class SphericalSpec(MovingJointSpec):
-    """Three freedoms of rotation."""
+    """Three rotational degrees of freedom."""
 
     type: Literal["spherical"]
     q: Rotation = Field(IDENTITY, description="Rotation at the start, of the child's joint frame in the parent's.")
@@ -33,21 +34,21 @@ class SphericalSpec(MovingJointSpec):
     rest: Rotation = Field(IDENTITY, description="Rotation at which the spring is relaxed.")
     friction: SphereFriction | None = Field(None, description="Dry friction on a sphere about the origin.")
     parametrization: Literal["quaternion", "euler_xzx", "exponential"] = Field(
-        "quaternion", description="Coordinates in which the joint is worked."
+        "quaternion", description="Coordinates of the rotation."
     )
 
     COORDINATES = (Coordinate.ANGLE,) * 3
 
     @property
     def plain(self) -> tuple[bool, ...]:
-        """All of the XZX angles, none of the others."""
+        """All of the XZX angles, none of the other parametrizations."""
         return (self.parametrization == "euler_xzx",) * 3
 
     @model_validator(mode="after")
     def _refuse_singular_start(self) -> Self:
         if self.parametrization == "euler_xzx" and abs(math.sin(_xzx_angles(self.q)[1])) < 1e-6:
             raise ValueError(
-                "XZX angles are singular where the middle angle is 0 or 180 deg, and `q` starts there: turn the joint "
+                "XZX angles are singular where the middle angle is 0 or 180 deg, as at this `q`: rotate the joint "
                 "frame, or use `parametrization: quaternion`"
             )
         return self
@@ -73,12 +74,12 @@ class SphericalSpec(MovingJointSpec):
 
 @dataclass(frozen=True)
 class Parametrization:
-    """Coordinates of a rotation: their parts, and the way into them.
+    """Parametrization of a rotation: its parts, and the conversion from rotations and angular velocities.
 
     Parameters
     ----------
     parts
-        The run of parts.
+        The parts.
     coordinates
         From a unit quaternion (w, x, y, z).
     rates
@@ -91,7 +92,7 @@ class Parametrization:
 
 
 def _xzx_angles(rotation: Quaternion) -> Sequence[float]:
-    """Angles of R = Rx(a) Rz(b) Rx(c), b in [0, pi]; a takes all where b is 0 or pi (notes 2.4.5)."""
+    """Return the angles of R = Rx(a) Rz(b) Rx(c), b in [0, pi]; a = c if b is 0, a = -c if b is pi (notes 2.4.5)."""
     w, x, y, z = rotation
     half_sum, half_difference = math.atan2(x, w), math.atan2(-y, z)
     b = 2.0 * math.atan2(math.hypot(y, z), math.hypot(w, x))
@@ -99,7 +100,7 @@ def _xzx_angles(rotation: Quaternion) -> Sequence[float]:
 
 
 def _xzx_rates(angles: Sequence[float], w: Vector) -> Sequence[float]:
-    """Rates of the angles: w = S rates, with S singular where b is 0 or pi (refused before)."""
+    """Return the rates of the angles: w = S rates, with S singular where b is 0 or pi (refused before)."""
     _, b, c = angles
     S = np.array(
         [
@@ -119,7 +120,7 @@ def _rotation_vector(rotation: Quaternion) -> Sequence[float]:
 
 
 def _exponential_rates(q: Sequence[float], w: Vector) -> Sequence[float]:
-    """Rates of the rotation vector: w = J_r(q) dq/dt, notes (2.43)."""
+    """Return the rates of the rotation vector: w = J_r(q) dq/dt, notes (2.43)."""
     x, y, z = q
     skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     t = max(math.hypot(x, y, z), 1e-5)  # below, both factors are 1/2 and 1/6 to the last digit that matters
@@ -136,24 +137,24 @@ PARAMETRIZATIONS = {
     ),
     "exponential": Parametrization((exponential_ball(),), _rotation_vector, _exponential_rates),
 }
-"""Every parametrization by its word."""
+"""Every parametrization by its word in the scene."""
 
 
 def parts(spec: SphericalSpec) -> Sequence[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return PARAMETRIZATIONS[spec.parametrization].parts
 
 
 def start(spec: SphericalSpec) -> Start:
-    """Give the coordinates and rates of the parametrization."""
+    """Return coordinates and rates in the parametrization."""
     chart = PARAMETRIZATIONS[spec.parametrization]
     q = chart.coordinates(spec.q)
     return Start(q, chart.rates(q, spec.v), chart.coordinates(spec.rest))
 
 
-def pads(spec: SphericalSpec) -> list[Pad]:
-    """Give what rubs."""
-    return pads_of_sphere(spec.friction.surface) if spec.friction else []
+def friction_patches(spec: SphericalSpec) -> list[FrictionPatch]:
+    """Return the friction patches."""
+    return sphere_patches(spec.friction.surface) if spec.friction else []
 
 
-KIND = JointKind("spherical", SphericalSpec, parts, start, pads)
+KIND = JointKind("spherical", SphericalSpec, parts, start, friction_patches)

@@ -2,8 +2,8 @@
 
     X = T(x, y, z) R_x(rx) R_y(ry) R_z(rz),    each of the six f(q1, q2) = sum_ij b_i(u1) C_ij b_j(u2)
 
-with uniform cubic B-splines b; rows of C belong to q1.  Translation stands before rotation, so that the position is
-what the first three say.  Derivatives are those of Alg. 4 of the notes.
+with uniform cubic B-splines b; rows of C belong to q1.  The translation precedes the rotation, so that the first three
+splines are the position.  Derivatives are those of Alg. 4 of the notes.
 
 Sources: Lee and Terzopoulos 2008; Sueda, notes 2.4.13, (2.68)-(2.71).
 """
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
+from multibody_cli.joints.contract import JointKind, Part, generated_part
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import DomainJointSpec, Interval
-from multibody_cli.joints.shape import Constants, Factor, Pieces, Place, Shift, Turn
+from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.spec.reading import located_error
@@ -51,9 +52,9 @@ class SplineOfTwo:
         """Patches along both."""
         return Pieces(), Pieces()
 
-    def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
+    def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
         """Equation (2.71)."""
-        x, y, z, rx, ry, rz = (_spline(places, c, PER_SPLINE * k) for k in range(len(AXES)))
+        x, y, z, rx, ry, rz = (_spline(map_coordinates, c, PER_SPLINE * k) for k in range(len(AXES)))
         return [
             Shift(Vec3(x, y, z)),
             Turn(Vec3(1.0, 0.0, 0.0), rx),
@@ -62,9 +63,9 @@ class SplineOfTwo:
         ]
 
 
-def _spline(places: Sequence[Place], c: Constants, k: int) -> Value:
+def _spline(map_coordinates: Sequence[MapCoordinate], c: Constants, k: int) -> Value:
     """Horner's scheme, twice."""
-    u1, u2 = (place.u for place in places)
+    u1, u2 = (map_coordinate.u for map_coordinate in map_coordinates)
     value: Value = 0.0
     for i in (3, 2, 1, 0):
         along: Value = 0.0
@@ -75,9 +76,9 @@ def _spline(places: Sequence[Place], c: Constants, k: int) -> Value:
 
 
 class ControlsSpec(Spec):
-    """Control values of the six splines, all of one size: a list for each row along q1, of values along q2."""
+    """Control values of the six splines, all of the same size: one list of values along q2 for each row along q1."""
 
-    x: Lengths | None = Field(None, description="m; those that are left out are 0.")
+    x: Lengths | None = Field(None, description="m; omitted ones are 0.")
     y: Lengths | None = Field(None, description="m")
     z: Lengths | None = Field(None, description="m")
     rx: Angles | None = Field(None, description="rad")
@@ -108,7 +109,7 @@ class ControlsSpec(Spec):
 
 
 class SplineSurfaceSpec(DomainJointSpec):
-    """Two coordinates, by 1 from patch to patch; n rows of controls make n - 3 patches along the first."""
+    """Two coordinates, 1 per patch; n rows of controls make n - 3 patches along the first."""
 
     type: Literal["spline_surface"]
     controls: ControlsSpec = Field(description="Control values of position and angles, in the joint's frame.")
@@ -123,7 +124,7 @@ class SplineSurfaceSpec(DomainJointSpec):
 
 
 def parts(spec: SplineSurfaceSpec) -> Sequence[Part]:
-    """Give the one part."""
+    """Return the single part."""
     grids = spec.controls.grids
     _, n1, n2 = grids.shape
     numbers = [0.0, 1.0, n1 - 3.0, 0.0, 1.0, n2 - 3.0]
@@ -131,7 +132,7 @@ def parts(spec: SplineSurfaceSpec) -> Sequence[Part]:
         for j in range(n2 - 3):
             patch = grids[:, i : i + 4, j : j + 4]
             numbers += np.einsum("ak,xab,bl->xkl", BASIS, patch, BASIS).ravel().tolist()
-    return [shaped(SplineOfTwo(), spec.coordinates, numbers, spec.q)]
+    return [generated_part(SplineOfTwo(), spec.coordinates, numbers, spec.q)]
 
 
 KIND = JointKind("spline_surface", SplineSurfaceSpec, parts)

@@ -1,10 +1,10 @@
-"""Surface-surface joint: two surfaces touch at one point, and roll, slide and spin on each other.
+"""Surface-surface joint: two surfaces in contact at one point, with rolling, sliding and spinning.
 
     X = F_1(u1, v1) R_z(spin) diag(1, -1, -1) F_2(u2, v2)^-1
 
-with the frames F that lie on the surfaces (`geometry.surfaces`): their normals are opposite.  Of the five freedoms some
-may be fixed; as in the paper, `spin`, the angle about the normal between the first directions of both frames, is so
-unless it is asked for, and four are left: u1, v1, u2, v2.
+with the frames F on the surfaces (`geometry.surfaces`): their normals are opposite.  Any of the five degrees of freedom
+may be fixed; as in the paper, `spin`, the angle about the normal between the first directions of both frames, is fixed
+by default, and four degrees of freedom remain: u1, v1, u2, v2.
 
 Source: Si and Guenter 2011, section 5 (torus chain).
 """
@@ -20,20 +20,21 @@ from pydantic.functional_validators import PlainValidator
 from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import nearest
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
+from multibody_cli.joints.contract import JointKind, Part, generated_part
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.coordinate_fields import COORDINATE_KINDS
 from multibody_cli.joints.domain import ENDLESS, DomainJointSpec, Interval
 from multibody_cli.joints.geometry.surface_specs import AnySurface, SurfaceForm
 from multibody_cli.joints.geometry.surfaces import Surface
-from multibody_cli.joints.shape import Constants, Factor, Frame, Inverse, Pieces, Place, Run, Turn
+from multibody_cli.joints.shape import Constants, Factor, Frame, Inverse, MapCoordinate, Pieces, Run, Turn
 from multibody_cli.joints.spec import Coordinates
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.spec import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_quantity
 from multibody_cli.spec.reading import located_error, moved_error
 
-FREEDOMS = ("u1", "v1", "u2", "v2", "spin")
+COORDINATE_NAMES = ("u1", "v1", "u2", "v2", "spin")
 
 Z = Vec3(0.0, 0.0, 1.0)
 TURNED_OVER = Frame(Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, -1.0, 0.0), Vec3(0.0, 0.0, -1.0)), ZERO)
@@ -48,9 +49,9 @@ class Touching:
     first, second
         The surfaces.
     fixed
-        Freedoms that do not move, with their values.
+        Fixed coordinates, with their values.
     turned_over
-        Whether the normals are opposite; one surface within the other has the same.
+        Whether the normals are opposite; they are equal for one surface inside the other.
     """
 
     first: Surface
@@ -60,24 +61,24 @@ class Touching:
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """Short description."""
         return f"{self.second.title} on {self.first.title}"
 
     @property
     def pieces(self) -> tuple[Pieces | None, ...]:
         """No pieces."""
-        return (None,) * (len(FREEDOMS) - len(self.fixed))
+        return (None,) * (len(COORDINATE_NAMES) - len(self.fixed))
 
     @property
     def stride(self) -> int:
         """No pieces."""
         return 0
 
-    def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
-        """Out to the point of contact, over to the other frame, and back from there."""
-        still = {word: Place(value, value, {}) for word, value in self.fixed}
-        moving = iter(places)
-        u1, v1, u2, v2, spin = (still[word] if word in still else next(moving) for word in FREEDOMS)
+    def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
+        """From the first surface to the contact point, and back along the second surface."""
+        still = {word: MapCoordinate(value, value, {}) for word, value in self.fixed}
+        moving = iter(map_coordinates)
+        u1, v1, u2, v2, spin = (still[word] if word in still else next(moving) for word in COORDINATE_NAMES)
         first = self.first.factors(u1, v1, c, 0)
         second = self.second.factors(u2, v2, c, self.first.count)
         over = [TURNED_OVER] if self.turned_over else []
@@ -86,16 +87,16 @@ class Touching:
 
 def _read_fixed(value: Any, info: ValidationInfo) -> dict[str, float]:
     if not isinstance(value, dict):
-        raise ValueError(f"expected freedoms with the values at which they stay, as {{spin: 0}}, found {shown(value)}")
+        raise ValueError(f"expected coordinates with their fixed values, as {{spin: 0}}, found {format_value(value)}")
     for key in value:
-        if key not in FREEDOMS:
-            raise ValueError(f"unknown freedom {shown(key)}; {nearest(str(key), FREEDOMS)}")
+        if key not in COORDINATE_NAMES:
+            raise ValueError(f"unknown coordinate {format_value(key)}; {nearest(str(key), COORDINATE_NAMES)}")
     if not {"parent_surface", "child_surface"} <= info.data.keys():
-        return {}  # where a surface is wrong, nothing can be said about its parameters
+        return {}  # if a surface is invalid, its parameters cannot be checked
     surfaces = [info.data[word] for word in ("parent_surface", "child_surface")]
     kinds = (*(kind for surface in surfaces for kind in surface.kinds), Coordinate.ANGLE)
     domains = (*(domain for surface in surfaces for domain in surface.domains), ENDLESS)
-    measures = dict(zip(FREEDOMS, zip(kinds, domains, strict=True), strict=True))
+    measures = dict(zip(COORDINATE_NAMES, zip(kinds, domains, strict=True), strict=True))
     found = {}
     for key, number in value.items():
         kind, (lower, upper) = measures[key]
@@ -116,21 +117,21 @@ class _Surfaces(Spec):
     fixed: Annotated[
         dict[str, float],
         PlainValidator(_read_fixed),
-        WithJsonSchema({"type": "object", "properties": dict.fromkeys(FREEDOMS, NUMBER_SCHEMA)}),
+        WithJsonSchema({"type": "object", "properties": dict.fromkeys(COORDINATE_NAMES, NUMBER_SCHEMA)}),
     ] = Field(
         {"spin": 0.0},
-        description="Which of u1, v1, u2, v2, spin do not move, and where they stay; unless given, `spin` at 0, or "
-        "none where `q` or `v` has five entries.",
+        description="Fixed values among u1, v1, u2, v2, spin; by default `spin` is fixed at 0, or none if `q` or `v` "
+        "has five entries.",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _free_the_spin(cls, data: Any) -> Any:
-        """Five entries of a state are all five freedoms."""
+        """Free all five coordinates if the state has five entries."""
         if not isinstance(data, dict) or "fixed" in data:
             return data
         states = (data.get(word) for word in ("q", "v"))
-        whole = any(isinstance(state, list | tuple) and len(state) == len(FREEDOMS) for state in states)
+        whole = any(isinstance(state, list | tuple) and len(state) == len(COORDINATE_NAMES) for state in states)
         return {**data, "fixed": {}} if whole else data
 
     @field_validator("child_surface")
@@ -142,36 +143,36 @@ class _Surfaces(Spec):
         return child
 
 
-# `_Surfaces` stands last, so that its fields are read before those that need to know how many coordinates there are
+# `_Surfaces` is the last base, so that its fields are read before those that depend on the number of coordinates
 class SurfaceSurfaceSpec(DomainJointSpec, _Surfaces):
-    """Two surfaces that touch at a point: u1, v1 on the parent's, u2, v2 on the child's, and the spin.
+    """Two surfaces in contact at a point: u1, v1 on the parent's, u2, v2 on the child's, and the spin.
 
-    A child's surface is in the frame M: the child is where its surface touches, not where its coordinates are 0.
+    The surface of the child is in the frame M; the pose of the child follows from the contact.
     """
 
     type: Literal["surface_surface"]
 
     @classmethod
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
-        """Those that move."""
+        """Return the free coordinates."""
         if not {"parent_surface", "child_surface", "fixed"} <= fields.keys():
             return None
         kinds = (*fields["parent_surface"].kinds, *fields["child_surface"].kinds, Coordinate.ANGLE)
-        return tuple(kind for word, kind in zip(FREEDOMS, kinds, strict=True) if word not in fields["fixed"])
+        return tuple(kind for word, kind in zip(COORDINATE_NAMES, kinds, strict=True) if word not in fields["fixed"])
 
     @property
     def own_domains(self) -> tuple[Interval, ...]:
-        """Those of the surfaces."""
+        """Domains of the surfaces."""
         domains = (*self.parent_surface.domains, *self.child_surface.domains, ENDLESS)
-        return tuple(one for word, one in zip(FREEDOMS, domains, strict=True) if word not in self.fixed)
+        return tuple(one for word, one in zip(COORDINATE_NAMES, domains, strict=True) if word not in self.fixed)
 
 
 def parts(spec: SurfaceSurfaceSpec) -> Sequence[Part]:
-    """Give the one part."""
+    """Return the single part."""
     first, second = spec.parent_surface, spec.child_surface
-    fixed = tuple((word, spec.fixed[word]) for word in FREEDOMS if word in spec.fixed)
-    shape = Touching(first.surface, second.surface, fixed, not (first.inside or second.inside))
-    return [shaped(shape, spec.coordinates, (*first.constants, *second.constants), spec.q)]
+    fixed = tuple((word, spec.fixed[word]) for word in COORDINATE_NAMES if word in spec.fixed)
+    joint_map = Touching(first.surface, second.surface, fixed, not (first.inside or second.inside))
+    return [generated_part(joint_map, spec.coordinates, (*first.constants, *second.constants), spec.q)]
 
 
 KIND = JointKind("surface_surface", SurfaceSurfaceSpec, parts)

@@ -1,6 +1,6 @@
-"""Symbolic joint: a translation and rotations that the user wrote as expressions of coordinates.
+"""Symbolic joint: a translation and rotations given by user-defined expressions of coordinates.
 
-    X = T(translation) R_1 R_2 ...,    each R_k a turn about a fixed axis by an angle that is an expression.
+    X = T(translation) R_1 R_2 ...,    each R_k a rotation about a constant axis by an expression.
 
 Source: Si and Guenter 2011, section 4: any joint whose transform is a function of its coordinates.
 """
@@ -17,33 +17,34 @@ from pydantic.json_schema import WithJsonSchema
 
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions import parse
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, shaped
+from multibody_cli.joints.contract import JointKind, Part, generated_part
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.words import (
     Formula,
     Parameters,
     read_word,
-    require_apart,
+    require_distinct_names,
     require_sense,
     require_used,
 )
 from multibody_cli.joints.geometry.written import Expressions, written
-from multibody_cli.joints.shape import Constants, Factor, Pieces, Place, Shift, Turn
+from multibody_cli.joints.shape import Constants, Factor, MapCoordinate, Pieces, Shift, Turn
 from multibody_cli.joints.spec import CoordinateJointSpec, Coordinates
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Direction, Spec
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import located_error, moved_error
 from multibody_cli.symbolic.reading import names_in
 
 Vector = tuple[float, float, float]
 
 _UNITS = {"rad": Coordinate.ANGLE, "m": Coordinate.LENGTH, "1": Coordinate.NUMBER}
-"""Words for what a coordinate measures."""
+"""Units of coordinates."""
 
 
 @dataclass(frozen=True)
 class WrittenMotion:
-    """A motion by expressions: x, y, z, then the angles of turns about axes."""
+    """A user-defined motion: x, y, z, then the angles of rotations about axes."""
 
     expressions: Expressions
     axes: tuple[Vector, ...]
@@ -55,9 +56,9 @@ class WrittenMotion:
         """No pieces."""
         return (None,) * len(self.expressions.coordinates)
 
-    def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
-        """The translation, then the turns."""
-        x, y, z, *angles = self.expressions.at([place.q for place in places], c)
+    def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
+        """The translation, then the rotations."""
+        x, y, z, *angles = self.expressions.at([map_coordinate.q for map_coordinate in map_coordinates], c)
         turns = (Turn(Vec3(*axis), angle) for axis, angle in zip(self.axes, angles, strict=True))
         return [Shift(Vec3(x, y, z)), *turns]
 
@@ -65,7 +66,7 @@ class WrittenMotion:
 class TurnSpec(Spec):
     """One rotation of a symbolic joint."""
 
-    axis: Direction = Field(description="Axis, in the frame that the turns before it lead to.")
+    axis: Direction = Field(description="Axis, in the frame after the preceding rotations.")
     angle: Formula = Field(description="Angle, rad, as an expression of the coordinates.")
 
 
@@ -75,11 +76,13 @@ def _read_names(value: Any) -> dict[str, Coordinate]:
             raise ValueError("expected names that differ")
         value = dict.fromkeys(map(str, value), "1")
     if not isinstance(value, dict) or not 1 <= len(value) <= 6:
-        raise ValueError(f"expected 1 to 6 names, as [theta], or with units, as {{theta: rad}}, found {shown(value)}")
+        raise ValueError(
+            f"expected 1 to 6 names, as [theta], or with units, as {{theta: rad}}, found {format_value(value)}"
+        )
     found = {}
     for word, unit in value.items():
         if str(unit) not in _UNITS:
-            raise ValueError(f"unknown unit {shown(unit)} of `{word}`; {nearest(str(unit), _UNITS)}")
+            raise ValueError(f"unknown unit {format_value(unit)} of `{word}`; {nearest(str(unit), _UNITS)}")
         found[read_word(word)] = _UNITS[str(unit)]
     return found
 
@@ -99,18 +102,18 @@ class _Expressions(Spec):
             }
         ),
     ] = Field(
-        alias="coordinates", description="Names of the coordinates, or names with units: rad, m or 1, as without."
+        alias="coordinates", description="Names of the coordinates, or names with units: rad, m or 1 (the default)."
     )
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
     translation: tuple[Formula, Formula, Formula] = Field(
         ("0.0", "0.0", "0.0"), description="x, y and z of the child's frame, m, as expressions."
     )
-    rotation: list[TurnSpec] = Field([], description="Turns about axes, one after the other, behind the translation.")
+    rotation: list[TurnSpec] = Field([], description="Rotations about axes, applied in order after the translation.")
 
     @field_validator("parameters")
     @classmethod
     def _require_other_names(cls, parameters: dict[str, float], info: ValidationInfo) -> dict[str, float]:
-        require_apart(info.data.get("names", ()), parameters)
+        require_distinct_names(info.data.get("names", ()), parameters)
         return parameters
 
     @field_validator("translation")
@@ -128,7 +131,7 @@ class _Expressions(Spec):
         return rotation
 
 
-# `_Expressions` stands last, so that its fields are read before those that need to know how many coordinates there are
+# `_Expressions` is the last base, so that its fields are read before those that depend on the number of coordinates
 class SymbolicSpec(CoordinateJointSpec, _Expressions):
     """One coordinate for each name; every function in the expressions has derivatives of all orders."""
 
@@ -136,18 +139,18 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
 
     @classmethod
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
-        """Those that were named."""
+        """Return the named coordinates."""
         return tuple(fields["names"].values()) if "names" in fields else None
 
     @model_validator(mode="after")
     def _require_motion(self) -> Self:
         if not {"translation", "rotation"} & self.model_fields_set:
-            raise ValueError("nothing moves: give `translation` or `rotation`")
+            raise ValueError("expected `translation` or `rotation`")
         texts = [text for _, text in self._texts()]
         moving = {word for text in texts for word in names_in(parse(text))}
         for word in self.names:
             if word not in moving:
-                raise located_error(f"`{word}` moves nothing: no expression has it", "coordinates")
+                raise located_error(f"`{word}` has no effect: no expression uses it", "coordinates")
         try:
             require_used(self.parameters, texts)
         except ValidationError as error:
@@ -165,7 +168,7 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
         return self
 
     def _texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Every expression, and where it stands."""
+        """Yield every expression, and its path."""
         for k, text in enumerate(self.translation):
             yield ("translation", k), text
         for k, turn in enumerate(self.rotation):
@@ -173,11 +176,11 @@ class SymbolicSpec(CoordinateJointSpec, _Expressions):
 
 
 def parts(spec: SymbolicSpec) -> Sequence[Part]:
-    """Give the one part."""
+    """Return the single part."""
     texts = (*spec.translation, *(turn.angle for turn in spec.rotation))
     expressions, constants = written(texts, tuple(spec.names), spec.parameters)
-    shape = WrittenMotion(expressions, tuple(turn.axis for turn in spec.rotation))
-    return [shaped(shape, spec.coordinates, constants, spec.q)]
+    joint_map = WrittenMotion(expressions, tuple(turn.axis for turn in spec.rotation))
+    return [generated_part(joint_map, spec.coordinates, constants, spec.q)]
 
 
 KIND = JointKind("symbolic", SymbolicSpec, parts)

@@ -1,10 +1,11 @@
-"""Universal joint: Rx(q1) Ry(q2), a cross of two axes at right angles."""
+"""Universal joint: Rx(q1) Ry(q2), two perpendicular axes."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from multibody_cli.joints.contract import Coordinate, JointKind, Part, turning
+from multibody_cli.joints.contract import JointKind, Part, turning
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.spec import CoordinateJointSpec
 
 
@@ -17,7 +18,7 @@ class UniversalSpec(CoordinateJointSpec):
 
 
 def parts(spec: UniversalSpec) -> list[Part]:
-    """Give the run of parts."""
+    """Return the parts."""
     return [turning((1.0, 0.0, 0.0)), turning((0.0, 1.0, 0.0))]
 
 

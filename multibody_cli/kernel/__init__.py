@@ -1,21 +1,23 @@
-"""Compiled functions: declared here, compiled by numba in processes of their own, loaded through llvmlite.
+"""Compiled functions: declared here, compiled by numba in separate processes, and loaded through llvmlite.
 
-A *kernel* is a function of arrays and numbers that is compiled to an object of its own and called by its symbol.  A
+A *kernel* is a function of arrays and numbers that is compiled to object code of its own and called by its symbol.  A
 *formula* is a small function of values that is inlined into every kernel that calls it.  Both also run as plain Python
 under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls always does.
 
-    functions   kernels, formulas, and how they are declared
-    arguments   kinds of arguments, and named tuples of arrays as blocks of memory
-    reach       the digest of all source that a kernel reaches by its calls
+    functions   declaration of kernels and formulas
+    arguments   kinds of arguments, and the memory layout of named tuples of arrays
+    reach       digest of all source that a kernel reaches by its calls
     store       compiled code in files
     target      the processor that code is compiled for
-    progress    how far compiling has come
-    loading     machine code from the store into this process
-    workers     compiling on all cores
-    compiler    numba, nowhere else imported
+    progress    progress of compilation
+    loading     loading of object code into this process
+    workers     parallel compilation in worker processes
+    compiling   one compilation task, in a worker process
+    compiler    the compiler front end: the only module that imports numba
+    optimizing  linking and optimization by LLVM
 
-Rules for kernels: no allocation in anything called once a step; read-only blocks first, then state, then work,
-outputs last; a kernel writes only its state, work and outputs; NaN and infinity keep their meaning.  See
+Rules for kernels: no allocation in code that runs once per step; arguments in the order read-only blocks, state, work
+arrays, outputs; a kernel writes only its state, work arrays and outputs; NaN and infinity keep their IEEE meaning.  See
 `docs/adr/0022-compiled-objects.md`.
 """
 

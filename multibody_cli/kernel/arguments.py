@@ -1,10 +1,10 @@
-"""Kinds of arguments that kernels take, and how arguments lie in memory.
+"""Kinds of kernel arguments, and their memory layout.
 
 An argument is a number, an array, a value (a named tuple of numbers), a tuple of these, or a *block*: a named tuple
-that holds arrays.  A block reaches a kernel as one pointer to words of 8 bytes: numbers, and for each array the address
-of its data, its shape and, unless it is C contiguous, its strides.  Blocks inside of a block lie in line.
+that contains arrays.  A block is passed to a kernel as one pointer to words of 8 bytes: numbers, and for each array the
+address of its data, its shape and, unless it is C contiguous, its strides.  Nested blocks are stored inline.
 
-Words are a snapshot: the arrays of a block must be neither resized nor replaced.
+The words are a snapshot: the arrays of a block must be neither resized nor replaced.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ WORD = 8
 
 @dataclass(frozen=True)
 class Number:
-    """A number: code `d` (float64), `q` (int64) or `?` (bool), as in `struct`."""
+    """A number, with its format code as in `struct`: `d` (float64), `q` (int64) or `?` (bool)."""
 
     code: str
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array by dtype, number of dimensions, and whether it is C contiguous."""
+    """An array: its dtype, its number of dimensions, and whether it is C contiguous."""
 
     dtype: np.dtype[Any]
     ndim: int
@@ -64,7 +64,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a block: its name, its place in bytes, its kind."""
+    """A field of a block: its name, its offset in bytes, and its kind."""
 
     name: str
     offset: int
@@ -73,17 +73,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Block:
-    """A named tuple that holds arrays, by its fields; `size` is in bytes."""
+    """A named tuple that contains arrays, as its fields; `size` is in bytes."""
 
     fields: tuple[Field, ...]
     size: int
 
 
-REAL, WHOLE, TRUTH = Number("d"), Number("q"), Number("?")
+REAL, INTEGER, BOOLEAN = Number("d"), Number("q"), Number("?")
 
 
 def size_of(kind: Any) -> int:
-    """Return the bytes that a value of a kind takes inside of a block."""
+    """Return the size in bytes of a value inside a block."""
     if isinstance(kind, Array):
         return WORD * (1 + kind.ndim * (1 if kind.contiguous else 2))
     if isinstance(kind, Block):
@@ -96,18 +96,18 @@ def size_of(kind: Any) -> int:
 _kinds: dict[Any, Any] = {}
 
 
-def _one(kind: Any) -> Any:
-    """Return the one instance of a kind, so that kinds can be told apart by identity."""
+def _interned(kind: Any) -> Any:
+    """Return the unique instance of a kind, so that kinds can be compared by identity."""
     return _kinds.setdefault(kind, kind)
 
 
 @cache
 def _array(dtype: np.dtype[Any], ndim: int, contiguous: bool) -> Array:
-    return _one(Array(_plain(dtype), ndim, contiguous))  # type: ignore[no-any-return]
+    return _interned(Array(_plain(dtype), ndim, contiguous))  # type: ignore[no-any-return]
 
 
 def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of an array of records as that of a structured array."""
+    """Return the dtype of a record array as that of a structured array."""
     return dtype if dtype.type is not np.record else np.dtype((np.void, dtype))
 
 
@@ -117,36 +117,36 @@ def kind_of(value: Any) -> Any:
     Raises
     ------
     TypeError
-        If kernels take nothing of that kind.
+        If kernels do not accept values of that kind.
     """
     if isinstance(value, np.ndarray):
         return _array(value.dtype, value.ndim, value.flags.c_contiguous)
     if isinstance(value, float | np.floating):
         return REAL
     if isinstance(value, bool | np.bool_):
-        return TRUTH
+        return BOOLEAN
     if isinstance(value, int | np.integer):
-        return WHOLE
+        return INTEGER
     if isinstance(value, np.void):
-        return _one(Record(_plain(value.dtype)))
+        return _interned(Record(_plain(value.dtype)))
     if isinstance(value, tuple):
         kinds = tuple(map(kind_of, value))
         if not hasattr(value, "_fields"):
-            return _one(Sequence(kinds))
+            return _interned(Sequence(kinds))
         if all(isinstance(kind, Number | Value) for kind in kinds):
-            return _one(Value(type(value), value._fields, kinds))
+            return _interned(Value(type(value), value._fields, kinds))
         fields, offset = [], 0
         for name, kind in zip(value._fields, kinds, strict=True):
             if isinstance(kind, Sequence) and any(isinstance(one, Block) for one in kind.kinds):
                 raise TypeError(f"{type(value).__name__}.{name} is a tuple of blocks: give each a field of its own")
             fields.append(Field(name, offset, kind))
             offset += size_of(kind)
-        return _one(Block(tuple(fields), offset))
+        return _interned(Block(tuple(fields), offset))
     raise TypeError(f"a kernel takes numbers, arrays and tuples of these, not {type(value).__name__}")
 
 
 def narrow(kind: Any, names: frozenset[str]) -> Any:
-    """Leave out the fields of blocks whose names do not occur in a kernel: they do not decide about its code."""
+    """Remove the fields of blocks whose names do not occur in a kernel: they do not affect its code."""
     if isinstance(kind, Block):
         fields = tuple(Field(one.name, one.offset, narrow(one.kind, names)) for one in kind.fields if one.name in names)
         return Block(fields, kind.size if fields and fields[-1] == kind.fields[-1] else _end(fields))
@@ -160,7 +160,7 @@ def _end(fields: tuple[Field, ...]) -> int:
 
 
 def format_of(kind: Any) -> str:
-    """Return the format, as in `struct`, of a value inside of a block."""
+    """Return the `struct` format of a value inside a block."""
     if isinstance(kind, Number):
         return kind.code if kind.code != "?" else "q"
     if isinstance(kind, Record):
@@ -175,7 +175,7 @@ def format_of(kind: Any) -> str:
 def _words(kind: Any, value: Any, words: list[Any]) -> None:
     """Append the words of a value."""
     if isinstance(kind, Number):
-        words.append(int(value) if kind is TRUTH else value)
+        words.append(int(value) if kind is BOOLEAN else value)
     elif isinstance(kind, Record):
         words.append(value.__array_interface__["data"][0])
     elif isinstance(kind, Array):
@@ -192,7 +192,7 @@ def _words(kind: Any, value: Any, words: list[Any]) -> None:
 
 
 class _Memory:
-    """A named tuple of arrays in memory; it keeps the arrays alive."""
+    """The block of a named tuple of arrays in memory; it keeps the arrays alive."""
 
     __slots__ = ("_buffer", "address", "kind", "value")
 
@@ -206,13 +206,13 @@ class _Memory:
 
 
 _blocks: OrderedDict[int, _Memory] = OrderedDict()
-"""The blocks of the named tuples that were passed last, by the identity of the tuple."""
+"""Blocks of the most recently passed named tuples, by the identity of the tuple."""
 
-_MOST_BLOCKS = 64
+_MAX_BLOCKS = 64
 
 
 def _memory_of(value: Any) -> _Memory | None:
-    """Return the block of a named tuple; None if it holds no array."""
+    """Return the block of a named tuple; None if it contains no array."""
     found = _blocks.get(id(value))
     if found is not None:
         return found
@@ -220,14 +220,14 @@ def _memory_of(value: Any) -> _Memory | None:
     if not isinstance(kind, Block):
         return None
     found = _blocks[id(value)] = _Memory(value, kind)
-    if len(_blocks) > _MOST_BLOCKS:
+    if len(_blocks) > _MAX_BLOCKS:
         _blocks.popitem(last=False)
     return found
 
 
 @lru_cache(maxsize=4096)
 def packer(kinds: tuple[Any, ...]) -> Struct:
-    """Return the packer of arguments in their block, where each block among them is one pointer."""
+    """Return the packer of arguments into an argument block, in which each block argument is one pointer."""
     return Struct("@" + "".join(_argument_format(kind) for kind in kinds))
 
 
@@ -240,7 +240,7 @@ def _argument_format(kind: Any) -> str:
 
 
 class Arguments:
-    """The arguments of one call: their kinds, a key for these, and their words in the order of `packer`."""
+    """The arguments of one call: their kinds, a key of the kinds, and their words in the order of `packer`."""
 
     __slots__ = ("_alive", "key", "kinds", "words")
 
@@ -253,7 +253,7 @@ class Arguments:
     def _add(self, value: Any) -> Any:
         if isinstance(value, tuple):
             if not hasattr(value, "_fields"):
-                return _one(Sequence(tuple(self._add(part) for part in value)))
+                return _interned(Sequence(tuple(self._add(part) for part in value)))
             memory = _memory_of(value)
             if memory is not None:
                 self._alive.append(memory)
@@ -268,5 +268,5 @@ class Arguments:
 
 
 def records(array: Any) -> Any:
-    """Return a structured array as kernels take it: with fields as attributes where they run as plain Python."""
+    """Return a structured array in the form that kernels accept: in interpreted mode, with fields as attributes."""
     return array.view(np.recarray) if is_interpreted() else array

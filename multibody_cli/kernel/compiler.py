@@ -1,12 +1,12 @@
-"""numba as a compiler: from a kernel and the types of its arguments to code for the store.
+"""The compiler front end: from a kernel and the types of its arguments to code for the store, by numba.
 
-The only file that imports numba.  numba infers types and writes LLVM's instructions, in contexts of our own, so that
-other users of numba in the process notice nothing.  Formulas are kept as bitcode and linked into the kernels that call
-them, where they are inlined and optimized; kernels become objects and are called by their symbols.  A caller needs no
-more of a kernel than the type of its result: one that returns nothing is compiled later, in any order, by any process.
+This is the only module that imports numba.  Numba infers types and writes LLVM IR, in contexts of this package, so that
+other users of numba in the process are not affected.  Formulas are stored as bitcode and linked into the kernels that
+call them, where they are inlined and optimized.  Kernels become object code and are called by their symbols.  A caller
+needs only the result type of a kernel: one without result can be compiled later, in any order, by any process.
 
-Depends on numba's internals: contexts, passes, calling convention, the interface of code libraries.  `CHECKED` are the
-versions of numba that were looked at.
+The module depends on internals of numba: contexts, passes, calling convention, the interface of code libraries.
+`CHECKED` are the versions of numba that it was checked with.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from multibody_cli.kernel.store import Code, as_recipe, compiler_digest
 from multibody_cli.kernel.target import machine
 
 CHECKED = ((0, 61), (0, 69))
-"""From the first of these versions of numba up to the second, which is not among them."""
+"""The first supported version of numba, and the first later version that is not supported."""
 
 FAST_MATH = {"contract", "nsz", "arcp"}
 WORD = ir.IntType(64)
@@ -73,7 +73,7 @@ class CompilerError(MbsimError):
 
 # --- blocks -------------------------------------------------------------------------------------------------------
 class BlockType(types.Type):
-    """A named tuple of arrays in memory: names of its fields, their places in bytes, and their types."""
+    """The type of a named tuple of arrays in memory: names, offsets in bytes and types of its fields."""
 
     def __init__(self, names: tuple[str, ...], offsets: tuple[int, ...], members: tuple[Any, ...], size: int) -> None:
         self.names, self.offsets, self.members, self.size = names, offsets, members, size
@@ -107,7 +107,7 @@ def type_of(kind: Any) -> Any:
 
 @cache
 def describe(kind: Any) -> str:
-    """Return the words for a type that decide about code: with the fields of classes, which numba leaves out."""
+    """Return a text of a type that includes the fields of classes, which numba leaves out; it is part of the digest."""
     if isinstance(kind, types.BaseNamedTuple):
         instance = kind.instance_class
         fields = ",".join(f"{n}:{describe(k)}" for n, k in zip(kind.fields, kind, strict=True))
@@ -120,16 +120,17 @@ def describe(kind: Any) -> str:
 
 
 def _declared_result(function: Formula) -> Any:
-    """Return the type of a kernel's result, where it is known without compiling it; else None."""
+    """Return the result type of a kernel if it is known without compilation, else None."""
     if function.inlined:
         return None
     return types.none if function.returns_nothing else declared_type(function.declared_result)
 
 
 def declared_type(declared: Any) -> Any:
-    """Return numba's type for the class of a result as a kernel declares it; None for `object`.
+    """Return numba's type for the declared class of a result; None for `object`.
 
-    Components of vectors are declared as `Any`, since formulas take other numbers too; in kernels they are float64.
+    Components of vectors are declared as `Any`, since formulas accept other numbers as well; in kernels they are
+    float64.
     """
     if declared is object:
         return None
@@ -144,7 +145,7 @@ _NUMBERS = {NoneType: types.none, bool: types.boolean, int: types.int64, float: 
 
 
 def narrowed(kind: Any, names: frozenset[str]) -> Any:
-    """Leave out the fields of blocks whose names do not occur in a kernel; see `arguments.narrow`."""
+    """Remove the fields of blocks whose names do not occur in a kernel; see `arguments.narrow`."""
     if isinstance(kind, BlockType):
         parts = [
             (name, offset, narrowed(member, names))
@@ -160,7 +161,7 @@ def narrowed(kind: Any, names: frozenset[str]) -> Any:
 
 
 def _size_of(kind: Any) -> int:
-    """Return the bytes of a type inside of a block; see `arguments.size_of`."""
+    """Return the size in bytes of a type inside a block; see `arguments.size_of`."""
     if isinstance(kind, types.Array):
         return kinds.WORD * (1 + kind.ndim * (1 if kind.layout == "C" else 2))
     if isinstance(kind, BlockType):
@@ -171,9 +172,9 @@ def _size_of(kind: Any) -> int:
 
 
 def _load(context: Any, builder: Any, pointer: Any, offset: int, kind: Any, in_line: bool = True) -> tuple[Any, int]:
-    """Read a value of a type from words; return it and the place behind it.
+    """Load a value of a type from words; return it and the offset after it.
 
-    A block stands in line inside of a block, and as a pointer among the arguments of an entry.
+    A block is stored inline inside a block, and as a pointer among the arguments of an entry point.
     """
 
     def word(place: int, llvm_type: Any) -> Any:
@@ -223,7 +224,7 @@ def _load_array(context: Any, builder: Any, word: Callable[[int, Any], Any], off
 
 # --- the types of functions in compiled code ----------------------------------------------------------------------
 class Callee(types.Callable, types.Opaque):
-    """The type of a kernel, a formula, a choice of formulas, or a function written by instructions."""
+    """The type, for numba, of a kernel, a formula, a choice of formulas, or a function written as instructions."""
 
     def __init__(self, name: str, function: Any, unit_for: Callable[[Any], Any]) -> None:
         self.function, self.unit_for = function, unit_for
@@ -238,11 +239,11 @@ class Callee(types.Callable, types.Opaque):
         return signature(unit.result, *unit.arguments)
 
     def get_call_signatures(self) -> Any:
-        """Return nothing: any arguments may do."""
+        """Return no signatures: arguments of any types are accepted."""
         return (), True
 
     def get_impl_key(self, sig: Any) -> Any:
-        """Return what numba would look an implementation up by."""
+        """Return the key by which numba looks up an implementation."""
         return type(self), sig.args
 
 
@@ -260,8 +261,8 @@ def choice_type(choice: Choice) -> Any:
     return Callee(f"{choice.__module__}.{choice.__qualname__} {id(choice)}", choice, unit_for)
 
 
-class _Written:
-    """What `Callee.unit_for` returns for a function written by instructions."""
+class _InlineInstructions:
+    """Result of `Callee.unit_for` for a function written as instructions."""
 
     result = types.none
 
@@ -275,13 +276,13 @@ class _Written:
 
 
 def instructions_type(function: Instructions) -> Any:
-    """Return the type of a function that is written by instructions."""
-    return Callee(f"{function.__qualname__} {id(function)}", function, lambda args: _Written(function, args))
+    """Return the type of a function that is written as instructions."""
+    return Callee(f"{function.__qualname__} {id(function)}", function, lambda args: _InlineInstructions(function, args))
 
 
 # --- compiled functions, as their callers see them ----------------------------------------------------------------
 class Unit:
-    """A kernel or formula for arguments of certain types, as its callers see it."""
+    """A compilation unit: a kernel or formula for arguments of given types, as its callers see it."""
 
     def __init__(self, function: Formula, args: tuple[Any, ...]) -> None:
         self.function, self.arguments = function, args
@@ -292,17 +293,17 @@ class Unit:
 
     @property
     def result(self) -> Any:
-        """The type of its result; compiles it where nothing declares that."""
+        """The type of its result; compiles the function if it is not declared."""
         if self._result is None:
             self._result = pickle.loads(base64.b64decode(self.compiled().result))
         return self._result
 
     def compiled(self) -> Code:
-        """Return its code: from the store, or compiled now."""
-        code = _whole(self.symbol)
+        """Return its code, from the store or compiled now."""
+        code = _complete(self.symbol)
         if code is None:
             with store.lock(self.symbol):
-                code = _whole(self.symbol)
+                code = _complete(self.symbol)
                 if code is None:
                     code = _compile(self)
                     _listeners[-1].keep(code)
@@ -310,16 +311,16 @@ class Unit:
 
     @cached_property
     def recipe(self) -> bytes:
-        """How any process can compile it; nothing if its function cannot be imported by name."""
+        """Its recipe for any process; empty if its function cannot be imported by name."""
         try:
             return as_recipe("unit", self.function, self.arguments)
         except (pickle.PicklingError, AttributeError):
             return b""
 
     def call(self, context: Any, builder: Any, args: Any) -> Any:
-        """Write a call of it."""
+        """Write a call of the function."""
         context.active_code_library.units[self.symbol] = self
-        result = self.result  # before it is reported: another process that compiles it too would be waited for
+        result = self.result  # before the call is reported, to avoid waiting for another process that compiles it
         if not self.function.inlined:
             _listeners[-1].calls(self)
         kind = context.call_conv.get_function_type(result, self.arguments)
@@ -331,29 +332,29 @@ class Unit:
 
 
 @cache
-def _known_as_whole() -> set[str]:
+def _complete_symbols() -> set[str]:
     return set()
 
 
-def _whole(symbol: str) -> Code | None:
-    """Return code from the store, if all formulas are there that its bitcode needs."""
+def _complete(symbol: str) -> Code | None:
+    """Return code from the store, if all formulas that its bitcode requires are there."""
     code = store.find(symbol)
-    if code is None or symbol in _known_as_whole():
+    if code is None or symbol in _complete_symbols():
         return code
-    if any(_whole(one) is None for one in code.inlines):
+    if any(_complete(one) is None for one in code.inlines):
         return None
-    _known_as_whole().add(symbol)
+    _complete_symbols().add(symbol)
     return code
 
 
 class Listener:
-    """Takes what compiling brings about; this one keeps code, and asks nobody to compile more."""
+    """Receiver of the events of compilation; this one stores code, and requests no compilation of callees."""
 
     def calls(self, unit: Unit) -> None:
-        """Take note of a kernel that is called."""
+        """Handle a call of a kernel."""
 
     def keep(self, code: Code) -> None:
-        """Keep code."""
+        """Store code."""
         store.keep(code)
 
 
@@ -362,7 +363,7 @@ _listeners = [Listener()]
 
 @contextmanager
 def listening(listener: Any) -> Iterator[Any]:
-    """Let a listener take what compiling brings about, inside a `with` statement."""
+    """Send the events of compilation to a listener inside a `with` statement."""
     _listeners.append(listener)
     try:
         yield listener
@@ -374,7 +375,7 @@ _units: dict[Any, Unit] = {}
 
 
 def unit_of(function: Formula, args: Any) -> Unit:
-    """Return a kernel or formula for arguments of these types."""
+    """Return the compilation unit of a kernel or formula for arguments of these types."""
     names = function.reach.names
     args = tuple(narrowed(one, names) for one in args)
     key = function, args
@@ -383,7 +384,7 @@ def unit_of(function: Formula, args: Any) -> Unit:
     return _units[key]
 
 
-# --- what numba is taught -----------------------------------------------------------------------------------------
+# --- extensions of numba ------------------------------------------------------------------------------------------
 _typing_registry, _lowering_registry = Registry(), imputils.Registry("mbsim")
 
 register_default(BlockType)(models.OpaqueModel)
@@ -443,8 +444,8 @@ def _write_components(op: Any) -> Callable[..., Any]:
     return write
 
 
-def _teach_operator(op: Any) -> None:
-    """Type and write an operator of values: component by component, or as the formula defined for both operands."""
+def _register_operator(op: Any) -> None:
+    """Register type and code of an operator of values: component by component, or the formula of both operands."""
 
     class Template(AbstractTemplate):  # type: ignore[misc]
         key = op
@@ -483,12 +484,12 @@ def _teach_operator(op: Any) -> None:
 
 
 for _op in (*COMPONENTWISE, operator.matmul):
-    _teach_operator(_op)
+    _register_operator(_op)
 
 
 # --- contexts -----------------------------------------------------------------------------------------------------
 class _CallConvention(callconv.MinimalCallConv):  # type: ignore[misc]
-    """A status is returned, the result is written; blocks can be read everywhere, and nothing writes them."""
+    """Calling convention: a status is returned, the result is written through a pointer, and blocks are read-only."""
 
     def decorate_function(self, fn: Any, args: Any, fe_argtypes: Any, noalias: bool = False) -> None:
         """Set attributes of the arguments."""
@@ -507,7 +508,7 @@ def _count(kind: Any) -> int:
 
 
 class _Library(codegen.CodeLibrary):  # type: ignore[misc]
-    """Instructions of one function, with the functions of numba that belong to them, before they are optimized."""
+    """LLVM modules of one function and of the numba functions that it requires, before optimization."""
 
     def __init__(self, owner: Any, name: str) -> None:
         super().__init__(owner, name)
@@ -516,16 +517,16 @@ class _Library(codegen.CodeLibrary):  # type: ignore[misc]
         self.parts: dict[int, _Library] = {}
 
     def add_ir_module(self, ir_module: Any) -> None:
-        """Add instructions."""
+        """Add a module."""
         self.modules.append(ir_module)
 
     def add_linking_library(self, library: Any) -> None:
-        """Add the instructions of a function of numba."""
+        """Add the library of a numba function."""
         if library is not self:
             self.parts[id(library)] = library
 
     def everything(self) -> dict[int, _Library]:
-        """Return this library and all that belongs to it."""
+        """Return this library and all libraries that it requires."""
         found, left = {}, [self]
         while left:
             one = left.pop()
@@ -535,21 +536,21 @@ class _Library(codegen.CodeLibrary):  # type: ignore[misc]
         return found
 
     def finalize(self) -> None:
-        """Do nothing: code is optimized when all of it is there."""
+        """Do nothing: code is optimized when all of it is linked."""
 
     def get_function(self, name: str) -> Any:
-        """Refuse: nothing is ready."""
+        """Refuse: no function is ready."""
         raise NotImplementedError
 
     get_llvm_str = get_asm_str = get_function
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return no address: nothing is run in this process."""
+        """Return no address: the code is not executed in this process."""
         return 0
 
 
 class _Codegen(codegen.JITCPUCodegen):  # type: ignore[misc]
-    """Makes libraries; numba's own engine is not needed."""
+    """Factory of libraries; numba's own execution engine is not needed."""
 
     _library_class = _Library
 
@@ -561,10 +562,10 @@ class _Codegen(codegen.JITCPUCodegen):  # type: ignore[misc]
 
 
 class _Target(cpu.CPUContext):  # type: ignore[misc]
-    """numba's context for processors, with our calling convention, libraries and functions."""
+    """Numba's CPU context, with the calling convention, libraries and functions of this package."""
 
     def init(self) -> None:
-        """Make what numba's own context makes, without its run-time library."""
+        """Initialize like numba's own context, without its run-time library."""
         self.is32bit = False
         self._internal_codegen = _Codegen("mbsim")
         from numba.core import externals
@@ -572,7 +573,7 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
         externals.c_math_functions.install(self)
 
     def load_additional_registries(self) -> None:
-        """Load numba's functions of numbers, tuples and arrays; kernels know nothing else."""
+        """Load numba's functions of numbers, tuples and arrays; kernels use no others."""
         from numba.core import optional  # noqa: F401
         from numba.cpython import builtins, iterators, mathimpl, numbers, rangeobj, slicing, tupleobj  # noqa: F401
         from numba.np import arraymath, arrayobj, npyimpl  # noqa: F401
@@ -586,21 +587,21 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
         return _CallConvention(self)
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
-        """Return something that numba knows the function by: a builtin function, as it demands, unlike all others."""
+        """Return a unique builtin function, by which numba identifies the compiled function."""
         return [library].append
 
     def create_cpython_wrapper(self, *args: Any, **options: Any) -> None:
-        """Write no entry for Python."""
+        """Write no wrapper for Python."""
 
     create_cfunc_wrapper = create_cpython_wrapper
 
     def post_lowering(self, mod: Any, library: Any) -> None:
-        """Let arithmetic contract products and sums."""
+        """Set the fast-math flags of all arithmetic."""
         if self.fastmath:
             cpu.fastmathpass.rewrite_module(mod, self.fastmath)
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
-        """Return what writes a call."""
+        """Return a function that writes a call."""
         if isinstance(fn, Callee):
             unit = fn.unit_for(sig.args)
             return lambda builder, args, loc=None: unit.call(self, builder, args)
@@ -608,7 +609,7 @@ class _Target(cpu.CPUContext):  # type: ignore[misc]
 
 
 class _Typing(typing.Context):  # type: ignore[misc]
-    """numba's context for types, which remembers its answers about functions of numba."""
+    """Numba's typing context, with a cache of the signatures of numba's functions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -630,7 +631,7 @@ class _Typing(typing.Context):  # type: ignore[misc]
 
 @contextmanager
 def _in_contexts(typing_context: Any, target: Any) -> Iterator[None]:
-    """Compile the functions that belong to functions of numba in our contexts too, inside a `with` statement."""
+    """Use the contexts of this package also for numba's own functions, inside a `with` statement."""
     names = {"_toplevel_typing_context": typing_context, "_toplevel_target_context": target}
     held = vars(cpu_target)
     before = {name: held.get(name) for name in names}
@@ -664,7 +665,7 @@ def _contexts() -> tuple[Any, Any]:
 
 # --- from a function to instructions ------------------------------------------------------------------------------
 class _Lower(lowering.Lower):  # type: ignore[misc]
-    """numba's writer of instructions, without what it keeps for Python's sake."""
+    """Numba's lowering to LLVM IR, without the environment objects for Python."""
 
     def emit_environment_object(self) -> None:
         """Write none."""
@@ -672,7 +673,7 @@ class _Lower(lowering.Lower):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _WriteInstructions(LoweringPass):  # type: ignore[misc]
-    """The last pass: instructions under the symbol of the unit."""
+    """The last pass: lowering under the symbol of the unit."""
 
     _name = "mbsim_write_instructions"
 
@@ -680,7 +681,7 @@ class _WriteInstructions(LoweringPass):  # type: ignore[misc]
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Write them into the library."""
+        """Write the instructions into the library."""
         symbol = state.library.name
         description = funcdesc.PythonFunctionDescriptor.from_specialized_function(
             state.func_ir,
@@ -763,13 +764,13 @@ def _compile(unit: Unit) -> Code:
 
 
 def _calls(units: dict[str, Unit], symbols: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the symbols of kernels that are called, and how to compile them."""
+    """Return the symbols of called kernels, and their recipes."""
     calls = tuple(sorted(symbols))
     return calls, tuple(base64.b64encode(units[symbol].recipe).decode() for symbol in calls)
 
 
 def _as_object(module: Any, symbol: str, units: dict[str, Unit], result: str, title: str) -> Code:
-    """Link formulas into a kernel, optimize it, and make its machine code."""
+    """Link formulas into a kernel, optimize it, and emit its object code."""
     calls: dict[str, str] = {}
     for one in units.values():
         if not one.function.inlined:
@@ -792,22 +793,22 @@ def _as_object(module: Any, symbol: str, units: dict[str, Unit], result: str, ti
 
 
 def _linked(library: _Library, symbol: str) -> Any:
-    """Link the instructions of a function with those of numba's that belong to it."""
+    """Link the modules of a function with those of the numba functions that it requires."""
     return optimizing.linked(symbol, [str(text) for one in library.everything().values() for text in one.modules])
 
 
 @cache
 def _formula(symbol: str) -> tuple[Code, Any]:
-    """Return a formula's code and its bitcode as a module."""
+    """Return the code of a formula, and its bitcode as a module."""
     code = next((one.compiled() for one in _units.values() if one.symbol == symbol), None) or store.find(symbol)
     if code is None:
-        raise CompilerError(f"the code of formula {symbol} was lost while it was needed")
+        raise CompilerError(f"the code of formula {symbol} was removed while in use")
     return code, llvm.parse_bitcode(code.code)
 
 
 # --- entries ------------------------------------------------------------------------------------------------------
 def compile_entry(symbol: str, kernel: Formula, argument_kinds: tuple[Any, ...]) -> Code:
-    """Write the function that Python calls: it reads arguments from words, and writes the result to words."""
+    """Write the entry point of a kernel: it loads the arguments from words, and stores the result in words."""
     args = tuple(type_of(kind) for kind in argument_kinds)
     unit = unit_of(kernel, args)
     typing_context, target = _contexts()
@@ -831,7 +832,7 @@ def compile_entry(symbol: str, kernel: Formula, argument_kinds: tuple[Any, ...])
 
 
 def _store_result(context: Any, builder: Any, pointer: Any, kind: Any, value: Any) -> Any:
-    """Write a result into words; return its description for `loading`."""
+    """Store a result in words; return its description for `loading`."""
     place = 0
 
     def write(kind: Any, value: Any) -> Any:
@@ -858,16 +859,16 @@ def _store_result(context: Any, builder: Any, pointer: Any, kind: Any, value: An
 
 # --- functions of generated source --------------------------------------------------------------------------------
 def compile_generated(symbol: str, title: str, arguments: str, write: Callable[..., None]) -> Code:
-    """Compile a function of as many arrays that C calls.
+    """Compile a function of generated source, with array arguments and the calling convention of C.
 
     Parameters
     ----------
     symbol, title
-        Its name, and words for people.
+        Its name, and a title for display.
     arguments
         Kinds of the arrays: f for float64, i for int64.
     write
-        Writes its instructions; see `symbolic.instructions`.
+        Writer of its instructions; see `symbolic.instructions`.
     """
     typing_context, target = _contexts()
     with _in_contexts(typing_context, target):
@@ -875,7 +876,7 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
         library = context.codegen().create_library(symbol)
         module = library.create_ir_module(symbol)
         arrays = [{"f": ir.DoubleType(), "i": WORD}[kind].as_pointer() for kind in arguments]
-        # results are written through status codes inside of numba's functions: a function of its own may return one
+        # numba's functions propagate a status code, so that this function must return one as well
         function = ir.Function(module, ir.FunctionType(ir.IntType(32), arrays), symbol)
         builder = ir.IRBuilder(function.append_basic_block())
         target.call_conv.init_call_helper(builder)

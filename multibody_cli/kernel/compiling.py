@@ -1,4 +1,4 @@
-"""One task of compiling, and a process that does nothing else: the other end of `workers`."""
+"""One compilation task, and the main loop of a worker process: the other end of `workers`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from multibody_cli.kernel.workers import Task
 
 
 def serve() -> None:
-    """Compile until the connection, whose number is the first argument, is closed."""
+    """Compile until the connection, whose file descriptor is the first argument, is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     warnings.simplefilter("ignore")
     from llvmlite.binding import ffi
 
-    ffi.lib._lock._cblist.clear()  # nobody in this process listens to how long LLVM takes
+    ffi.lib._lock._cblist.clear()  # this process does not use LLVM's lock callbacks
     connection = Connection(int(sys.argv[1]))
     while True:
         try:
@@ -50,7 +50,7 @@ def serve() -> None:
 
 
 def _memory() -> float:
-    """Return the memory that this process takes, in bytes."""
+    """Return the resident memory of this process in bytes."""
     with suppress(OSError):
         return float(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     import resource
@@ -59,7 +59,7 @@ def _memory() -> float:
 
 
 class _Listener(compiler.Listener):
-    """Reports kernels that are called as tasks, and code that could only be kept in memory to another process."""
+    """Listener that reports called kernels as tasks, and sends code that could not be written to the parent process."""
 
     def __init__(self, found: Callable[[Task], None], parent: Connection | None) -> None:
         self._found, self._parent = found, parent
@@ -72,9 +72,9 @@ class _Listener(compiler.Listener):
             self._found(Task(unit.symbol, unit.recipe or ("unit", unit.function, unit.arguments)))
 
     def keep(self, code: Code) -> None:
-        """Keep code, and hand it on if it could not be written.
+        """Store code, and send it to the parent if it could not be written.
 
-        What calls a function that no other process can compile is of no use to others.
+        Code that calls a function which only this process can compile is of no use to other processes.
         """
         if not all(code.recipes):
             store.keep_here(code)
@@ -85,21 +85,21 @@ class _Listener(compiler.Listener):
 def compile_one(
     symbol: str, how: tuple[Any, ...] | bytes, found: Callable[[Task], None], parent: Connection | None = None
 ) -> str:
-    """Compile a task and keep its code; return words for people.
+    """Compile a task and store its code; return a title for display.
 
     Parameters
     ----------
     symbol, how
         The task.
     found
-        Called with each kernel that it calls, which may have to be compiled too.
+        Called with each kernel that it calls, which may have to be compiled as well.
     parent
-        The process for which it is compiled.
+        Connection to the process that requested it.
 
     Raises
     ------
     KernelError
-        If the source is not that of the symbol: it has changed since a process imported it.
+        If the source does not match the symbol: it has changed since a process imported it.
     """
     sort, *words = pickle.loads(zlib.decompress(how)) if isinstance(how, bytes) else how
     with compiler.listening(_Listener(found, parent)) as listener:
@@ -140,4 +140,4 @@ COMPILE: dict[str, Callable[..., str]] = {
     "unit": _compile_unit,
     "generated": _compile_generated,
 }
-"""Sorts of tasks."""
+"""Compile functions by kind of task."""

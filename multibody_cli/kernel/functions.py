@@ -1,6 +1,7 @@
-"""Kernels and formulas, and how they are declared.  Declaring one imports neither numba nor llvmlite.
+"""Declaration of kernels and formulas; it imports neither numba nor llvmlite.
 
-A kernel that returns something may say so, as in `-> int`: what calls it is then compiled without waiting for it.
+A kernel that returns a value may declare its class, as in `-> int`: its callers are then compiled without waiting for
+it.
 """
 
 from __future__ import annotations
@@ -9,23 +10,30 @@ import dis
 import importlib
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pickle import PicklingError
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from multibody_cli.kernel.mode import is_interpreted
 
-if TYPE_CHECKING:
-    from multibody_cli.kernel.reach import Reach
+
+@dataclass(frozen=True)
+class Reach:
+    """Reach of a function: its digest, the names that occur in it, and the kernels that it calls."""
+
+    digest: str
+    names: frozenset[str]
+    kernels: frozenset[Formula]
 
 
 class Formula:
-    """A small function of values, inlined into every kernel that calls it; called from Python it is interpreted."""
+    """A small function of values that is inlined into every kernel that calls it; Python calls are interpreted."""
 
     @cached_property
     def inlined(self) -> bool:
-        """Whether its callers contain it."""
+        """Whether its callers contain its code."""
         return True
 
     def __init__(self, function: Callable[..., Any], recipe: tuple[Any, ...] | None = None) -> None:
@@ -40,11 +48,11 @@ class Formula:
         return self.py_func(*args)
 
     def __repr__(self) -> str:
-        """Name its kind and its function."""
+        """Return its kind and its full name."""
         return f"<{type(self).__name__.lower()} {self.full_name}>"
 
     def __reduce__(self) -> Any:
-        """Pickle it by name, or as the binding that made it."""
+        """Pickle it by name, or as template and bindings."""
         if self.recipe is not None:
             return _bound, self.recipe
         words = self.__module__, self.__qualname__
@@ -54,7 +62,7 @@ class Formula:
 
     @property
     def full_name(self) -> str:
-        """Module and name of the function."""
+        """Module and qualified name of the function."""
         return f"{self.__module__}.{self.__qualname__}"
 
     @cached_property
@@ -66,7 +74,7 @@ class Formula:
 
     @cached_property
     def declared_result(self) -> Any:
-        """The class of what it returns, as it is declared; `object` where nothing is."""
+        """The declared class of its result; `object` if it is not declared."""
         written = self.py_func.__annotations__.get("return", "object")
         return _NUMBERS.get(written) or get_type_hints(self.py_func)["return"]
 
@@ -86,7 +94,7 @@ class Formula:
 
     @property
     def _numba_type_(self) -> Any:
-        """Type of this function where numba compiles a caller."""
+        """Type of this function for numba, in a compiled caller."""
         from multibody_cli.kernel.compiler import callee_type
 
         return callee_type(self)
@@ -94,16 +102,16 @@ class Formula:
 
 _NUMBERS = {one.__name__: one for one in (object, bool, int, float)}
 
-LARGEST_INLINED = 360
-"""Bytes of bytecode up to which a kernel is inlined.
+MAX_INLINED_BYTES = 360
+"""Size of the bytecode in bytes up to which a kernel is inlined.
 
-Measured on 16 boxes, us a step: nothing inlined 183, up to 260 bytes 159, 440 bytes 129, 600 bytes 114; compiling
-contacts from scratch takes 22, 22, 25 and 28 s.
+Measured on 16 boxes, us a step: no inlining 183, up to 260 bytes 159, 440 bytes 129, 600 bytes 114; compiling contacts
+from scratch takes 22, 22, 25 and 28 s.
 """
 
 
 class Kernel(Formula):
-    """A function of arrays and numbers that is compiled to an object of its own, if it is not small.
+    """A function of arrays and numbers that is compiled to object code of its own, unless it is small.
 
     Raises
     ------
@@ -113,15 +121,15 @@ class Kernel(Formula):
 
     @cached_property
     def inlined(self) -> bool:
-        """Whether it is so small that its callers contain it, as they contain formulas."""
-        return len(self.py_func.__code__.co_code) <= LARGEST_INLINED
+        """Whether it is small enough to be inlined like a formula."""
+        return len(self.py_func.__code__.co_code) <= MAX_INLINED_BYTES
 
     @cached_property
     def _entries(self) -> dict[tuple[Any, ...], Callable[..., Any]]:
         return {}
 
     def __call__(self, *args: Any) -> Any:
-        """Call the compiled code for these kinds of arguments; compile it first where it is missing."""
+        """Call the compiled code for these kinds of arguments; compile it first if it is missing."""
         if is_interpreted():
             return self.py_func(*args)
         from multibody_cli.kernel.arguments import Arguments
@@ -136,12 +144,12 @@ class Kernel(Formula):
 
 
 class Choice:
-    """A function that is one of several formulas, chosen by the kinds of its arguments.
+    """A function that dispatches to one of several formulas by the kinds of its arguments.
 
     Parameters
     ----------
     key
-        From arguments, or from their types where a caller is compiled, to a key of the table.
+        Function from arguments, or from their types when a caller is compiled, to a key of the table.
     formulas
         The formulas by key.
     """
@@ -163,14 +171,15 @@ class Choice:
 
 
 class Instructions:
-    """A function whose compiled form is written instruction by instruction.
+    """A function whose compiled form is written as LLVM instructions.
 
     Parameters
     ----------
     function
         Its plain Python form.
     emit
-        Writes it: `emit(context, builder, types, args)`, with numba's types and LLVM's values of the arguments.
+        Writer of its compiled form: `emit(context, builder, types, args)`, with numba's types and LLVM values of the
+        arguments.
     """
 
     def __init__(self, function: Callable[..., None], emit: Callable[..., None]) -> None:
@@ -200,32 +209,41 @@ def formula(function: Any) -> Any:
 
 
 def chosen(formulas: Mapping[Any, Callable[..., Any]]) -> Callable[[Callable[..., Any]], Choice]:
-    """Declare a function that is one of several formulas; the decorated function returns the key of one of them."""
+    """Declare a function that dispatches to one of several formulas; the decorated function returns the key."""
     return lambda key: Choice(key, {word: Formula(function) for word, function in formulas.items()})
 
 
 def instructions(emit: Callable[..., None]) -> Callable[[Callable[..., None]], Instructions]:
-    """Declare a function that returns nothing and whose compiled form `emit` writes."""
+    """Declare a function without result, whose compiled form is written by `emit`."""
     return lambda function: Instructions(function, emit)
 
 
 def bound_kernel(template: Any, **bindings: Any) -> Any:
-    """Make a kernel of a function in which some global names stand for kernels or numbers that are only known later.
+    """Bind the parameters of a template to kernels or numbers, and return the resulting kernel.
+
+    A template is a function some of whose global names are parameters.
 
     Parameters
     ----------
     template
-        A plain function of a module, or a kernel whose function is taken.
+        A plain function of a module, or a kernel.
     bindings
-        The values of its global names.
+        The values of its parameters.
+
+    Raises
+    ------
+    TypeError
+        If the template does not use one of the names.
     """
     function = getattr(template, "py_func", template)
-    bindings = {name: value for name, value in bindings.items() if name in function.__code__.co_names}
+    for name in bindings:
+        if name not in function.__code__.co_names:
+            raise TypeError(f"{function.__module__}.{function.__qualname__} has no template parameter `{name}`")
     return Kernel(_with_globals(function, bindings), (template, bindings))
 
 
 def _bound(template: Any, bindings: Mapping[str, Any]) -> Any:
-    """Bind a template once more, in another process."""
+    """Bind a template in another process."""
     return bound_kernel(template, **bindings)
 
 
@@ -238,7 +256,7 @@ def _declared(module: str, name: str) -> Any:
 
 
 def _with_globals(function: Any, names: Mapping[str, Any]) -> Any:
-    """Copy a function with other values of some global names."""
+    """Copy a function, with other values of some global names."""
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
     copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
     return copy
@@ -246,7 +264,7 @@ def _with_globals(function: Any, names: Mapping[str, Any]) -> Any:
 
 @cache
 def in_python(function: Any) -> Any:
-    """Return a formula as plain Python, with all that it calls: for values whose components are no numbers of numba."""
+    """Return a formula and all that it calls as plain Python, for values whose components are not numbers of numba."""
     plain = getattr(function, "py_func", function)
     called = {word: plain.__globals__.get(word) for word in plain.__code__.co_names}
     return _with_globals(plain, {word: in_python(one) for word, one in called.items() if isinstance(one, Formula)})
@@ -254,7 +272,7 @@ def in_python(function: Any) -> Any:
 
 # --- operators of value classes -----------------------------------------------------------------------------------
 operand_classes: list[type] = []
-"""Named tuples whose `+`, `-`, unary `-` and product with a number work component by component, at any depth."""
+"""Named tuples whose `+`, `-`, unary `-` and product with a number operate component by component, at any depth."""
 
 operator_formulas: dict[tuple[Any, Any, Any], Formula] = {}
 """Other operators: formulas by operator and the classes of both operands, None for a number."""
@@ -272,4 +290,4 @@ def operand_class(operand: Any) -> type | None:
 
 
 COMPONENTWISE = (operator.add, operator.sub, operator.mul, operator.neg)
-"""Operators that work component by component."""
+"""Operators that operate component by component."""

@@ -1,4 +1,4 @@
-"""Machine code from the store into this process, and entries that Python calls.  Needs llvmlite alone."""
+"""Loading of object code into this process, and entry points for Python.  This module requires llvmlite only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from multibody_cli.kernel.store import Code, compiler_digest
 
 
 class KernelError(MbsimError):
-    """Compiled code that could not be made, loaded, or brought to its end."""
+    """Compiled code that cannot be built or loaded, or that failed."""
 
 
 @cache
@@ -36,7 +36,7 @@ def _engine() -> Any:
 
 
 _loaded: dict[str, Code] = {}
-"""The code that is in this process, by symbol."""
+"""Code that is loaded in this process, by symbol."""
 
 
 def load(found: Mapping[str, Code]) -> None:
@@ -45,7 +45,7 @@ def load(found: Mapping[str, Code]) -> None:
     Raises
     ------
     KernelError
-        If a function that it needs is not there: the loader would end the process.
+        If an external function is missing: the loader would abort the process.
     """
     if not found:
         return
@@ -55,7 +55,7 @@ def load(found: Mapping[str, Code]) -> None:
     for code in found.values():
         for name in code.externals:
             if not llvm.address_of_symbol(name):
-                raise KernelError(f"compiled code of {code.title} needs the function {name}, which is not there")
+                raise KernelError(f"compiled code of {code.title} requires the function {name}, which is missing")
     for code in found.values():
         engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
     engine.finalize_object()
@@ -68,7 +68,7 @@ def address_of(symbol: str) -> int:
 
 
 def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
-    """Read the code of symbols and of all that they call from the store, where it is not loaded yet.
+    """Read the code of symbols and of all their callees from the store, unless it is loaded.
 
     Returns
     -------
@@ -94,14 +94,14 @@ def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
 
 
 def entry_symbol(kernel: Formula, kinds: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the symbol of a kernel's entry for kinds of arguments, and these without what it does not read."""
+    """Return the symbol of the entry point of a kernel for kinds of arguments, and these kinds narrowed."""
     names = kernel.reach.names
     kinds = tuple(narrow(kind, names) for kind in kinds)
     return "e" + sha256(f"{compiler_digest()} {kernel.reach.digest} {kinds!r}".encode()).hexdigest()[:31], kinds
 
 
 def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
-    """Return what calls a kernel with arguments of these kinds; compile what is missing.
+    """Return a function that calls a kernel with arguments of these kinds; compile missing code.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], A
 
 
 def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
-    """Load code; compile what is missing, and once more if another process removes code in between."""
+    """Load code; compile missing code, again if another process removes code in the meantime."""
     found, absent = read([symbol])
     for _ in range(3):
         if not absent:
@@ -124,7 +124,7 @@ def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
         compile_all([Task(symbol, how)])
         found, absent = read([symbol])
     else:
-        raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while it was needed")
+        raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
     load(found)
 
 
@@ -145,24 +145,24 @@ def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
     unpack, rebuild = Struct("@" + _format(result)), _builder(result)
 
     def call_for_result(arguments: Arguments) -> Any:
-        room = ctypes.create_string_buffer(unpack.size)
-        status = native(pack(*arguments.words), room)
+        buffer = ctypes.create_string_buffer(unpack.size)
+        status = native(pack(*arguments.words), buffer)
         if status:
             raise KernelError(f"{title} ended with status {status}")
-        return rebuild(iter(unpack.unpack_from(room)))
+        return rebuild(iter(unpack.unpack_from(buffer)))
 
     return call_for_result
 
 
 def _format(result: Any) -> str:
-    """Return the format, as in `struct`, of a result: a letter, or the class and the parts of a tuple."""
+    """Return the `struct` format of a result: a letter, or a class and its parts for a tuple."""
     if isinstance(result, str):
         return "q" if result == "?" else result
     return "".join(map(_format, result[1]))
 
 
 def _builder(result: Any) -> Callable[[Any], Any]:
-    """Return what makes a result from its numbers."""
+    """Return a function that builds a result from its numbers."""
     if isinstance(result, str):
         return (lambda numbers: bool(next(numbers))) if result == "?" else next
     parts = [_builder(one) for one in result[1]]
@@ -176,16 +176,16 @@ def _builder(result: Any) -> Callable[[Any], Any]:
 
 
 def generated_code(title: str, arguments: str, write: Any) -> int:
-    """Compile a function of generated source, or find it compiled; return its address.
+    """Compile a function of generated source, or load it from the store; return its address.
 
     Parameters
     ----------
     title
-        Words for people.
+        Title for display.
     arguments
-        Kinds of the arrays that it takes: f for float64, i for int64.
+        Kinds of its array arguments: f for float64, i for int64.
     write
-        Writes its instructions (`symbolic.instructions`); `write.digest` covers all that decides about them.
+        Writer of its instructions (`symbolic.instructions`); `write.digest` covers everything that determines them.
     """
     symbol = generated_symbol(arguments, write)
     _make_ready(symbol, ("generated", title, arguments, write))

@@ -1,4 +1,4 @@
-"""Whether kernels run compiled or as plain Python."""
+"""Mode of execution: compiled kernels or plain Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_interpreted() -> bool:
 def interpreted(wanted: bool = True) -> Iterator[None]:
     """Run kernels as plain Python inside a `with` statement.
 
-    Work arrays must be allocated inside it too: plain Python reads fields of records as attributes.
+    Work arrays must be allocated inside it as well: plain Python accesses fields of records as attributes.
     """
     _modes.append(wanted)
     try:

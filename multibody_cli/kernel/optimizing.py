@@ -1,4 +1,4 @@
-"""LLVM's part: instructions linked, optimized, and hidden from other code."""
+"""Linking and optimization by LLVM, and hiding of internal symbols."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multibody_cli.kernel.target import machine
 
 
 def linked(symbol: str, texts: Iterable[str]) -> Any:
-    """Link the text of modules into one, of which only the function of a symbol can be seen."""
+    """Link the text of modules into one module, in which only the function of a symbol is visible."""
     parts = [llvm.parse_assembly(text) for text in texts]
     module = parts[0]
     for part in parts[1:]:
@@ -23,7 +23,7 @@ def linked(symbol: str, texts: Iterable[str]) -> Any:
 
 
 def simplify(module: Any) -> None:
-    """Optimize each function for itself: for a module that is linked into others and optimized there."""
+    """Run function passes: for a module that is linked into others and optimized there."""
     passes = _passes()
     manager = passes.getFunctionPassManager()
     for function in module.functions:
@@ -32,7 +32,7 @@ def simplify(module: Any) -> None:
 
 
 def machine_code(module: Any, symbol: str) -> tuple[bytes, set[str]]:
-    """Inline and optimize a module; return its machine code, and the functions that this calls from elsewhere."""
+    """Inline and optimize a module; return its object code, and the external functions that it calls."""
     _hide(module, symbol)
     passes = _passes()
     passes.getModulePassManager().run(module, passes)
@@ -44,12 +44,12 @@ def machine_code(module: Any, symbol: str) -> tuple[bytes, set[str]]:
 
 
 def _undefined(code: bytes) -> set[str]:
-    """Return the undefined symbols of a 64-bit ELF object: code generation calls functions that no module declares."""
+    """Return the undefined symbols of a 64-bit ELF object; code generation adds calls that no module declares."""
     (table,), (size, count) = unpack_from("<Q", code, 0x28), unpack_from("<HH", code, 0x3A)
     sections = [unpack_from("<IIQQQQII", code, table + k * size) for k in range(count)]
     found = set()
     for _, sort, _, _, offset, length, link, _ in sections:
-        if sort == 2:  # SHT_SYMTAB, whose names lie in the section `link`
+        if sort == 2:  # SHT_SYMTAB; its names are in the section `link`
             names = sections[link][4]
             for at in range(offset, offset + length, 24):
                 name, _, _, section = unpack_from("<IBBH", code, at)
@@ -60,7 +60,7 @@ def _undefined(code: bytes) -> set[str]:
 
 
 def _hide(module: Any, symbol: str) -> None:
-    """Hide all but one function of a module from other code."""
+    """Make all functions and variables of a module internal, except one function."""
     for one in [*module.functions, *module.global_variables]:
         if not one.is_declaration and one.name != symbol:
             one.linkage = "internal"

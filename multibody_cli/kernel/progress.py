@@ -1,4 +1,4 @@
-"""How far compiling has come, for whoever wants to show it."""
+"""Progress of compilation, for observers such as a progress bar."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass
 class Progress:
-    """How far compiling has come.
+    """Progress of compilation.
 
-    `done` functions are compiled of the `known` ones, of which there may be up to `most`; `title` names the last one.
+    `done` functions of `known` ones are compiled; `most` is an upper bound of their final number.  `title` names the
+    last one.
     """
 
     done: int = 0
@@ -20,4 +21,4 @@ class Progress:
 
 
 observers: list[Callable[[Progress], None]] = []
-"""Called whenever compiling comes further."""
+"""Functions that are called at each change of progress."""

@@ -1,8 +1,8 @@
-"""All source that a kernel reaches by its calls, as one digest.
+"""The reach of a kernel: one digest of all source that it reaches by its calls.
 
 The digest of a function covers its bytecode without line numbers and docstring, the values of the globals that it
 reads, and the digests of the kernels and formulas that it calls.  Comments, docstrings and functions that are not
-called do not enter.  An operator of values stands for all formulas of that operator.
+called do not affect it.  An operator of values includes all formulas of that operator.
 """
 
 from __future__ import annotations
@@ -20,22 +20,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from multibody_cli.kernel.functions import Choice, Formula, Instructions, operand_classes, operator_formulas
+from multibody_cli.kernel.functions import Choice, Formula, Instructions, Reach, operand_classes, operator_formulas
 
 _OPERATORS = {"@": operator.matmul, "+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
-@dataclass(frozen=True)
-class Reach:
-    """What a function reaches: the digest of it all, the names that occur in it, and the kernels that it calls."""
-
-    digest: str
-    names: frozenset[str]
-    kernels: frozenset[Formula]
-
-
 class _Collector:
-    """Collects the text of one digest, and the functions that are called."""
+    """Collector of the text of one digest, and of the functions that are called."""
 
     def __init__(self) -> None:
         self._digest = sha256()
@@ -50,8 +41,8 @@ class _Collector:
 
 
 @dataclass(frozen=True)
-class _Own:
-    """What stands in one function itself: its digest, names, the functions that it calls, its operators."""
+class _LocalSource:
+    """Properties of one function alone: its digest, its names, the functions that it calls, its operators."""
 
     digest: str
     names: frozenset[str]
@@ -60,7 +51,7 @@ class _Own:
 
 
 @cache
-def _own(formula: Formula) -> _Own:
+def _local_source(formula: Formula) -> _LocalSource:
     collector = _Collector()
     function = formula.py_func
     code = function.__code__
@@ -76,12 +67,12 @@ def _own(formula: Formula) -> _Own:
             _add_value(collector, f"{formula.full_name} reads {path}", value)
     symbols = {symbol for sort, symbol in _instructions(code) if sort == "operator"}
     operators = {_OPERATORS[symbol] for symbol in symbols & _OPERATORS.keys()}
-    return _Own(collector.digest(), frozenset(_names(code)), tuple(collector.called), frozenset(operators))
+    return _LocalSource(collector.digest(), frozenset(_names(code)), tuple(collector.called), frozenset(operators))
 
 
 @cache
 def _words_of(declared: Any) -> str:
-    """Return the words for a declared result, with the fields of classes: callers are compiled by it."""
+    """Return the text of a declared result, with the fields of classes: callers are compiled with it."""
     if get_origin(declared) is tuple:
         return f"tuple({','.join(map(_words_of, get_args(declared)))})"
     if isinstance(declared, type) and issubclass(declared, tuple):
@@ -98,7 +89,7 @@ def reach_of(formula: Formula) -> Reach:
     TypeError
         If it reads a global whose value no digest can cover.
     """
-    own = _own(formula)
+    own = _local_source(formula)
     digest = sha256(own.digest.encode())
     names = set(own.names)
     kernels: set[Formula] = set()
@@ -127,7 +118,7 @@ def _reach_of_operator(op: Any) -> Reach:
         if formula in seen:
             continue
         seen.add(formula)
-        own = _own(formula)
+        own = _local_source(formula)
         digests.append(own.digest)
         names |= own.names
         left += own.called
@@ -141,7 +132,7 @@ _CONSTANTS = {dis.opmap[word] for word in ("LOAD_CONST", "RETURN_CONST", "KW_NAM
 
 
 def _add_code(collector: _Collector, code: CodeType) -> None:
-    """Add bytecode, with constants by value: their numbers shift with a docstring, which is never loaded."""
+    """Add bytecode, with constants by value: their indices shift with a docstring, which is never loaded."""
     collector.text(code.co_name, repr(code.co_varnames), repr(code.co_names), repr(code.co_freevars))
     text, constants = bytearray(code.co_code), []
     operations = bytes(text[::2])
@@ -171,16 +162,16 @@ _LOADS = {dis.opmap[word] for word in ("LOAD_GLOBAL", "LOAD_NAME") if word in di
 _ATTRIBUTES = {dis.opmap[word] for word in ("LOAD_ATTR", "LOAD_METHOD") if word in dis.opmap}
 _CACHE, _BINARY = dis.opmap["CACHE"], dis.opmap["BINARY_OP"]
 _LOAD_GLOBAL, _LOAD_ATTR = dis.opmap["LOAD_GLOBAL"], dis.opmap["LOAD_ATTR"]
-_TOLD = _LOADS | _ATTRIBUTES | {_BINARY, dis.EXTENDED_ARG}
+_RELEVANT = _LOADS | _ATTRIBUTES | {_BINARY, dis.EXTENDED_ARG}
 _OTHER = "other", None
-_NEWER = sys.version_info >= (3, 12)  # the lowest bit of an attribute's number says that it is called
+_NEWER = sys.version_info >= (3, 12)  # the lowest bit of an attribute's index marks a method call
 
 
 def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
-    """Yield globals, attributes, operators and everything else, by a word and a name: what `dis` does, but faster."""
+    """Yield globals, attributes, operators and all other instructions, as a word and a name: a fast subset of `dis`."""
     text, names, high = code.co_code, code.co_names, 0
     for op, low in zip(text[::2], text[1::2], strict=True):
-        if op not in _TOLD:
+        if op not in _RELEVANT:
             if op != _CACHE:
                 high = 0
                 yield _OTHER
@@ -218,12 +209,12 @@ def _globals(function: Any) -> Iterator[tuple[str, Any]]:
             builtins = names.get("__builtins__", {})
             builtins = builtins if isinstance(builtins, dict) else vars(builtins)
             if word not in names and word not in builtins:
-                continue  # a name that an unbound template leaves open
+                continue  # a parameter of an unbound template
             chain, value = [word], names.get(word, builtins.get(word))
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether a module or class is another package's, which its version covers."""
+    """Whether a module or class belongs to another package, whose version is part of the cache folder."""
     name = value.__name__ if isinstance(value, ModuleType) else value.__module__
     return name.partition(".")[0] in ("numpy", "math", "builtins", "operator")
 
@@ -262,7 +253,7 @@ def _add_value(collector: _Collector, place: str, value: Any) -> None:
 
 
 def _add_function(collector: _Collector, function: Callable[..., Any]) -> None:
-    """Add a plain function that decides about compiled code, with the functions of this package that it calls."""
+    """Add a plain function that affects compiled code, with the functions of this package that it calls."""
     collector.text(_digest_of_function(function))
 
 
@@ -276,7 +267,7 @@ def _digest_of_function(function: Any) -> str:
         if isinstance(value, FunctionType):
             if value is not function and value.__module__.partition(".")[0] == __name__.partition(".")[0]:
                 _add_function(collector, value)
-        elif not isinstance(value, list | dict):  # what is filled while modules are imported stands in no digest
+        elif not isinstance(value, list | dict):  # registries that are filled at import are not covered
             _add_value(collector, path, value)
     return collector.digest()
 

@@ -1,8 +1,8 @@
-"""Build a wheel that carries compiled code: `python -m multibody_cli.kernel.shipping DIST`, in a checkout.
+"""Build a wheel that contains compiled code: `python -m multibody_cli.kernel.shipping DIST`, in a checkout.
 
-For each level of the processor that this machine has, from x86-64-v3 on, the example scenes are compiled with every
-method and integrator, and the scenes of the gallery with their own, into a fresh cache; machine code goes into
-`shipped/`, without bitcode, and from there into the wheel.
+For each level of the processor that this machine supports, from x86-64-v3 on, the example scenes are compiled with
+every method and integrator, and the scenes of the gallery with their own, into an empty cache.  Their object code is
+copied to `shipped/`, without bitcode, and from there into the wheel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def main(destination: Path) -> None:
-    """Compile, gather, and build the wheel into a folder."""
+    """Compile, copy, and build the wheel into a folder."""
     gallery = sorted(map(str, (PACKAGE.parent / "scenes" / "gallery").glob("*.yaml")))
     shutil.rmtree(store.SHIPPED, ignore_errors=True)
     for level in levels():
@@ -37,7 +37,7 @@ def main(destination: Path) -> None:
 
 
 def gather(cache: Path) -> None:
-    """Copy the machine code of a cache to `shipped/`."""
+    """Copy the object code of a cache to `shipped/`."""
     for folder in cache.glob("*-llvmlite-*"):
         target = store.SHIPPED / folder.name.partition("-llvmlite-")[0]
         for place in folder.glob("[ekg]*/*"):

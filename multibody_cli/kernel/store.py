@@ -1,8 +1,8 @@
-"""Compiled code in files, one for each kernel or formula, named by its digest.
+"""Store of compiled code: one file for each kernel or formula, named by its digest.
 
-A file holds a header, a digest of the rest, a line of JSON and the code.  It is written under another name and renamed,
-so that nobody reads half of one, and verified when it is read: a file that is truncated, exchanged or foreign counts as
-missing, with one warning.  Where the folder cannot be written, code is kept in memory.
+A file contains a header, a digest of the rest, a line of JSON and the code.  It is written under a temporary name and
+renamed, so that no process reads a partial file, and it is verified when it is read: a truncated, replaced or foreign
+file counts as missing, with one warning.  If the folder is not writable, code is kept in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 MAGIC = b"mbsim code 1\n"
 LOCK_SECONDS = 120.0
-"""How long one process waits for another that compiles the same; a longer wait means that something hangs."""
+"""Time (s) for which a process waits for another one that compiles the same code; a longer wait indicates a hang."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,20 @@ class Code:
     Parameters
     ----------
     symbol
-        Its name: letters for its sort and a digest.
+        Its name: a letter for its type and a digest.
     code
-        Machine code of a kernel; LLVM bitcode of a formula.
+        Object code of a kernel; LLVM bitcode of a formula.
     calls, recipes
-        Symbols of the kernels that it calls, and how any process can compile them (`as_recipe`), in letters.
+        Symbols of the kernels that it calls, and their base64-encoded recipes (`as_recipe`), with which any process can
+        compile them.
     inlines
-        Symbols of the formulas that bitcode needs linked in.
+        Symbols of the formulas that must be linked into the bitcode.
     externals
-        Functions of C that it calls.
+        C functions that it calls.
     result
-        Kind of what an entry returns; the pickled type of what any other returns.
+        Description of the result of an entry point; the pickled type of any other result.
     title
-        For people: module and name of the function.
+        Title for display: module and name of the function.
     """
 
     symbol: str
@@ -61,7 +62,7 @@ class Code:
 
 
 def as_recipe(*words: Any) -> bytes:
-    """Pickle how to compile something.
+    """Pickle a compilation task.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def as_recipe(*words: Any) -> bytes:
 
 @cache
 def compiler_digest() -> str:
-    """Return the digest of the compiler's own source: another compiler makes other code."""
+    """Return the digest of the source of the compiler, which affects all code."""
     own = Path(__file__).parent
     names = ("arguments.py", "compiler.py", "functions.py", "optimizing.py", "target.py")
     return sha256(b"".join((own / name).read_bytes() for name in names)).hexdigest()
@@ -98,12 +99,12 @@ def cache_root() -> Path:
         shared.mkdir(mode=0o700, exist_ok=True)
         if not hasattr(os, "getuid") or shared.stat().st_uid == os.getuid():
             return shared
-    return shared.with_name(f"{shared.name}-{os.getpid()}")  # somebody else's folder is not trusted
+    return shared.with_name(f"{shared.name}-{os.getpid()}")  # a folder of another user is not trusted
 
 
 @cache
 def _toolchain() -> str:
-    """Return a word for the target and the compiler's version."""
+    """Return an identifier of the target and the versions of the compiler."""
     import llvmlite
 
     from multibody_cli.kernel.target import architecture
@@ -120,13 +121,13 @@ def folder() -> Path:
 
 
 SHIPPED = Path(__file__).parent / "shipped"
-"""Code that a wheel brings along, by target."""
+"""Folder of the code in a wheel, by target."""
 
 _memory: dict[str, Code] = {}
 _warned: set[str] = set()
 
 
-def place_of(symbol: str) -> Path:
+def path_of(symbol: str) -> Path:
     """Return the file of a symbol."""
     return folder() / symbol[:3] / symbol
 
@@ -140,7 +141,7 @@ def as_bytes(code: Code) -> bytes:
 
 
 def from_bytes(symbol: str, data: bytes) -> Code | None:
-    """Read the content of a file; None if it is not what the symbol stands for, or not whole."""
+    """Read the content of a file; None if it is damaged, or belongs to another symbol."""
     if not data.startswith(MAGIC):
         return None
     digest, _, body = data[len(MAGIC) :].partition(b"\n")
@@ -156,10 +157,10 @@ def from_bytes(symbol: str, data: bytes) -> Code | None:
 
 
 def find(symbol: str) -> Code | None:
-    """Return the code of a symbol; None if nobody has compiled it."""
+    """Return the code of a symbol; None if it is not compiled."""
     if symbol in _memory:
         return _memory[symbol]
-    for place in (*(files / symbol[:3] / symbol for files in _shipped_folders()), place_of(symbol)):
+    for place in (*(files / symbol[:3] / symbol for files in _shipped_folders()), path_of(symbol)):
         try:
             data = place.read_bytes()
         except OSError:
@@ -168,7 +169,7 @@ def find(symbol: str) -> Code | None:
         if code is not None:
             _touch(place)
             return code
-        _warn("damage", f"{place}: compiled code is damaged, and is compiled again")
+        _warn("damage", f"{place}: compiled code is damaged; it is compiled again")
         with contextlib.suppress(OSError):
             place.unlink()
     return None
@@ -176,7 +177,7 @@ def find(symbol: str) -> Code | None:
 
 @cache
 def _shipped_folders() -> tuple[Path, ...]:
-    """Return the folder of compiled code for this target that came with the package, if there is one."""
+    """Return the folder of compiled code for this target in the package, if there is one."""
     from multibody_cli.kernel.target import architecture
 
     found = SHIPPED / architecture()
@@ -184,42 +185,42 @@ def _shipped_folders() -> tuple[Path, ...]:
 
 
 def shipped() -> list[Path]:
-    """Return the files of compiled code for this target that came with the package."""
+    """Return the files of compiled code for this target in the package."""
     return [place for files in _shipped_folders() for place in files.glob("*/*") if place.is_file()]
 
 
 def _touch(place: Path) -> None:
-    """Note the day of the last use, for `remove_old`."""
+    """Update the day of the last use, for `remove_old`."""
     with contextlib.suppress(OSError):
         if time.time() - place.stat().st_mtime > 86400.0:
             os.utime(place)
 
 
 def keep(code: Code) -> bool:
-    """Keep code for all processes; False if it could only be kept in the memory of this one."""
-    if write(place_of(code.symbol), as_bytes(code)):
+    """Store code for all processes; return False if only the memory of this process could hold it."""
+    if write(path_of(code.symbol), as_bytes(code)):
         return True
     _memory[code.symbol] = code
     return False
 
 
 def keep_here(code: Code) -> None:
-    """Keep code for this process alone."""
+    """Store code in the memory of this process only."""
     _memory[code.symbol] = code
 
 
 trouble: list[str] = []
-"""Why code could not be written."""
+"""Reasons why code could not be written."""
 
 
 def keep_in_memory(code: Code, reason: str) -> None:
-    """Keep code that a worker could not write, for this process."""
+    """Store code that a worker could not write in the memory of this process."""
     _warn_of_memory(reason)
     _memory[code.symbol] = code
 
 
 def write(place: Path, data: bytes) -> bool:
-    """Write a file in one stroke; False, with one warning, where this is not possible."""
+    """Write a file atomically; return False, with one warning, if this fails."""
     import tempfile
 
     part = None
@@ -246,16 +247,16 @@ def _umask() -> int:
 
 
 class CacheWarning(RuntimeWarning):
-    """A cache of compiled code that is damaged or cannot be written; results are right all the same."""
+    """A cache of compiled code that is damaged or not writable; results are not affected."""
 
 
 def _warn_of_memory(reason: str) -> None:
     trouble.append(reason)
-    _warn("write", f"{cache_root()}: compiled code cannot be kept ({reason}), and is compiled again in every process")
+    _warn("write", f"{cache_root()}: compiled code cannot be kept ({reason}); each process compiles it again")
 
 
 def _warn(sort: str, text: str) -> None:
-    """Warn once about each sort of trouble in a process."""
+    """Warn once per process for each type of problem."""
     if sort not in _warned:
         _warned.add(sort)
         warnings.warn(text, CacheWarning, stacklevel=2)
@@ -263,10 +264,10 @@ def _warn(sort: str, text: str) -> None:
 
 @contextlib.contextmanager
 def lock(symbol: str) -> Iterator[None]:
-    """Let one process at a time compile a symbol, and wait for it for a limited time.
+    """Let one process at a time compile a symbol; other processes wait for a limited time.
 
-    The lock is the operating system's and ends with the process that holds it.  Where there are no locks, two processes
-    compile the same, and the later file replaces the earlier one.
+    The operating system releases the lock when its process ends.  Without support for locks, two processes may compile
+    the same code, and the later file replaces the earlier one.
     """
     try:
         import fcntl
@@ -295,16 +296,16 @@ def lock(symbol: str) -> Iterator[None]:
                 place.unlink()
 
 
-# --- what lies in the cache -----------------------------------------------------------------------------------------
-MOST_BYTES = 1_000_000_000
-"""Size of the cache above which the code that was not used for the longest time is removed."""
+# --- content of the cache -------------------------------------------------------------------------------------------
+MAX_BYTES = 1_000_000_000
+"""Size of the cache above which the least recently used code is removed."""
 
-MOST_SECONDS = 90 * 86400.0
-"""Time without use after which code is removed; the time of use is noted once a day."""
+MAX_SECONDS = 90 * 86400.0
+"""Time without use after which code is removed; the time of use is updated once a day."""
 
 
 def inventory() -> list[tuple[Path, int, float]]:
-    """Return file, bytes and time of last use of all code in the cache, for any target and compiler."""
+    """Return file, size in bytes and time of last use of all code in the cache, for all targets and compilers."""
     found = []
     for folder in _folders(_folders([cache_root()], "-llvmlite-")):
         for entry in _entries(folder):
@@ -324,35 +325,35 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _folders(parents: list[Path], word: str = "") -> list[Path]:
-    """Return the folders in folders whose names hold a word."""
+    """Return the subfolders of folders whose names contain a word."""
     return [Path(one.path) for parent in parents for one in _entries(parent) if word in one.name and one.is_dir()]
 
 
 @cache
 def tidy() -> None:
-    """Remove old code, once in a process."""
+    """Remove old code, once per process."""
     remove_old()
 
 
-def remove_old(most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS) -> tuple[int, str]:
-    """Remove the code that was not used for the longest time.
+def remove_old(max_bytes: int = MAX_BYTES, max_seconds: float = MAX_SECONDS) -> tuple[int, str]:
+    """Remove the least recently used code.
+
+    Parameters
+    ----------
+    max_bytes
+        Size of the cache above which code is removed.
+    max_seconds
+        Time without use after which code is removed.
 
     Returns
     -------
     int, str
-        How many files were removed, and why one could not be; nothing if all could.
-
-    Parameters
-    ----------
-    most_bytes
-        How much may stay.
-    most_seconds
-        How long something may stay without being used.
+        Number of removed files, and the reason why a file could not be removed; empty if there was no failure.
     """
     now, left, removed, reason = time.time(), 0, 0, ""
     for place, size, used in sorted(inventory(), key=lambda one: -one[2]):
         left += size
-        if left > most_bytes or now - used > most_seconds:
+        if left > max_bytes or now - used > max_seconds:
             try:
                 place.unlink()
                 removed += 1

@@ -1,8 +1,8 @@
 """The processor that code is compiled for.
 
-On x86-64 this is the highest level of the architecture that the machine has, and not the machine itself, so that code
-which was compiled on one machine runs on others: x86-64-v4 (AVX-512: twice the registers, a fifth of the time), else
-x86-64-v3 (AVX2 and fused multiply-add, machines since 2013 to 2015).  `MBSIM_TARGET_CPU` chooses a lower level.
+On x86-64 this is the highest level of the architecture that the machine supports, instead of the exact machine, so that
+code compiled on one machine runs on others: x86-64-v4 (AVX-512: twice the registers; v3 takes 20 % more time), else
+x86-64-v3 (AVX2 and fused multiply-add, machines since 2013 to 2015).  `MBSIM_TARGET_CPU` selects a lower level.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _LEVELS = {
     "x86-64-v4": ("avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi2", "fma"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "sse4.2"),
 }
-"""Levels of x86-64 by what a processor must have for them, the highest first."""
+"""Levels of x86-64 and the processor features that they require, the highest first."""
 
 
 def levels() -> list[str]:
-    """Return the levels of x86-64, from x86-64-v3 on, that this machine has, the highest first."""
+    """Return the levels of x86-64, from x86-64-v3 on, that this machine supports, the highest first."""
     import llvmlite.binding as llvm
 
     has = llvm.get_host_cpu_features()
@@ -37,7 +37,7 @@ def cpu() -> str:
     Raises
     ------
     Refused
-        If `MBSIM_TARGET_CPU` is not a level that this machine has.
+        If `MBSIM_TARGET_CPU` is not a level that this machine supports.
     """
     valid = [*levels(), "x86-64"] if platform.machine().lower() in ("x86_64", "amd64") else ["generic"]
     named = os.environ.get("MBSIM_TARGET_CPU") or valid[0]
@@ -48,13 +48,13 @@ def cpu() -> str:
 
 @cache
 def architecture() -> str:
-    """Return a word for the machine code of this process: operating system, architecture and processor."""
+    """Return an identifier of the target: operating system, architecture and processor."""
     return f"{platform.system().lower()}-{platform.machine().lower()}-{cpu()}"
 
 
 @cache
 def machine() -> Any:
-    """Return LLVM's description of the target: position independent code."""
+    """Return LLVM's target machine, for position independent code."""
     import llvmlite.binding as llvm
 
     with suppress(RuntimeError):  # newer versions of llvmlite need no initialization, and refuse it

@@ -1,8 +1,8 @@
-"""Compiling in processes of its own, on all cores.
+"""Parallel compilation in worker processes.
 
-A process of this package never imports numba for a run: workers do.  A task is a symbol and a recipe, a pickle that
-says by names and types how to compile it.  A worker keeps its code in the store and reports the kernels that it met on
-the way, which are tasks for any worker.  Functions that cannot be imported by name are compiled in this process.
+A process that runs scenes never imports numba: workers do.  A task is a symbol and a recipe, a pickle of the function
+and its types by name.  A worker writes its code to the store and reports the kernels that it calls, which become tasks
+for any worker.  Functions that cannot be imported by name are compiled in the process that defines them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, read
 from multibody_cli.kernel.progress import Progress, observers
 
-MOST_MEMORY = 600e6
-"""Bytes after which a worker is replaced: what numba knows of types is never released."""
+MAX_MEMORY = 600e6
+"""Bytes of memory above which a worker is replaced: numba never releases its type information."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Something to compile: its symbol, and how to do it.
+    """A compilation task: its symbol and its recipe.
 
-    `how` holds a sort of task and its arguments (`compiling.COMPILE`), or these as a recipe.
+    `how` is a tuple of the kind of task and its arguments (`compiling.COMPILE`), or the pickle of this tuple.
     """
 
     symbol: str
@@ -41,7 +41,7 @@ class Task:
 
     @cached_property
     def recipe(self) -> bytes:
-        """How any process can do it; nothing if only this one can."""
+        """The pickled task; empty if only this process can compile it."""
         if isinstance(self.how, bytes):
             return self.how
         try:
@@ -50,14 +50,14 @@ class Task:
             return b""
 
 
-MOST_ROUNDS = 5
-"""How often compiling begins anew because code that was there is gone."""
+MAX_ROUNDS = 5
+"""Number of attempts at compilation when code disappears from the cache."""
 
 _titles: list[str] = []
 
 
 def compiled() -> int:
-    """Return how many functions have been compiled for this process."""
+    """Return the number of functions that have been compiled for this process."""
     return len(_titles)
 
 
@@ -74,11 +74,11 @@ def cores() -> int:
 
 
 class _Worker:
-    """A process that compiles."""
+    """A worker process."""
 
     def __init__(self) -> None:
         self.connection, theirs = Pipe()
-        # settings of numba would change the code; `-P` and no folder of the user's keep strange modules out
+        # numba's settings would change the code; `-P` and the working directory exclude modules of the user
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         environment["MBSIM_CACHE_DIR"] = str(store.cache_root())
         environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)
@@ -100,13 +100,13 @@ class _Worker:
         theirs.close()
         self.task: Task | None = None
 
-    def give(self, task: Task) -> None:
-        """Hand it a task."""
+    def assign(self, task: Task) -> None:
+        """Assign a task."""
         self.task = task
         self.connection.send((task.symbol, task.recipe))
 
     def end(self) -> None:
-        """Let it end."""
+        """End the process."""
         with suppress(OSError):
             self.connection.close()
         try:
@@ -121,22 +121,22 @@ _idle: list[_Worker] = []
 
 @atexit.register
 def end_workers() -> None:
-    """End all processes that compile."""
+    """End all worker processes."""
     while _idle:
         _idle.pop().end()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # workers are their parent's
+    os.register_at_fork(after_in_child=_idle.clear)  # workers belong to the parent
 
 
 def compile_all(tasks: Iterable[Task]) -> None:
-    """Compile tasks and all kernels that they call, as far as they are missing from the store.
+    """Compile tasks and all kernels that they call, unless they are in the store.
 
     Raises
     ------
     KernelError
-        If something cannot be compiled.
+        If compilation fails.
     """
     wanted = list(tasks)
     _require_permission()
@@ -145,30 +145,30 @@ def compile_all(tasks: Iterable[Task]) -> None:
         session.add(task)
     session.run()
     known = {task.symbol: task for task in wanted}
-    for _ in range(MOST_ROUNDS):
-        _, left = read(known)  # what somebody else began, and did not end
+    for _ in range(MAX_ROUNDS):
+        _, left = read(known)  # code that another process failed to compile
         if not left:
             break
         for symbol, recipe in left.items():
             if symbol not in known and not recipe:
-                raise KernelError(f"compiled code {symbol} is missing, and nothing says how to compile it")
+                raise KernelError(f"compiled code {symbol} is missing and has no recipe")
             session.add(known.get(symbol) or Task(symbol, recipe))
         session.run()
     else:
-        raise KernelError("compiled code vanishes while it is compiled: is the cache being deleted?")
+        raise KernelError("compiled code disappears during compilation: is the cache being deleted?")
     if session.progress.done:
         store.tidy()
 
 
-def _most(task: Task) -> int:
-    """Return how many functions a task of the first hour may bring about: what it reaches by its calls."""
+def _max_functions(task: Task) -> int:
+    """Return the number of functions that a task can add: those that it reaches by its calls."""
     if isinstance(task.how, bytes) or task.how[0] != "entry":
         return 1
     return 2 + sum(not one.inlined for one in task.how[1].reach.kernels)
 
 
 def _require_permission() -> None:
-    """Refuse to compile where the user forbids it."""
+    """Refuse to compile if the user forbids it."""
     permission = os.environ.get("MBSIM_COMPILE", "")
     if permission == "never":
         raise Refused(
@@ -186,7 +186,7 @@ class _Session:
         self._jobs = jobs if os.name == "posix" else 0
         self._queue: deque[Task] = deque()
         self._known: set[str] = set()
-        self._lost: set[str] = set()
+        self._retried: set[str] = set()
         self._busy: dict[Connection, _Worker] = {}
         self.progress = Progress()
 
@@ -196,23 +196,23 @@ class _Session:
             self._known.add(task.symbol)
             self._queue.append(task)
             self.progress.known += 1
-            self.progress.most += _most(task)
-            self._tell()
+            self.progress.most += _max_functions(task)
+            self._report()
 
     def run(self) -> None:
-        """Work until nothing is left."""
+        """Compile until no task is left."""
         try:
             while self._queue or self._busy:
-                self._hand_out()
+                self._dispatch()
                 for connection in wait(list(self._busy), 0.5):
                     self._receive(connection)
-                self._tell()
+                self._report()
         except BaseException:
             for worker in self._busy.values():
                 worker.end()
             raise
 
-    def _hand_out(self) -> None:
+    def _dispatch(self) -> None:
         while self._queue:
             task = self._queue[0]
             if not task.recipe or self._jobs == 0:
@@ -221,8 +221,8 @@ class _Session:
             elif len(self._busy) < self._jobs:
                 worker = _idle.pop() if _idle else _Worker()
                 try:
-                    worker.give(task)
-                except OSError:  # it was killed while it was idle
+                    worker.assign(task)
+                except OSError:  # the worker was killed while idle
                     worker.end()
                     continue
                 self._queue.popleft()
@@ -248,11 +248,11 @@ class _Session:
         except (EOFError, OSError):
             del self._busy[connection]
             worker.end()
-            if symbol in self._lost:
+            if symbol in self._retried:
                 raise KernelError(
                     f"processes that compiled {symbol} ended before it was done: out of memory?"
                 ) from None
-            self._lost.add(symbol)
+            self._retried.add(symbol)
             self._queue.append(worker.task)
             return
         if sort == "found":
@@ -267,7 +267,7 @@ class _Session:
             raise KernelError(content[0])
         title, memory = content
         worker.task = None
-        if memory > MOST_MEMORY:
+        if memory > MAX_MEMORY:
             worker.end()
         else:
             _idle.append(worker)
@@ -279,6 +279,6 @@ class _Session:
         self.progress.title = title
         self._known.discard(symbol)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         for observer in observers:
             observer(self.progress)

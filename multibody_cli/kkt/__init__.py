@@ -1,1 +1,1 @@
-"""The sparse KKT system of a tree in maximal coordinates: elimination order and factorizations (Baraff 1996)."""
+"""Sparse KKT system of a tree in maximal coordinates: elimination order and factorizations (Baraff 1996)."""

@@ -1,8 +1,8 @@
-"""What bodies, and the rows between them, bring into a KKT tree.
+"""Blocks of bodies and constraint rows in a KKT tree.
 
-The unknowns of a rigid body are its motion (w, v), so that its block is its inertia I and its side of a row the
-wrench T itself.  Those of any other body are its own coordinates: with the columns S of what carries it from the world,
-they are S^T I S and T . S.  An affine body has the columns of its four rows, one after the other.
+The unknowns of a rigid body are its twist (w, v), so that its block is its spatial inertia I and its Jacobian block of
+a row the wrench T itself.  The unknowns of any other body are its own coordinates: with the columns S of its joint to
+the world, the blocks are S^T I S and T . S. An affine body has the columns of its four links, one after the other.
 """
 
 from __future__ import annotations
@@ -15,87 +15,87 @@ from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, power
 from multibody_cli.spatial.values import Motion
-from multibody_cli.tree.articulated_body import inertia_in, own_inertia
-from multibody_cli.tree.markers import share_of
+from multibody_cli.tree.articulated_body import load_inertia, rigid_body_inertia
+from multibody_cli.tree.markers import weight_in_link
 
 
 def bodies_of(tree: Tree) -> tuple[Integers, list[int]]:
-    """First link of each node and the end, (n + 1,), and the freedoms of each node; the first is the ground."""
+    """First link of each node and the end, (n + 1,), and the degrees of freedom of each node; node 0 is the ground."""
     links = tree.links
-    firsts = np.append(np.flatnonzero(links["weightless"] == 0), len(links))
+    firsts = np.append(np.flatnonzero(links["ignores_gravity"] == 0), len(links))
     return firsts, [6, *np.add.reduceat(links["nv"], firsts[1:-1]).tolist()]
 
 
 # --- rigid bodies alone -------------------------------------------------------------------------------------------
 @kernel
 def assemble_rigid(kkt, links, work):
-    """Write the inertia of every rigid body, and the wrenches of its rows, where `factor` will look for them.
+    """Write the inertia of every rigid body and the wrenches of its rows into the blocks that `factor` reads.
 
-    Body i of the links and of the bodies is node i.  A row has a wrench on the body that it holds and, unless that is
-    the ground, on the parent.  Blocks over other than six freedoms are left alone.
+    Body i of the links and of the bodies is node i.  A row has a wrench on its body and, unless that is the ground, on
+    the parent.  Blocks with other than six degrees of freedom are left unchanged.
     """
     nodes, wrenches = kkt.nodes, kkt.cells.wrenches
     for i in range(1, len(nodes)):
-        if nodes[i].freedoms == 6:
-            store_block(wrenches, nodes[i].block, felt_inertia(links, work, i))
-    write_sides_rigid(nodes, nodes.near, nodes.far, wrenches, work.rows, work.terms)
+        if nodes[i].n_dofs == 6:
+            store_block(wrenches, nodes[i].block, effective_inertia(links, work, i))
+    write_jacobian_rigid(nodes, nodes.near, nodes.far, wrenches, work.rows, work.terms)
 
 
 @formula
-def felt_inertia(links, work, i):
-    """The inertia of a body with what implicit forces add to it (`implicit.implicit_forces`)."""
-    A = own_inertia(links[i], work.bodies[i])
-    return A + inertia_in(work.foresight.blocks[i]) if len(work.foresight.blocks) > 0 else A
+def effective_inertia(links, work, i):
+    """Spatial inertia of a body, with the contribution of implicit forces (`implicit.implicit_forces`)."""
+    A = rigid_body_inertia(links[i], work.bodies[i])
+    return A + load_inertia(work.implicit_solve.blocks[i]) if len(work.implicit_solve.blocks) > 0 else A
 
 
 @kernel
-def write_sides_rigid(nodes, near, far, wrenches, rows, terms):
-    """Write what the rows say of the body that they hold, and of its parent, where `near` and `far` say of each."""
+def write_jacobian_rigid(nodes, near, far, wrenches, rows, terms):
+    """Write the Jacobian blocks of all rows; `near` and `far` (n + 1,) are the first cells of the two blocks."""
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
         for r in range(node.last_row - node.first_row):
             row = rows[node.first_row + r]
             for k in range(row.first_term, row.last_term):
-                if terms[k].body == i and node.freedoms == 6:
+                if terms[k].body == i and node.n_dofs == 6:
                     store_force(wrenches[near[i] + r], load_force(terms[k]))
-                elif terms[k].body == node.parent and node.parent and outer.freedoms == 6:
+                elif terms[k].body == node.parent and node.parent and outer.n_dofs == 6:
                     store_force(wrenches[far[i] + r], load_force(terms[k]))
 
 
-# --- bodies of any freedoms ---------------------------------------------------------------------------------------
+# --- bodies with any degrees of freedom ---------------------------------------------------------------------------
 @kernel
 def assemble_mixed(kkt, firsts, tree, work):
-    """`assemble_rigid` for bodies of any freedoms; node i has the links from firsts[i] to firsts[i + 1]."""
+    """`assemble_rigid` for bodies with any degrees of freedom; node i has the links firsts[i] to firsts[i + 1]."""
     nodes, wrenches, numbers = kkt.nodes, kkt.cells.wrenches, kkt.cells.numbers
     for i in range(1, len(nodes)):
-        if nodes[i].freedoms == 6:
-            store_block(wrenches, nodes[i].block, felt_inertia(tree.links, work, firsts[i]))
+        if nodes[i].n_dofs == 6:
+            store_block(wrenches, nodes[i].block, effective_inertia(tree.links, work, firsts[i]))
         else:
             write_block(nodes[i], numbers, firsts[i], firsts[i + 1], tree.links, work)
-    write_sides_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work.columns, work.rows, work.terms)
+    write_jacobian_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work.columns, work.rows, work.terms)
 
 
 @kernel
-def write_sides_mixed(nodes, near, far, numbers, firsts, tree, columns, rows, terms):
-    """`write_sides_rigid` for bodies of any freedoms."""
+def write_jacobian_mixed(nodes, near, far, numbers, firsts, tree, columns, rows, terms):
+    """`write_jacobian_rigid` for bodies with any degrees of freedom."""
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
         for r in range(node.last_row - node.first_row):
             row, own, other = rows[node.first_row + r], 6 * (near[i] + r * node.cells), 6 * (far[i] + r * outer.cells)
-            write_side(node, numbers, own, firsts, i, tree, columns, row, terms)
+            write_jacobian_row(node, numbers, own, firsts, i, tree, columns, row, terms)
             if node.parent > 0:
-                write_side(outer, numbers, other, firsts, node.parent, tree, columns, row, terms)
+                write_jacobian_row(outer, numbers, other, firsts, node.parent, tree, columns, row, terms)
 
 
 @kernel
 def write_block(node, numbers, first, last, links, work):
-    """S^T I S of a body that is not rigid, lower triangle; its links do not feel each other."""
-    for k in range(6 * node.block, 6 * (node.block + node.freedoms * node.cells)):
+    """Write S^T I S, lower triangle, of a body that is not rigid; its links are not coupled."""
+    for k in range(6 * node.block, 6 * (node.block + node.n_dofs * node.cells)):
         numbers[k] = 0.0
     p = 0
     for i in range(first, last):
         link = links[i]
-        A = felt_inertia(links, work, i)
+        A = effective_inertia(links, work, i)
         for j in range(link.nv):
             h = A @ column_of(work.columns[link.iv + j])
             for k in range(j, link.nv):
@@ -105,15 +105,15 @@ def write_block(node, numbers, first, last, links, work):
 
 
 @kernel
-def write_side(node, numbers, place, firsts, i, tree, columns, row, terms):
-    """What a row says of body i: its numbers from `place` on."""
-    for k in range(node.freedoms):
+def write_jacobian_row(node, numbers, place, firsts, i, tree, columns, row, terms):
+    """Write the Jacobian of a row by the coordinates of body i, from the number `place` on."""
+    for k in range(node.n_dofs):
         numbers[place + k] = 0.0
     for k in range(row.first_term, row.last_term):
         term, p = terms[k], place
         for n in range(firsts[i], firsts[i + 1]):
-            share = share_of(tree, term.body, n)
-            if node.freedoms == 6:
+            share = weight_in_link(tree, term.body, n)
+            if node.n_dofs == 6:
                 write_wrench_numbers(numbers, p, share, load_force(term))
             else:
                 link = tree.links[n]
@@ -125,7 +125,7 @@ def write_side(node, numbers, place, firsts, i, tree, columns, row, terms):
 
 @formula
 def write_wrench_numbers(numbers, p, share, w):
-    """Add a share of a wrench to six numbers."""
+    """Add a multiple of a wrench to six numbers."""
     numbers[p] += share * w.t.x
     numbers[p + 1] += share * w.t.y
     numbers[p + 2] += share * w.t.z
@@ -136,17 +136,17 @@ def write_wrench_numbers(numbers, p, share, w):
 
 @formula
 def column_of(column):
-    """A column of S."""
+    """A column of S as a Motion."""
     return Motion(load(column.angular), load(column.linear))
 
 
 # --- right-hand sides and solutions -------------------------------------------------------------------------------
 @kernel
 def gather_forces(kkt, firsts, tree, work, x):
-    """Forces on the unknowns of all bodies into x, for the wrenches that lie in `work.wrenches`."""
+    """Collect the forces on the unknowns of all bodies into x, from the wrenches `work.wrenches`."""
     for i in range(1, len(kkt.nodes)):
         node, p = kkt.nodes[i], 6 * kkt.nodes[i].x
-        if node.freedoms == 6:
+        if node.n_dofs == 6:
             store_force(x.wrenches[node.x], load_force(work.wrenches[firsts[i]]))
             continue
         for n in range(firsts[i], firsts[i + 1]):
@@ -158,10 +158,10 @@ def gather_forces(kkt, firsts, tree, work, x):
 
 @kernel
 def scatter_motions(kkt, firsts, tree, work, x, y):
-    """Rates y (nv,) of all bodies, and their (dw, dv), from their unknowns in x."""
+    """Copy the unknowns x of all bodies to the rates y (nv,), and compute (dw, dv) of the bodies."""
     for i in range(1, len(kkt.nodes)):
         node, p = kkt.nodes[i], 6 * kkt.nodes[i].x
-        if node.freedoms == 6:
+        if node.n_dofs == 6:
             write_motion(tree.links[firsts[i]].iv, work.bodies[firsts[i]], x.wrenches[node.x], y)
             continue
         for n in range(firsts[i], firsts[i + 1]):
@@ -176,7 +176,7 @@ def scatter_motions(kkt, firsts, tree, work, x, y):
 
 @formula
 def write_motion(iv, body, change, y):
-    """Keep the change of motion of a rigid body, and its rates."""
+    """Store the velocity change of a rigid body, and its rates."""
     dw, dv = load(change.t), load(change.f)
     store(body.dw, dw)
     store(body.dv, dv)

@@ -1,6 +1,6 @@
-"""Any number of freedoms held to any other: the nodes of `kkt.ldl_tree` in loops over numbers.
+"""Bodies with any degrees of freedom: the nodes of `kkt.ldl_tree` in loops over numbers.
 
-A row is given by the array and the place where it begins.
+A row is identified by the array and the index of its first number.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from multibody_cli.kernel import formula, kernel
 
 @formula
 def row(place, k, cells):
-    """Where row k of a block begins, for a block that begins at cell `place` and whose rows take `cells` each."""
+    """Index of row k of a block that begins at cell `place` and whose rows take `cells` each."""
     return 6 * (place + k * cells)
 
 
 @formula
 def product(a, i, b, j, n):
-    """Sum of the products of n numbers."""
+    """Inner product of n numbers."""
     total = 0.0
     for k in range(n):
         total += a[i + k] * b[j + k]
@@ -33,8 +33,8 @@ def add_multiple(a, i, factor, b, j, n):
 # --- the factor of one block --------------------------------------------------------------------------------------
 @formula
 def factor_block(node, numbers):
-    """L d L^T of a body's block, in place: reciprocal pivots on the diagonal, L below."""
-    n = node.freedoms
+    """Factor a body's block as L d L^T, in place: reciprocal pivots on the diagonal, L below."""
+    n = node.n_dofs
     for p in range(n):
         pivot = row(node.block, p, node.cells) + p
         dinv = 1.0 / numbers[pivot]
@@ -48,31 +48,31 @@ def factor_block(node, numbers):
 
 
 @formula
-def lower_row(node, numbers, b, i):
-    """L^-1 b, in place, for the row of b that begins at i."""
-    for k in range(1, node.freedoms):
+def solve_l_row(node, numbers, b, i):
+    """Compute L^-1 b in place, for the row of b that begins at i."""
+    for k in range(1, node.n_dofs):
         b[i + k] -= product(numbers, row(node.block, k, node.cells), b, i, k)
 
 
 @formula
-def raise_row(node, numbers, b, i):
-    """L^-T b, in place."""
-    for k in range(node.freedoms - 1, 0, -1):
+def solve_lt_row(node, numbers, b, i):
+    """Compute L^-T b in place."""
+    for k in range(node.n_dofs - 1, 0, -1):
         add_multiple(b, i, -b[i + k], numbers, row(node.block, k, node.cells), k)
 
 
 @formula
-def divide_row(node, numbers, b, i):
-    """d^-1 b, in place."""
-    for k in range(node.freedoms):
+def solve_d_row(node, numbers, b, i):
+    """Compute d^-1 b in place."""
+    for k in range(node.n_dofs):
         b[i + k] *= numbers[row(node.block, k, node.cells) + k]
 
 
 @formula
 def weighted(node, numbers, i, b, j):
-    """a . d^-1 b, for a row of the tree and any other."""
+    """Weighted inner product a . d^-1 b, for a row of the tree and any other row."""
     total = 0.0
-    for k in range(node.freedoms):
+    for k in range(node.n_dofs):
         total += numbers[i + k] * b[j + k] * numbers[row(node.block, k, node.cells) + k]
     return total
 
@@ -80,43 +80,43 @@ def weighted(node, numbers, i, b, j):
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @kernel
 def eliminate_general(node, outer, numbers):
-    """Eliminate a body and the rows that hold it, and add what they leave to the parent's block."""
+    """Eliminate a body and its constraint rows, and add the Schur complement to the parent's block."""
     factor_block(node, numbers)
     for r in range(node.last_row - node.first_row):
         y, z, lower = row(node.near, r, node.cells), row(node.far, r, outer.cells), row(node.lower, r, 1)
-        lower_row(node, numbers, numbers, y)
+        solve_l_row(node, numbers, numbers, y)
         for s in range(r):
             y_s, z_s, lower_s = row(node.near, s, node.cells), row(node.far, s, outer.cells), row(node.lower, s, 1)
-            along = weighted(node, numbers, y, numbers, y_s) * numbers[lower_s + s]
-            add_multiple(numbers, y, -along, numbers, y_s, node.freedoms)
-            add_multiple(numbers, z, -along, numbers, z_s, outer.freedoms)
-            numbers[lower + s] = along
+            coefficient = weighted(node, numbers, y, numbers, y_s) * numbers[lower_s + s]
+            add_multiple(numbers, y, -coefficient, numbers, y_s, node.n_dofs)
+            add_multiple(numbers, z, -coefficient, numbers, z_s, outer.n_dofs)
+            numbers[lower + s] = coefficient
         einv = 1.0 / weighted(node, numbers, y, numbers, y)
         numbers[lower + r] = einv
-        for k in range(outer.freedoms):
+        for k in range(outer.n_dofs):
             add_multiple(numbers, row(outer.block, k, outer.cells), einv * numbers[z + k], numbers, z, k + 1)
 
 
 @kernel
 def reduce_general(node, outer, numbers, x, y):
-    """Carry the right-hand side of a body and its rows on to the parent."""
-    own, passed = 6 * node.x, 6 * outer.x
-    lower_row(node, numbers, x, own)
+    """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
+    own, parent = 6 * node.x, 6 * outer.x
+    solve_l_row(node, numbers, x, own)
     for r in range(node.last_row - node.first_row):
         u = y[node.first_row + r] - weighted(node, numbers, row(node.near, r, node.cells), x, own)
         y[node.first_row + r] = u
-        push = u * numbers[row(node.lower, r, 1) + r]
-        add_multiple(x, passed, push, numbers, row(node.far, r, outer.cells), outer.freedoms)
+        scaled = u * numbers[row(node.lower, r, 1) + r]
+        add_multiple(x, parent, scaled, numbers, row(node.far, r, outer.cells), outer.n_dofs)
 
 
 @kernel
 def recover_general(node, outer, numbers, x, y):
-    """Work out mu of the rows, and the body's motion, from the motion of the parent."""
+    """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
     own = 6 * node.x
     for r in range(node.last_row - node.first_row):
-        u = y[node.first_row + r] - product(numbers, row(node.far, r, outer.cells), x, 6 * outer.x, outer.freedoms)
+        u = y[node.first_row + r] - product(numbers, row(node.far, r, outer.cells), x, 6 * outer.x, outer.n_dofs)
         mu = u * numbers[row(node.lower, r, 1) + r]
         y[node.first_row + r] = mu
-        add_multiple(x, own, mu, numbers, row(node.near, r, node.cells), node.freedoms)
-    divide_row(node, numbers, x, own)
-    raise_row(node, numbers, x, own)
+        add_multiple(x, own, mu, numbers, row(node.near, r, node.cells), node.n_dofs)
+    solve_d_row(node, numbers, x, own)
+    solve_lt_row(node, numbers, x, own)

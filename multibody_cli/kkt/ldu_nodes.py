@@ -1,13 +1,13 @@
-"""Where the blocks of an unsymmetric KKT tree lie: as in `kkt.nodes`, with two more sides of each constraint.
+"""Memory layout of an unsymmetric KKT tree: that of `kkt.nodes`, with two more blocks of each constraint.
 
-    block      freedoms x freedoms           D, all of it
-    near       rows x freedoms               J on the body's side: what the rows push with
-    far        rows x the parent's freedoms  J on the parent's side
-    near_aim   rows x freedoms               K on the body's side: what the rows ask of the motion
-    far_aim    rows x the parent's freedoms  K on the parent's side
-    lower      rows x rows                   the factors of the constraint: Q below the diagonal, P^T from it on
+    block      dofs x dofs               D, all of it
+    near       rows x dofs               J on the body's side: directions of the constraint impulses
+    far        rows x the parent's dofs  J on the parent's side
+    near_k     rows x dofs               K on the body's side: constraint rows for the motion
+    far_k      rows x the parent's dofs  K on the parent's side
+    lower      rows x rows               factors of the constraint: Q below the diagonal, P^T from it on
 
-`near_block(tree, i, "near_aim")` and `far_block(tree, i, "far_aim")` are the views of K.
+`near_block(tree, i, "near_k")` and `far_block(tree, i, "far_k")` are the views of K.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ from multibody_cli.kkt.nodes import KktTree, lay_out
 from multibody_cli.model import Records
 
 
-def ldu_tree_for(holders: Records, freedoms: Sequence[int]) -> KktTree:
-    """Lay out the blocks of a tree, from the arguments of `kkt_tree_for`."""
-    return lay_out(holders, freedoms, "near", "far", "near_aim", "far_aim")
+def ldu_tree_for(inboard_joints: Records, n_dofs: Sequence[int]) -> KktTree:
+    """Allocate the blocks of a tree; arguments as of `kkt_tree_for`."""
+    return lay_out(inboard_joints, n_dofs, "near", "far", "near_k", "far_k")

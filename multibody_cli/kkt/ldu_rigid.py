@@ -1,6 +1,6 @@
-"""Six freedoms held to six: what `kkt.ldu_tree` does in loops, by value and on the same memory.
+"""Rigid bodies: the nodes of `kkt.ldu_tree` as 6 x 6 blocks by value, in the same memory.
 
-A block is cut into four, [[A, B], [C, E]]: A of the three numbers of turning is eliminated first, then the Schur
+A block is partitioned as [[A, B], [C, E]]: A, of the three angular unknowns, is eliminated first, then the Schur
 complement E - C A^-1 B.
 """
 
@@ -18,18 +18,18 @@ from multibody_cli.spatial.values import Force, Mat3, Vec3
 
 
 class Lu6(NamedTuple):
-    """L U of a 6 x 6 matrix: the factors of both diagonal blocks, the columns of U above, the rows of L below."""
+    """LU factors of a 6 x 6 matrix: those of both diagonal blocks, the columns of U above, the rows of L below."""
 
-    turning: Lu3
+    angular: Lu3
     above: Mat3  # by columns
     below: Mat3  # by rows
-    moving: Lu3
+    linear: Lu3
 
 
 # --- the factor of one block --------------------------------------------------------------------------------------
 @formula
 def factor_block(wrenches, k):
-    """L U of the block in the rows from k on."""
+    """Factor the block in the six rows from k on as L U."""
     x, y, z = wrenches[k], wrenches[k + 1], wrenches[k + 2]
     X, Y, Z = wrenches[k + 3], wrenches[k + 4], wrenches[k + 5]
     F = factor(columns(x.t, y.t, z.t))
@@ -46,35 +46,35 @@ def factor_block(wrenches, k):
 
 @formula
 def columns(x, y, z):
-    """The matrix whose rows lie in three fields."""
+    """The matrix whose rows are in three fields."""
     return Mat3(Vec3(x[0], y[0], z[0]), Vec3(x[1], y[1], z[1]), Vec3(x[2], y[2], z[2]))
 
 
 @formula
-def lowered(F, p):
-    """L^-1 p."""
-    t = solve_lower(F.turning, p.t)
-    return Force(t, solve_lower(F.moving, p.f - transposed_times(F.below, t)))
+def solve_l(F, p):
+    """Compute L^-1 p."""
+    t = solve_lower(F.angular, p.t)
+    return Force(t, solve_lower(F.linear, p.f - transposed_times(F.below, t)))
 
 
 @formula
-def crossed(F, p):
-    """U^-T p."""
-    t = solve_upper_transposed(F.turning, p.t)
-    return Force(t, solve_upper_transposed(F.moving, p.f - transposed_times(F.above, t)))
+def solve_ut(F, p):
+    """Compute U^-T p."""
+    t = solve_upper_transposed(F.angular, p.t)
+    return Force(t, solve_upper_transposed(F.linear, p.f - transposed_times(F.above, t)))
 
 
 @formula
-def raised(F, p):
-    """U^-1 p."""
-    f = solve_upper(F.moving, p.f)
-    return Force(solve_upper(F.turning, p.t - F.above @ f), f)
+def solve_u(F, p):
+    """Compute U^-1 p."""
+    f = solve_upper(F.linear, p.f)
+    return Force(solve_upper(F.angular, p.t - F.above @ f), f)
 
 
 # --- a factor in place of its block -------------------------------------------------------------------------------
 @formula
 def load_factor(wrenches, k):
-    """The factor that lies in place of its block."""
+    """Load the factor that is stored in place of its block."""
     x, y, z = wrenches[k], wrenches[k + 1], wrenches[k + 2]
     X, Y, Z = wrenches[k + 3], wrenches[k + 4], wrenches[k + 5]
     return Lu6(
@@ -87,22 +87,22 @@ def load_factor(wrenches, k):
 
 @formula
 def store_factor(wrenches, k, F):
-    """Keep a factor in place of its block."""
+    """Store a factor in place of its block."""
     x, y, z = wrenches[k], wrenches[k + 1], wrenches[k + 2]
     X, Y, Z = wrenches[k + 3], wrenches[k + 4], wrenches[k + 5]
-    pack(x.t, y.t, z.t, F.turning)
+    pack(x.t, y.t, z.t, F.angular)
     store(x.f, Vec3(F.above.x.x, F.above.y.x, F.above.z.x))
     store(y.f, Vec3(F.above.x.y, F.above.y.y, F.above.z.y))
     store(z.f, Vec3(F.above.x.z, F.above.y.z, F.above.z.z))
     store(X.t, F.below.x)
     store(Y.t, F.below.y)
     store(Z.t, F.below.z)
-    pack(X.f, Y.f, Z.f, F.moving)
+    pack(X.f, Y.f, Z.f, F.linear)
 
 
 @formula
 def pack(x, y, z, F):
-    """Keep a factor of three in three rows: reciprocal pivots on the diagonal, U above, L below."""
+    """Store a 3 x 3 factor in three rows: reciprocal pivots on the diagonal, U above, L below."""
     store(x, Vec3(F.dinv.x, F.upper.x, F.upper.y))
     store(y, Vec3(F.lower.x, F.dinv.y, F.upper.z))
     store(z, Vec3(F.lower.y, F.lower.z, F.dinv.z))
@@ -110,71 +110,71 @@ def pack(x, y, z, F):
 
 @formula
 def unpacked(x, y, z):
-    """The factor that `pack` has kept."""
+    """Load a factor stored by `pack`."""
     return Lu3(Vec3(x[0], y[1], z[2]), Vec3(x[1], x[2], y[2]), Vec3(y[0], z[0], z[1]))
 
 
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @formula
 def eliminate_rigid(node, outer, cells):
-    """Eliminate a body and the rows that hold it, and add what they leave to the parent's block."""
+    """Eliminate a body and its constraint rows, and add the Schur complement to the parent's block."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
     near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
-    near_aim = wrenches[node.near_aim : node.near_aim + count]
-    far_aim = wrenches[node.far_aim : node.far_aim + count]
+    near_k = wrenches[node.near_k : node.near_k + count]
+    far_k = wrenches[node.far_k : node.far_k + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     F = factor_block(wrenches, node.block)
     store_factor(wrenches, node.block, F)
     for r in range(count):
-        y, g = lowered(F, load_force(near[r])), load_force(far[r])
-        w, h = crossed(F, load_force(near_aim[r])), load_force(far_aim[r])
+        y, g = solve_l(F, load_force(near[r])), load_force(far[r])
+        w, h = solve_ut(F, load_force(near_k[r])), load_force(far_k[r])
         for s in range(r):
-            y_s, w_s = load_force(near[s]), load_force(near_aim[s])
+            y_s, w_s = load_force(near[s]), load_force(near_k[s])
             q, p = inner(y, w_s), inner(w, y_s)
             y = y - q * y_s
             w = w - p * w_s
             g = g - q * load_force(far[s])
-            h = h - p * load_force(far_aim[s])
+            h = h - p * load_force(far_k[s])
             lower[6 * r + s] = q
             lower[6 * s + r] = p
         einv = 1.0 / inner(w, y)
         lower[7 * r] = einv
         store_force(near[r], y)
         store_force(far[r], g)
-        store_force(near_aim[r], einv * w)
-        store_force(far_aim[r], einv * h)
+        store_force(near_k[r], einv * w)
+        store_force(far_k[r], einv * h)
     for k in range(6):
         row = load_force(wrenches[outer.block + k])
         for r in range(count):
-            row = row + cells.numbers[6 * (node.far + r) + k] * load_force(far_aim[r])
+            row = row + cells.numbers[6 * (node.far + r) + k] * load_force(far_k[r])
         store_force(wrenches[outer.block + k], row)
 
 
 @formula
 def reduce_rigid(node, outer, cells, x, y):
-    """Carry the right-hand side of a body and its rows on to the parent."""
+    """Inward pass for a body: eliminate its right-hand side and that of its rows, and add the rest to the parent's."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near_aim, far = wrenches[node.near_aim : node.near_aim + count], wrenches[node.far : node.far + count]
+    near_k, far = wrenches[node.near_k : node.near_k + count], wrenches[node.far : node.far + count]
     rows = y[node.first_row : node.last_row]
-    p = lowered(load_factor(wrenches, node.block), load_force(x.wrenches[node.x]))
+    p = solve_l(load_factor(wrenches, node.block), load_force(x.wrenches[node.x]))
     store_force(x.wrenches[node.x], p)
-    passed = no_force()
+    parent_load = no_force()
     for r in range(count):
-        u = rows[r] - inner(load_force(near_aim[r]), p)
+        u = rows[r] - inner(load_force(near_k[r]), p)
         rows[r] = u
-        passed = passed + u * load_force(far[r])
-    store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) + passed)
+        parent_load = parent_load + u * load_force(far[r])
+    store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) + parent_load)
 
 
 @formula
 def recover_rigid(node, outer, cells, x, y):
-    """Work out mu of the rows, and the body's motion, from the motion of the parent."""
+    """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
     wrenches, count = cells.wrenches, node.last_row - node.first_row
-    near, far_aim = wrenches[node.near : node.near + count], wrenches[node.far_aim : node.far_aim + count]
+    near, far_k = wrenches[node.near : node.near + count], wrenches[node.far_k : node.far_k + count]
     rows = y[node.first_row : node.last_row]
     p, a = load_force(x.wrenches[node.x]), load_force(x.wrenches[outer.x])
     for r in range(count):
-        mu = rows[r] - inner(load_force(far_aim[r]), a)
+        mu = rows[r] - inner(load_force(far_k[r]), a)
         rows[r] = mu
         p = p + mu * load_force(near[r])
-    store_force(x.wrenches[node.x], raised(load_factor(wrenches, node.block), p))
+    store_force(x.wrenches[node.x], solve_u(load_factor(wrenches, node.block), p))

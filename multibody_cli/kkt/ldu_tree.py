@@ -1,27 +1,28 @@
-"""The sparse L D U of an unsymmetric KKT matrix of a tree of bodies and constraints, in O(n).
+"""Sparse LDU factorization of an unsymmetric KKT matrix of a tree of bodies and constraints, in O(n).
 
     [ D  -J^T ] [ x      ]   [ f ]
     [ K   0   ] [ lambda ] = [ c ]          so that  D x = f + J^T lambda,  K x = c
 
-As in `kkt.ldl_tree`, of which this is the unsymmetric sibling, a constraint stands between a body and its parent:
-J has the blocks j (rows x freedoms of the body) and g (rows x freedoms of the parent) there, K has k and h.  Nothing
-fills in from the leaves to the roots, and the zero block of a constraint has become  k D^-1 j^T  by its turn.
+This is the unsymmetric form of `kkt.ldl_tree`: a constraint is between a body and its parent, with the blocks j (rows x
+dofs of the body) and g (rows x dofs of the parent) of J, and k and h of K. Elimination from the leaves to the roots
+causes no fill-in, and the zero block of a constraint is k D^-1 j^T when it is eliminated.
 
-    factor    body         D + what its children left = L U, L unit lower
+    factor    body         D + contributions of the children = L U, L unit lower
               constraint   j L^-T = Q Y,  k U^-1 = P W,  Q unit lower, P lower,  W Y^T = 1
-                           it leaves  G^T H  to the parent:  G = Q^-1 g,  H = P^-1 h
-    solve     inward       p = L^-1 (f + what its children passed on),  u = P^-1 c - W p
-                           it passes on  G^T u
+                           contribution to the parent:  G^T H,  G = Q^-1 g,  H = P^-1 h
+    solve     inward       p = L^-1 (f + contributions of the children),  u = P^-1 c - W p
+                           contribution to the parent:  G^T u
               outward      mu = u - H x_parent,  x = U^-1 (p + Y^T mu),  lambda = Q^-T mu
 
-The factor  P Q^T  of the constraint's block is found without forming that block: the rows of W and Y are made
-biorthogonal one after the other (Gram and Schmidt on two sides).  The D of L D U stands in U and in P.  No pivot is
-searched for: the symmetric part of D is positive definite, and K is close to J.  L and U overwrite D, with reciprocal
-pivots; Y, G, W, H overwrite j, g, k, h; Q and P^T fill `lower`.
+The factor P Q^T of the constraint's block is computed without forming that block: the rows of W and Y are
+biorthogonalized one after the other (two-sided Gram-Schmidt).  The D of L D U is part of U and of P. There is no
+pivoting: the symmetric part of D is positive definite, and K is close to J. L and U overwrite D, with reciprocal
+pivots; Y, G, W, H overwrite j, g, k, h; Q and P^T are stored in `lower`.
 
-Six freedoms held to six go by value (`kkt.ldu_rigid`), anything else in loops (`kkt.ldu_general`).
+Nodes with six degrees of freedom of body and parent are computed by value (`kkt.ldu_rigid`), all others in loops
+(`kkt.ldu_general`).
 
-Source: Bruedigam and Manchester 2020, algorithms 3 and 4, the inverse of each block being a pair of factors.
+Source: Bruedigam and Manchester 2020, algorithms 3 and 4, with a pair of factors for the inverse of each block.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from multibody_cli.kkt.ldu_rigid import eliminate_rigid, recover_rigid, reduce_r
 
 
 @formula
-def lower_multipliers(node, numbers, y):
-    """P^-1 c, in place."""
+def solve_l_multipliers(node, numbers, y):
+    """Compute P^-1 c in place."""
     count = node.last_row - node.first_row
     lower, rows = numbers[6 * node.lower : 6 * (node.lower + count)], y[node.first_row : node.last_row]
     for r in range(count):
@@ -47,7 +48,7 @@ def lower_multipliers(node, numbers, y):
 factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
 reduce = bound_kernel(
     reduce_tree,
-    lower_multipliers=lower_multipliers,
+    solve_l_multipliers=solve_l_multipliers,
     reduce_rigid=reduce_rigid,
     reduce_general=reduce_general,
 )

@@ -1,14 +1,14 @@
-"""Where the blocks of a KKT tree lie: one memory, cut into cells of six numbers.
+"""Memory layout of a KKT tree: one array, divided into cells of six numbers.
 
-A row of a block takes as many cells as its numbers need, so that what belongs to a rigid body can be read as wrenches,
-and everything can be read as numbers.  Each body owns four blocks:
+A row of a block takes as many cells as its numbers need, so that the rows of a rigid body can be read as wrenches, and
+all rows as numbers.  Each body has four blocks:
 
-    block    freedoms x freedoms           its mass, then the factor of all that it carries
-    near     rows x freedoms               its side of the constraint that holds it
-    far      rows x the parent's freedoms  the parent's side
-    lower    rows x rows                   the factor of the constraint
+    block    dofs x dofs               its inertia, then the factor of its subtree
+    near     rows x dofs               the body's side of its constraint
+    far      rows x the parent's dofs  the parent's side
+    lower    rows x rows               the factor of the constraint
 
-At most six rows hold a body, so that a row of `lower` is one cell.
+The constraint of a body has at most six rows, so that a row of `lower` is one cell.
 """
 
 from __future__ import annotations
@@ -24,69 +24,69 @@ from multibody_cli.tree.workspace import WRENCH
 
 CELL = 6
 
-HOLDER = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i8")])
-"""One record a body: its parent in the elimination tree, and the rows that hold it there.
+INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i8")])
+"""One record for each body: its parent in the elimination tree, and the constraint rows between the two.
 
-Row 0 is the ground, and a parent stands before its children.  A parent 0 without rows is the root of a floating tree.
+Row 0 is the ground, and a parent precedes its children.  A parent 0 without rows marks the root of a floating tree.
 """
 
 
 def node_with(*sides: str) -> np.dtype[np.void]:
-    """Dtype of one record a body, with the sides of its constraint: `near`... is its own, `far`... the parent's."""
+    """Dtype of one record per body, with the blocks of its constraint: `near`... on it, `far`... on the parent."""
     return np.dtype(
         [
-            *((name, HOLDER[name]) for name in HOLDER.names or ()),
-            ("rigid", "i8"),  # whether body and parent have six freedoms both
-            ("freedoms", "i8"),
-            ("cells", "i8"),  # that one row over the body's freedoms takes
-            ("x", "i8"),  # cells: where its unknowns stand in a vector
-            *((name, "i8") for name in ("block", *sides, "lower")),  # cells: where its blocks begin
+            *((name, INBOARD_JOINT[name]) for name in INBOARD_JOINT.names or ()),
+            ("rigid", "i8"),  # whether body and parent both have six degrees of freedom
+            ("n_dofs", "i8"),
+            ("cells", "i8"),  # cells of one row with the body's degrees of freedom
+            ("x", "i8"),  # first cell of its unknowns in a vector
+            *((name, "i8") for name in ("block", *sides, "lower")),  # first cells of its blocks
         ]
     )
 
 
 class Cells(NamedTuple):
-    """The same memory twice: as wrenches, and as numbers."""
+    """The same memory in two views: wrenches and numbers."""
 
     wrenches: Records
     numbers: Floats
 
 
 class KktTree(NamedTuple):
-    """The nodes, and the cells that hold their blocks."""
+    """The nodes, and the cells that contain their blocks."""
 
     nodes: Records
     cells: Cells
 
 
 def cells_for(count: int) -> Cells:
-    """Allocate cells full of zeros."""
+    """Allocate cells of zeros."""
     numbers = np.zeros(CELL * count)
     return Cells(records(numbers.view(WRENCH)), numbers)
 
 
-def kkt_tree_for(holders: Records, freedoms: Sequence[int]) -> KktTree:
-    """Lay out the blocks of a tree.
+def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int]) -> KktTree:
+    """Allocate the blocks of a tree.
 
     Parameters
     ----------
-    holders
-        (n + 1,) HOLDER; each body is held by at most 6 rows.
-    freedoms
-        (n + 1,) of each body: 3 for a point or in a plane, 6 if rigid, 12 if affine; 6 for the ground.
+    inboard_joints
+        (n + 1,) INBOARD_JOINT; each has at most 6 rows.
+    n_dofs
+        (n + 1,) degrees of freedom of each body: 3 of a point or planar body, 6 if rigid, 12 if affine; ground 6.
     """
-    return lay_out(holders, freedoms, "near", "far")
+    return lay_out(inboard_joints, n_dofs, "near", "far")
 
 
-def lay_out(holders: Records, freedoms: Sequence[int], *sides: str) -> KktTree:
-    """Lay out the blocks of a tree, body after body, with these sides of each constraint."""
-    nodes = np.zeros(len(holders), node_with(*sides))
-    for name in HOLDER.names or ():
-        nodes[name] = holders[name]
+def lay_out(inboard_joints: Records, n_dofs: Sequence[int], *sides: str) -> KktTree:
+    """Allocate the blocks of a tree, body by body, with these blocks of each constraint."""
+    nodes = np.zeros(len(inboard_joints), node_with(*sides))
+    for name in INBOARD_JOINT.names or ():
+        nodes[name] = inboard_joints[name]
     rows = nodes["last_row"] - nodes["first_row"]
     for i in np.flatnonzero(rows > CELL):
-        raise ValueError(f"body {i} is held by {rows[i]} rows: at most {CELL} fit")
-    n = nodes["freedoms"] = np.array(freedoms)
+        raise ValueError(f"body {i} has {rows[i]} constraint rows: at most {CELL} are supported")
+    n = nodes["n_dofs"] = np.array(n_dofs)
     cells = nodes["cells"] = -(-n // CELL)
     nodes["x"] = np.cumsum(cells) - cells
     nodes["rigid"] = (n == CELL) & (n[nodes["parent"]] == CELL)
@@ -99,29 +99,29 @@ def lay_out(holders: Records, freedoms: Sequence[int], *sides: str) -> KktTree:
 
 
 def vector_for(tree: KktTree) -> Cells:
-    """Allocate one number for each freedom of each body, the ground first; a rigid body's are one wrench."""
+    """Allocate one number for each degree of freedom of each body, the ground first; six are one wrench."""
     return cells_for(int(np.sum(tree.nodes["cells"])))
 
 
-def freedoms_of(tree: KktTree, vector: Cells, i: int) -> Floats:
-    """View of what a vector says of body i, (freedoms,)."""
+def dofs_of(tree: KktTree, vector: Cells, i: int) -> Floats:
+    """View of the entries of body i in a vector, (dofs,)."""
     node = tree.nodes[i]
     start = CELL * node["x"]
-    return vector.numbers[start : start + node["freedoms"]]
+    return vector.numbers[start : start + node["n_dofs"]]
 
 
 def mass_block(tree: KktTree, i: int) -> Floats:
-    """View of the block of body i, (freedoms, freedoms); symmetric ones are read in the lower triangle alone."""
-    return _rows(tree, tree.nodes[i]["block"], tree.nodes[i]["freedoms"], i)
+    """View of the block of body i, (dofs, dofs); of symmetric blocks only the lower triangle is read."""
+    return _rows(tree, tree.nodes[i]["block"], tree.nodes[i]["n_dofs"], i)
 
 
 def near_block(tree: KktTree, i: int, side: str = "near") -> Floats:
-    """View of the body's own side of the constraint that holds body i, (rows, freedoms)."""
+    """View of the body's block of the constraint of body i, (rows, dofs)."""
     return _rows(tree, tree.nodes[i][side], _row_count(tree, i), i)
 
 
 def far_block(tree: KktTree, i: int, side: str = "far") -> Floats:
-    """View of the parent's side of the constraint that holds body i, (rows, the parent's freedoms)."""
+    """View of the parent's block of the constraint of body i, (rows, the parent's dofs)."""
     return _rows(tree, tree.nodes[i][side], _row_count(tree, i), tree.nodes[i]["parent"])
 
 
@@ -130,7 +130,7 @@ def _row_count(tree: KktTree, i: int) -> int:
 
 
 def _rows(tree: KktTree, place: int, count: int, body: int) -> Floats:
-    """View of rows over the freedoms of one body."""
+    """View of rows with one entry for each degree of freedom of a body."""
     width = CELL * tree.nodes[body]["cells"]
     numbers = tree.cells.numbers[CELL * place : CELL * place + count * width]
-    return numbers.reshape(count, width)[:, : tree.nodes[body]["freedoms"]]
+    return numbers.reshape(count, width)[:, : tree.nodes[body]["n_dofs"]]

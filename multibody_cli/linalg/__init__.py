@@ -1,1 +1,1 @@
-"""Linear algebra on dense matrices and vectors: factorizations, least norm, multipliers with bounds."""
+"""Linear algebra on dense matrices and vectors: factorizations, least-norm solutions, bounded multipliers."""

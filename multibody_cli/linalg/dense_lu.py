@@ -1,4 +1,4 @@
-"""L U of a dense matrix with row pivoting, in place: for matrices without structure, of some hundred rows at most."""
+"""LU factorization of a dense unstructured matrix with row pivoting, in place: for up to some hundred rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from multibody_cli.kernel import kernel
 
 @kernel
 def factor_dense(A, order) -> bool:
-    """Factor A (n, n) in place, rows exchanged; `order` (n,) says which row came to each place. False if singular."""
+    """Factor A (n, n) in place; `order` (n,) receives the row permutation.  Returns False if A is singular."""
     n = len(order)
     for k in range(n):
         order[k] = k
@@ -32,7 +32,7 @@ def factor_dense(A, order) -> bool:
 
 @kernel
 def solve_dense(A, order, b, x):
-    """Solve with a factored A: x (n,) from b (n,)."""
+    """Solve A x = b with a factored A: x (n,) from b (n,)."""
     n = len(order)
     for i in range(n):
         total = b[order[i]]

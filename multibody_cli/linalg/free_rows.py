@@ -1,7 +1,8 @@
-"""The free rows of a system of constraint rows: which of them are redundant, and what would satisfy them.
+"""Free rows of a system of constraint rows: redundancy, and the multipliers that satisfy them.
 
-Free rows are those whose multipliers may take any value for now; the others stand at a bound.  Their block of the
-Delassus matrix W is factored, and the multipliers that make their residuals r = W x + b zero are aimed at.
+Free rows are those whose multipliers are unbounded in the present iteration; the multipliers of the others are at a
+bound.  The block of the Delassus matrix W of the free rows is factored, and solved for the multipliers with zero
+residuals r = W x + b.
 """
 
 from __future__ import annotations
@@ -12,44 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE, Pivoted, factor, pivoted_for, solve_least_norm
+from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE, PivotedLdl, factor, pivoted_ldl_for, solve_least_norm
 
-# A row at a bound; one that takes any value; one at a bound that came straight back there when it was released; one
-# at a bound that the free rows contradict.
-FIXED, FREE, HELD, GIVEN_UP = range(4)
+# State of a row: at a bound; free; at a bound, where it returned at once after its release; at a bound, since the free
+# rows contradict it.
+FIXED, FREE, BLOCKED, ABANDONED = range(4)
 
 ROUND_OFF = 1e-11
-"""Residual, relative to the sum of the sizes of its terms, that counts as 0: ten times the share of a dependent row."""
+"""Residual, relative to the absolute values of its terms, that counts as 0: ten times the dependence tolerance."""
 
 
 class Scratch(NamedTuple):
     """Work arrays for up to m rows."""
 
-    factors: Pivoted
-    free: NDArray[np.int64]  # (m,) FIXED, FREE, HELD or GIVEN_UP
-    dependent: NDArray[np.int64]  # (m,) whether a row was dependent when the free rows were factored last
+    factors: PivotedLdl
+    free: NDArray[np.int64]  # (m,) FIXED, FREE, BLOCKED or ABANDONED
+    dependent: NDArray[np.int64]  # (m,) whether a row was dependent in the last factorization of the free rows
     target: NDArray[np.float64]  # (m,) solution for the free rows, in the order of factors.rows
-    ray: NDArray[np.float64]  # (m,) direction in which the objective falls without end, likewise
+    ray: NDArray[np.float64]  # (m,) direction of unbounded descent of the objective, likewise
 
 
 def scratch_for(m: int) -> Scratch:
     """Allocate the work arrays for up to m rows."""
-    return Scratch(pivoted_for(m), np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(m), np.zeros(m))
+    return Scratch(pivoted_ldl_for(m), np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(m), np.zeros(m))
 
 
 @kernel
 def rank_of(W, scratch):
-    """Rank of W (m, m), of which the lower triangle is read; `scratch.dependent` tells the redundant rows."""
+    """Rank of W (m, m), whose lower triangle is read; `scratch.dependent` (m,) marks the redundant rows."""
     for i in range(len(W)):
         scratch.free[i] = FREE
     return factor_free_rows(W, len(W), zero_diagonal(W), scratch)[1]
 
 
 @kernel
-def aim(W, b, x, floor, scratch) -> tuple[int, bool]:
-    """Solve for the free rows with the others as they are: number of free rows, and whether they contradict each other.
+def solve_free_rows(W, b, x, floor, scratch) -> tuple[int, bool]:
+    """Solve for the free rows with the other multipliers fixed: their number, and whether they are inconsistent.
 
-    The solution lies in `target`.  If the rows are in contradiction it is one of least squares, and `ray` leads down.
+    The solution is in `target`.  For inconsistent rows it is the least-squares solution, and `ray` is a descent
+    direction.
     """
     F, target, ray = scratch.factors, scratch.target, scratch.ray
     n, rank = factor_free_rows(W, len(b), floor, scratch)
@@ -57,15 +59,15 @@ def aim(W, b, x, floor, scratch) -> tuple[int, bool]:
     for k in range(n):
         r, terms = residual_without(W, b, x, scratch.free, F.rows[k])
         target[k] = -r
-        if F.own[k] > floor:
-            size = max(size, terms * terms / F.own[k])
+        if F.diagonal[k] > floor:
+            size = max(size, terms * terms / F.diagonal[k])
     solve_least_norm(F, rank, n, target, ray)
-    return n, rank < n and points_down(F.own, ray, n, size, floor)
+    return n, rank < n and is_descent_direction(F.diagonal, ray, n, size, floor)
 
 
 @kernel
 def factor_free_rows(W, m, floor, scratch) -> tuple[int, int]:
-    """Factor the block of W that belongs to the free rows: their number and their rank."""
+    """Factor the block of W of the free rows; return their number and their rank."""
     F, free, dependent = scratch.factors, scratch.free, scratch.dependent
     rows, A = F.rows, F.A
     n = 0
@@ -86,44 +88,44 @@ def factor_free_rows(W, m, floor, scratch) -> tuple[int, int]:
 
 @kernel
 def residual_without(W, b, x, free, i):
-    """r_i if all free multipliers were 0, and the sum of the sizes of its terms."""
+    """Residual r_i with all free multipliers at 0, and the sum of the absolute values of its terms."""
     r, terms = b[i], abs(b[i])
     for j in range(len(b)):
         if free[j] != FREE and x[j] != 0.0:
-            term = entry(W, i, j) * x[j]
+            term = symmetric_entry(W, i, j) * x[j]
             r += term
             terms += abs(term)
     return r, terms
 
 
 @kernel
-def points_down(own, ray, n, size, floor) -> bool:
-    """Whether what was left over of the free rows is more than round-off; if so, only that is kept of the ray.
+def is_descent_direction(diagonal, ray, n, size, floor) -> bool:
+    """Whether the least-squares residual of the free rows exceeds round-off; if so, keep only its significant entries.
 
-    A residual over sqrt(W_ii) is an acceleration in the norm of the masses, whatever the row's units, and round-off is
-    a part of the largest of these, sqrt(size); a multiplier times sqrt(W_ii) is likewise a force.
+    A residual divided by sqrt(W_ii) is an acceleration in the norm of the masses, in any unit of the row, and round-off
+    is relative to the largest of these, sqrt(size); a multiplier times sqrt(W_ii) is a force in the same norm.
     """
     contradictory, largest = False, 0.0
     for k in range(n):
-        tolerated = ROUND_OFF * ROUND_OFF * own[k] if own[k] > floor else floor
+        tolerated = ROUND_OFF * ROUND_OFF * diagonal[k] if diagonal[k] > floor else floor
         contradictory = contradictory or ray[k] * ray[k] > tolerated * size
-        largest = max(largest, ray[k] * ray[k] * own[k])
+        largest = max(largest, ray[k] * ray[k] * diagonal[k])
     for k in range(n):
-        if ray[k] * ray[k] * own[k] < ROUND_OFF * ROUND_OFF * largest:
+        if ray[k] * ray[k] * diagonal[k] < ROUND_OFF * ROUND_OFF * largest:
             ray[k] = 0.0
     return contradictory
 
 
 @formula
-def entry(W, i, j):
-    """An entry of a symmetric matrix, from its lower triangle."""
+def symmetric_entry(W, i, j):
+    """Entry (i, j) of a symmetric matrix of which the lower triangle is stored."""
     return W[i, j] if j <= i else W[j, i]
 
 
 @kernel
 def zero_diagonal(W):
-    """The diagonal up to which a row is zero."""
-    largest = 1e-280  # where all rows are zero, nothing is divided by 0
+    """Diagonal entry up to which a row of W counts as zero."""
+    largest = 1e-280  # avoids division by 0 if all rows are zero
     for i in range(len(W)):
         largest = max(largest, W[i, i])
     return NEGLIGIBLE * largest

@@ -1,11 +1,11 @@
 """Least-norm solution of a square system that may be singular and need not be symmetric.
 
-Gauss-Jordan elimination with complete pivoting turns A, but for the order of its rows and columns, into
+Gauss-Jordan elimination with complete pivoting reduces A, up to permutations of rows and columns, to
 
     [ 1  S ]      x = [ y - S g ; g ],    (1 + S^T S) g = S^T y :
     [ 0  0 ]
 
-of all solutions the one of least norm.  What the system says of the rows that are left over is not looked at.
+the solution of least norm.  The equations of the remaining rows are ignored.
 
 Source: Golub and Van Loan, Matrix Computations, 3.4 (pivoting) and 5.5 (least norm).
 """
@@ -20,9 +20,13 @@ NEGLIGIBLE_PIVOT = 1e-11
 
 
 @kernel
-def solve_any(A, n, y, order, x, F):
-    """Solve A x = y for n unknowns: x (n,), and the rank.  A (n, n) and y (n,) are lost; F is room of `pivoted`."""
-    rank = reduce(A, n, y, order)
+def solve_least_norm_system(A, n, y, order, x, F):
+    """Solve A x = y for n unknowns; return the rank.
+
+    A (n, n) and y (n,) are overwritten, x (n,) is the solution, `order` (n,) is scratch, F is a `PivotedLdl` as
+    scratch.
+    """
+    rank = gauss_jordan(A, n, y, order)
     free, g = n - rank, F.column
     for i in range(free):
         for j in range(i + 1):
@@ -48,8 +52,8 @@ def solve_any(A, n, y, order, x, F):
 
 
 @kernel
-def reduce(A, n, y, order):
-    """Bring A to [1 S; 0 0] and y along; `order` tells which unknown a column stands for.  The rank."""
+def gauss_jordan(A, n, y, order):
+    """Reduce A to [1 S; 0 0] with right-hand side y; return the rank.  `order` (n,) receives the column permutation."""
     for j in range(n):
         order[j] = j
     first = 0.0
@@ -70,7 +74,7 @@ def reduce(A, n, y, order):
 
 @kernel
 def exchange_rows(A, y, n, k, row):
-    """Exchange two rows."""
+    """Exchange rows k and `row`."""
     for j in range(n):
         A[k, j], A[row, j] = A[row, j], A[k, j]
     y[k], y[row] = y[row], y[k]
@@ -78,7 +82,7 @@ def exchange_rows(A, y, n, k, row):
 
 @kernel
 def exchange_columns(A, order, n, k, column):
-    """Exchange two columns."""
+    """Exchange columns k and `column`."""
     for i in range(n):
         A[i, k], A[i, column] = A[i, column], A[i, k]
     order[k], order[column] = order[column], order[k]
@@ -86,14 +90,14 @@ def exchange_columns(A, order, n, k, column):
 
 @kernel
 def clear_column(A, y, n, k):
-    """Scale row k to a pivot of 1, and take it off all others."""
+    """Scale row k to a unit pivot, and eliminate column k from all other rows."""
     pivot = A[k, k]
     for j in range(k, n):
         A[k, j] /= pivot
     y[k] /= pivot
     for i in range(n):
-        share = A[i, k]
-        if i != k and share != 0.0:
+        factor = A[i, k]
+        if i != k and factor != 0.0:
             for j in range(k, n):
-                A[i, j] -= share * A[k, j]
-            y[i] -= share * y[k]
+                A[i, j] -= factor * A[k, j]
+            y[i] -= factor * y[k]

@@ -1,23 +1,23 @@
-"""The multipliers of constraint rows: a small mixed complementarity problem on a semidefinite matrix.
+"""Multipliers of constraint rows: a small mixed complementarity problem with a semidefinite matrix.
 
 With the Delassus matrix W = J M^-1 J^T (m, m) and the rows' accelerations b (m,) without multipliers, find x (m,):
 
     r = W x + b,   lower <= x <= upper,    r_i = 0 strictly between,   r_i >= 0 at lower_i,   r_i <= 0 at upper_i :
 
-the minimizer of 1/2 x.Wx + b.x over the box.  An equality has the bounds (-inf, inf), a one-sided row (0, inf), a
-row of dry friction finite ones.  J^T x, what the rows do to the motion, is unique; x itself is not where rows are
-redundant, and then the free ones share in the least-norm sense (`linalg.pivoted_lu`).
+the minimizer of 1/2 x.Wx + b.x over the box.  An equality has the bounds (-inf, inf), a one-sided row (0, inf), a row
+of dry friction finite ones.  J^T x, the effect on the motion, is unique; x is not unique for redundant rows, of which
+the free ones are solved in the least-norm sense (`linalg.pivoted_lu`).
 
-Primal active sets, as Stark and Parker's bounded least squares, on W instead of J:
+Primal active sets, as in Stark and Parker's bounded least squares, on W instead of J:
 
-    clip     solve for the free rows; fix all that leave their bounds there; again, until none does
-    descend  go towards the solution for the free rows, up to the first bound, and fix the row that meets it
-    release  at that solution, free the fixed row that promises most, r_i^2 / W_ii; finished if none does
+    clip     solve for the free rows; fix all that leave their bounds; repeat until none does
+    descend  move towards the solution for the free rows, up to the first bound, and fix the row that reaches it
+    release  at that solution, free the fixed row with the largest gain r_i^2 / W_ii; finished if there is none
 
-From one release to the next the objective falls strictly, so no set of free rows comes twice.  A set may be
-singular with a b outside the range of W: then the objective falls without end along a ray of the null space, and the
-first bound in the way ends that.  If there is none, no multipliers can satisfy the rows: the one released last is given
-up, and rows that contradict each other from the start are taken in the sense of least squares.
+The objective decreases strictly between two releases, so that no set of free rows occurs twice.  A set may be singular
+with a b outside the range of W: then the objective is unbounded below along a ray of the null space, and the first
+bound on the ray ends the descent.  If there is no bound, no multipliers satisfy the rows: the row that was released
+last is abandoned, and rows that are contradictory from the start are solved in the least-squares sense.
 
 Sources: Stark and Parker, Bounded-variable least squares, Computational Statistics 10 (1995); Lawson and Hanson,
 Solving Least Squares Problems, ch. 23; Nocedal and Wright, Numerical Optimization, 16.5.
@@ -28,22 +28,32 @@ from __future__ import annotations
 import math
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.free_rows import FIXED, FREE, GIVEN_UP, HELD, ROUND_OFF, aim, entry, zero_diagonal
+from multibody_cli.linalg.free_rows import (
+    ABANDONED,
+    BLOCKED,
+    FIXED,
+    FREE,
+    ROUND_OFF,
+    solve_free_rows,
+    symmetric_entry,
+    zero_diagonal,
+)
 
-# How it ended: rows satisfied; no multipliers can satisfy them; too many rounds; W or b is not finite.
+# Status: rows satisfied; no multipliers can satisfy them; too many iterations; W or b is not finite.
 SOLVED, CONTRADICTORY, UNFINISHED, NOT_FINITE = range(4)
 
-ROUNDS = 4
-"""Rounds per row, beyond a first twenty, before giving up; one or two rounds a row that changes is what it takes."""
+ROUNDS_PER_ROW = 4
+"""Maximum number of iterations per row, in addition to 20; usual are one or two for each row that changes its state."""
 
 
 @kernel
 def solve_multipliers(W, b, lower, upper, x, scratch) -> int:
-    """Multipliers of m rows into x (m,): SOLVED, CONTRADICTORY, UNFINISHED (x within bounds) or NOT_FINITE (x is NaN).
+    """Solve for the multipliers x (m,); return the status.
 
-    Of W (m, m) the lower triangle is read.  x comes in as a guess: a row that is not at or beyond a bound starts free,
-    and so does every row where x is NaN.  A guess saves rounds, but decides which of several redundant one-sided rows
-    carry; without one they share.
+    The status is SOLVED, CONTRADICTORY, UNFINISHED (x is within bounds) or NOT_FINITE (x is NaN).  The lower triangle
+    of W (m, m) is read. x is the initial guess: a row strictly within its bounds starts free, and so does every row
+    where x is NaN. A guess saves iterations, but selects which of several redundant one-sided rows carry load; without
+    one they share it.
     """
     if not is_finite(W, b):
         for i in range(len(b)):
@@ -62,11 +72,11 @@ def solve_multipliers(W, b, lower, upper, x, scratch) -> int:
 # --- equalities ----------------------------------------------------------------------------------------------------
 @kernel
 def solve_equalities(W, b, x, floor, scratch):
-    """Multipliers of rows without bounds."""
+    """Solve for rows without bounds."""
     free, rows, target = scratch.free, scratch.factors.rows, scratch.target
     for i in range(len(b)):
         free[i] = FREE
-    contradictory = aim(W, b, x, floor, scratch)[1]
+    contradictory = solve_free_rows(W, b, x, floor, scratch)[1]
     for k in range(len(b)):
         x[rows[k]] = target[k]
     return CONTRADICTORY if contradictory else SOLVED
@@ -75,26 +85,26 @@ def solve_equalities(W, b, x, floor, scratch):
 # --- bounds ----------------------------------------------------------------------------------------------------------
 @kernel
 def solve_bounded(W, b, lower, upper, x, floor, scratch) -> int:
-    """Multipliers of rows some of which have bounds."""
+    """Solve for rows of which some have bounds."""
     m, target, ray = len(b), scratch.target, scratch.ray
-    start(lower, upper, x, scratch.free)
+    initialize_active_set(lower, upper, x, scratch.free)
     clipping, newest, status = True, -1, SOLVED
-    for _ in range(20 + ROUNDS * m):
-        n, descends = aim(W, b, x, floor, scratch)
+    for _ in range(20 + ROUNDS_PER_ROW * m):
+        n, descends = solve_free_rows(W, b, x, floor, scratch)
         if clipping and clip(lower, upper, x, n, scratch):
             continue
         clipping = False
         if descends:
-            if advance(lower, upper, x, ray, n, math.inf, newest, scratch):
+            if move_to_bound(lower, upper, x, ray, n, math.inf, newest, scratch):
                 continue
             status = CONTRADICTORY
-            if takes_part(newest, ray, n, scratch):
-                scratch.free[newest] = GIVEN_UP
+            if moves_along_ray(newest, ray, n, scratch):
+                scratch.free[newest] = ABANDONED
                 newest = -1
                 continue
-        if approach(lower, upper, x, target, n, newest, scratch):
+        if move_to_target(lower, upper, x, target, n, newest, scratch):
             continue
-        newest = most_promising(W, b, lower, upper, x, floor, scratch.free)
+        newest = select_row_to_release(W, b, lower, upper, x, floor, scratch.free)
         if newest < 0:
             return status
         scratch.free[newest] = FREE
@@ -102,8 +112,8 @@ def solve_bounded(W, b, lower, upper, x, floor, scratch) -> int:
 
 
 @kernel
-def start(lower, upper, x, free):
-    """Fix the rows whose guess is at a bound or beyond, and free the others."""
+def initialize_active_set(lower, upper, x, free):
+    """Fix the rows whose guess is at or beyond a bound, and free the others."""
     for i in range(len(x)):
         free[i] = FIXED
         if x[i] <= lower[i]:
@@ -116,7 +126,7 @@ def start(lower, upper, x, free):
 
 @kernel
 def clip(lower, upper, x, n, scratch):
-    """Fix all free rows whose solution leaves the bounds: whether there were any.  If not, x is the solution."""
+    """Fix all free rows whose solution is outside the bounds; return whether there are any.  If not, x solves."""
     rows, free, target = scratch.factors.rows, scratch.free, scratch.target
     clipped = False
     for k in range(n):
@@ -129,8 +139,8 @@ def clip(lower, upper, x, n, scratch):
 
 
 @kernel
-def takes_part(row, ray, n, scratch):
-    """Whether a row is free and moves along the ray."""
+def moves_along_ray(row, ray, n, scratch):
+    """Whether a row is free and has a nonzero entry in the ray."""
     for k in range(n):
         if scratch.factors.rows[k] == row:
             return ray[k] != 0.0
@@ -138,12 +148,12 @@ def takes_part(row, ray, n, scratch):
 
 
 @kernel
-def approach(lower, upper, x, target, n, newest, scratch):
-    """Go to the solution for the free rows: whether a bound was in the way."""
+def move_to_target(lower, upper, x, target, n, newest, scratch):
+    """Move to the solution for the free rows; return whether a bound was reached before."""
     rows, step = scratch.factors.rows, scratch.factors.column
     for k in range(n):
         step[k] = target[k] - x[rows[k]]
-    if advance(lower, upper, x, step, n, 1.0, newest, scratch):
+    if move_to_bound(lower, upper, x, step, n, 1.0, newest, scratch):
         return True
     for k in range(n):
         x[rows[k]] = target[k]
@@ -151,10 +161,11 @@ def approach(lower, upper, x, target, n, newest, scratch):
 
 
 @kernel
-def advance(lower, upper, x, step, n, limit, newest, scratch) -> bool:
-    """Move the free rows along a step until a bound is met, and fix what meets it: whether that is before `limit`.
+def move_to_bound(lower, upper, x, step, n, limit, newest, scratch) -> bool:
+    """Move the free rows along a step to the first bound, and fix the rows that reach it.
 
-    If not, nothing moves.  A row that comes straight back when it was released is held until there is progress.
+    Returns whether that bound is reached before `limit` steps; if not, nothing moves.  A row that returns to its bound
+    at once after its release is blocked until there is progress.
     """
     rows, free = scratch.factors.rows, scratch.free
     reach = limit
@@ -164,7 +175,7 @@ def advance(lower, upper, x, step, n, limit, newest, scratch) -> bool:
     if reach >= limit:
         return False
     for i in range(len(x)):
-        if reach > 0.0 and free[i] == HELD:
+        if reach > 0.0 and free[i] == BLOCKED:
             free[i] = FIXED
     for k in range(n):
         i = rows[k]
@@ -172,13 +183,13 @@ def advance(lower, upper, x, step, n, limit, newest, scratch) -> bool:
             x[i] = min(max(x[i] + reach * step[k], lower[i]), upper[i])
         else:
             x[i] = lower[i] if step[k] < 0.0 else upper[i]
-            free[i] = HELD if i == newest and reach == 0.0 else FIXED
+            free[i] = BLOCKED if i == newest and reach == 0.0 else FIXED
     return True
 
 
 @formula
 def distance(x, step, lower, upper):
-    """How many times a step can be made from x until a bound is met."""
+    """Number of steps from x to the bound in the direction of `step`."""
     if step < 0.0:
         return (lower - x) / step
     if step > 0.0:
@@ -187,15 +198,15 @@ def distance(x, step, lower, upper):
 
 
 @kernel
-def most_promising(W, b, lower, upper, x, floor, free) -> int:
-    """The fixed row whose release lets the objective fall fastest; -1 if all are where they should be."""
+def select_row_to_release(W, b, lower, upper, x, floor, free) -> int:
+    """The fixed row whose release decreases the objective fastest; -1 if all rows satisfy their conditions."""
     best, chosen = 0.0, -1
     for i in range(len(b)):
         if free[i] != FIXED:
             continue
         r, terms = b[i], abs(b[i])
         for j in range(len(b)):
-            term = entry(W, i, j) * x[j]
+            term = symmetric_entry(W, i, j) * x[j]
             r += term
             terms += abs(term)
         if abs(r) > ROUND_OFF * terms and ((r < 0.0 and x[i] < upper[i]) or (r > 0.0 and x[i] > lower[i])):
@@ -205,10 +216,10 @@ def most_promising(W, b, lower, upper, x, floor, free) -> int:
     return chosen
 
 
-# --- what is given ---------------------------------------------------------------------------------------------------
+# --- arguments ---------------------------------------------------------------------------------------------------
 @kernel
 def is_finite(W, b):
-    """Whether all entries of b and of the lower triangle of W are numbers."""
+    """Whether all entries of b and of the lower triangle of W are finite."""
     total = 0.0
     for i in range(len(b)):
         total += 0.0 * b[i]
@@ -219,7 +230,7 @@ def is_finite(W, b):
 
 @kernel
 def has_bounds(lower, upper):
-    """Whether any multiplier has a bound."""
+    """Whether any multiplier has a finite bound."""
     bounded = False
     for i in range(len(lower)):
         bounded = bounded or lower[i] > -math.inf or upper[i] < math.inf

@@ -1,25 +1,25 @@
-"""Pivoted L D L^T of a semidefinite matrix: its rank, its dependent rows, and the least-norm solution.
+"""Pivoted LDL^T factorization of a semidefinite matrix: rank, dependent rows, and least-norm solution.
 
-With the kept rows first, a symmetric matrix W of rank r is
+With the independent rows first, a symmetric matrix W of rank r is
 
     W = [ W11      W11 T^T ]      W11 = L D L^T  (r x r, regular),   T = W21 W11^-1  ((n - r) x r):
         [ T W11  T W11 T^T ]
 
-row i of T says of which kept rows dependent row i is made.  The columns of N = [-T^T; I] span the null space, so
-P = N (N^T N)^-1 N^T projects onto it, and the Moore-Penrose solution of W x = y is found without ever squaring W:
+row i of T expresses a dependent row by the independent ones.  The columns of N = [-T^T; I] span the null space, P = N
+(N^T N)^-1 N^T is the projection onto it, and the Moore-Penrose solution of W x = y is computed without forming W^2:
 
     y <- (1 - P) y,    x <- [ W11^-1 y1; 0 ],    x <- (1 - P) x .
 
-The first projection makes the system consistent in the sense of least squares, the last one makes x least in norm.
-Both mean the plain Euclidean norm, as a pseudo-inverse does: equal supports share a load equally, but where x mixes
-forces and moments the sharing depends on their units.  Whatever P may lose to round-off, W x = y still holds, since x
-changes only by combinations of null vectors.
+The first projection makes the system consistent in the least-squares sense, the last one gives the x of least norm.
+Both use the Euclidean norm, as a pseudo-inverse does: equal supports share a load equally, but where x contains forces
+and moments the distribution depends on their units.  A round-off error of P does not affect W x = y, since x changes
+only by combinations of null vectors.
 
-Pivots: elimination is indifferent to a symmetric scaling, so only the *share* of a row counts, its remaining pivot
-over its own diagonal: the squared sine between the row and those kept before, in the norm of W.  The next pivot is
-the first row whose share is at least a tenth of the largest.  Hence entries of L stay below sqrt(10) in scaled terms,
-as with complete pivoting nearly, and of rows that depend on each other the earlier are kept and the later are called
-dependent, unless an earlier row is much closer to dependence than a later one.
+Pivots: elimination is invariant to a symmetric scaling, so that the criterion is the *relative pivot* of a row, its
+remaining pivot divided by its own diagonal entry: the squared sine of the angle between the row and the rows before it,
+in the norm of W. The next pivot is the first row whose relative pivot is at least a tenth of the largest.  Hence
+entries of L stay below sqrt(10) in scaled terms, nearly as with complete pivoting, and of rows that depend on each
+other the later are classified as dependent, unless an earlier row is much closer to dependence.
 
 Sources: Golub and Van Loan, Matrix Computations, 4.2.8 (semidefinite matrices, diagonal pivoting) and 5.5
 (pseudo-inverse); Higham, Accuracy and Stability of Numerical Algorithms, 10.3.
@@ -35,51 +35,52 @@ from numpy.typing import NDArray
 
 from multibody_cli.kernel import formula, kernel
 
-DEPENDENT_SHARE = 1e-12
-"""Least share of an independent row.
+DEPENDENT_PIVOT = 1e-12
+"""Smallest relative pivot of an independent row.
 
-A Delassus matrix is known to some 1e-14 of its diagonal.  Above this share the multipliers keep two digits or more,
-and the motion more: an error e in W x leaves one of e / sqrt(share) in J^T x, 1e-8.  A mechanism that passes a
-singular position at the angle theta has the share theta^2, and is held to be singular where |theta| < 1e-6.
+The entries of a Delassus matrix have errors of some 1e-14 of its diagonal.  Above this tolerance the multipliers keep
+two digits or more, and the motion more: an error e in W x causes an error e / sqrt(relative pivot) in J^T x, 1e-8.  A
+mechanism at the angle theta from a singular configuration has the relative pivot theta^2, and counts as singular for
+|theta| < 1e-6.
 """
 
-COMPARABLE = 0.1
-"""Share, relative to the largest, from which an earlier row goes first."""
+PIVOT_THRESHOLD = 0.1
+"""Relative pivot, as a fraction of the largest, from which an earlier row is preferred."""
 
 NEGLIGIBLE = 1e-28
-"""Diagonal, relative to the largest of all rows, below which a row is zero: (1e-14)^2, a Jacobian's round-off."""
+"""Diagonal entry, relative to the largest, below which a row is zero: (1e-14)^2, the round-off of a Jacobian."""
 
 
-class Pivoted(NamedTuple):
-    """A factorization of n <= m rows, in the order in which they were eliminated."""
+class PivotedLdl(NamedTuple):
+    """A factorization of n <= m rows, in the order of elimination."""
 
-    rows: NDArray[np.int64]  # (m,) which rows these are; from `rank` on the dependent ones
-    A: NDArray[np.float64]  # (m, m) lower: L and D of W11; T; and below the kept rows L and D of N^T N
-    own: NDArray[np.float64]  # (m,) diagonals of W
-    column: NDArray[np.float64]  # (m,) work
+    rows: NDArray[np.int64]  # (m,) numbers of the rows; from `rank` on the dependent ones
+    A: NDArray[np.float64]  # (m, m) lower: L and D of W11; T; and below the independent rows L and D of N^T N
+    diagonal: NDArray[np.float64]  # (m,) diagonal of W
+    column: NDArray[np.float64]  # (m,) scratch
 
 
-def pivoted_for(m: int) -> Pivoted:
-    """Room for a factorization of up to m rows."""
-    return Pivoted(np.zeros(m, np.int64), np.zeros((m, m)), np.zeros(m), np.zeros(m))
+def pivoted_ldl_for(m: int) -> PivotedLdl:
+    """Allocate a factorization of up to m rows."""
+    return PivotedLdl(np.zeros(m, np.int64), np.zeros((m, m)), np.zeros(m), np.zeros(m))
 
 
 @kernel
 def factor(F, n, floor):
-    """Factor the n rows that lie in F.A (lower triangle), named in F.rows in rising order: their rank.
+    """Factor the n rows in F.A (lower triangle), whose numbers are in F.rows in ascending order; return the rank.
 
-    Rows whose diagonal is at most `floor` count as zero.
+    Rows whose diagonal entry is at most `floor` count as zero.
     """
-    A, own, rows, column = F.A, F.own, F.rows, F.column
+    A, diagonal, rows, column = F.A, F.diagonal, F.rows, F.column
     for i in range(n):
-        own[i] = A[i, i]
+        diagonal[i] = A[i, i]
     rank = 0
     while rank < n:
-        pivot = next_pivot(A, own, rank, n, floor)
+        pivot = next_pivot(A, diagonal, rank, n, floor)
         if pivot < 0:
             break
         if pivot > rank:
-            exchange(A, own, rows, rank, pivot, n)
+            exchange(A, diagonal, rows, rank, pivot, n)
         eliminate(A, column, rank, n)
         rank += 1
     if rank < n:
@@ -88,24 +89,24 @@ def factor(F, n, floor):
 
 
 @kernel
-def next_pivot(A, own, k, n, floor):
-    """The first of the rows from k on whose share is comparable to the largest; -1 if all depend on those before."""
+def next_pivot(A, diagonal, k, n, floor):
+    """First row from k on whose relative pivot is comparable to the largest; -1 if all depend on the rows before."""
     largest = 0.0
     for i in range(k, n):
-        if own[i] > floor:
-            largest = max(largest, A[i, i] / own[i])
-    if largest > DEPENDENT_SHARE:
+        if diagonal[i] > floor:
+            largest = max(largest, A[i, i] / diagonal[i])
+    if largest > DEPENDENT_PIVOT:
         for i in range(k, n):
-            if own[i] > floor and A[i, i] >= COMPARABLE * largest * own[i]:
+            if diagonal[i] > floor and A[i, i] >= PIVOT_THRESHOLD * largest * diagonal[i]:
                 return i
     return -1
 
 
 @kernel
-def exchange(A, own, rows, k, p, n):
-    """Exchange rows and columns k < p of a symmetric matrix of which the lower triangle is kept."""
+def exchange(A, diagonal, rows, k, p, n):
+    """Exchange rows and columns k < p of a symmetric matrix of which the lower triangle is stored."""
     rows[k], rows[p] = rows[p], rows[k]
-    own[k], own[p] = own[p], own[k]
+    diagonal[k], diagonal[p] = diagonal[p], diagonal[k]
     A[k, k], A[p, p] = A[p, p], A[k, k]
     for j in range(k):
         A[k, j], A[p, j] = A[p, j], A[k, j]
@@ -117,7 +118,7 @@ def exchange(A, own, rows, k, p, n):
 
 @kernel
 def eliminate(A, column, k, n):
-    """Eliminate row k from those behind it; column k becomes that of the unit lower factor."""
+    """Eliminate row k from the rows behind it; column k becomes a column of the unit lower factor."""
     dinv = 1.0 / A[k, k]
     for i in range(k + 1, n):
         column[i] = A[i, k]
@@ -130,10 +131,10 @@ def eliminate(A, column, k, n):
 
 @kernel
 def span_null_space(A, column, rank, n):
-    """Make T of the last rows of L, and factor N^T N = 1 + T T^T beside it.
+    """Compute T from the last rows of L, and factor N^T N = 1 + T T^T in place beside it.
 
-    Where rows are stronger by many orders of magnitude than the kept rows they depend on, that 1 drowns.  A direction
-    in which it has drowned is left out of P: its rows carry nothing.
+    Where rows are larger by many orders of magnitude than the independent rows that they depend on, the term 1 is lost
+    to round-off.  Directions in which it is lost are excluded from P: their rows get no multipliers.
     """
     for i in range(rank, n):
         for j in range(rank - 1, 0, -1):
@@ -145,14 +146,14 @@ def span_null_space(A, column, rank, n):
             A[i, j] = row_product(A, i, j, rank)
         A[i, i] += 1.0
     for k in range(rank, n):
-        if A[k, k] <= DEPENDENT_SHARE * row_product(A, k, k, rank):
+        if A[k, k] <= DEPENDENT_PIVOT * row_product(A, k, k, rank):
             A[k, k] = math.inf
         eliminate(A, column, k, n)
 
 
 @formula
 def row_product(A, i, j, n):
-    """Product of the first n entries of two rows."""
+    """Inner product of the first n entries of two rows."""
     total = 0.0
     for h in range(n):
         total += A[i, h] * A[j, h]
@@ -161,7 +162,7 @@ def row_product(A, i, j, n):
 
 @kernel
 def solve_block(A, first, last, y):
-    """(L D L^T)^-1 y in place, for the block of rows [first, last)."""
+    """Compute (L D L^T)^-1 y in place, for the block of rows [first, last)."""
     for i in range(first, last):
         total = y[i]
         for j in range(first, i):
@@ -175,8 +176,8 @@ def solve_block(A, first, last, y):
 
 
 @kernel
-def null_part(F, rank, n, y, part):
-    """P y, the part (n,) of y (n,) in the null space."""
+def null_space_component(F, rank, n, y, part):
+    """Compute P y, the component (n,) of y (n,) in the null space, into `part`."""
     A = F.A
     for i in range(rank, n):
         total = y[i]
@@ -192,23 +193,23 @@ def null_part(F, rank, n, y, part):
 
 
 @kernel
-def solve_least_norm(F, rank, n, y, contradiction):
-    """Replace y (n,) by the least-norm least-squares solution x of W x = y; what was in the way is P y.
+def solve_least_norm(F, rank, n, y, null_component):
+    """Replace y (n,) by the least-norm least-squares solution x of W x = y.
 
-    Both are in the order of F.rows.
+    `null_component` (n,) receives P y, the inconsistent part of y.  Both are in the order of F.rows.
     """
     if rank == n:
         solve_block(F.A, 0, n, y)
         for i in range(n):
-            contradiction[i] = 0.0
+            null_component[i] = 0.0
         return
-    null_part(F, rank, n, y, contradiction)
+    null_space_component(F, rank, n, y, null_component)
     for i in range(rank):
-        y[i] -= contradiction[i]
+        y[i] -= null_component[i]
     for i in range(rank, n):
         y[i] = 0.0
     solve_block(F.A, 0, rank, y)
-    idle = F.column
-    null_part(F, rank, n, y, idle)
+    part = F.column
+    null_space_component(F, rank, n, y, part)
     for i in range(n):
-        y[i] -= idle[i]
+        y[i] -= part[i]

@@ -1,8 +1,8 @@
-"""L U of a dense matrix of any rank, by complete pivoting, and a solution of what is left of its equations.
+"""LU factorization of a dense matrix of any rank with complete pivoting, and a solution of the independent equations.
 
-Rows and columns are scaled to a largest entry of 1 first, so that units do not choose pivots.  Elimination ends where
-no pivot of more than DEPENDENT remains: the equations of the rows that are left are taken to follow from the others,
-and the unknowns of the columns that are left are 0.
+Rows and columns are first scaled to a largest entry of 1, so that units do not affect the choice of pivots.
+Elimination ends where no pivot above DEPENDENT remains: the remaining equations are assumed to follow from the others,
+and the remaining unknowns are 0.
 
 Source: Golub and Van Loan, Matrix Computations, 3.4.8 and 3.5.2.
 """
@@ -17,10 +17,10 @@ from multibody_cli.kernel import kernel
 from multibody_cli.model import Floats, Integers
 
 DEPENDENT = 1e-10
-"""Largest pivot, of a matrix scaled to 1, that belongs to a dependent row.
+"""Largest pivot of a dependent row, for a matrix scaled to 1.
 
-Where rows are asked at another place than they push, a position in between at which they lose rank leaves a pivot of
-the product of both distances, angles in rad: it is passed as singular where these are 1e-5.
+Where constraint Jacobian and force directions belong to different configurations, a singular configuration between the
+two causes a pivot of the product of both distances, angles in rad: it counts as singular where these are 1e-5.
 """
 
 
@@ -28,9 +28,9 @@ class RankedLU(NamedTuple):
     """Work arrays for up to m equations."""
 
     A: Floats  # (m, m)
-    rows: Integers  # (m,) which row came to each place
-    columns: Integers  # (m,) which column did
-    by_row: Floats  # (m,) scales
+    rows: Integers  # (m,) row permutation
+    columns: Integers  # (m,) column permutation
+    by_row: Floats  # (m,) scale factors
     by_column: Floats
     y: Floats  # (m,)
 
@@ -43,7 +43,7 @@ def ranked_lu_for(m: int) -> RankedLU:
 
 @kernel
 def solve_ranked(F, n, b, x) -> int:
-    """Solve the n equations whose matrix lies in F.A for x (n,), from b (n,): their rank.  F.A is overwritten."""
+    """Solve the n equations with matrix F.A and right-hand side b (n,) for x (n,); return the rank.  Overwrites F.A."""
     scale(F, n)
     rank = factor_ranked(F, n)
     A, rows, columns, y = F.A, F.rows, F.columns, F.y
@@ -65,7 +65,7 @@ def solve_ranked(F, n, b, x) -> int:
 
 @kernel
 def scale(F, n):
-    """Scale the largest entry of each row, and then of each column, to 1; rows and columns of zeros stay."""
+    """Scale the largest entry of each row, and then of each column, to 1; zero rows and columns stay zero."""
     A, by_row, by_column = F.A, F.by_row, F.by_column
     for i in range(n):
         most = 0.0
@@ -84,7 +84,7 @@ def scale(F, n):
 
 @kernel
 def factor_ranked(F, n) -> int:
-    """Factor a scaled matrix in place, rows and columns exchanged: its rank."""
+    """Factor a scaled matrix in place with exchanges of rows and columns; return the rank."""
     A, rows, columns = F.A, F.rows, F.columns
     for k in range(n):
         rows[k] = columns[k] = k
@@ -106,7 +106,7 @@ def factor_ranked(F, n) -> int:
 
 @kernel
 def exchange(A, rows, columns, k, p, q, n):
-    """Exchange row k for row p and column k for column q."""
+    """Exchange row k with row p and column k with column q."""
     rows[k], rows[p] = rows[p], rows[k]
     columns[k], columns[q] = columns[q], columns[k]
     for j in range(n):

@@ -8,8 +8,8 @@ from multibody_cli.methods.contract import Integrator, MethodKind
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.registry import Registry
 
-METHODS_LATER: tuple[str, ...] = ()
-"""Methods that the format knows and this version does not support."""
+UNSUPPORTED_METHODS: tuple[str, ...] = ()
+"""Methods of the format that this version does not support."""
 
 
 def _kind(name: str) -> MethodKind:
@@ -18,9 +18,9 @@ def _kind(name: str) -> MethodKind:
 
 
 METHODS = Registry(("aba", "redmax", "symbolic", "baraff", "variational", "variational_maximal"), _kind)
-"""Every method by the word of the scene file."""
+"""Methods by their keyword in the scene format."""
 
 
 def integrator_of(method: str, integrator: str) -> Integrator:
-    """Give the integrator with which a method runs: its own, or the one of that name."""
+    """Return the integrator of a run: the method's own, or the one of that name."""
     return METHODS[method].own_integrator or INTEGRATORS[integrator]

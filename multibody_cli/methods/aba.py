@@ -1,11 +1,11 @@
 """Method `aba`: recursive forward and hybrid dynamics in O(n) by articulated bodies.
 
-Each evaluation places the bodies, lets everything push, and eliminates the joints from the leaves to the ground
-(`tree.kinematics`, `forces`, `tree.articulated_body`).  Prescribed coordinates keep their given acceleration, and
-the force that this takes is read from the joint's wrench.  Closed loops and constraints are held by the dual problem,
-with one more solve of O(n) for each row (`constraint_solver.solver`).
+Each evaluation computes the kinematics, applies the forces, and eliminates the joints from the leaves to the ground
+(`tree.kinematics`, `forces`, `tree.articulated_body`).  Prescribed coordinates keep their given acceleration; the
+required force is read from the joint wrench.  Closed loops and constraints are enforced by multipliers, with one more
+O(n) solve per constraint row (`constraint_solver.solver`).
 
-Sources: Featherstone 1983; Sueda, notes 2.9 and 2.12, Alg. 9-10, (2.123).  Cost: about 65 ns a hinge on a machine of
+Sources: Featherstone 1983; Sueda, notes 2.9 and 2.12, Alg. 9-10, (2.123).  Cost: about 65 ns per hinge on a machine of
 2023.
 """
 
@@ -14,13 +14,13 @@ from __future__ import annotations
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
-from multibody_cli.tree.articulated_body import accelerate, respond
+from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 
 ABA = AccelerationKind(
     name="aba",
     description="articulated bodies: recursive forward and hybrid dynamics, O(n)",
     accelerate=accelerate,
-    respond=respond,
+    apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=ImplicitOptions,
 )

@@ -1,13 +1,13 @@
-"""Method `baraff`: Lagrange multipliers in O(n), in the coordinates of the bodies.
+"""Method `baraff`: Lagrange multipliers in O(n), in maximal coordinates.
 
-Every body moves by its own freedoms, six of them if it is rigid, and every joint is a constraint between two bodies.
-Those that make a tree are primary: with them the matrix
+Every body has its own degrees of freedom, six if it is rigid, and every joint is a constraint between two bodies.
+Joints that form a tree are primary constraints: with them the matrix
 
     [  M  -J^T ] [ a      ]   [  f ]
     [ -J    0  ] [ lambda ] = [ -c ]
 
-has a sparse L D L^T without fill-in (`kkt.ldl_tree`).  The others, loops and constraints, are auxiliary: each
-asks for one more solve with the same factors (`constraint_solver.solver`).  Joints drift, and are projected back.
+has a sparse L D L^T factorization without fill-in (`kkt.ldl_tree`).  The others, loops and constraints, are auxiliary:
+each needs one more solve with the same factors (`constraint_solver.solver`).  Joint drift is removed by projection.
 
 Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6 to 8.
 """
@@ -37,10 +37,10 @@ from multibody_cli.tree.workspace import Work, workspace_for
 
 
 class Sparse(NamedTuple):
-    """Work arrays of this method alone."""
+    """Work arrays of this method only."""
 
     kkt: KktTree
-    firsts: Integers  # (n + 1,) first link of each node, and the end
+    first_links: Integers  # (n + 1,) first link of each node, and the end
     mixed: Floats  # (1,) whether any body is not rigid
     x: Cells  # forces on the bodies, then their accelerations
     multipliers: Floats  # (m,)
@@ -49,18 +49,18 @@ class Sparse(NamedTuple):
 def workspace(model: Model, options: Any) -> Work:
     """Allocate the work arrays, with the blocks of a system's bodies and joints."""
     system = model.system
-    firsts, freedoms = bodies_of(system.tree)
-    kkt = kkt_tree_for(system.tree.holders, freedoms)
-    mixed = np.array([float(any(n != 6 for n in freedoms))])
-    return workspace_for(system, Sparse(kkt, firsts, mixed, vector_for(kkt), np.zeros(len(system.rows))))
+    first_links, n_dofs = bodies_of(system.tree)
+    kkt = kkt_tree_for(system.tree.inboard_joints, n_dofs)
+    mixed = np.array([float(any(n != 6 for n in n_dofs))])
+    return workspace_for(system, Sparse(kkt, first_links, mixed, vector_for(kkt), np.zeros(len(system.rows))))
 
 
 @kernel
 def accelerate(system, work, a):
-    """dv/dt of all bodies into `a` (nv,), with the primary rows brought to their aims; keeps the factors."""
+    """Compute dv/dt of all bodies into `a` (nv,), primary rows at their right-hand sides; stores the factorization."""
     sparse, bodies = work.scratch, work.bodies
     if sparse.mixed[0]:
-        assemble_mixed(sparse.kkt, sparse.firsts, system.tree, work)
+        assemble_mixed(sparse.kkt, sparse.first_links, system.tree, work)
     else:
         assemble_rigid(sparse.kkt, system.tree.links, work)
     factor(sparse.kkt)
@@ -70,8 +70,8 @@ def accelerate(system, work, a):
 
 
 @kernel
-def respond(system, work, x, y):
-    """What the impulses in `work.wrenches` make of the rates y (nv,), with the primary rows brought to their aims."""
+def apply_inverse_mass(system, work, x, y):
+    """Compute the rates y (nv,) from the impulses in `work.wrenches`, primary rows at their right-hand sides."""
     for j in range(len(y)):
         y[j] = 0.0
     solve_for_bodies(system, work, y)
@@ -79,24 +79,24 @@ def respond(system, work, x, y):
 
 @kernel
 def solve_for_bodies(system, work, y):
-    """Changes of motion of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
-    sparse, rows, aims = work.scratch, work.rows, work.aims
+    """Compute the motions of all bodies, as rates y and as (dw, dv), and the multipliers of the primary rows."""
+    sparse, rows, rhs = work.scratch, work.rows, work.rhs
     x, multipliers = sparse.x, sparse.multipliers
-    gather_forces(sparse.kkt, sparse.firsts, system.tree, work, x)
-    for r in range(len(aims)):
-        multipliers[r] = aims[r]
+    gather_forces(sparse.kkt, sparse.first_links, system.tree, work, x)
+    for r in range(len(rhs)):
+        multipliers[r] = rhs[r]
     solve(sparse.kkt, x, multipliers)
-    scatter_motions(sparse.kkt, sparse.firsts, system.tree, work, x, y)
-    for r in range(len(aims)):
+    scatter_motions(sparse.kkt, sparse.first_links, system.tree, work, x, y)
+    for r in range(len(rhs)):
         if rows[r].primary:
             rows[r].multiplier = multipliers[r]
 
 
 BARAFF = AccelerationKind(
     name="baraff",
-    description="Lagrange multipliers on the coordinates of the bodies, O(n)",
+    description="Lagrange multipliers in maximal coordinates, O(n)",
     accelerate=accelerate,
-    respond=respond,
+    apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.REDUCTION},
     Options=ImplicitOptions,
     workspace=workspace,

@@ -1,7 +1,7 @@
-"""Methods that give accelerations: each lends two kernels, and everything else is one text for all of them.
+"""Methods that compute accelerations: each provides two kernels; everything else is common to all.
 
-    accelerate(system, work, a)     dv/dt of the free coordinates, of bodies that were placed and pushed before
-    respond(system, work, x, y)     what impulses on coordinates and bodies make of the rates, by the same factors
+    accelerate(system, work, a)               dv/dt of the free coordinates; kinematics and forces are in `work`
+    apply_inverse_mass(system, work, x, y)    response of the rates to impulses, with the same factorization
 
 `constraint_solver.solver` defines them.  Systems without constraint rows use separate, smaller kernels.
 """
@@ -16,185 +16,213 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver import solver as constraint_solver
-from multibody_cli.constraint_solver.loop_joints import push_closures
-from multibody_cli.constraint_solver.solver import accelerate, aim_placed, place, restrain
-from multibody_cli.contact_solver.joint_friction import carry
-from multibody_cli.contact_solver.joint_friction_step import carry_nothing
-from multibody_cli.contact_solver.output_forces import find_pushes, push_contacts, push_no_more
-from multibody_cli.contact_solver.workspace import Touch, touch_for
-from multibody_cli.forces.elements import push_all
+from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.solver import (
+    accelerate,
+    enforce_constraints,
+    update_kinematics,
+    write_acceleration_rhs,
+)
+from multibody_cli.contact_solver.joint_friction import update_joint_reactions
+from multibody_cli.contact_solver.joint_friction_step import skip_joint_reactions
+from multibody_cli.contact_solver.output_forces import (
+    apply_contact_forces,
+    clear_contact_forces,
+    compute_contact_forces,
+)
+from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
+from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit import implicit_forces
-from multibody_cli.implicit.implicit_forces import foresee_joints as foresee
+from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms as add_implicit_terms
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl, evaluate
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
-from multibody_cli.tree.joint_wrenches import book_motions, transmit_all
-from multibody_cli.tree.kinematics import place_tree
-from multibody_cli.tree.markers import hand_on
-from multibody_cli.tree.workspace import Foresight, Work, workspace_for
+from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
+from multibody_cli.tree.kinematics import update_tree_kinematics
+from multibody_cli.tree.markers import transfer_marker_wrenches
+from multibody_cli.tree.workspace import ImplicitSolve, Work, workspace_for
 
 
-# --- the text that all share --------------------------------------------------------------------------------------
-def evaluate_free(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """dv/dt of every coordinate at (t, q, v) into `a`, and the power of every account (na,), W."""
+# --- common kernels -----------------------------------------------------------------------------------------------
+def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Compute dv/dt of every coordinate at (t, q, v) into `a`, and the power of every energy account (na,), W."""
     tree, motions = system.tree, system.motions
-    place_tree(system, t, q, v, a, work)
-    push_all(system.forces, t, q, v, work, powers)
-    if work.horizon[0] > 0.0:
-        foresee(system, work, t)
-    push_contacts(work)
+    update_tree_kinematics(system, t, q, v, a, work)
+    apply_forces(system.forces, t, q, v, work, powers)
+    if work.implicit_coefficients[0] > 0.0:
+        add_implicit_terms(system, work, t)
+    apply_contact_forces(work)
     accelerate(system, work, a)
     if len(motions.rows) > 0:
-        transmit_all(tree, work)
-        book_motions(motions, work.tau, v, work, powers)
+        compute_joint_wrenches(tree, work)
+        accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
-def evaluate_held(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """`evaluate_free` for a system with rows of restraint or with markers; the reactions of the rows as well."""
+def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their reactions too."""
     tree, motions = system.tree, system.motions
-    place(system, t, q, v, a, work)
-    aim_placed(work, v)
-    push_all(system.forces, t, q, v, work, powers)
-    if work.horizon[0] > 0.0:
-        foresee(system, work, t)
-    push_closures(tree, work.tau, work)
-    push_contacts(work)
-    hand_on(tree, work.bodies)
+    update_kinematics(system, t, q, v, a, work)
+    write_acceleration_rhs(work, v)
+    apply_forces(system.forces, t, q, v, work, powers)
+    if work.implicit_coefficients[0] > 0.0:
+        add_implicit_terms(system, work, t)
+    apply_loop_forces(tree, work.tau, work)
+    apply_contact_forces(work)
+    transfer_marker_wrenches(tree, work.bodies)
     accelerate(system, work, a)
-    restrain(system, work, v, a)
+    enforce_constraints(system, work, v, a)
     if len(motions.rows) > 0:
-        transmit_all(tree, work)
-        book_motions(motions, work.tau, v, work, powers)
+        compute_joint_wrenches(tree, work)
+        accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
 def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, count: int) -> None:
-    """`evaluate`, `count` times over."""
+    """Call `evaluate` `count` times."""
     for _ in range(count):
         evaluate(system, work, t, q, v, a, powers)
 
 
 @kernel
-def restore_nothing(system, work, t, q, v, a, ledger):
-    """Leave q and v as they are: nothing restrains them."""
+def project_nothing(system, work, t, q, v, a, ledger):
+    """Do nothing: there are no constraint rows."""
 
 
 @kernel
-def collide_nothing(system, work, touch, t, h, q, v, ledger):
-    """Nothing touches."""
+def skip_contact_step(system, work, contact_work, t, h, q, v, ledger):
+    """Replace `solve_contact_step` in systems without contacts."""
     return True
 
 
 @kernel
-def conclude_nothing(system, work, touch, t, h, q, v, a, powers):
-    """Nothing touches: accelerations are what they are."""
+def skip_output_finalization(system, work, contact_work, t, h, q, v, a, powers):
+    """Replace `finalize_output` in systems without contacts."""
 
 
 @kernel
-def resume_nothing(touch, a):
-    """Nothing touches: accelerations are what they are."""
+def skip_resumption(contact_work, a):
+    """Replace `resume_stepping` in systems without contacts."""
 
 
-def conclude_contacts(
-    system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
+def finalize_contact_output(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
 ) -> None:
-    """Keep the accelerations without contacts and friction, and show those with their last impulses as forces."""
-    carry(system.contacts.journals.pads, system.tree, work, touch.journals)
+    """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
+    update_joint_reactions(system.contacts.joint_friction.patches, system.tree, work, contact_work.joint_friction)
     for j in range(len(a)):
-        touch.free[j] = a[j]
-    find_pushes(work, touch, h)
+        contact_work.free_acceleration[j] = a[j]
+    compute_contact_forces(work, contact_work, h)
     evaluate(system, work, t, q, v, a, powers)
-    push_no_more(work)
+    clear_contact_forces(work)
 
 
 @kernel
-def resume_contacts(touch, a):
-    """Give back the accelerations without contacts and friction, and what joints carried with them."""
-    touch.journals.kept[0] = 1
+def resume_contact_stepping(contact_work, a):
+    """Restore the accelerations and joint reactions without contacts and friction."""
+    contact_work.joint_friction.reactions_valid[0] = 1
     for j in range(len(a)):
-        a[j] = touch.free[j]
+        a[j] = contact_work.free_acceleration[j]
 
 
-NO_CONTACTS = {"collide": collide_nothing, "conclude": conclude_nothing, "resume": resume_nothing}
+NO_CONTACTS = {
+    "solve_contact_step": skip_contact_step,
+    "finalize_output": skip_output_finalization,
+    "resume_stepping": skip_resumption,
+}
 
 
 @cache
-def free_dynamics(accelerate: Kernel) -> Dynamics:
-    """Bind a method's kernel for systems without rows and markers."""
-    evaluate = bound_kernel(evaluate_free, accelerate=accelerate)
-    return Dynamics(evaluate, restore_nothing, **NO_CONTACTS)
+def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
+    """Bind a method's kernel for systems without constraint rows and markers."""
+    evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
+    return Dynamics(evaluate, project_nothing, **NO_CONTACTS)
 
 
 @cache
 def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
-    """Bind a method's own evaluation of systems that are simple enough for it."""
-    return Dynamics(evaluate, restore_nothing, **NO_CONTACTS)
+    """Bind a method's own evaluation of simple systems."""
+    return Dynamics(evaluate, project_nothing, **NO_CONTACTS)
 
 
 @cache
-def held_dynamics(accelerate: Kernel, respond: Kernel) -> Dynamics:
-    """Bind a method's kernels for systems with rows."""
-    bound = constraint_solver.bind(accelerate, respond)
-    evaluate = bound_kernel(evaluate_held, accelerate=accelerate, restrain=bound.restrain)
-    return Dynamics(evaluate, bound.restore, **NO_CONTACTS)
+def constrained_dynamics(accelerate: Kernel, apply_inverse_mass: Kernel) -> Dynamics:
+    """Bind a method's kernels for systems with constraint rows."""
+    bound = constraint_solver.bind(accelerate, apply_inverse_mass)
+    evaluate = bound_kernel(evaluate_constrained, accelerate=accelerate, enforce_constraints=bound.enforce_constraints)
+    return Dynamics(evaluate, bound.project_onto_constraints, **NO_CONTACTS)
 
 
 @cache
 def implicit_dynamics(implicit: implicit_forces.Implicit) -> Dynamics:
     """Bind a method's kernels for systems with implicit forces."""
-    bound = constraint_solver.bind(implicit.factor, implicit.respond)
+    bound = constraint_solver.bind(implicit.factor, implicit.apply_inverse_mass)
     evaluate = bound_kernel(
-        evaluate_held, accelerate=implicit.accelerate, restrain=bound.restrain, foresee=implicit_forces.foresee
+        evaluate_constrained,
+        accelerate=implicit.accelerate,
+        enforce_constraints=bound.enforce_constraints,
+        add_implicit_terms=implicit_forces.add_implicit_terms,
     )
-    return Dynamics(evaluate, bound.restore, **NO_CONTACTS)
+    return Dynamics(evaluate, bound.project_onto_constraints, **NO_CONTACTS)
 
 
 @cache
-def touching_dynamics(
-    alone: Dynamics, placing: Kernel, accelerate: Kernel, respond: Kernel, solver: str, touches: bool, rubs: bool
+def contact_dynamics(
+    alone: Dynamics,
+    kinematics_kernel: Kernel,
+    accelerate: Kernel,
+    apply_inverse_mass: Kernel,
+    solver: str,
+    has_contacts: bool,
+    has_joint_friction: bool,
 ) -> Dynamics:
-    """Bind a method's kernels for systems in which bodies touch or joints rub, from those for where nothing does."""
+    """Bind a method's kernels for systems with contacts or joint friction; `alone` are those without."""
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
 
     return Dynamics(
         alone.evaluate,
-        alone.restore,
-        collide=contact_step.bind(placing, accelerate, respond, solver, touches, rubs),
-        conclude=bound_kernel(conclude_contacts, evaluate=alone.evaluate, carry=carry if rubs else carry_nothing),
-        resume=resume_contacts,
-        touches=True,
+        alone.project_onto_constraints,
+        solve_contact_step=contact_step.bind(
+            kinematics_kernel, accelerate, apply_inverse_mass, solver, has_contacts, has_joint_friction
+        ),
+        finalize_output=bound_kernel(
+            finalize_contact_output,
+            evaluate=alone.evaluate,
+            update_joint_reactions=update_joint_reactions if has_joint_friction else skip_joint_reactions,
+        ),
+        resume_stepping=resume_contact_stepping,
+        solves_contacts=True,
     )
 
 
 @cache
-def repeated(dynamics: Dynamics) -> Kernel:
-    """Bind the kernel that is timed."""
+def repeated_evaluation(dynamics: Dynamics) -> Kernel:
+    """Bind the kernel for timing."""
     return bound_kernel(evaluate_repeatedly, evaluate=dynamics.evaluate)
 
 
 # --- a method -----------------------------------------------------------------------------------------------------
 def plain_workspace(model: Model, options: Any) -> Work:
-    """Allocate nothing beyond what all methods share."""
+    """Allocate the work arrays that all methods need."""
     return workspace_for(model.system)
 
 
 class Shortcut(NamedTuple):
-    """A faster way through simple systems: an evaluation that places no bodies.
+    """A faster evaluation of simple systems, without kinematics of the bodies.
 
     Parameters
     ----------
     suits
-        Whether it is for a system; never for one with rows, markers, contacts or implicit forces.
+        Whether it applies to a system; never with constraint rows, markers, contacts or implicit forces.
     evaluate
         The kernel; see `methods.contract.evaluate`.
-    settle
-        The kernel `settle(system, work, t, q, v, a)` that makes the work arrays those of a state.
+    update_work
+        The kernel `update_work(system, work, t, q, v, a)` that computes the work arrays of a state.
     """
 
     suits: Callable[[System], bool]
     evaluate: Kernel
-    settle: Kernel
+    update_work: Kernel
 
 
 @dataclass(frozen=True)
@@ -204,29 +232,29 @@ class AccelerationKind:
     Parameters
     ----------
     name, description
-        The word of the scene file, and one line for lists.
-    accelerate, respond
+        The keyword of the scene format, and one line for lists.
+    accelerate, apply_inverse_mass
         The two kernels; see the top of this file.
     supports
-        What it can do.
+        The supported features.
     Options
-        What a user may write under `simulation.options`.
+        The options under `simulation.options`.
     workspace
-        Allocates the work arrays for a model, with what the method needs for its options.
+        Allocates the work arrays for a model and options.
     maximal
-        Whether it works in the coordinates of the bodies instead of those of the joints.
+        Whether it uses maximal coordinates instead of reduced ones.
     implicit
-        From the two kernels to those with implicit forces.
+        Makes the kernels with implicit forces from the two kernels.
     shortcut
-        A faster way through simple systems, if it has one.
+        A faster evaluation of simple systems, or None.
     chosen
-        From options to the kind that does what they ask for, where kinds share a name in scenes.
+        Returns the kind for given options, where kinds share a keyword.
     """
 
     name: str
     description: str
     accelerate: Kernel
-    respond: Kernel
+    apply_inverse_mass: Kernel
     supports: frozenset[Feature] = frozenset(Feature)
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[Model, Any], Work] = plain_workspace
@@ -236,42 +264,42 @@ class AccelerationKind:
     chosen: Callable[[Any], AccelerationKind] | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Say which of the options a scene cannot have together with a feature, and why."""
+        """Yield options that a scene cannot combine with a feature, each with the reason."""
         moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
         if moving and options.get("stabilization") == "baumgarte":
             message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
             yield "stabilization", message
 
     def longest_stage(self, options: Spec) -> float:
-        """A step is one step."""
+        """Return 1: steps are not composed."""
         return 1.0
 
     @property
     def own_integrator(self) -> None:
-        """It takes any integrator of the catalogue."""
+        """None: it accepts any integrator of the catalogue."""
 
     def dynamics(self, system: System) -> Dynamics:
-        """Give the kernels for a system."""
-        factor, respond, placing = self.accelerate, self.respond, place
+        """Return the kernels for a system."""
+        factor, apply_inverse_mass, kinematics_kernel = self.accelerate, self.apply_inverse_mass, update_kinematics
         if system.implicit:
-            implicit = self.implicit(self.accelerate, self.respond)
-            factor, respond = implicit.factor, implicit.respond
+            implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
+            factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
             alone = implicit_dynamics(implicit)
-        elif system.is_held:
-            alone = held_dynamics(self.accelerate, self.respond)
+        elif system.is_constrained:
+            alone = constrained_dynamics(self.accelerate, self.apply_inverse_mass)
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:
-            alone, placing = free_dynamics(self.accelerate), place_tree
+            alone, kinematics_kernel = unconstrained_dynamics(self.accelerate), update_tree_kinematics
         if not system.contacts:
             return alone
         contacts = system.contacts
         solver = "dense" if contacts.options.dense else "proximal"
-        there = (len(contacts.geometry.geoms) > 0, len(contacts.journals.pads) > 0)
-        return touching_dynamics(alone, placing, factor, respond, solver, *there)
+        present = (len(contacts.geometry.geoms) > 0, len(contacts.joint_friction.patches) > 0)
+        return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, solver, *present)
 
     def shortcut_through(self, system: System) -> Shortcut | None:
-        """Give the faster way, if there is one for this system."""
+        """Return the shortcut if it applies to this system."""
         return self.shortcut if self.shortcut and self.shortcut.suits(system) else None
 
     def __call__(
@@ -283,22 +311,22 @@ class AccelerationKind:
         return AccelerationMethod(kind, model, integrator, control, state, options)
 
 
-def with_contacts(report: Report, touch: Touch) -> Report:
-    """Add what there is to tell of the contacts since this was last asked for."""
+def with_contacts(report: Report, contact_work: ContactWorkspace) -> Report:
+    """Add the contact diagnostics since the last report, and clear them."""
     report = report._replace(
-        iterations=max(report.iterations, int(touch.steps[0])),
-        contact_residual=float(touch.residual[0]),
-        unsolved=int(touch.unsolved_steps[0]),
+        iterations=max(report.iterations, int(contact_work.newton_steps[0])),
+        contact_residual=float(contact_work.max_residual[0]),
+        unsolved=int(contact_work.unsolved_steps[0]),
     )
-    touch.steps[0] = touch.residual[0] = touch.unsolved_steps[0] = 0
-    return report._replace(status=Status.CROWDED) if touch.full[0] else report
+    contact_work.newton_steps[0] = contact_work.max_residual[0] = contact_work.unsolved_steps[0] = 0
+    return report._replace(status=Status.CONTACT_CAPACITY_EXCEEDED) if contact_work.overflow[0] else report
 
 
-def with_foresight(report: Report, found: Foresight) -> Report:
-    """Add what there is to tell of implicit forces since this was last asked for."""
-    told = report._replace(iterations=int(found.rounds[0]), unforeseen=int(found.unsolved[0]))
-    found.rounds[0] = found.unsolved[0] = 0
-    return told
+def with_implicit_solve(report: Report, solve: ImplicitSolve) -> Report:
+    """Add the diagnostics of implicit solves since the last report, and clear them."""
+    report = report._replace(iterations=int(solve.iterations[0]), implicit_unsolved=int(solve.unsolved[0]))
+    solve.iterations[0] = solve.unsolved[0] = 0
+    return report
 
 
 class AccelerationMethod:
@@ -315,30 +343,32 @@ class AccelerationMethod:
     ) -> None:
         system = model.system
         self.work = kind.workspace(model, options)
-        self.work = self.work._replace(foresight=self.work.foresight._replace(settings=options.foresight))
+        self.work = self.work._replace(
+            implicit_solve=self.work.implicit_solve._replace(settings=options.implicit_solve)
+        )
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
         self._shortcut = kind.shortcut_through(system)
         self._system = system
-        self.touch = touch_for(system) if system.contacts else ()
+        self.contact_work = contact_workspace_for(system) if system.contacts else ()
         assert integrator.bind is not None
-        self._stepper = integrator.bind(self.dynamics, system, self.work, self.touch, state, control)
+        self._stepper = integrator.bind(self.dynamics, system, self.work, self.contact_work, state, control)
 
     def start(self, state: State) -> Report:
-        """Make the state whole at its time."""
+        """Complete the state at its time: accelerations and work arrays."""
         return self.advance(state, float(state.time[0]))
 
     def advance(self, state: State, until: float) -> Report:
-        """Bring the whole state to the time `until`."""
-        report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.worst[0]))
+        """Advance the state to the time `until`."""
+        report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.position_error[0]))
         if self._shortcut:
-            self._shortcut.settle(self._system, self.work, state.time[0], state.q, state.v, state.a)
+            self._shortcut.update_work(self._system, self.work, state.time[0], state.q, state.v, state.a)
         if self._system.implicit:
-            report = with_foresight(report, self.work.foresight)
-        return with_contacts(report, self.touch) if self.touch else report
+            report = with_implicit_solve(report, self.work.implicit_solve)
+        return with_contacts(report, self.contact_work) if self.contact_work else report
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
-        """Work out the accelerations of a whole state `count` times, for timing."""
+        """Evaluate the accelerations of a state `count` times, for timing."""
         powers = np.zeros_like(state.ledger)
-        timed = repeated(self.dynamics)
+        timed = repeated_evaluation(self.dynamics)
         timed(self._system, self.work, state.time[0], state.q, state.v, state.a, powers, count)

@@ -1,7 +1,7 @@
-"""Methods that are their own integrators: variational steps, with the kernels of a method that gives accelerations.
+"""Methods with their own integrator: variational steps, with the kernels of a method that computes accelerations.
 
-From that method come its factors, with which a mechanism answers to impulses, and the accelerations that guess where a
-step ends.  What a step is stands in `variational`.
+That method provides the factorization for impulse responses, and the accelerations for the initial guess.  The steps
+are in `variational` and `methods.integrators.variational_steps`.
 """
 
 from __future__ import annotations
@@ -14,70 +14,77 @@ import numpy as np
 from pydantic import Field
 
 from multibody_cli.constraint_solver import solver as constraint_solver
-from multibody_cli.contact_solver.workspace import touch_for
+from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.by_acceleration import AccelerationKind, repeated, with_contacts
-from multibody_cli.methods.contract import Diagnosis, Feature, Integrator, Kernel, Report, Status, StepControl
-from multibody_cli.methods.integrators.stability import of_variational_steps
-from multibody_cli.methods.integrators.variational_steps import PARTS, bind_free, bind_held
+from multibody_cli.methods.by_acceleration import AccelerationKind, repeated_evaluation, with_contacts
+from multibody_cli.methods.contract import (
+    Feature,
+    Integrator,
+    Kernel,
+    Report,
+    Status,
+    StepControl,
+    VariationalDiagnostics,
+)
+from multibody_cli.methods.integrators.stability import variational_step_limit
+from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, bind_constrained, bind_unconstrained
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.variational.composition import STAGES
-from multibody_cli.variational.constrained import answer_by_start, held_for
+from multibody_cli.variational.constrained import constrained_step_work_for, riqn_response
 from multibody_cli.variational.initial_guess import GUESSES
-from multibody_cli.variational.workspace import Settings, Told, ahead_for
+from multibody_cli.variational.workspace import Settings, StepDiagnostic, step_workspace_for
 
-OWN = Integrator("", "a variational step, of the method itself", 2, False, None, stable_step=of_variational_steps)
-"""Stands for the integrator of methods that have their own."""
+OWN_INTEGRATOR = Integrator("", "variational steps of the method", 2, False, None, stable_step=variational_step_limit)
+"""The integrator of methods that have their own."""
 
 
 class VariationalOptions(Spec):
-    """How steps are taken, and how they are searched for."""
+    """Options of variational steps and of their root finder."""
 
     order: Literal[1, 2, 4, 6] | None = Field(
         None,
-        description="1: all that pushes in a step does so at its start. 2: half of it does so at the end; the same "
-        "positions, with velocities of second order. 4 and 6: a step is composed of five or nine steps of order 2, for "
-        "smooth motion. Without it, 1 where bodies touch and 2 elsewhere.",
+        description="Order of accuracy. 1: all forces are applied at the start of the step. 2: half of each impulse is "
+        "applied at its end; the same positions, with velocities of second order. 4 and 6: a step is composed of five "
+        "or nine steps of order 2, for smooth motion. Default: 1 with contacts, else 2.",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
-        1e-10, description="Of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s alike."
+        1e-10, description="Tolerance of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s."
     )
-    max_iterations: Annotated[int, Field(ge=1)] = Field(50, description="Corrections of a step, at most.")
+    max_iterations: Annotated[int, Field(ge=1)] = Field(50, description="Maximum number of iterations per step.")
     initial_guess: Literal["ig1", "ig2", "ig3", "extrapolated"] = Field(
         "extrapolated",
-        description="Where the search for a step begins. `ig1`: where it starts; `ig2`: as far on as the step before "
-        "went; `ig3`: by the accelerations at the start; `extrapolated`: by these, and by what they missed in the step "
-        "before.",
+        description="Initial guess of the mean rates of a step. `ig1`: zero; `ig2`: those of the previous step; `ig3`: "
+        "from the accelerations at the start; `extrapolated`: `ig3` plus its error in the previous step.",
     )
     adaptive: bool = Field(
-        False, description="Whether a step of which the end is not found is cut in halves, up to 1024 parts."
+        False, description="Whether a step that does not converge is halved repeatedly, into at most 1024 parts."
     )
 
 
 @dataclass(frozen=True)
 class RootFinder:
-    """How the end of a step is searched for.
+    """A root finder for the discrete Euler-Lagrange equations of a step.
 
     Parameters
     ----------
     make
-        Makes the kernel `answer_lacks` of `variational.constrained` from the method's `answer`.
+        Makes the kernel `residual_response` of `variational.constrained` from the method's `impulse_response`.
     allocate
-        Its work arrays.
-    again
-        The kernel `answer_again` of `variational.newton_constraints`, if constraint rows are evaluated at the end of a
-        step.
+        Allocates its work arrays.
+    reusing_factors
+        The kernel `response_reusing_factors` of `variational.newton_constraints`, if constraint rows are evaluated at
+        the end of a step.
     """
 
     make: Callable[[Kernel], Kernel]
     allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
-    again: Kernel | None = None
+    reusing_factors: Kernel | None = None
 
 
-def make_by_start(answer: Kernel) -> Kernel:
-    """Make the root finder that uses the factors of the start."""
-    return bound_kernel(answer_by_start, answer=answer)  # type: ignore[no-any-return]
+def make_riqn(impulse_response: Kernel) -> Kernel:
+    """Make RIQN, (25) of Lee et al. 2016: the factorization of the start, the residual by DRNEA."""
+    return bound_kernel(riqn_response, impulse_response=impulse_response)
 
 
 @dataclass(frozen=True)
@@ -87,64 +94,70 @@ class VariationalKind:
     Parameters
     ----------
     name, description
-        The word of the scene file, and one line for lists.
-    of
+        The keyword of the scene format, and one line for lists.
+    base_method
         The method whose kernels it uses.
     supports
-        What it can do.
+        The supported features.
     Options
-        What a user may write under `simulation.options`.
-    finders
-        The root finders that it may name there.
+        The options under `simulation.options`.
+    root_finders
+        The root finders by the names that `root_finder_order` returns.
     """
 
     name: str
     description: str
-    of: AccelerationKind
+    base_method: AccelerationKind
     supports: frozenset[Feature]
     Options: type[VariationalOptions]
-    finders: Mapping[str, RootFinder]
+    root_finders: Mapping[str, RootFinder]
 
     @property
     def maximal(self) -> bool:
-        """Whether it works in the coordinates of the bodies instead of those of the joints."""
-        return self.of.maximal
+        """Whether it uses maximal coordinates instead of reduced ones."""
+        return self.base_method.maximal
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Say which of the options a scene cannot have together with a feature, and why."""
+        """Yield options that a scene cannot combine with a feature, each with the reason."""
         order = options.get("order")
         if feature is Feature.CONTACT:
             if order in (2, 4, 6):
-                yield "order", "contacts push at the start of a step: they need `order: 1`, the default with contacts"
+                yield (
+                    "order",
+                    "contact impulses act at the start of a step: they need `order: 1`, the default with contacts",
+                )
             if options.get("adaptive"):
-                yield "adaptive", "a step with contacts cannot be cut, for its impacts have happened: leave it out"
+                yield "adaptive", "a step with contacts cannot be subdivided after its impacts: omit it"
             if "initial_guess" in options:
-                message = "has no effect with contacts, whose impulses say where the search begins: leave it out"
+                message = "has no effect with contacts, whose impulses determine the initial guess: omit it"
                 yield "initial_guess", message
         if feature is Feature.LIMITS and order in (4, 6):
-            yield "order", "the composed steps of orders 4 and 6 go backward on their way, past limits: use 1 or 2"
+            yield "order", "orders 4 and 6 are composed of forward and backward steps, which cross limits: use 1 or 2"
 
     def longest_stage(self, options: Any) -> float:
-        """Longest of the steps of which a step of higher order is made, as part of it."""
+        """Longest basic step of a composed step, as a fraction of it."""
         return max(abs(stage) for stage in STAGES[options.order or 1])
 
     @property
     def own_integrator(self) -> Integrator:
-        """Stand for the integrator."""
-        return OWN
+        """The integrator of this method."""
+        return OWN_INTEGRATOR
 
     def stepping(self, system: System, options: Any) -> Kernel:
-        """Give the kernel that takes steps of a system."""
-        of = self.of
-        answers = tuple((word, self.finders[word].make, self.finders[word].again) for word in options.search_in(system))
-        if not self.is_held(system):
-            return bind_free(of.dynamics(system), of.respond, answers)
-        bound = constraint_solver.bind(of.accelerate, of.respond)
-        return bind_held(of.dynamics(system), bound, of.respond, answers)
+        """Return the kernel that takes steps of a system."""
+        base_method = self.base_method
+        root_finders = tuple(
+            (word, self.root_finders[word].make, self.root_finders[word].reusing_factors)
+            for word in options.root_finder_order(system)
+        )
+        if not self.is_constrained(system):
+            return bind_unconstrained(base_method.dynamics(system), base_method.apply_inverse_mass, root_finders)
+        bound = constraint_solver.bind(base_method.accelerate, base_method.apply_inverse_mass)
+        return bind_constrained(base_method.dynamics(system), bound, base_method.apply_inverse_mass, root_finders)
 
-    def is_held(self, system: System) -> bool:
-        """Whether a step is taken as of a mechanism with rows of restraint."""
-        return system.is_held or self.maximal
+    def is_constrained(self, system: System) -> bool:
+        """Whether steps of a system need constraint rows."""
+        return system.is_constrained or self.maximal
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
@@ -168,72 +181,74 @@ class VariationalMethod:
             stages=np.array(STAGES[order]),
             maximal=kind.maximal,
         )
-        self.work = kind.of.workspace(model, options)
-        self.touch = touch_for(system) if system.contacts else ()
-        self.dynamics = kind.of.dynamics(system)
-        held = held_for(system) if kind.is_held(system) else ()
-        solver = kind.finders[options.search_in(system)[-1]].allocate(system, options)
-        self._ahead = ahead_for(system, model.nq, len(state.ledger), settings, held, solver)
+        self.work = kind.base_method.workspace(model, options)
+        self.contact_work = contact_workspace_for(system) if system.contacts else ()
+        self.dynamics = kind.base_method.dynamics(system)
+        constrained = constrained_step_work_for(system) if kind.is_constrained(system) else ()
+        solver = kind.root_finders[options.root_finder_order(system)[-1]].allocate(system, options)
+        self._step_workspace = step_workspace_for(system, model.nq, len(state.ledger), settings, constrained, solver)
         self._take = kind.stepping(system, options)
         self._powers = np.zeros_like(state.ledger)
         self._control = control
         self._steps = 0
 
     def start(self, state: State) -> Report:
-        """Make the state whole at its time."""
+        """Complete the state at its time: accelerations and work arrays."""
         self._start = float(state.time[0])
         return self._advance(state, 0)
 
     def advance(self, state: State, until: float) -> Report:
-        """Bring the whole state to the time `until`."""
+        """Advance the state to the time `until`."""
         return self._advance(state, int(np.rint((until - state.time[0]) / self._control.step)))
 
     def _advance(self, state: State, count: int) -> Report:
-        scratch = (self._ahead, self._powers, self.touch)
+        scratch = (self._step_workspace, self._powers, self.contact_work)
         h, first = self._control.step, self._steps
         done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count))
         self._steps += max(done, 0)
-        return self._told(done == count)
+        return self._report(done == count)
 
-    def _told(self, sound: bool) -> Report:
-        """Say what there is to tell since this was last asked for."""
-        told = self._ahead.told
-        diagnosis = Diagnosis(
-            residual=float(told[Told.RESIDUAL]),
-            halvings=int(told[Told.HALVINGS]),
-            fallbacks=int(told[Told.FALLBACKS]),
-            modified_energy=float(self._ahead.energy[2]),
-            momentum=tuple(self._ahead.momentum.tolist()),
+    def _report(self, valid: bool) -> Report:
+        """Return the report since the last one, and clear the diagnostics."""
+        values = self._step_workspace.diagnostics
+        diagnostics = VariationalDiagnostics(
+            residual_impulse=float(values[StepDiagnostic.RESIDUAL]),
+            step_subdivisions=int(values[StepDiagnostic.SUBDIVISIONS]),
+            fallbacks=int(values[StepDiagnostic.FALLBACKS]),
+            modified_energy=float(self._step_workspace.energy[2]),
+            momentum=tuple(self._step_workspace.momentum.tolist()),
         )
         report = Report(
             steps=self._steps,
-            iterations=int(told[Told.ITERATIONS]),
-            residual=float(self.work.dual.worst[0]),
-            diagnosis=diagnosis,
+            iterations=int(values[StepDiagnostic.ITERATIONS]),
+            residual=float(self.work.dual.position_error[0]),
+            diagnostics=diagnostics,
         )
-        lost = int(told[Told.LOST])
-        told[:] = 0.0
-        if lost:
-            return report._replace(status=Status.NOT_FOUND, culprit=lost - 1, remedy=self._remedy(report.iterations))
-        if not sound:
+        failed = int(values[StepDiagnostic.FAILED_COORDINATE])
+        values[:] = 0.0
+        if failed:
+            return report._replace(
+                status=Status.NOT_CONVERGED, culprit=failed - 1, remedy=self._remedy(report.iterations)
+            )
+        if not valid:
             report = report._replace(status=Status.DIVERGED)
-        return with_contacts(report, self.touch) if self.touch else report
+        return with_contacts(report, self.contact_work) if self.contact_work else report
 
     def _remedy(self, iterations: int) -> str:
-        """Say what may help where no step was found."""
-        settings, words = self._ahead.settings, "Try a smaller `simulation.step`"
+        """Return what may help when a step does not converge."""
+        settings, words = self._step_workspace.settings, "Try a smaller `simulation.step`"
         if settings.adaptive:
-            words = f"Neither was it in {PARTS} parts. {words}"
+            words = f"Its {MAX_SUBDIVISIONS} subdivisions did not converge either. {words}"
         elif not self._system.contacts:
-            words += ", or `simulation.options: {adaptive: true}`, which cuts such steps"
+            words += ", or `simulation.options: {adaptive: true}`, which subdivides such steps"
         if iterations >= settings.max_iterations:
             words += f", or more than {iterations} `simulation.options.max_iterations`"
         return (
-            f"{words}. In a step a body must turn by less than 1 rad; and loops, motions and constraints must not "
-            "contradict each other"
+            f"{words}. In a step a body must rotate by less than 1 rad, and loops, prescribed motions and constraints "
+            "must be consistent"
         )
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
-        """Work out the accelerations of a whole state `count` times, for timing."""
-        timed = repeated(self.dynamics)
+        """Evaluate the accelerations of a state `count` times, for timing."""
+        timed = repeated_evaluation(self.dynamics)
         timed(self._system, self.work, state.time[0], state.q, state.v, state.a, self._powers, count)

@@ -1,12 +1,12 @@
-"""What a method must give, and what an integrator must give.
+"""Interfaces of methods and integrators.
 
-A method advances the State of one Model.  Between calls the state is whole: `time, q, v, a, ledger` belong together,
-and so do the placed bodies in its work arrays, from which output is read.
+A method advances the State of one Model.  Between calls the state is consistent: `time, q, v, a, ledger` belong
+together, and the kinematics in its work arrays, which output reads, are those of the state.
 
-To add a method: a module here with an entry for METHODS; one that gives accelerations lends two kernels
-(`by_acceleration`), any other makes objects of the shape of `Method`.  `Options` is a Spec, validated with the scene;
-every work array is allocated when the method is made; `start` makes the state whole; `advance` never allocates, never
-raises inside a step, and reports a Status.
+To add a method: a module in this package with an entry in METHODS.  A method that computes accelerations provides two
+kernels (`by_acceleration`); any other implements `Method`.  `Options` is a Spec, validated with the scene.  Work arrays
+are allocated when the method is made; `start` completes the state; `advance` does not allocate, does not raise inside a
+step, and returns a Report.
 """
 
 from __future__ import annotations
@@ -27,54 +27,58 @@ Kernel = Callable[..., Any]
 
 
 class Dynamics(NamedTuple):
-    """What integrators know of a method: the kernels that `evaluate` and the like stand for.
+    """The kernels of a method that integrators use.
 
-    The last three kernels are of steps with contacts, and do nothing unless it `touches`, or rubs, somewhere.
+    The last three kernels are for steps with contacts or joint friction; they do nothing unless `solves_contacts`.
     """
 
     evaluate: Kernel
-    restore: Kernel
-    collide: Kernel
-    conclude: Kernel
-    resume: Kernel
-    touches: bool = False
+    project_onto_constraints: Kernel
+    solve_contact_step: Kernel
+    finalize_output: Kernel
+    resume_stepping: Kernel
+    solves_contacts: bool = False
 
     @property
     def kernels(self) -> dict[str, Kernel]:
-        """Give the kernels by the names that stand for them."""
-        return {name: kernel for name, kernel in self._asdict().items() if name != "touches"}
+        """The kernels by the names of the template parameters."""
+        return {name: kernel for name, kernel in self._asdict().items() if name != "solves_contacts"}
 
 
 def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Stand for the kernel of a method that gives accelerations, in the text of the integrators.
+    """Template parameter of integrators: the kernel of a method that computes accelerations.
 
-    It writes dv/dt (nv,) at (t, q, v) into `a`, the power (na,) of every account into `powers`, W, and leaves the
-    bodies placed in `work`; prescribed coordinates of q and v are set on the way.
+    It writes dv/dt (nv,) at (t, q, v) into `a`, the power (na,) of every energy account into `powers`, W, and the
+    kinematics into `work`; it sets prescribed coordinates of q and v.
     """
 
 
-def restore(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
-    """Stand for the kernel that brings q and v back onto all constraints, in place, after a step."""
+def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
+    """Template parameter: project q and v onto all constraints, in place, after a step."""
 
 
-def collide(system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, ledger: Any) -> bool:
-    """Stand for the kernel that takes the velocities v of a step without contacts to those with them, in place.
+def solve_contact_step(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
+) -> bool:
+    """Template parameter: change the velocities v of a step without contacts to those with them, in place.
 
-    False where there is no room for all contacts: the step has failed.
+    Return False if there are more contacts than the capacity: the step has failed.
     """
     return True
 
 
-def conclude(system: Any, work: Any, touch: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Stand for the kernel that makes accelerations and reactions those with contacts, for output, after some steps."""
+def finalize_output(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
+) -> None:
+    """Template parameter: compute accelerations and reactions with contact forces, for output."""
 
 
-def resume(touch: Any, a: Any) -> None:
-    """Stand for the kernel that gives the accelerations back which steps go on from."""
+def resume_stepping(contact_work: Any, a: Any) -> None:
+    """Template parameter: restore the accelerations from which steps continue."""
 
 
 class Feature(StrEnum):
-    """What a scene may ask of a method beside trees of joints; its value says it in words."""
+    """A feature of a scene that a method may not support; the value is its name in messages."""
 
     LOOPS = "closed loops"
     LIMITS = "joint limits"
@@ -93,32 +97,32 @@ class Status(Enum):
     OK = "ok"
     DIVERGED = "diverged"
     STEP_TOO_SMALL = "step too small"
-    NOT_FOUND = "the end of a step was not found"
-    CROWDED = "more contacts than there is room for"
+    NOT_CONVERGED = "a step did not converge"
+    CONTACT_CAPACITY_EXCEEDED = "more contacts than the capacity"
 
 
-class Diagnosis(NamedTuple):
-    """What a variational method says of its steps.
+class VariationalDiagnostics(NamedTuple):
+    """Diagnostics of variational steps.
 
-    `residual` is the largest residual impulse of the discrete equations that a step left, N s and N m s alike;
-    `halvings` and `fallbacks` count searches that were cut or taken up by another root finder; `modified_energy`,
-    J, and `momentum`, linear and angular about the world's origin, N s and N m s, are of the last step.
+    `residual_impulse` is the largest residual impulse of the discrete Euler-Lagrange equations, N s and N m s alike;
+    `step_subdivisions` counts halved steps, `fallbacks` steps that the fallback root finder solved.  `modified_energy`,
+    J, and `momentum` (6,), linear and angular about the world origin, N s and N m s, are those of the last step.
     """
 
-    residual: float
-    halvings: int
+    residual_impulse: float
+    step_subdivisions: int
     fallbacks: int
     modified_energy: float
     momentum: tuple[float, ...]
 
 
 class Report(NamedTuple):
-    """What an advance did, and how it ended.
+    """Result of an advance.
 
-    `steps` counts all so far.  Of the advance itself are the most iterations of a step, the error that loops and
-    constraints have at its end, the largest relative residual of contacts, the steps whose contacts do not meet their
-    tolerance, and the answers of implicit forces that miss theirs (`unforeseen`).  `culprit` is the coordinate that
-    kept the end of a step from being found, and `remedy` says what to try.
+    `steps` counts all steps since the start.  Since the last report: the most iterations of a step, the position error
+    of constraints at the end, the largest relative residual of contacts, the steps whose contacts miss their tolerance
+    (`unsolved`), and the implicit solves that miss theirs (`implicit_unsolved`).  `culprit` is the coordinate with the
+    largest correction of a step that did not converge, and `remedy` is advice for it.
     """
 
     steps: int = 0
@@ -126,37 +130,37 @@ class Report(NamedTuple):
     residual: float = 0.0
     contact_residual: float = 0.0
     unsolved: int = 0
-    unforeseen: int = 0
+    implicit_unsolved: int = 0
     status: Status = Status.OK
     culprit: int = -1
     remedy: str = ""
-    diagnosis: Diagnosis | None = None
+    diagnostics: VariationalDiagnostics | None = None
 
     def after(self, earlier: Report) -> Report:
-        """Take this and the advance before it as one."""
+        """Combine this report with that of the advance before it."""
         return self._replace(
             iterations=max(self.iterations, earlier.iterations),
             contact_residual=float(np.fmax(self.contact_residual, earlier.contact_residual)),
             unsolved=self.unsolved + earlier.unsolved,
-            unforeseen=self.unforeseen + earlier.unforeseen,
-            diagnosis=together(self.diagnosis, earlier.diagnosis),
+            implicit_unsolved=self.implicit_unsolved + earlier.implicit_unsolved,
+            diagnostics=merged(self.diagnostics, earlier.diagnostics),
         )
 
 
-def together(now: Diagnosis | None, earlier: Diagnosis | None) -> Diagnosis | None:
-    """Take what was said of two advances as one."""
+def merged(now: VariationalDiagnostics | None, earlier: VariationalDiagnostics | None) -> VariationalDiagnostics | None:
+    """Combine the diagnostics of two advances."""
     if now is None or earlier is None:
         return now
     return now._replace(
-        residual=float(np.fmax(now.residual, earlier.residual)),
-        halvings=now.halvings + earlier.halvings,
+        residual_impulse=float(np.fmax(now.residual_impulse, earlier.residual_impulse)),
+        step_subdivisions=now.step_subdivisions + earlier.step_subdivisions,
         fallbacks=now.fallbacks + earlier.fallbacks,
     )
 
 
 @dataclass(frozen=True)
 class StepControl:
-    """How time is stepped: `step` s (adaptive integrators: the first), their tolerances, and the end of the run, s."""
+    """Time stepping: `step` s (adaptive integrators: the first), the tolerances, and the end of the run, s."""
 
     step: float
     rtol: float
@@ -165,10 +169,10 @@ class StepControl:
 
 
 class Stepper(Protocol):
-    """An integrator bound to one model: advances a state from instant to instant."""
+    """An integrator bound to one model: advances a state from output to output."""
 
     def advance(self, state: State, until: float) -> Report:
-        """Bring the whole state to the time `until`."""
+        """Advance the state to the time `until`."""
 
 
 @dataclass(frozen=True)
@@ -178,21 +182,21 @@ class Integrator:
     Parameters
     ----------
     name, description
-        The word of the scene file, and one line for lists.
+        The keyword of the scene format, and one line for lists.
     order
         Order of accuracy.
     adaptive
-        Whether it chooses its own steps, by tolerance.
+        Whether step sizes are controlled by a tolerance.
     bind
         Makes a stepper from the kernels of a method, the arrays that these read, the work arrays, those of contacts,
-        a state to take the sizes from, and the step control; None where that is up to the method.
-    collides
-        Whether its steps know of contacts.
+        a state with the array sizes, and the step control; None for the integrator of a method.
+    supports_contacts
+        Whether its steps support contacts.
     implicit
-        Whether it takes forces as they will push at the end of a step.
+        Whether it treats forces implicitly.
     stable_step
-        From damping and frequency of small motions (n,) to the longest steps beside each
-        (`methods.integrators.stability`); None where any step will do, or it is chosen by tolerance.
+        Maps damping and frequency of small motions (n,) to the longest stable steps (n,), s
+        (`methods.integrators.stability`); None if there is no limit, or steps are controlled by a tolerance.
     """
 
     name: str
@@ -200,33 +204,33 @@ class Integrator:
     order: int
     adaptive: bool
     bind: Callable[[Dynamics, System, Work, Any, State, StepControl], Stepper] | None
-    collides: bool = False
+    supports_contacts: bool = False
     implicit: bool = False
     stable_step: Callable[[Any, Any], Any] | None = None
 
 
 class Method(Protocol):
-    """Advances the state of one model; `touch` are its work arrays of contacts, where anything touches."""
+    """Advances the state of one model; `contact_work` are its work arrays of contacts, if there are any."""
 
     work: Work
-    touch: Any
+    contact_work: Any
 
     def start(self, state: State) -> Report:
-        """Make the state whole at its time."""
+        """Complete the state at its time: accelerations and work arrays."""
 
     def advance(self, state: State, until: float) -> Report:
-        """Bring the whole state to the time `until`."""
+        """Advance the state to the time `until`."""
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
-        """Work out the accelerations `count` times over in one call of compiled code: for timing."""
+        """Evaluate the accelerations `count` times in one call of compiled code, for timing."""
 
 
 class MethodKind(Protocol):
-    """A method as it stands in METHODS."""
+    """An entry of METHODS."""
 
     @property
     def name(self) -> str:
-        """The word of the scene file."""
+        """The keyword of the scene format."""
 
     @property
     def description(self) -> str:
@@ -234,25 +238,25 @@ class MethodKind(Protocol):
 
     @property
     def Options(self) -> type[Spec]:
-        """What a user may write under `simulation.options`."""
+        """The options under `simulation.options`."""
 
     @property
     def supports(self) -> frozenset[Feature]:
-        """What it can do: a scene that asks for more is refused before the run."""
+        """The supported features; a scene that uses others is refused before the run."""
 
     @property
     def maximal(self) -> bool:
-        """Whether it works in the coordinates of the bodies instead of those of the joints."""
+        """Whether it uses maximal coordinates instead of reduced ones."""
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Say which of the options a scene cannot have together with a feature, and why."""
+        """Yield options that a scene cannot combine with a feature, each with the reason."""
 
     def longest_stage(self, options: Spec) -> float:
-        """Longest of the steps of which a step is made, as part of it."""
+        """Longest basic step of a composed step, as a fraction of it."""
 
     @property
     def own_integrator(self) -> Integrator | None:
-        """What it has in place of an integrator of the catalogue; None where it takes any of these."""
+        """Its own integrator; None if it accepts those of the catalogue."""
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None

@@ -1,4 +1,4 @@
-"""How implicit forces are solved for: options of the methods that do it by iteration (`implicit.implicit_forces`)."""
+"""Options of methods that solve for implicit forces iteratively (`implicit.implicit_forces`)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pydantic import Field
 
 from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.spec import Number
-from multibody_cli.tree.workspace import BLOCKS, MASS, ForesightSettings
+from multibody_cli.tree.workspace import BLOCKS, MASS, ImplicitSolveSettings
 
 
 class ImplicitOptions(StabilizationOptions):
-    """What an implicit integrator takes of springs, dampers and muscles, and how closed loops are kept."""
+    """Options of implicit integrators and of the stabilization of constraints."""
 
     preconditioner: Literal["blocks", "mass"] = Field(
         "blocks",
-        description="Of the conjugate gradients for implicit forces. `blocks`: the masses, the springs of joints, and "
-        "what forces make of each body alone; `mass`: without the latter.",
+        description="Preconditioner of the conjugate gradient method for implicit forces. `blocks`: masses, joint "
+        "springs, and the diagonal blocks of forces on each body; `mass`: without those blocks.",
     )
     implicit_tolerance: Annotated[Number, Field(gt=0.0)] = Field(
-        1e-12, description="Error of accelerations with implicit forces, relative, in the metric of the masses."
+        1e-12, description="Relative tolerance of accelerations with implicit forces, in the mass metric."
     )
     implicit_iterations: Annotated[int, Field(gt=0)] = Field(
-        1000, description="Iterations for accelerations with implicit forces, at most."
+        1000, description="Maximum number of iterations for accelerations with implicit forces."
     )
 
     OF_ITERATION: ClassVar = frozenset({"preconditioner", "implicit_tolerance", "implicit_iterations"})
     _KINDS: ClassVar[dict[str, int]] = {"blocks": BLOCKS, "mass": MASS}
 
     @property
-    def foresight(self) -> ForesightSettings:
-        """The same for kernels."""
-        return ForesightSettings(
+    def implicit_solve(self) -> ImplicitSolveSettings:
+        """The settings of the kernels."""
+        return ImplicitSolveSettings(
             self._KINDS[self.preconditioner], float(self.implicit_tolerance), self.implicit_iterations
         )

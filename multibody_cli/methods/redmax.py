@@ -1,7 +1,7 @@
 """Method `redmax`: forward and hybrid dynamics in reduced coordinates with a dense mass matrix, M_r dv/dt = f_r.
 
-Each evaluation places the bodies, lets everything push, forms M_r and f_r, and factors M_r = L^T D L along the branches
-of the tree (`tree.mass_matrix`).  There are two ways to form them:
+Each evaluation computes the kinematics, applies the forces, forms M_r and f_r, and factors M_r = L^T D L along the
+branches of the tree (`tree.mass_matrix`).  There are two ways to form them:
 
     composite    M_r by composite rigid bodies, f_r by one inward pass of wrenches: O(n^2) for a chain, less for a tree
     jacobian     M_r = J^T M J and f_r = tau + J^T (f - M dJ/dt v) with whole matrices J and dJ/dt, as the notes write
@@ -32,36 +32,37 @@ from multibody_cli.model import Floats, Integers, Model, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.jacobian import (
     add_jacobian_transposed_times,
-    complete_columns,
     fill_jacobians,
     jacobian_times,
+    write_ball_columns,
 )
 from multibody_cli.tree.mass_matrix import (
     COMPOSITE,
-    Ways,
+    DofPaths,
+    dof_paths_of,
     factor,
     fill_mass_matrix,
     mass_matrix_for,
     solve,
-    ways_of,
 )
 from multibody_cli.tree.projection import project_forces, project_inertia
 from multibody_cli.tree.workspace import Work, workspace_for
 
 
 class RedmaxOptions(StabilizationOptions):
-    """How the mass matrix is formed, and how closed loops and constraints are kept."""
+    """Options: how the mass matrix is formed, and the stabilization of constraints."""
 
     mass_matrix: Literal["composite", "jacobian"] = Field(
-        "composite", description="By composite rigid bodies, or by the whole Jacobian: slower, for checking."
+        "composite",
+        description="Mass matrix by composite rigid bodies, or from the full Jacobian (slower, for checks).",
     )
 
 
 class Dense(NamedTuple):
-    """Work arrays of this method alone."""
+    """Work arrays of this method only."""
 
-    ways: Ways
-    M: Floats  # mass matrix, then its factors, along the ways of the coordinates
+    paths: DofPaths
+    M: Floats  # mass matrix, then its factors, along the paths of the coordinates
     composites: Records  # (nb + 1,)
     J: Floats  # (6 nb, nv); no rows where M is formed by composites
     dJ: Floats
@@ -70,68 +71,69 @@ class Dense(NamedTuple):
 
 
 def workspace(model: Model, options: RedmaxOptions) -> Work:
-    """Allocate the work arrays, with the mass matrix and, where the options ask for them, the Jacobians."""
+    """Allocate the work arrays, with the mass matrix and, for `mass_matrix: jacobian`, the Jacobians."""
     system = model.system
     tree, differentiated = system.tree, options.mass_matrix == "jacobian"
     nv, rows = len(tree.driven), len(tree.links)
     J, dJ = np.zeros((2, 6 * (rows - 1) if differentiated else 0, nv))
-    ways = ways_of(tree)
+    paths = dof_paths_of(tree)
     n = nv if system.implicit else 0
     implicit = np.zeros((n, n)), np.zeros(n, np.int64)
-    dense = Dense(ways, mass_matrix_for(ways), records(np.zeros(rows, COMPOSITE)), J, dJ, *implicit)
+    dense = Dense(paths, mass_matrix_for(paths), records(np.zeros(rows, COMPOSITE)), J, dJ, *implicit)
     return workspace_for(system, dense, differentiated=differentiated)
 
 
 @kernel
 def accelerate(system, work, a):
-    """dv/dt of every free coordinate under work.tau (nv,), into `a`; the bodies were placed and pushed before.
+    """Compute dv/dt of every free coordinate under work.tau (nv,) into `a`; kinematics and forces are in `work`.
 
-    Prescribed dv/dt stand in `a` already.  The factors of M are kept for `respond`; work.wrenches are overwritten.
+    `a` contains the prescribed accelerations.  The factors of M are kept for `apply_inverse_mass`; work.wrenches is
+    overwritten.
     """
-    tree, dense, depth = system.tree, work.scratch, work.scratch.ways.depth
-    complete_columns(tree, work)
+    tree, dense, depth = system.tree, work.scratch, work.scratch.paths.depth
+    write_ball_columns(tree, work)
     for j in range(len(depth)):
         if depth[j] >= 0:
             a[j] = work.tau[j]
     if len(dense.J) > 0:
         fill_jacobians(tree, work, dense.J, dense.dJ)
-        project_inertia(tree, work, dense.ways, dense.J, dense.M)
+        project_inertia(tree, work, dense.paths, dense.J, dense.M)
         project_forces(tree, work, dense.J, dense.dJ, a)
     else:
-        fill_mass_matrix(tree, work, dense.ways, dense.composites, dense.M)
+        fill_mass_matrix(tree, work, dense.paths, dense.composites, dense.M)
         subtract_bias_forces(tree, work, a)
-    factor(dense.ways, dense.M)
-    solve(dense.ways, dense.M, a)
+    factor(dense.paths, dense.M)
+    solve(dense.paths, dense.M, a)
     jacobian_times(tree, a, work)
 
 
 @kernel
 def subtract_bias_forces(tree, work, f):
-    """F -= J^T p for the free coordinates of f (nv,) and the bias wrenches p of the bodies."""
+    """Compute f -= J^T p for the free coordinates of f (nv,), with the bias wrenches p of the bodies."""
     for i in range(len(tree.links)):
         store_force(work.wrenches[i], -load_force(work.bodies[i]))
     add_jacobian_transposed_times(tree, work, f)
 
 
 @kernel
-def respond(system, work, x, y):
-    """y = M^-1 (x + J^T w) (nv,) for the impulses w that lie in work.wrenches; the bodies' dw, dv get J y.
+def apply_inverse_mass(system, work, x, y):
+    """Compute y = M^-1 (x + J^T w) (nv,) for the impulses w in work.wrenches; the bodies' dw, dv are J y.
 
-    By the factors of the last `accelerate`.  Prescribed coordinates of y are 0; work.wrenches are overwritten.
+    The factors are those of the last `accelerate`.  Prescribed coordinates of y are 0; work.wrenches is overwritten.
     """
-    tree, dense, depth = system.tree, work.scratch, work.scratch.ways.depth
+    tree, dense, depth = system.tree, work.scratch, work.scratch.paths.depth
     for j in range(len(depth)):
         y[j] = x[j] if depth[j] >= 0 else 0.0
     add_jacobian_transposed_times(tree, work, y)
-    solve(dense.ways, dense.M, y)
+    solve(dense.paths, dense.M, y)
     jacobian_times(tree, y, work)
 
 
 @kernel
 def factor_implicitly(system, work, a):
-    """`accelerate`, and the factors of the whole matrix with implicit forces."""
+    """Like `accelerate`; also factor the full matrix with implicit forces."""
     accelerate(system, work, a)
-    if work.horizon[0] > 0.0:
+    if work.implicit_coefficients[0] > 0.0:
         fill_dense(system, work, work.scratch.A)
         factor_dense(work.scratch.A, work.scratch.order)
         jacobian_times(system.tree, a, work)
@@ -139,17 +141,17 @@ def factor_implicitly(system, work, a):
 
 @kernel
 def accelerate_implicitly(system, work, a):
-    """`accelerate` with implicit forces."""
+    """Like `accelerate`, with implicit forces."""
     factor_implicitly(system, work, a)
-    if work.horizon[0] > 0.0:
+    if work.implicit_coefficients[0] > 0.0:
         correct_dense(system, work, work.scratch.A, work.scratch.order, a)
 
 
 @kernel
-def respond_implicitly(system, work, x, y):
-    """`respond` with implicit forces."""
-    respond(system, work, x, y)
-    if work.horizon[0] > 0.0:
+def apply_inverse_mass_implicitly(system, work, x, y):
+    """Like `apply_inverse_mass`, with implicit forces."""
+    apply_inverse_mass(system, work, x, y)
+    if work.implicit_coefficients[0] > 0.0:
         correct_dense(system, work, work.scratch.A, work.scratch.order, y)
 
 
@@ -157,9 +159,9 @@ REDMAX = AccelerationKind(
     name="redmax",
     description="reduced coordinates with a dense mass matrix, O(n^3)",
     accelerate=accelerate,
-    respond=respond,
+    apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=RedmaxOptions,
     workspace=workspace,
-    implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, respond_implicitly),
+    implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, apply_inverse_mass_implicitly),
 )

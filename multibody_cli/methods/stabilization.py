@@ -1,4 +1,4 @@
-"""How the errors of constraints are kept from growing: an option of every method that holds them by accelerations."""
+"""Stabilization of constraints: an option of every method that enforces them by accelerations."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from multibody_cli.spec import Number, Spec
-from multibody_cli.tree.workspace import ForesightSettings, Work
+from multibody_cli.tree.workspace import ImplicitSolveSettings, Work
 
 
 class StabilizationOptions(Spec):
-    """What is done about errors of closed loops and constraints."""
+    """How errors of closed loops and constraints are corrected."""
 
     stabilization: Literal["projection", "baumgarte"] = Field(
         "projection",
-        description="`projection`: after each step, positions and velocities move onto the constraints by the shortest "
-        "way in the metric of the masses. `baumgarte`: errors decay in time, by a correction of the accelerations.",
+        description="`projection`: after each step, positions and velocities are projected onto the constraints, in "
+        "the mass metric. `baumgarte`: feedback in the accelerations makes errors decay.",
     )
     baumgarte_rate: Annotated[Number, Field(gt=0.0)] = Field(
-        50.0, description="Rate at which errors decay with `stabilization: baumgarte`, 1/s."
+        50.0, description="Decay rate of errors with `stabilization: baumgarte`, 1/s."
     )
 
     @property
-    def foresight(self) -> ForesightSettings:
-        """How implicit forces are solved for."""
-        return ForesightSettings()
+    def implicit_solve(self) -> ImplicitSolveSettings:
+        """The settings of implicit solves."""
+        return ImplicitSolveSettings()
 
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:
@@ -35,6 +35,6 @@ class StabilizationOptions(Spec):
 
 
 def set_stabilization(options: StabilizationOptions, work: Work) -> None:
-    """Tell the kernels: error'' + 2 rate error' + rate^2 error = 0, or projection where both numbers are 0."""
+    """Set the coefficients of error'' + 2 rate error' + rate^2 error = 0; both are 0 for projection."""
     rate = options.baumgarte_rate if options.stabilization == "baumgarte" else 0.0
     work.baumgarte[:] = 2.0 * rate, rate * rate

@@ -1,7 +1,7 @@
-"""Method `symbolic`: forward and hybrid dynamics in O(n) by code that is written for the one model.
+"""Method `symbolic`: forward and hybrid dynamics in O(n) by code that is generated for the model.
 
-Sources: Si and Guenter, A linear-time algorithm with general joint models (2011).
-Cost: about 25 ns a hinge on a machine of 2023, where `aba` takes 75.
+Source: Si and Guenter, A linear-time algorithm with general joint models (2011). Cost: about 25 ns per hinge on a
+machine of 2023, where `aba` takes 75.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from multibody_cli.methods.implicit import ImplicitOptions
 
 
 class SymbolicOptions(ImplicitOptions):
-    """What is generated, how closed loops are kept, and how implicit forces are solved for."""
+    """Options: what is generated, the stabilization of constraints, and implicit solves."""
 
     recursion: Literal["generated", "numeric"] = Field(
         "generated",
-        description="Whether the recursion over bodies is generated too (Method I), or done with numbers from"
-        " generated joints (Method II).",
+        description="`generated`: code for the recursion over bodies (Method I); `numeric`: code for the joints only, "
+        "with a numeric recursion (Method II).",
     )
     preconditioner: Literal["mass"] = Field(
-        "mass", description="Of the conjugate gradients for implicit forces: the masses and the springs of joints."
+        "mass",
+        description="Preconditioner of the conjugate gradient method for implicit forces: masses and joint springs.",
     )
 
 
 SYMBOLIC: AccelerationKind = AccelerationKind(
     name="symbolic",
-    description="articulated bodies by code that is generated for the model, O(n)",
+    description="articulated bodies by code generated for the model, O(n)",
     accelerate=symbolic_generated.accelerate,
-    respond=symbolic_generated.respond,
+    apply_inverse_mass=symbolic_generated.apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=SymbolicOptions,
     workspace=symbolic_generated.workspace,
-    shortcut=Shortcut(symbolic_generated.is_left_alone, symbolic_generated.evaluate, symbolic_generated.settle),
+    shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_generated.evaluate, symbolic_generated.update_work),
     chosen=lambda options: NUMERIC if options.recursion == "numeric" else SYMBOLIC,
 )
 
@@ -46,8 +47,8 @@ NUMERIC: AccelerationKind = replace(
     SYMBOLIC,
     name="symbolic_numeric",
     accelerate=symbolic_numeric.accelerate,
-    respond=symbolic_numeric.respond,
+    apply_inverse_mass=symbolic_numeric.apply_inverse_mass,
     workspace=symbolic_numeric.workspace,
-    shortcut=Shortcut(symbolic_generated.is_left_alone, symbolic_numeric.evaluate, symbolic_generated.settle),
+    shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate, symbolic_generated.update_work),
 )
-"""Method II, an option."""
+"""Method II (`recursion: numeric`)."""

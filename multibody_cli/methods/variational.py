@@ -1,8 +1,7 @@
 """Method `variational`: discrete Euler-Lagrange equations in generalized coordinates, in O(n).
 
-The residual of a step is found by one recursion outward and one inward (DRNEA), and the response of the mechanism to it
-by those of articulated bodies (RIQN): both cost O(n).  Energy does not drift and momenta are kept to round-off, however
-long the run.
+DRNEA evaluates the residual of a step, by one outward and one inward pass, and RIQN corrects it by the impulse response
+of articulated bodies; both cost O(n).  The energy does not drift, and momenta are conserved to round-off.
 
 Source: Lee, Liu, Park and Srinivasa 2016, A linear-time variational integrator for multibody systems.
 """
@@ -15,61 +14,61 @@ from pydantic import Field
 
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.aba import ABA
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
+from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_riqn
 from multibody_cli.methods.contract import Feature, Kernel
 from multibody_cli.model import System
-from multibody_cli.variational.broyden import answer_by_broyden
+from multibody_cli.variational.broyden import broyden_response
 from multibody_cli.variational.newton import (
-    Searching,
-    answer_by_factors,
-    answer_by_newton,
-    gather_lacks,
-    searching_for,
+    RootFinderWork,
+    drnea_residual,
+    newton_response,
+    newton_response_reusing_factors,
+    root_finder_work_for,
 )
-from multibody_cli.variational.svi import answer_by_start_to_sums, sum_lacks
+from multibody_cli.variational.svi import riqn_svi_response, svi_residual
 
-AGAIN = {
-    "drnea": bound_kernel(answer_by_factors, gather=gather_lacks),
-    "svi": bound_kernel(answer_by_factors, gather=sum_lacks),
+RESPONSES_REUSING_FACTORS = {
+    "drnea": bound_kernel(newton_response_reusing_factors, evaluate_residual=drnea_residual),
+    "svi": bound_kernel(newton_response_reusing_factors, evaluate_residual=svi_residual),
 }
-"""Answers by factors that were found, with either way to evaluate the residual."""
+"""Newton responses with the last factorization, by the way to evaluate the residual."""
 
 
 def newton(evaluation: str) -> RootFinder:
-    """Newton's method, with a way to evaluate the residual."""
-    again = AGAIN[evaluation]
-    bound = bound_kernel(answer_by_newton, answer_by_factors=again)
-    return RootFinder(lambda _answer: bound, with_derivative, again)
+    """Return Newton's method, with a way to evaluate the residual."""
+    reusing_factors = RESPONSES_REUSING_FACTORS[evaluation]
+    bound = bound_kernel(newton_response, newton_response_reusing_factors=reusing_factors)
+    return RootFinder(lambda _answer: bound, with_derivative, reusing_factors)
 
 
-def broyden(evaluation: str, gather: Kernel) -> RootFinder:
-    """Broyden's method, with a way to evaluate the residual."""
-    bound = bound_kernel(answer_by_broyden, gather=gather)
+def broyden(evaluation: str, evaluate_residual: Kernel) -> RootFinder:
+    """Return Broyden's method, with a way to evaluate the residual."""
+    bound = bound_kernel(broyden_response, evaluate_residual=evaluate_residual)
     return RootFinder(lambda _answer: bound, with_derivative)
 
 
-def make_by_sums(answer: Kernel) -> Kernel:
-    """Make the root finder that uses the factors of the start, with the residual by sums."""
-    return bound_kernel(answer_by_start_to_sums, answer=answer)  # type: ignore[no-any-return]
+def make_riqn_svi(impulse_response: Kernel) -> Kernel:
+    """Make RIQN with the residual by sums over bodies (SVI)."""
+    return bound_kernel(riqn_svi_response, impulse_response=impulse_response)
 
 
-def with_derivative(system: System, options: Any) -> Searching:
-    """Allocate the work arrays of a root finder that works out the derivative."""
-    return searching_for(system, options.max_iterations)
+def with_derivative(system: System, options: Any) -> RootFinderWork:
+    """Allocate the work arrays of a root finder that computes the Jacobian."""
+    return root_finder_work_for(system, options.max_iterations)
 
 
-FINDERS = {
-    "riqn": RootFinder(make_by_start),
+ROOT_FINDERS = {
+    "riqn": RootFinder(make_riqn),
     "newton": newton("drnea"),
-    "broyden": broyden("drnea", gather_lacks),
-    "riqn_svi": RootFinder(make_by_sums, with_derivative),
+    "broyden": broyden("drnea", drnea_residual),
+    "riqn_svi": RootFinder(make_riqn_svi, with_derivative),
     "newton_svi": newton("svi"),
-    "broyden_svi": broyden("svi", sum_lacks),
+    "broyden_svi": broyden("svi", svi_residual),
 }
 """Every root finder, with either way to evaluate the residual."""
 
-MOST_DENSE = 300
-"""Freedoms up to which Newton's method stands by for steps that the other does not find: it takes a dense matrix."""
+MAX_DENSE_DOFS = 300
+"""Degrees of freedom up to which Newton's method is the fallback of RIQN: it needs a dense matrix."""
 
 
 class GeneralizedOptions(VariationalOptions):
@@ -77,27 +76,27 @@ class GeneralizedOptions(VariationalOptions):
 
     root_finder: Literal["riqn", "newton", "broyden"] = Field(
         "riqn",
-        description="`riqn`: the response by the factors of the start, O(n); where that stalls, and if there are "
-        f"{MOST_DENSE} freedoms at most, Newton's method takes over. `newton`: the exact derivative as a dense matrix, "
-        "and rows of restraint by theirs at the end of the step. `broyden`: the same matrix for the first correction, "
-        "then secants.",
+        description="`riqn`: quasi-Newton with the factorization at the start of the step, O(n); if it stalls, "
+        f"Newton's method is used, up to {MAX_DENSE_DOFS} degrees of freedom. `newton`: the exact Jacobian as a dense "
+        "matrix, with constraint rows of the end of the step. `broyden`: the exact Jacobian at first, then "
+        "secants.",
     )
     evaluation: Literal["drnea", "svi"] = Field(
-        "drnea", description="Residual of a step: `drnea` by one recursion, O(n); `svi` by sums over bodies, O(n^2)."
+        "drnea", description="Residual of a step: `drnea` by recursion, O(n); `svi` by sums over bodies, O(n^2)."
     )
 
-    def search_in(self, system: System) -> tuple[str, ...]:
-        """Give the root finders in the order in which they are tried."""
+    def root_finder_order(self, system: System) -> tuple[str, ...]:
+        """Return the root finders in the order of their use."""
         end = "" if self.evaluation == "drnea" else "_svi"
-        stand_by = self.root_finder == "riqn" and len(system.tree.driven) <= MOST_DENSE
+        stand_by = self.root_finder == "riqn" and len(system.tree.driven) <= MAX_DENSE_DOFS
         return (f"{self.root_finder}{end}", *([f"newton{end}"] if stand_by else []))
 
 
 VARIATIONAL = VariationalKind(
     name="variational",
-    description="variational integrator in the coordinates of the joints, O(n)",
-    of=ABA,
+    description="variational integrator in generalized coordinates, O(n)",
+    base_method=ABA,
     supports=ABA.supports - {Feature.JOINT_FRICTION, Feature.IMPLICIT},
     Options=GeneralizedOptions,
-    finders=FINDERS,
+    root_finders=ROOT_FINDERS,
 )

@@ -1,7 +1,7 @@
-"""Method `variational_maximal`: discrete Euler-Lagrange equations in the coordinates of the bodies, in O(n).
+"""Method `variational_maximal`: discrete Euler-Lagrange equations in maximal coordinates, in O(n).
 
-Every body strides by itself, and every joint is a constraint that holds at the end of each step: nothing drifts apart,
-loops as little as trees.
+Every body has its own discrete motion, and every joint is a constraint that holds at the end of each step: neither
+joints nor loops drift apart.
 
 Source: Bruedigam and Manchester 2020, Linear-time variational integrators in maximal coordinates.
 """
@@ -13,14 +13,22 @@ from typing import Literal
 from pydantic import Field
 
 from multibody_cli.methods.baraff import BARAFF
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_by_start
+from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_riqn
 from multibody_cli.methods.contract import Feature
 from multibody_cli.model import System
-from multibody_cli.variational.newton_maximal import answer_exactly, answer_to_more, newton_for
+from multibody_cli.variational.newton_maximal import (
+    maximal_newton_for,
+    newton_maximal_response,
+    newton_maximal_response_reusing_factors,
+)
 
-FINDERS = {
-    "newton": RootFinder(lambda _answer: answer_exactly, lambda system, _options: newton_for(system), answer_to_more),
-    "riqn": RootFinder(make_by_start),
+ROOT_FINDERS = {
+    "newton": RootFinder(
+        lambda _answer: newton_maximal_response,
+        lambda system, _options: maximal_newton_for(system),
+        newton_maximal_response_reusing_factors,
+    ),
+    "riqn": RootFinder(make_riqn),
 }
 
 
@@ -29,20 +37,20 @@ class MaximalOptions(VariationalOptions):
 
     root_finder: Literal["newton", "riqn"] = Field(
         "newton",
-        description="`newton`: the exact derivative, factored in O(n) without fill-in. `riqn`: the response by the "
-        "factors of the start.",
+        description="`newton`: Newton's method with the exact Jacobian, factored in O(n) without fill-in. `riqn`: "
+        "quasi-Newton with the factorization at the start of the step.",
     )
 
-    def search_in(self, system: System) -> tuple[str, ...]:
-        """The root finders in the order in which they are tried."""
+    def root_finder_order(self, system: System) -> tuple[str, ...]:
+        """Return the root finders in the order of their use."""
         return (self.root_finder,)
 
 
 VARIATIONAL_MAXIMAL = VariationalKind(
     name="variational_maximal",
-    description="variational integrator in the coordinates of the bodies, joints held by position, O(n)",
-    of=BARAFF,
+    description="variational integrator in maximal coordinates, joints as position constraints, O(n)",
+    base_method=BARAFF,
     supports=BARAFF.supports - {Feature.JOINT_FRICTION, Feature.AFFINE, Feature.IMPLICIT},
     Options=MaximalOptions,
-    finders=FINDERS,
+    root_finders=ROOT_FINDERS,
 )

@@ -1,1 +1,1 @@
-"""Output quantities of a state: samples of bodies, joints, forces, contacts and moment arms."""
+"""Output quantities of a state: bodies, joints, forces, contacts and moment arms."""

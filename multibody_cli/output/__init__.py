@@ -1,9 +1,9 @@
-"""What a run leaves behind: channels, the sinks that record them and the trajectories that are read back.
+"""Output of a run: channels, sinks that record them, and trajectories read back from a file or memory.
 
 ::
 
     Samples ──History──▶ Block ──Series──▶ arrays ──Hdf5Sink──▶ result file ──read_trajectory──▶ Trajectory
                                              └─────MemorySink───────────────────────────────────▶ Trajectory
 
-Only `hdf5` and `trajectory` know the file format; nothing here imports compiled code.
+Only `hdf5` and `trajectory` depend on the file format.  The package imports no compiled code.
 """

@@ -1,7 +1,7 @@
-"""Channels of one body: not stored, but read from the arrays that hold all bodies.
+"""Channels of one body, computed from the stored arrays of all bodies.
 
-`bodies/<name>/position` is one body's part of `bodies/position`; `com` and `angular_velocity_body` are
-computed.  To add one, add an entry to `BODY_CHANNELS`.
+`bodies/<name>/position` is the row of one body in `bodies/position`; `com` and `angular_velocity_body` are derived.  To
+add a channel, add an entry to `BODY_CHANNELS`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class BodyChannel:
     Parameters
     ----------
     needs
-        Fields of `bodies/` from which it is computed; units and tolerances are those of the first.
+        Stored datasets of `bodies/` that `compute` takes; units and tolerances are those of the first.
     description, frame
-        As of any channel.
+        As in `output.channel.Channel`.
     compute
-        Gives (T, n) from the needed arrays of one body, each (T, 3) or (T, 4), and its center of mass (3,) in
-        the body frame.
+        Returns (T, n) values from the needed arrays of one body, each (T, 3) or (T, 4), and its center of mass (3,)
+        in the body frame, m.
     """
 
     needs: tuple[str, ...]
@@ -39,12 +39,12 @@ class BodyChannel:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths of the stored channels that are needed."""
+        """Paths of the stored channels that `compute` takes."""
         return tuple(f"bodies/{need}" for need in self.needs)
 
 
 def rotate(quaternion: Floats, vector: Floats) -> Floats:
-    """Rotate vectors (T, 3) or (3,) by unit quaternions (T, 4), (w, x, y, z)."""
+    """Rotate vectors (T, 3) or (3,) by unit quaternions (w, x, y, z), (T, 4)."""
     w, axis = quaternion[:, :1], quaternion[:, 1:]
     twice = 2.0 * np.cross(axis, vector)
     rotated: Floats = vector + w * twice + np.cross(axis, twice)
@@ -73,7 +73,7 @@ BODY_CHANNELS: dict[str, BodyChannel] = {
     ),
     "angular_velocity_body": BodyChannel(
         ("angular_velocity", "quaternion"),
-        "Angular velocity of the body, in its own axes.",
+        "Angular velocity of the body, in the body frame.",
         "body",
         lambda omega, quaternion, com: rotate(_conjugate(quaternion), omega),
     ),
@@ -81,7 +81,7 @@ BODY_CHANNELS: dict[str, BodyChannel] = {
 
 
 def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, int] | None:
-    """Find what `bodies/<name>/<quantity>` means, and the row of the body; None if it means nothing."""
+    """Return the channel and the body index of `bodies/<name>/<quantity>`; None if there is no such channel."""
     group, _, rest = path.partition("/")
     name, _, quantity = rest.rpartition("/")
     if group != "bodies" or name not in bodies or quantity not in BODY_CHANNELS:
@@ -90,5 +90,5 @@ def find_body_channel(path: str, bodies: Sequence[str]) -> tuple[BodyChannel, in
 
 
 def body_paths(bodies: Sequence[str]) -> list[str]:
-    """List the paths of all channels of single bodies."""
+    """List the paths of the channels of every body."""
     return [f"bodies/{name}/{quantity}" for name in bodies for quantity in BODY_CHANNELS]

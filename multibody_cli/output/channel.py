@@ -1,10 +1,10 @@
-"""What a channel is: one quantity that a run records, and all that is said of it."""
+"""Declaration of an output channel: path, units, description, frame, shape and tolerances."""
 
 from __future__ import annotations
 
 import string
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,54 +12,77 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from multibody_cli.output.history import Block
-    from multibody_cli.output.series import Item
 
     Array = NDArray[Any]
 
 ROLES = ("instant", "input", "contact mode", "constraint", "coordinate", "reaction", "energy", "momentum", "solver")
-"""What a channel tells of a run; where two runs part at one instant, what stands first here is the likelier cause."""
+"""Kinds of channels, in causal order: of channels that differ first at one instant, the earlier is the likelier cause.
+"""
 
 INSTANT, CONTACT, BOUND = "", "contact", "bound"
 
 ROWS = {
     INSTANT: "each output instant",
     CONTACT: "each contact of each output instant",
-    BOUND: "each bound between output instants, the first and the last among them",
+    BOUND: "each boundary between output instants, including the first and the last",
 }
-"""What a channel has rows for: the attribute `per` of its dataset, and what it means."""
+"""Meaning of a row of a channel, by the attribute `per` of its dataset."""
+
+AXES = {
+    "xyz": ("x", "y", "z"),
+    "wxyz": ("w", "x", "y", "z"),
+    "matrix": tuple(f"{row}{column}" for row in "xyz" for column in "XYZ"),
+    "moment_force": ("mx", "my", "mz", "fx", "fy", "fz"),
+}
+"""Labels of the axes of constant length."""
+
+
+class Item(NamedTuple):
+    """Element for which a channel is written: its name in the path, and the position of its data in the samples.
+
+    `at` is the index of the element; `columns` are the columns of a joint among the coordinates, or those of a
+    constraint among its kind of rows; `labels` are the labels of an axis of its own.
+    """
+
+    text: str = ""
+    at: int = 0
+    columns: slice = slice(0)
+    units: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One quantity that is recorded, at every output instant or for every contact there.
+    """One recorded quantity, with a row for every output instant or for every contact.
 
     Parameters
     ----------
     path
-        Path in the result file; a word in braces is one of `EXPANSIONS`.
+        Path in the result file; a placeholder in braces is a key of `EXPANSIONS`.
     units
-        Of each number; `{q}` stands for the units of the joint's coordinates.
+        Units of the values; `{q}` stands for the units of the joint coordinates.
     description
         One sentence for users.
     select
-        Gives the rows of one item of a block of output instants.
+        Returns the rows of one item from a block of output instants.
     frame
-        The frame in which vectors are expressed, where one applies.
+        Frame in which vectors are expressed; empty if none applies.
     dimensions
         Names in `DIMENSIONS` of the axes after the first.
     rtol, atol
-        Difference between two runs of the same scene that `compare` accepts: atol + rtol * |reference|.
+        Difference between two runs of one scene that `compare` accepts: atol + rtol * |reference|.
     role
-        What it tells of a run, one of `ROLES`.
+        Kind of quantity, one of `ROLES`.
     same
-        Which other numbers mean the same, a word of `comparison.equivalence`; `{q}` stands for those of the joint's
-        coordinates.
+        Equivalence of values, a key of `comparison.equivalence`; `{q}` stands for those of the joint coordinates.
     dtype
-        Type of the numbers.
+        Type of the values.
     per
-        What it has a row for, one of `ROWS`.
+        Meaning of a row, one of `ROWS`.
     element
-        For a path without braces: the word of `EXPANSIONS` that says whether a model has it; nothing where all have.
+        For a path without placeholder: the key of `EXPANSIONS` that decides whether a model has the channel; empty if
+        every model has it.
     """
 
     path: str
@@ -78,5 +101,5 @@ class Channel:
 
     @property
     def expansion(self) -> str:
-        """The word of `EXPANSIONS` that it is written for: that in braces of the path, else `element`."""
+        """Key of `EXPANSIONS`: the placeholder of the path, else `element`."""
         return next((word for _, word, _, _ in string.Formatter().parse(self.path) if word), self.element)

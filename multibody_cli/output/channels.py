@@ -1,10 +1,9 @@
-"""The channels: everything that a run can record, one entry each.
+"""Registry of the output channels.
 
-To add a channel, add one entry to `CHANNELS` (those of contacts stand in `contact_channels.py`,
-those of variational methods in `variational_channels.py`): the writer, the
-reader, the list of datasets in `schemas/` and the reference page find it there.  A path may hold a word in braces,
-such as `{joint}`: the channel is then written once for each element of that kind.  The words, and the names of the
-axes, stand in `series.py`.
+To add a channel, add one entry to `CHANNELS` (`contact_channels.py` has the channels of contacts,
+`variational_channels.py` those of variational methods).  The writer, the reader, the list of datasets in `schemas/` and
+the reference page read the registry.  A path may contain a placeholder in braces, such as `{joint}`: the channel then
+becomes one dataset for each element of that kind.  `series.py` defines the placeholders and the names of the axes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from multibody_cli.output.variational_channels import VARIATIONAL_CHANNELS
 MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
 
 CHANNELS: tuple[Channel, ...] = (
-    Channel("time", "s", "Output instants.", lambda b, _: b.samples.time, rtol=1e-12, atol=1e-12, role="instant"),
+    Channel(
+        "time", "s", "Time of each output instant.", lambda b, _: b.samples.time, rtol=1e-12, atol=1e-12, role="instant"
+    ),
     Channel(
         "bodies/position",
         "m",
@@ -28,7 +29,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "bodies/quaternion",
         "1",
-        "Orientation of each body frame as a unit quaternion (w, x, y, z); its sign is continuous in time.",
+        "Orientation of each body frame as a unit quaternion (w, x, y, z). The sign is continuous in time.",
         lambda b, _: b.quaternion,
         frame="world",
         dimensions=("body", "wxyz"),
@@ -53,7 +54,8 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "bodies/{affine}/deformation",
         "1",
-        "Of an affine body: the matrix A, row by row, that takes a point X of the body frame to A X from its origin.",
+        "Deformation gradient A of an affine body, row by row: the material point X of the body frame lies at A X from "
+        "the origin of the body frame.",
         lambda b, body: b.samples.deformation[:, body.at],
         frame="world",
         dimensions=("matrix",),
@@ -61,7 +63,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "joints/{joint}/q",
         "{q}",
-        "Coordinates of the joint; a rotation is a rotation vector.",
+        "Coordinates of the joint. Spatial rotations are rotation vectors.",
         lambda b, joint: b.samples.coordinates[:, joint.columns],
         frame="parent's joint frame",
         dimensions=("coordinate",),
@@ -70,26 +72,26 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "joints/{joint}/v",
         "{q}/s",
-        "Velocities of the joint; of a ball joint the angular velocity in the child's joint frame, of a free "
-        "joint [linear, angular] in the parent's joint frame.",
+        "Velocities of the joint. Ball joint: angular velocity in the child's joint frame. Free joint: "
+        "[linear; angular] velocity in the parent's joint frame.",
         lambda b, joint: b.samples.velocity[:, joint.columns],
-        frame="that of the joint's coordinates: see the description",
+        frame="see the description",
         dimensions=("coordinate",),
     ),
     Channel(
         "joints/{joint}/acceleration",
         "{q}/s^2",
-        "Time derivatives of the velocities of the joint.",
+        "Time derivatives of the joint velocities.",
         lambda b, joint: b.samples.acceleration[:, joint.columns],
-        frame="that of the joint's velocities",
+        frame="as for the joint velocities",
         dimensions=("coordinate",),
         atol=1e-7,
     ),
     Channel(
         "joints/{joint}/force",
         MOMENT_FORCE_UNITS,
-        "All that the joint transmits from parent to child (constraint, actuator, spring, damper and friction), as a "
-        "wrench [moment; force] about the origin of the child's joint frame.",
+        "Total wrench [moment; force] that the joint applies to the child about the origin of the child's joint frame: "
+        "constraint, actuator, spring, damper and friction.",
         lambda b, joint: b.samples.reaction[:, joint.at],
         frame="joint frame of the child",
         dimensions=("moment_force",),
@@ -97,10 +99,10 @@ CHANNELS: tuple[Channel, ...] = (
         role="reaction",
     ),
     Channel(
-        "joints/{rubbing}/friction",
+        "joints/{friction_joint}/friction",
         MOMENT_FORCE_UNITS,
-        "The part of what the joint transmits that is dry friction.",
-        lambda b, joint: b.samples.rubbing[:, joint.at],
+        "Dry-friction part of the joint wrench [moment; force].",
+        lambda b, joint: b.samples.joint_friction[:, joint.at],
         frame="joint frame of the child",
         dimensions=("moment_force",),
         atol=1e-7,
@@ -109,17 +111,18 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "joints/{joint}/constraint_error",
         "m",
-        "How far apart the parent's and the child's joint frame are in the directions that the joint locks; "
-        "angles count in rad.",
+        "Loop-closure error: norm of the displacement between the parent's and the child's joint frames in the "
+        "constrained directions, with angles in rad. 0 for a joint of the tree.",
         lambda b, joint: b.samples.constraint_error[:, joint.at],
         rtol=0.0,
-        atol=1e-6,  # zero but for errors of the method: only its size is compared
+        atol=1e-6,  # the exact value is zero, so only an absolute tolerance applies
         role="constraint",
     ),
     Channel(
         "joints/{limited}/limit_force",
         "N or N m",
-        "Push of each of the joint's limits, below before above, against leaving its range.",
+        "Generalized force of each limit of the joint, lower limit before upper limit; positive toward the interior of "
+        "the range.",
         lambda b, entry: b.samples.multiplier[:, entry.columns],
         dimensions=("row",),
         atol=1e-7,
@@ -132,8 +135,8 @@ CHANNELS: tuple[Channel, ...] = (
             Channel(
                 f"{section}/{{{word}}}/multiplier",
                 "N or N m",
-                f"Multiplier of each row of the {word}: the force that belongs to the quantity it holds at 0, in the "
-                "sense in which this grows.",
+                f"Multiplier of each row of the {word}: the generalized force conjugate to the error of the row, "
+                "positive in the direction in which the error increases.",
                 lambda b, entry: b.samples.multiplier[:, entry.columns],
                 dimensions=("row",),
                 role="constraint",
@@ -142,7 +145,7 @@ CHANNELS: tuple[Channel, ...] = (
             Channel(
                 f"{section}/{{{word}}}/error",
                 "m or rad",
-                f"What each row of the {word} should hold at 0; 0 for a row that restrains velocities alone.",
+                f"Position error of each row of the {word}; 0 for a row that constrains velocities only.",
                 lambda b, entry: b.samples.row_error[:, entry.columns],
                 dimensions=("row",),
                 role="constraint",
@@ -156,31 +159,31 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "springs/{spring}/length",
         "m",
-        "Length of the spring along its points.",
+        "Length of the spring along its path points.",
         lambda b, spring: b.samples.spring_length[:, spring.at],
     ),
     Channel(
         "springs/{spring}/force",
         "N",
-        "Tension of the spring and its damper: positive where it pulls.",
+        "Tension of the spring and its damper, positive in tension.",
         lambda b, spring: b.samples.spring_force[:, spring.at],
     ),
     Channel(
         "muscles/{muscle}/length",
         "m",
-        "Length of the muscle's path, fibers and tendon.",
+        "Length of the muscle path, fibers and tendon together.",
         lambda b, muscle: b.samples.muscle_length[:, muscle.at],
     ),
     Channel(
         "muscles/{muscle}/velocity",
         "m/s",
-        "Rate of that length: positive where the muscle lengthens.",
+        "Rate of change of the path length, positive in lengthening.",
         lambda b, muscle: b.samples.muscle_velocity[:, muscle.at],
     ),
     Channel(
         "muscles/{muscle}/force",
         "N",
-        "Tension of the muscle, of its active and its passive fibers.",
+        "Tension of the muscle, active plus passive.",
         lambda b, muscle: b.samples.muscle_force[:, muscle.at],
     ),
     Channel(
@@ -192,8 +195,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "muscles/{crossing}/moment_arm",
         "m or 1",
-        "How much shorter the path gets for each unit of each coordinate of the joints that it crosses, "
-        "-(d length)/(d q).",
+        "Moment arms -(d length)/(d q) of the muscle path, one for each coordinate of the joints that it crosses.",
         lambda b, muscle: b.samples.moment_arm[:, muscle.columns],
         dimensions=("crossed",),
     ),
@@ -201,32 +203,30 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "energy/potential",
         "J",
-        "Potential energy of gravity; zero for a mass at the world origin.",
+        "Gravitational potential energy; zero for a mass at the world origin.",
         lambda b, _: b.samples.potential,
         role="energy",
     ),
-    Channel("energy/elastic", "J", "Energy stored in springs.", lambda b, _: b.samples.elastic, role="energy"),
-    Channel(
-        "energy/total", "J", "Kinetic, potential and elastic energy together.", lambda b, _: b.total, role="energy"
-    ),
+    Channel("energy/elastic", "J", "Elastic energy of all springs.", lambda b, _: b.samples.elastic, role="energy"),
+    Channel("energy/total", "J", "Sum of kinetic, potential and elastic energy.", lambda b, _: b.total, role="energy"),
     Channel(
         "energy/work/{work}",
         "J",
-        "Work done on the system since the start by this actuator, force or prescribed motion.",
+        "Work done on the system since the start of the run by this actuator, force or prescribed motion.",
         lambda b, account: b.samples.accounts[:, account.at],
         role="input",
     ),
     Channel(
         "energy/dissipation/{dissipation}",
         "J",
-        "Energy dissipated since the start by this damper, this drag, this friction, or the impacts on these limits.",
+        "Energy dissipated since the start of the run by this damper, drag, friction, or impacts on these limits.",
         lambda b, account: b.samples.accounts[:, account.at],
         role="energy",
     ),
     Channel(
         "energy/ledger_residual",
         "J",
-        "What the energy balance misses: total - total at the start - all work + all dissipation.",
+        "Residual of the energy balance: total - total at the start - work + dissipation.",
         lambda b, _: b.ledger_residual,
         rtol=0.0,
         atol=1e-6,
@@ -235,7 +235,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "momentum/linear",
         "kg m/s",
-        "Linear momentum of all bodies.",
+        "Total linear momentum of the bodies.",
         lambda b, _: b.samples.linear_momentum,
         frame="world",
         dimensions=("xyz",),
@@ -244,7 +244,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "momentum/angular",
         "kg m^2/s",
-        "Angular momentum of all bodies about the world origin.",
+        "Total angular momentum of the bodies about the world origin.",
         lambda b, _: b.samples.angular_momentum,
         frame="world",
         dimensions=("xyz",),
@@ -253,7 +253,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "solver/iterations",
         "1",
-        "Iterations of the method, most of any step since the instant before.",
+        "Largest number of iterations of the method in a step since the last output.",
         lambda b, _: b.samples.iterations,
         rtol=0.0,
         atol=2.0,
@@ -263,7 +263,7 @@ CHANNELS: tuple[Channel, ...] = (
     Channel(
         "solver/residual",
         "m or rad",
-        "Largest error of loops and constraints that the last projection found and left.",
+        "Largest position error of loop joints and constraints after the last projection.",
         lambda b, _: b.samples.residual,
         rtol=0.0,
         atol=1e-6,

@@ -1,8 +1,8 @@
-"""The channels of contacts, whose number changes from instant to instant.
+"""Channels of contacts, whose number varies in time.
 
-What belongs to a contact is a flat dataset with the contacts of all instants in a row, a contiguous ragged array in the
-words of the CF conventions (section 9.3.3); `contacts/offset` says where the contacts of an instant begin and end.  To
-add one, add an entry to `CONTACT_CHANNELS`, and what it shows to `output.history.Contacts`.
+A channel with one row for each contact is a flat dataset that concatenates the contacts of all output instants (a
+contiguous ragged array of the CF conventions, section 9.3.3).  `contacts/offset` stores the row range of each instant.
+To add a channel, add an entry to `CONTACT_CHANNELS`, and its data to `output.history.Contacts`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ IMPULSES = "impulses"
 COUNT = f"{GROUP}/count"
 CREEP = f"{GROUP}/creep"
 OFFSET = f"{GROUP}/offset"
-OWNER = f"{GROUP}/instant"
+INSTANT_OF_CONTACT = f"{GROUP}/instant"
 
 
 def _of_each(
     name: str, units: str, description: str, select: Callable[[Contacts], Array], role: str, **more: Any
 ) -> Channel:
-    """Describe a channel with a row for each contact."""
+    """Declare a channel with one row for each contact."""
 
     def flat(block: Block, _: object) -> Array:
         return select(block.contacts)
@@ -37,7 +37,7 @@ def _of_each(
 
 
 _WHOLE: dict[str, Any] = {"dtype": "<i8", "rtol": 0.0, "atol": 0.0}
-"""A number that stands for a thing: another one means another thing."""
+"""An index or a count: compared exactly."""
 
 _WORLD: dict[str, Any] = {"frame": "world", "dimensions": ("xyz",)}
 
@@ -54,18 +54,18 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     Channel(
         CREEP,
         "m/s",
-        "Largest tangential speed that the impulses of the step leave a contact that sticks.",
+        "Largest tangential speed of a sticking contact at the end of the step.",
         lambda b, _: b.samples.creep,
         role="constraint",
         rtol=0.0,
-        atol=1e-9,  # zero but for errors of the solution: only its size is compared, as a velocity
+        atol=1e-9,  # the exact value is zero, so only an absolute tolerance applies, that of velocities
         element=GROUP,
     ),
     Channel(
         "contacts/residual",
         "1",
-        "What is left of the conditions of contact and friction, relative to the impulses: the most since the instant "
-        "before.",
+        "Largest residual of the contact and friction conditions in a step since the last output, relative to the "
+        "impulses.",
         lambda b, _: b.samples.contact_residual,
         role="solver",
         rtol=0.0,
@@ -75,7 +75,7 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     Channel(
         "contacts/unsolved",
         "1",
-        "Steps since the instant before whose contacts and friction do not meet their tolerance.",
+        "Steps since the last output whose contacts and friction did not converge to their tolerance.",
         lambda b, _: b.samples.contacts_unsolved,
         role="solver",
         rtol=0.0,
@@ -86,8 +86,8 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     Channel(
         OFFSET,
         "1",
-        "Where the contacts of each instant begin: those of instant k are the rows from offset[k] up to offset[k+1], "
-        "without the latter, of the datasets with a row for each contact.",
+        "First row of the contacts of each instant: those of instant k are rows offset[k] to offset[k+1] - 1 of the "
+        "datasets with one row for each contact.",
         lambda b, _: b.contacts.end,
         role="instant",
         per=BOUND,
@@ -97,7 +97,7 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     _of_each(
         "instant",
         "1",
-        "Which output instant the contact belongs to, from 0 on.",
+        "Index of the output instant of the contact, from 0.",
         lambda c: c.instant,
         "instant",
         **_WHOLE,
@@ -105,7 +105,7 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     _of_each(
         "body_a",
         "1",
-        "First body A of the contact: its place in `bodies/name`, -1 for the world.",
+        "Body A of the contact: its index in `bodies/name`, -1 for the world.",
         lambda c: c.bodies[:, 0],
         "contact mode",
         **_WHOLE,
@@ -113,7 +113,7 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     _of_each(
         "body_b",
         "1",
-        "Second body B of the contact: its place in `bodies/name`, -1 for the world.",
+        "Body B of the contact: its index in `bodies/name`, -1 for the world.",
         lambda c: c.bodies[:, 1],
         "contact mode",
         **_WHOLE,
@@ -121,35 +121,35 @@ CONTACT_CHANNELS: tuple[Channel, ...] = (
     _of_each(
         "mode",
         "1",
-        "What the contact does: 0 open, 1 it sticks, 2 it slips.",
+        "Mode of the contact: 0 open, 1 sticking, 2 slipping.",
         lambda c: c.mode,
         "contact mode",
         **_WHOLE,
     ),
-    _of_each("point", "m", "Where the bodies touch.", lambda c: c.point, "coordinate", **_WORLD),
+    _of_each("point", "m", "Position of the contact point.", lambda c: c.point, "coordinate", **_WORLD),
     _of_each("normal", "1", "Unit normal of the contact, from A to B.", lambda c: c.normal, "coordinate", **_WORLD),
     _of_each(
         "gap",
         "m",
-        "Distance of the bodies along the normal; negative where they overlap.",
+        "Signed distance of the bodies along the normal; negative in penetration.",
         lambda c: c.gap,
         "constraint",
-        atol=1e-6,  # a small difference of positions, each of them known to 1e-6 of itself
+        atol=1e-6,  # a small difference of positions, each of relative accuracy 1e-6
     ),
     _of_each(
         "normal_impulse",
         "N s",
-        "Impulse on B along the normal in the step that ended at the instant.",
+        "Normal impulse on body B in the last step before the output.",
         lambda c: c.impulse[:, 0],
         "reaction",
     ),
     _of_each(
         "tangential_impulse",
         "N s",
-        "Impulse of friction on B in the step that ended at the instant.",
+        "Friction impulse on body B in the last step before the output.",
         lambda c: c.impulse[:, 1:],
         "reaction",
         **_WORLD,
     ),
 )
-"""They are there where a scene has contacts."""
+"""Channels of a scene with contacts."""

@@ -1,9 +1,9 @@
-"""The result file: an HDF5 file with the same bytes for the same run.
+"""Writer of the result file: an HDF5 file whose bytes are reproducible.
 
-A run writes to `FILE.part`, flushed after every block and renamed to `FILE` at the end.  A channel with a row for
-each instant is stored in chunks of one block, and a whole block goes to the file as the chunk that it is.  The format
-is held to that of HDF5 1.8: later ones mark a file that is open for writing, and then nobody can read what a killed
-run left.
+A run writes to `FILE.part`, flushes after every block and renames the file to `FILE` at the end.  A channel with one
+row for each instant is stored in chunks of one block, and a full block is written directly as a chunk.  The file uses
+the format of HDF5 1.8: later formats mark a file as open for writing, so that the file of a killed run could not be
+read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LIBRARY_FORMAT = ("v108", "v108")
 COMPACT_FORMAT = ("v110", "v110")
-"""Takes half the room where a run has few instants."""
+"""Halves the size of a file with few instants."""
 
 ELSEWHERE = "choose another place with -o"
 RECORD_LESS = "record less (`output.every`, `output.channels`)"
@@ -51,27 +51,27 @@ REMEDIES = {
 
 
 class Hdf5Sink:
-    """Writes a run to a result file.
+    """Sink that writes a run to a result file.
 
     Parameters
     ----------
     path
-        Where the file shall be; folders on the way are made.
+        Path of the file; missing parent folders are created.
     channels
-        Which channels to record, as in `select_channels`; None records all.
+        Channels to record, as in `select_channels`; None records all.
     compression
-        `none`, or `gzip` (slow, and trajectories hardly shrink).
+        `none`, or `gzip` (slow; trajectories compress poorly).
     force
         Whether to replace an existing file.
     compact
-        Whether the file shall rather be small than readable while it is written.
+        Use the more compact file format, which cannot be read while it is written.
 
     Raises
     ------
     ArgumentError
         The file exists and `force` is not given.
     OutputError
-        From `open`, `write` and `close`: the file cannot be written; the message says why and what to do.
+        From `open`, `write` and `close`: the file cannot be written; the message states the cause and a remedy.
     """
 
     def __init__(
@@ -85,21 +85,21 @@ class Hdf5Sink:
         self.path = Path(path)
         require_replaceable(self.path, force)
         if self.path.is_symlink():
-            self.path = self.path.resolve()  # the file that the link leads to is replaced, not the link
+            self.path = self.path.resolve()  # replace the target of the link, not the link
         self.part = self.path.with_name(self.path.name + ".part")
         self._channels = channels
         self._compression = compression
         self._columns: list[Column] = []
         self._format = COMPACT_FORMAT if compact else LIBRARY_FORMAT
-        self.takes_any_rows = compression == "none"  # gzip packs a chunk anew at each write
+        self.accepts_partial_blocks = compression == "none"  # gzip compresses a chunk again at each write
         self._file: Any = None
         self._failure: OutputError | None = None
 
     def open(self, header: Header) -> None:
-        """Create the file with everything but numbers in it."""
+        """Create the file with all groups, attributes and empty datasets."""
         series = select_channels(self._channels, header.names)
         self._history = History(header.names)
-        with self._explaining():
+        with self._translating_errors():
             self.part.parent.mkdir(parents=True, exist_ok=True)
             _refuse_while_written(self.part)
             self._file = h5py.File(self.part, "w", libver=self._format)
@@ -115,14 +115,14 @@ class Hdf5Sink:
         if self._failure is not None:
             raise self._failure
         block = self._history.block(samples, count)
-        with self._explaining():
+        with self._translating_errors():
             append_block(self._columns, block, self._is_direct)
 
     def close(self, outcome: Outcome) -> None:
-        """Write how the run ended, and give the file its name."""
+        """Write the outcome of the run and rename the file to its final name."""
         if self._file is None:
             return
-        with self._explaining():
+        with self._translating_errors():
             self._file.attrs.update(outcome.attributes())
             self._columns = []
             self._file.close()
@@ -133,12 +133,12 @@ class Hdf5Sink:
 
     @property
     def _is_direct(self) -> bool:
-        """Whether chunks are stored as they lie in memory."""
+        """Whether chunks are stored unfiltered, with their layout in memory."""
         return self._compression == "none"
 
     @contextmanager
-    def _explaining(self) -> Iterator[None]:
-        """Turn what the operating system says into a message with a remedy."""
+    def _translating_errors(self) -> Iterator[None]:
+        """Translate errors of the operating system and of HDF5 into an `OutputError` with a remedy."""
         try:
             yield
         except (OSError, RuntimeError) as error:
@@ -147,27 +147,27 @@ class Hdf5Sink:
             raise self._failure from error
 
     def _abandon(self) -> None:
-        """Let go of a file that can no longer be written; what was flushed stays in the `.part` file."""
+        """Close a file that can no longer be written; the flushed data remain in the `.part` file."""
         self._columns, file, self._file = [], self._file, None
         try:
             if file is not None:
                 file.close()
         except (OSError, RuntimeError):
-            pass  # the first error has been told already
+            pass  # the first error is already reported
 
 
 def _refuse_while_written(part: Path) -> None:
-    """Raise `BlockingIOError` where another run has the file open: HDF5 would empty it before it looks."""
+    """Raise `BlockingIOError` if another run has the file open: HDF5 truncates a file before it checks the lock."""
     try:
         h5py.File(part, "r+").close()
     except BlockingIOError:
         raise
     except OSError:
-        pass  # not there, or spoiled by a run that was killed
+        pass  # missing, or damaged by a killed run
 
 
 def _synchronize(path: Path) -> None:
-    """Have the operating system bring a file or folder to the disk."""
+    """Flush a file or folder to the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -176,7 +176,7 @@ def _synchronize(path: Path) -> None:
 
 
 def _remedy(error: Exception) -> str:
-    """Say why a file cannot be written; HDF5 gives the system's error number in its text only."""
-    told = re.search(r"errno = (\d+)", str(error))
-    number = int(told[1]) if told else getattr(error, "errno", None)
+    """Return the remedy for a write error; HDF5 reports the error number of the system in its message only."""
+    match = re.search(r"errno = (\d+)", str(error))
+    number = int(match[1]) if match else getattr(error, "errno", None)
     return REMEDIES.get(number or 0) or (os.strerror(number) if number else str(error))

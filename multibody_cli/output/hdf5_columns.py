@@ -1,9 +1,9 @@
-"""Datasets that grow, block by block, such that their bytes do not depend on how a run was cut into blocks.
+"""Appending of blocks to datasets; the bytes of the file do not depend on the division of a run into blocks.
 
-Rows are written in pieces, each of them within one chunk, and chunks are begun whole.  What is left to chance is where
-in the file a chunk lies: that follows the order in which chunks are begun, and what was flushed in between, for HDF5
-gives up room that it holds ready when it flushes.  Datasets of contacts begin theirs at any instant, so pieces are
-written in the order of the instants of their first rows, and flushed after each such instant, whatever the blocks.
+Rows are written in pieces that do not cross a chunk, and a new chunk is written whole.  The position of a chunk in the
+file depends on the order in which chunks are allocated and on the flushes in between, since HDF5 releases reserved
+space at a flush.  Datasets of contacts can begin a chunk at any instant.  Pieces are therefore written in the order of
+the instants of their first rows, with a flush after each such instant, independently of the blocks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """A dataset that is being written, where its rows come from, and how many of them a chunk has."""
+    """An open dataset, the series that provides its rows, and its number of rows per chunk."""
 
     series: Series
     dataset: h5d.DatasetID
@@ -33,7 +33,7 @@ class Column(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Rows of a block that lie in one chunk: the instant of the first, the column by its number, and which rows."""
+    """Rows of a block within one chunk: instant of the first row, index of the column, and range of rows."""
 
     instant: int
     column: int
@@ -41,10 +41,10 @@ class Piece(NamedTuple):
 
 
 def append_lead(columns: Sequence[Column], direct: bool) -> None:
-    """Write the rows that stand before the first instant."""
+    """Write the rows before the first instant."""
     for column in columns:
-        if len(column.series.lead):
-            _append(column, column.series.lead, direct)
+        if len(column.series.leading_rows):
+            _append(column, column.series.leading_rows, direct)
 
 
 def append_block(columns: Sequence[Column], block: Block, direct: bool) -> None:
@@ -53,11 +53,11 @@ def append_block(columns: Sequence[Column], block: Block, direct: bool) -> None:
     Parameters
     ----------
     columns
-        Of one file.
+        Columns of one file.
     block
         Any number of output instants.
     direct
-        Whether a chunk is stored as it lies in memory, so that a new one may go past HDF5's filters and caches.
+        Whether chunks are stored unfiltered, so that a new chunk can bypass the filters and caches of HDF5.
     """
     pieces = (piece for number, column in enumerate(columns) for piece in _pieces(number, column, block))
     for _, begun in groupby(sorted(pieces, key=lambda piece: piece[:2]), key=lambda piece: piece.instant):
@@ -68,20 +68,20 @@ def append_block(columns: Sequence[Column], block: Block, direct: bool) -> None:
 
 
 def _pieces(number: int, column: Column, block: Block) -> Iterator[Piece]:
-    """Cut the rows that a column gets from a block at the bounds of its chunks."""
+    """Divide the rows that a block adds to a column at the boundaries of its chunks."""
     series, row = column.series, int(column.dataset.shape[0])
     of_contacts = series.channel.per == CONTACT
     count = len(block.contacts.instant if of_contacts else block.samples.time)
     start = 0
     while start < count:
         stop = min(count, start + column.chunk - (row + start) % column.chunk)
-        instant = int(block.contacts.instant[start]) if of_contacts else row + start - len(series.lead)
+        instant = int(block.contacts.instant[start]) if of_contacts else row + start - len(series.leading_rows)
         yield Piece(instant, number, slice(start, stop))
         start = stop
 
 
 def _append(column: Column, rows: Array, direct: bool) -> None:
-    """Append rows that lie in one chunk."""
+    """Append rows of one chunk."""
     dataset, row = column.dataset, int(column.dataset.shape[0])
     values = np.ascontiguousarray(rows, dtype=column.series.channel.dtype)
     dataset.set_extent((row + len(values), *values.shape[1:]))

@@ -1,8 +1,7 @@
-"""The skeleton of a result file: groups, datasets without rows, attributes and dimension scales.
+"""Layout of the result file: groups, empty datasets, attributes and dimension scales.
 
-A large model has tens of thousands of datasets.  Those that differ in their name alone are therefore copies
-of the first of them, attributes included, and the list by which a scale knows its datasets is written once,
-at the end.
+A large model has tens of thousands of datasets.  For speed, datasets that differ only in their name are copies of the
+first one, including attributes, and the reference list of each dimension scale is written once, at the end.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from multibody_cli.output.sink import Header
 
 SCALE_ENTRY = np.dtype([("dataset", h5py.ref_dtype), ("dimension", "i4")])
-"""How the standard of dimension scales writes that a scale belongs to an axis of a dataset."""
+"""Entry of a reference list, as the standard of dimension scales defines it: dataset and axis of a scale."""
 
 CONTACT_ROWS = 512
-"""Rows of a chunk of contacts: a vector takes 12 KiB, little beside a file of few contacts, and enough at once."""
+"""Rows of a chunk of contacts: 12 KiB for a vector, a compromise between small files and few chunks."""
 
 FILTERS = {"none": {}, "gzip": {"compression": "gzip", "shuffle": True}}
-"""Ways to store a chunk: the word of the scene, `output.compression`, and what HDF5 makes of it."""
+"""Filters of HDF5 by the value of `output.compression` in the scene."""
 
 
 class Layout:
@@ -38,9 +37,9 @@ class Layout:
     file
         An empty file.
     header
-        What is known of the run.
+        Metadata of the run.
     compression
-        One of `FILTERS`.
+        A key of `FILTERS`.
     """
 
     def __init__(self, file: h5py.File, header: Header, compression: str) -> None:
@@ -51,7 +50,7 @@ class Layout:
         self._templates: dict[tuple[object, ...], h5d.DatasetID] = {}
         self._groups: dict[str, h5g.GroupID] = {"": h5g.open(file.id, b"/")}
         self._scale_entries: dict[str, list[tuple[h5r.Reference, int]]] = {}
-        # chunks are written whole: a cache of them would only take memory
+        # chunks are written whole, so a chunk cache would only use memory
         self._access = h5p.create(h5p.DATASET_ACCESS)
         self._access.set_chunk_cache(1, 0, 0.75)
         self._in_order = h5p.create(h5p.GROUP_CREATE)
@@ -60,11 +59,11 @@ class Layout:
         self._group("bodies")
         self._group("scene")
         text = file.create_dataset("scene/yaml", data=header.scene_yaml, dtype=h5py.string_dtype())
-        text.attrs["description"] = "The resolved scene: mbsim run takes it from here."
+        text.attrs["description"] = "The resolved scene; mbsim run accepts this file."
         self._add_com(header)
 
     def add(self, series: Series) -> h5d.DatasetID:
-        """Create the dataset of a series, still without a row, and return a handle for writing."""
+        """Create the empty dataset of a series and return a handle for writing."""
         group, _, link = series.path.rpartition("/")
         place = self._group(group)
         axes = tuple(dimension.path for dimension in series.dimensions)
@@ -82,11 +81,11 @@ class Layout:
         return dataset
 
     def chunk_of(self, series: Series) -> int:
-        """Say how many rows a chunk of a series has."""
+        """Return the number of rows per chunk of a series."""
         return self._chunks[series.channel.per]
 
     def finish(self) -> None:
-        """Write into each scale which datasets it belongs to."""
+        """Write the reference list of each scale."""
         for path, entries in self._scale_entries.items():
             self._file[path].attrs.create("REFERENCE_LIST", np.array(entries, SCALE_ENTRY), dtype=SCALE_ENTRY)
 
@@ -111,7 +110,7 @@ class Layout:
         return dataset
 
     def _add_com(self, header: Header) -> None:
-        """Add the one array about bodies that does not change in time."""
+        """Add the centers of mass, the only array of bodies that is constant in time."""
         dataset = self._file.create_dataset("bodies/com_offset", data=header.com)
         dataset.attrs.update({"units": "m", "description": "Center of mass of each body.", "frame": "body"})
         for axis, dimension in enumerate(
@@ -133,7 +132,7 @@ class Layout:
         self._scale_entries.setdefault(scale, []).append((h5r.create(dataset, b".", h5r.OBJECT), axis))
 
     def _group(self, path: str) -> h5g.GroupID:
-        """Return a group, made if need be: its members stay in the order of the scene, without a date."""
+        """Return a group, created if necessary, with members in order of creation and without time stamps."""
         if path not in self._groups:
             parent, _, link = path.rpartition("/")
             self._groups[path] = h5g.create(self._group(parent), link.encode(), gcpl=self._in_order)

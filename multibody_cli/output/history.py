@@ -1,9 +1,8 @@
-"""What a block of output instants needs to know of those before it.
+"""Quantities of a block of output instants that depend on earlier instants.
 
-Three things that a user reads depend on the past: the residual of the energy ledger is counted from the first
-instant, of the two quaternions of a rotation the one nearer to the instant before is written, so that the sign never
-jumps, and contacts are counted through the whole run.  A `History` lives as long as a run and turns each block of
-samples into a `Block`.
+They are the residual of the energy ledger, relative to the first instant; the sign of quaternions, which is chosen
+continuous in time; and the running count of contacts.  A `History` exists once for each run and converts each block of
+samples to a `Block`.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Contacts(NamedTuple):
-    """The N contacts of K output instants, one after the other.
+    """The N contacts of K output instants, concatenated.
 
     Parameters
     ----------
     end
-        (K,) how many contacts the run had up to and with each instant.
+        (K,) number of contacts of the run up to and including each instant.
     instant
-        (N,) which instant of the run each contact belongs to.
+        (N,) index of the output instant of each contact.
     bodies, point, normal, gap, impulse, mode
         (N, ...) as in `Samples`.
     """
@@ -46,13 +45,13 @@ class Block(NamedTuple):
     Parameters
     ----------
     samples
-        The samples, cut to the K rows that are filled.
+        The samples, K rows.
     quaternion
         (K, B, 4) orientation of each body, (w, x, y, z), continuous in time.
     total
-        (K,) kinetic, potential and elastic energy together, J.
+        (K,) sum of kinetic, potential and elastic energy, J.
     ledger_residual
-        (K,) what the energy balance misses: total - first total - work + dissipation, J.
+        (K,) residual of the energy balance: total - first total - work + dissipation, J.
     contacts
         The contacts of all K instants.
     """
@@ -65,12 +64,12 @@ class Block(NamedTuple):
 
 
 class History:
-    """The past of one run.
+    """State that is carried from block to block of one run.
 
     Parameters
     ----------
     names
-        The names of the model that runs; its accounts say which energies enter and which leave.
+        Names of the model; the kind of each ledger account determines its sign in the energy balance.
     """
 
     def __init__(self, names: Names) -> None:
@@ -81,18 +80,20 @@ class History:
         self._contacts = 0
 
     def block(self, samples: Samples, count: int) -> Block:
-        """Complete the first `count` rows of `samples` by what depends on the rows before them."""
+        """Add the quantities that depend on earlier rows to the first `count` rows of `samples`."""
         filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may end beyond all numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             total = filled.kinetic + filled.potential + filled.elastic
             balance = total + filled.accounts @ self._signs
         if self._first_balance is None and count:
             self._first_balance = float(balance[0])
         residual = balance - (self._first_balance or 0.0)
-        return Block(filled, self._unwind(filled.quaternion), total, residual, self._line_up(filled))
+        return Block(
+            filled, self._make_continuous(filled.quaternion), total, residual, self._concatenate_contacts(filled)
+        )
 
-    def _line_up(self, samples: Samples) -> Contacts:
-        """Put the contacts of all instants in a row, and number them on from the block before."""
+    def _concatenate_contacts(self, samples: Samples) -> Contacts:
+        """Concatenate the contacts of all instants; instants and offsets continue from the previous block."""
         counts = samples.contact_count
         end = self._contacts + np.cumsum(counts)
         instant = np.repeat(np.arange(self._instants, self._instants + len(counts)), counts)
@@ -110,12 +111,12 @@ class History:
             mode=samples.contact_mode[filled],
         )
 
-    def _unwind(self, quaternion: Floats) -> Floats:
-        """Choose signs such that neighbors in time have a dot product that is not negative; first w >= 0."""
+    def _make_continuous(self, quaternion: Floats) -> Floats:
+        """Choose signs such that consecutive quaternions have a non-negative dot product; the first has w >= 0."""
         if not quaternion.size:
             return quaternion
         if self._last_quaternion is None:
-            self._last_quaternion = _with_positive_lead(quaternion[0])
+            self._last_quaternion = _with_positive_first_component(quaternion[0])
         agreement = np.empty(quaternion.shape[:2])
         np.einsum("bi,bi->b", self._last_quaternion, quaternion[0], out=agreement[0])
         np.einsum("kbi,kbi->kb", quaternion[:-1], quaternion[1:], out=agreement[1:])
@@ -125,8 +126,8 @@ class History:
         return continuous
 
 
-def _with_positive_lead(quaternion: Floats) -> Floats:
-    """Give each of (B, 4) quaternions the sign that makes its first number other than zero positive."""
+def _with_positive_first_component(quaternion: Floats) -> Floats:
+    """Choose the sign of each of (B, 4) quaternions such that its first nonzero component is positive."""
     lead = np.argmax(quaternion != 0.0, axis=1)
     signs = np.where(np.take_along_axis(quaternion, lead[:, None], axis=1) < 0.0, -1.0, 1.0)
     positive: Floats = signs * quaternion

@@ -1,10 +1,10 @@
-"""How a user names several channels at once."""
+"""Patterns that select several channels."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
 
-def fits(path: str, pattern: str) -> bool:
-    """Whether a path is meant: by its name, by a group it lies in, or by a text with `*` for anything."""
+def matches(path: str, pattern: str) -> bool:
+    """Whether a pattern selects a path: the path itself, a group that contains it, or a text with wildcards `*`."""
     return path == pattern or path.startswith(pattern + "/") or fnmatchcase(path, pattern)

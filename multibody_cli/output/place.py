@@ -1,4 +1,4 @@
-"""Where a file shall be written: nothing that is there is lost unless its user says so."""
+"""Protection of existing files against being overwritten."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from multibody_cli.errors import ArgumentError
 
 
 def require_replaceable(path: Path, force: bool) -> None:
-    """Refuse to write where something is already.
+    """Refuse to replace an existing file unless `force` is given.
 
     Parameters
     ----------
     path
-        Where the file shall be.
+        Path of the file to be written.
     force
         Whether an existing file may be replaced.
 
     Raises
     ------
     ArgumentError
-        There is a file and `force` is not given, or something that is no file.
+        The file exists and `force` is not given, or the path is not a regular file.
     """
     if path.is_dir():
         raise ArgumentError(f"{path} is a folder: give the name of a file with -o")

@@ -1,7 +1,7 @@
-"""Selection: the numbers of a run that words choose, one by one.
+"""Selection of scalar quantities of a run by name.
 
-A word is the path of a channel or a group, either with `*`, as in `output.channels` of a scene, or a channel
-of one body; behind it may stand a component in brackets: `joints/hinge/force[fz]`.
+A name is the path of a channel or a group, with wildcards `*` as in `output.channels` of a scene, or a channel of one
+body, optionally followed by a component in brackets: `joints/hinge/force[fz]`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
 from multibody_cli.output.channel import INSTANT
-from multibody_cli.output.patterns import fits
-from multibody_cli.output.trajectory import why_no_instants
+from multibody_cli.output.patterns import matches
+from multibody_cli.output.trajectory import explain_not_per_instant
 
 if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Record, Trajectory
@@ -31,7 +31,7 @@ ENERGIES = (
     "energy/dissipation",
     "energy/ledger_residual",
 )
-"""What a picture shows of a run unless it is told otherwise."""
+"""Channels that a picture shows by default."""
 
 _ACCOUNTS = ("energy/work", "energy/dissipation")
 _ALL_BODIES = {path for channel in BODY_CHANNELS.values() for path in channel.paths}
@@ -41,22 +41,22 @@ _NO_ROWS = slice(0, 0)
 
 @dataclass(frozen=True)
 class Scalar:
-    """One number of a run, as it changes in time; that of another run is equal if it is called the same.
+    """A scalar quantity of a run as a function of time; scalars of two runs are equal if their names are.
 
     Parameters
     ----------
     name
-        Path of the channel that the number belongs to; in an array of all bodies, that of the one body.
+        Path of the channel of the scalar; for an array of all bodies, the path of the channel of one body.
     component
-        Which number of the channel it is; empty where the channel has but one.
+        Component of the channel; empty if the channel has one component.
     units
-        Its units.
+        Units of the scalar.
     is_error
-        Whether its size alone counts (`rtol` is 0), as with what is zero but for errors of the computation.
+        Whether the exact value is zero, so that only the absolute tolerance applies (`rtol` is 0).
     channel
-        Path of the channel from which a trajectory reads it.
+        Path of the channel from which a trajectory reads the scalar.
     column
-        Its place among the numbers of an instant of that channel.
+        Index among the components of one instant of that channel.
     """
 
     name: str
@@ -71,21 +71,21 @@ class Scalar:
 
 
 def select(trajectory: Trajectory, words: Sequence[str]) -> list[Scalar]:
-    """Choose numbers of a run, in the order of the words, each of them once.
+    """Select scalars of a run, in the order of the names, without duplicates.
 
     Parameters
     ----------
     trajectory
         The run.
     words
-        Paths of channels, of groups, of channels of one body, or any of them with `*` for any text; each may
-        end in a component in brackets.  A word that fits arrays of all bodies chooses from these alone; one that fits
-        channels with rows for instants leaves out others, as those of contacts.
+        Paths of channels, of groups or of channels of one body, with optional wildcards `*` and an optional
+        component in brackets.  A name that matches arrays of all bodies selects only these; a name that matches
+        channels with one row for each instant excludes other channels, such as those of contacts.
 
     Raises
     ------
     ResultError
-        Words that choose nothing, all of them, each with the nearest name.
+        Names that match nothing; the message lists all of them, each with the nearest known name.
     """
     chosen: dict[Scalar, None] = {}
     problems = []
@@ -100,16 +100,16 @@ def select(trajectory: Trajectory, words: Sequence[str]) -> list[Scalar]:
 
 
 def select_energies(trajectory: Trajectory) -> list[Scalar]:
-    """Choose the energies of a run, with work and dissipation by the causes that did or took any.
+    """Select the energies of a run, with the nonzero accounts of work and dissipation.
 
     Raises
     ------
     ResultError
-        The run recorded no energy.
+        The run recorded no energies.
     """
     recorded = select(trajectory, [word for word in ENERGIES if _paths(word, trajectory)])
     if not recorded:
-        raise ResultError(f"{trajectory.source} holds no energies, which `output.channels` leaves out: name channels")
+        raise ResultError(f"{trajectory.source} has no energies, which `output.channels` excludes: name channels")
     return [
         scalar
         for scalar in recorded
@@ -117,8 +117,8 @@ def select_energies(trajectory: Trajectory) -> list[Scalar]:
     ]
 
 
-def known_words(trajectory: Trajectory) -> set[str]:
-    """List the channels and groups that a word may name."""
+def known_names(trajectory: Trajectory) -> set[str]:
+    """Return the paths of all channels and groups."""
     paths = {*trajectory.paths, *body_paths(trajectory.bodies)}
     return paths | {path[: slash.start()] for path in paths for slash in re.finditer("/", path)}
 
@@ -128,11 +128,11 @@ def _chosen_by(word: str, trajectory: Trajectory) -> list[Scalar]:
     pattern, component = (parts["pattern"], parts["component"]) if parts else (word, None)
     records = [trajectory.channel(path, _NO_ROWS) for path in _paths(pattern, trajectory)]
     if not records:
-        remedy = nearest(pattern, known_words(trajectory))
-        raise ResultError(f"{trajectory.source} holds no channel or group `{pattern}`: {remedy}")
+        remedy = nearest(pattern, known_names(trajectory))
+        raise ResultError(f"{trajectory.source} has no channel or group `{pattern}`: {remedy}")
     of_instants = [record for record in records if record.per == INSTANT]
     if not of_instants:
-        raise ResultError(f"{trajectory.source}: {why_no_instants(records[0])}")
+        raise ResultError(f"{trajectory.source}: {explain_not_per_instant(records[0])}")
     labelled = [one for record in of_instants for one in _scalars(record)]
     chosen = [scalar for label, scalar in labelled if component is None or fnmatchcase(label, component)]
     if not chosen:
@@ -143,11 +143,11 @@ def _chosen_by(word: str, trajectory: Trajectory) -> list[Scalar]:
 
 
 def _paths(pattern: str, trajectory: Trajectory) -> list[str]:
-    """List the channels that a pattern chooses; `time`, against which they are drawn, only if it is named."""
-    stored = [path for path in trajectory.paths if path == pattern or (fits(path, pattern) and path != "time")]
+    """List the channels that a pattern selects; `time` only by its exact name."""
+    stored = [path for path in trajectory.paths if path == pattern or (matches(path, pattern) and path != "time")]
     if not _ALL_BODIES.isdisjoint(stored):
         return stored
-    own = [path for path in body_paths(trajectory.bodies) if fits(path, pattern)]
+    own = [path for path in body_paths(trajectory.bodies) if matches(path, pattern)]
     return stored + [path for path in own if path == pattern or _is_recorded(path, trajectory)]
 
 
@@ -156,7 +156,7 @@ def _is_recorded(path: str, trajectory: Trajectory) -> bool:
 
 
 def _scalars(record: Record) -> Iterator[tuple[str, Scalar]]:
-    """List the numbers of a channel, each with its label along the last axis; empty where there is no axis."""
+    """List the scalars of a channel, each with its label along the last axis (empty for a scalar channel)."""
     units = record.units.split(", ")
     group, _, quantity = record.path.rpartition("/")
     for column, labels in enumerate(product(*record.labels)):
@@ -165,7 +165,7 @@ def _scalars(record: Record) -> Iterator[tuple[str, Scalar]]:
             label,
             Scalar(
                 name="/".join((group, *bodies, quantity)) if bodies else record.path,
-                # the one coordinate of a hinge needs no number
+                # a single component, such as the coordinate of a hinge, has no label
                 component=label if record.labels and len(record.labels[-1]) > 1 else "",
                 units=units[column % len(units)],
                 is_error=record.rtol == 0.0,

@@ -1,7 +1,7 @@
-"""Series: the channels of one model, and how a scene chooses among them.
+"""Series: the channels of one model, and their selection.
 
-A channel such as `joints/{joint}/q` becomes one series for each joint of the model; a series is one dataset
-of the result file.
+A channel such as `joints/{joint}/q` becomes one series for each joint of the model.  A series is one dataset of the
+result file.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.output.channel import BOUND, CONTACT, INSTANT, Channel
+from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, Channel, Item
 from multibody_cli.output.channels import CHANNELS
-from multibody_cli.output.contact_channels import GROUP, IMPULSES, OFFSET, OWNER
-from multibody_cli.output.patterns import fits
-from multibody_cli.output.variational_channels import STRIDES
+from multibody_cli.output.contact_channels import GROUP, IMPULSES, INSTANT_OF_CONTACT, OFFSET
+from multibody_cli.output.patterns import matches
+from multibody_cli.output.variational_channels import VARIATIONAL_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,23 +28,8 @@ if TYPE_CHECKING:
     from multibody_cli.output.history import Block
 
 
-class Item(NamedTuple):
-    """What a word in braces stands for: its text in the path, and where the numbers lie in the samples.
-
-    `at` is a row among joints or a column among accounts; `columns` are a joint's columns among coordinates, or those
-    of a restraint among its kind of rows; `labels` name the places along an axis of its own.
-    """
-
-    text: str = ""
-    at: int = 0
-    columns: slice = slice(0)
-    units: tuple[str, ...] = ()
-    same: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-
-
 class Dimension(NamedTuple):
-    """A dimension other than the first: the path of its scale in the result file and a label for each place."""
+    """An axis other than the first: path of its scale in the result file, and a label for each index."""
 
     path: str
     labels: tuple[str, ...]
@@ -52,7 +37,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """A channel of one model: one dataset of its result file, of shape (rows, *shape), as a rule one row an instant."""
+    """A channel of one model: one dataset of the result file, shape (rows, *shape)."""
 
     channel: Channel
     item: Item
@@ -68,20 +53,20 @@ class Series:
 
     @property
     def labels(self) -> tuple[tuple[str, ...], ...]:
-        """Labels of the places along each axis after the first."""
+        """Labels of each axis after the first."""
         return tuple(dimension.labels for dimension in self.dimensions)
 
     @property
-    def lead(self) -> Array:
-        """Rows that stand before the first instant: a zero of bounds, else none; (0 or 1, *shape)."""
+    def leading_rows(self) -> Array:
+        """Rows before the first instant, (0 or 1, *shape): a zero for offsets, else none."""
         return np.zeros((int(self.channel.per == BOUND), *self.shape), self.channel.dtype)
 
     def read(self, block: Block) -> Array:
-        """Return the rows of this channel that belong to a block, (K, *shape) or, of contacts, (N, *shape)."""
+        """Return the rows of a block, (K, *shape), or (N, *shape) for contacts."""
         return self.channel.select(block, self.item)
 
     def attributes(self) -> dict[str, Any]:
-        """Return what the result file says about this series."""
+        """Return the attributes of the dataset in the result file."""
         channel = self.channel
         return {
             "units": self.units,
@@ -97,15 +82,17 @@ class Series:
 
 def _joint_items(names: Names) -> list[Item]:
     return [
-        Item(_link(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same)
+        Item(
+            _path_component(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same
+        )
         for row, joint in enumerate(names.joints)
     ]
 
 
-def _restraint_items(section: str) -> Callable[[Names], list[Item]]:
+def _constraint_items(section: str) -> Callable[[Names], list[Item]]:
     return lambda names: [
-        Item(_link(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
-        for entry in names.restraints
+        Item(_path_component(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
+        for entry in names.constraint_entries
         if entry.section == section
     ]
 
@@ -118,31 +105,37 @@ def _account_items(kind: str) -> Callable[[Names], list[Item]]:
 
 EXPANSIONS: dict[str, Callable[[Names], list[Item]]] = {
     "": lambda names: [Item()],
-    "affine": lambda names: [Item(_link(name), place) for place, name in enumerate(names.affine)],
+    "affine": lambda names: [Item(_path_component(name), place) for place, name in enumerate(names.affine)],
     "joint": _joint_items,
-    "spring": lambda names: [Item(_link(name), place) for place, name in enumerate(names.springs)],
-    "muscle": lambda names: [Item(_link(entry.name), place) for place, entry in enumerate(names.muscles)],
+    "spring": lambda names: [Item(_path_component(name), place) for place, name in enumerate(names.springs)],
+    "muscle": lambda names: [Item(_path_component(entry.name), place) for place, entry in enumerate(names.muscles)],
     "crossing": lambda names: [
-        Item(_link(entry.name), columns=entry.arms, labels=entry.crossed) for entry in names.muscles if entry.crossed
+        Item(_path_component(entry.name), columns=entry.arms, labels=entry.crossed)
+        for entry in names.muscles
+        if entry.crossed
     ],
-    "rubbing": lambda names: [Item(_link(name), place) for place, name in enumerate(names.rubbing)],
-    "limited": _restraint_items("joints"),
-    "coupling": _restraint_items("couplings"),
-    "constraint": _restraint_items("constraints"),
+    "friction_joint": lambda names: [
+        Item(_path_component(name), place) for place, name in enumerate(names.friction_joints)
+    ],
+    "limited": _constraint_items("joints"),
+    "coupling": _constraint_items("couplings"),
+    "constraint": _constraint_items("constraints"),
     "work": _account_items("work"),
     "dissipation": _account_items("dissipation"),
     GROUP: lambda names: [Item()] if names.contacts else [],
-    IMPULSES: lambda names: [Item()] if names.contacts or names.rubbing else [],
-    STRIDES: lambda names: [Item()] if names.strides else [],
+    IMPULSES: lambda names: [Item()] if names.contacts or names.friction_joints else [],
+    VARIATIONAL_STEPS: lambda names: [Item()] if names.variational else [],
 }
-"""What a word in braces of a channel's path, or its `element`, stands for, given the names of a model."""
+"""Elements of a model for each placeholder of a path, or for each `element` of a channel."""
+
+
+def _constant(name: str) -> Callable[[Names, Item], Dimension]:
+    return lambda *_: Dimension(name, AXES[name])
+
 
 DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
+    **{name: _constant(name) for name in AXES},
     "body": lambda names, _: Dimension("bodies/name", names.bodies),
-    "xyz": lambda *_: Dimension("xyz", ("x", "y", "z")),
-    "wxyz": lambda *_: Dimension("wxyz", ("w", "x", "y", "z")),
-    "matrix": lambda *_: Dimension("matrix", tuple(f"{row}{column}" for row in "xyz" for column in "XYZ")),
-    "moment_force": lambda *_: Dimension("moment_force", ("mx", "my", "mz", "fx", "fy", "fz")),
     "row": lambda _, entry: Dimension(
         f"rows_{len(entry.units)}", tuple(str(place) for place in range(len(entry.units)))
     ),
@@ -153,8 +146,8 @@ DIMENSIONS: dict[str, Callable[[Names, Item], Dimension]] = {
 }
 """The axes after the first."""
 
-SCALES = {INSTANT: "time", CONTACT: OWNER, BOUND: OFFSET}
-"""The channel that gives the places along the first axis of channels with these rows: readers cannot do without it."""
+SCALES = {INSTANT: "time", CONTACT: INSTANT_OF_CONTACT, BOUND: OFFSET}
+"""Channel that is the dimension scale of the first axis, by `Channel.per`; it is always recorded."""
 
 
 GROUPS = {
@@ -163,11 +156,11 @@ GROUPS = {
     for place, letter in enumerate(channel.path)
     if letter == "/" and "{" not in channel.path[:place]
 }
-"""Groups that any model has, be they empty, as `joints` is without a joint."""
+"""Groups that exist in every model, even if they are empty."""
 
 
 def series_of(names: Names) -> list[Series]:
-    """List every channel of a model but those without numbers, such as coordinates of a fixed joint."""
+    """List the channels of a model, except channels without components, such as the coordinates of a fixed joint."""
     every = [
         Series(
             channel=channel,
@@ -184,49 +177,49 @@ def series_of(names: Names) -> list[Series]:
 
 
 def channel_names(names: Names) -> list[str]:
-    """List the paths of every channel of a model, in the order of the result file."""
+    """List the paths of all channels of a model, in the order of the result file."""
     return [series.path for series in series_of(names)]
 
 
 def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series]:
-    """Choose the channels that a scene asks for; `time` is always among them, and with contacts whose they are.
+    """Select the channels to record; `time` is always included, with contacts also their instants and offsets.
 
     Parameters
     ----------
     patterns
-        Paths of channels (`joints/hinge/q`), of groups (`energy`, `joints/hinge`), or either with `*` for any
-        text (`joints/*/q`).  None chooses all.
+        Paths of channels (`joints/hinge/q`) or groups (`energy`, `joints/hinge`), with optional wildcards `*`
+        (`joints/*/q`).  None selects all.
     names
         The names of the model.
 
     Raises
     ------
     ArgumentError
-        A pattern fits no channel; the message gives the nearest name.
+        A pattern matches no channel; the message suggests the nearest name.
     """
     every = series_of(names)
     if patterns is None:
         return every
     paths = [series.path for series in every]
     known = GROUPS.union(paths)
-    unknown = [pattern for pattern in patterns if not any(fits(path, pattern) for path in known)]
+    unknown = [pattern for pattern in patterns if not any(matches(path, pattern) for path in known)]
     if unknown:
         raise ArgumentError(
             "\n".join(f"output.channels: no channel or group `{p}`: {nearest(p, known)}" for p in unknown)
         )
-    chosen = {series.path for series in every if any(fits(series.path, p) for p in ("time", *patterns))}
+    chosen = {series.path for series in every if any(matches(series.path, p) for p in ("time", *patterns))}
     if any(series.channel.per == CONTACT for series in every if series.path in chosen):
         chosen |= {SCALES[CONTACT], SCALES[BOUND]}
     return [series for series in every if series.path in chosen]
 
 
 def _of_each(pattern: str, words: tuple[str, ...]) -> str:
-    """Write the words of the coordinates into a pattern: once where all share them, else one for each."""
+    """Substitute the units (or equivalences) of the coordinates: once if all are equal, else one for each."""
     each = [pattern.format(q=word) for word in words] if "{q}" in pattern else [pattern]
     return each[0] if len(set(each)) == 1 else ", ".join(each)
 
 
-def _link(name: str) -> str:
-    """Write a name such that it is one link of a path whatever letters it holds."""
+def _path_component(name: str) -> str:
+    """Escape a name such that it is a single component of an HDF5 path."""
     link = name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
     return link.replace(".", "%2E") if link in {".", ".."} else link

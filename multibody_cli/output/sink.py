@@ -1,4 +1,4 @@
-"""Sinks: where a run hands its output instants."""
+"""Sinks: receivers of the output of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLOCK_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Header:
-    """What is known of a run before it starts.
+    """Metadata of a run, known before it starts.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Header:
     com
         (B, 3) center of mass of each body in its body frame, m.
     method, integrator
-        As in the scene; `integrator` is empty where the method is its own.
+        As in the scene; `integrator` is empty if the method has its own.
     step, duration
-        In s.
+        Step and duration of the run, s.
     scene_yaml, scene_sha256
         The resolved scene as text, and its hash.
     mbsim_version
@@ -46,9 +46,9 @@ class Header:
     options
         Options of the method, as in the scene.
     name, description
-        Of the scene.
+        Name and description of the scene.
     block_rows
-        How many rows a full block has, see `block_rows`; no block may have more.
+        Number of rows of a full block, see `block_rows`; the maximum for every block.
     """
 
     names: Names
@@ -84,7 +84,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: its status, a sentence for the user, and the number of steps taken."""
+    """Outcome of a run: status, message for the user, and number of steps taken."""
 
     status: Status
     message: str = ""
@@ -96,10 +96,10 @@ class Outcome:
 
 
 def block_rows(rows: int, names: Names) -> int:
-    """Say how many output instants to hand over at once.
+    """Return the number of output instants per block.
 
-    A block is one chunk of the result file: about a thousand rows, such that `rows` of them fill whole chunks
-    with next to nothing left over, and fewer where a thousand rows of a large model take too much memory.
+    A block is one chunk of the result file: at most about a thousand rows, fewer if the rows of a large model take too
+    much memory, chosen such that `rows` rows nearly fill whole chunks.
 
     Parameters
     ----------
@@ -116,46 +116,46 @@ def block_rows(rows: int, names: Names) -> int:
 
 
 class Sink(Protocol):
-    """Takes the output instants of one run: `open`, `write` for each block, `close` whatever happens."""
+    """Receiver of the output of one run: `open` once, `write` for each block, and `close` in every case."""
 
-    takes_any_rows: bool
-    """Whether the result is the same however the rows are cut into blocks."""
+    accepts_partial_blocks: bool
+    """Whether the result is independent of the division of the rows into blocks."""
 
     def open(self, header: Header) -> None:
         """Begin a run."""
 
     def write(self, samples: Samples, count: int) -> None:
-        """Take the first `count` rows of `samples`; the caller may overwrite them afterwards."""
+        """Write the first `count` rows of `samples`; the caller may overwrite them afterwards."""
 
     def close(self, outcome: Outcome) -> None:
         """End the run."""
 
 
 class NullSink:
-    """Forgets everything."""
+    """Sink that discards all output."""
 
-    takes_any_rows = True
+    accepts_partial_blocks = True
 
     def open(self, header: Header) -> None:
         """Begin a run."""
 
     def write(self, samples: Samples, count: int) -> None:
-        """Forget a block."""
+        """Discard a block."""
 
     def close(self, outcome: Outcome) -> None:
         """End the run."""
 
 
 class MemorySink:
-    """Keeps a run in memory, to be read like a result file.
+    """Sink that keeps a run in memory.
 
     Parameters
     ----------
     channels
-        Which channels to keep, as in `select_channels`; None keeps all.
+        Channels to keep, as in `select_channels`; None keeps all.
     """
 
-    takes_any_rows = True
+    accepts_partial_blocks = True
 
     def __init__(self, channels: Sequence[str] | None = None) -> None:
         self._channels = channels
@@ -166,10 +166,10 @@ class MemorySink:
         self._header = header
         self._history = History(header.names)
         self._series = {series.path: series for series in select_channels(self._channels, header.names)}
-        self._blocks = {path: [series.lead] for path, series in self._series.items()}
+        self._blocks = {path: [series.leading_rows] for path, series in self._series.items()}
 
     def write(self, samples: Samples, count: int) -> None:
-        """Keep a copy of a block."""
+        """Store a copy of a block."""
         block = self._history.block(samples, count)
         for path, series in self._series.items():
             self._blocks[path].append(np.array(series.read(block)))
@@ -179,7 +179,7 @@ class MemorySink:
         self._outcome = outcome
 
     def trajectory(self) -> Trajectory:
-        """Return the run as it would be read from its result file."""
+        """Return the run as a trajectory, as if it was read from a result file."""
         return Trajectory(
             source="the run",
             attributes=self._header.attributes() | self._outcome.attributes(),

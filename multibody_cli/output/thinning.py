@@ -1,4 +1,4 @@
-"""Recording fewer instants than a scene asks for."""
+"""Sink that records a subset of the output instants."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class ThinningSink:
-    """Hands every `every`-th instant to another sink, and the last one.
+    """Passes every `every`-th instant and the last one to another sink.
 
     Parameters
     ----------
     sink
-        Where they go.
+        The other sink.
     every
-        Of so many instants one is kept, from the first on.
+        Interval between recorded instants, from the first one.
     last
-        Number of the last instant of the run, from 0 on.
+        Index of the last instant of the run.
     """
 
-    takes_any_rows = True
+    accepts_partial_blocks = True
 
     def __init__(self, sink: Sink, every: int, last: int) -> None:
         self._sink = sink
@@ -39,7 +39,7 @@ class ThinningSink:
         self._sink.open(replace(header, block_rows=min(header.block_rows, kept)))
 
     def write(self, samples: Samples, count: int) -> None:
-        """Hand on what is kept of a block."""
+        """Write the selected instants of a block."""
         numbers = np.arange(self._seen, self._seen + count)
         kept = np.flatnonzero((numbers % self._every == 0) | (numbers == self._last))
         self._seen += count

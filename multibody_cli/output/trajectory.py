@@ -1,4 +1,4 @@
-"""Trajectory: a finished run, read back by channel and by time."""
+"""Trajectory: read access to a recorded run, by channel and time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
 from multibody_cli.output.contact_channels import COUNT, CREEP, GROUP, OFFSET
-from multibody_cli.output.wholeness import kind_of_rows, whole_rows
+from multibody_cli.output.wholeness import complete_rows, row_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
 FORMAT = "mbsim-trajectory"
 FORMAT_VERSION = 1
 ENDINGS = (".h5", ".hdf5", ".part")
-"""What the name of a result file ends in, unless its user chose otherwise."""
+"""Usual suffixes of result files."""
 
 ALL_ROWS = slice(None)
 
 
 @dataclass(frozen=True)
 class Record:
-    """The numbers of one channel, (T, ...), with what the result file says about them.
+    """Values of one channel, (T, ...), with the attributes of its dataset.
 
-    `labels` names the places along each axis after the first; `units` are those of all numbers, or one for each
-    place along the last axis, with commas between them.  Where `per` says so, rows belong to contacts or to bounds
-    between instants, see `output.channel.ROWS`, and not to instants.
+    `labels` are the labels of each axis after the first.  `units` is one unit for all values, or a comma-separated list
+    for the indices of the last axis.  `per` is the meaning of a row, a key of `output.channel.ROWS`.
     """
 
     path: str
@@ -53,11 +52,11 @@ class Record:
     per: str = INSTANT
 
 
-def why_no_instants(record: Record) -> str:
-    """Say why a channel is no course in time, and what to take instead."""
+def explain_not_per_instant(record: Record) -> str:
+    """Return an error message for a channel that does not have one row for each instant."""
     return (
-        f"{record.path} has a row for {ROWS[record.per]}, so it is no number that changes in time: "
-        f"name {COUNT} or {CREEP}, or read it in Python with `Trajectory.contacts`"
+        f"{record.path} has one row for {ROWS[record.per]}, so it is not a function of time: "
+        f"use {COUNT} or {CREEP}, or read it in Python with `Trajectory.contacts`"
     )
 
 
@@ -67,7 +66,7 @@ class Trajectory:
     Parameters
     ----------
     source
-        What to call it in messages: the path of its file.
+        Name of the run in messages: the path of its file.
     attributes
         Attributes of the run: method, integrator, step, duration, status, message, ...
     scene_yaml
@@ -79,7 +78,7 @@ class Trajectory:
     paths
         Paths of the stored channels.
     load
-        Reads some rows of one stored channel.
+        Function that reads a range of rows of a stored channel.
     """
 
     def __init__(
@@ -106,26 +105,26 @@ class Trajectory:
         return self._load("time", ALL_ROWS).values
 
     def channel(self, path: str, rows: slice = ALL_ROWS) -> Record:
-        """Read a channel: one that is stored, or one of a single body such as `bodies/crate/com`.
+        """Read a stored channel, or compute a channel of one body such as `bodies/crate/com`.
 
         Parameters
         ----------
         path
             Path of the channel.
         rows
-            Which rows, as a rule output instants; a long run of a large model can be read in parts.
+            Range of rows, by default all.
 
         Raises
         ------
         ResultError
-            There is no such channel, or a stored channel that it is computed from was not recorded.
+            The channel does not exist, or a stored channel that it is computed from was not recorded.
         """
         if path in self.paths:
             return self._load(path, rows)
         found = find_body_channel(path, self.bodies)
         if found is None:
             known = [*self.paths, *body_paths(self.bodies)]
-            raise ResultError(f"{self.source} holds no channel `{path}`: {nearest(path, known)}")
+            raise ResultError(f"{self.source} has no channel `{path}`: {nearest(path, known)}")
         channel, body = found
         records = [self._stored(need, path, rows) for need in channel.paths]
         first = records[0]
@@ -144,44 +143,42 @@ class Trajectory:
         Parameters
         ----------
         row
-            Which output instant; -1 is the last.
+            Index of the output instant; -1 is the last.
 
         Returns
         -------
         dict
-            By the last word of its path (`body_a`, `point`, `mode`, ...) each channel of contacts that was recorded,
-            (n, ...), with a row for each of the n contacts.
+            The recorded channels of contacts by the last component of their path (`body_a`, `point`, `mode`, ...),
+            (n, ...), with one row for each of the n contacts.
 
         Raises
         ------
         ResultError
-            There is no such instant, or no contact was recorded.
+            The instant does not exist, or contacts were not recorded.
         """
         if OFFSET not in self.paths:
-            raise ResultError(
-                f"{self.source} holds no contacts: its scene has none, or `output.channels` leaves them out"
-            )
+            raise ResultError(f"{self.source} has no contacts: the scene has none, or `output.channels` excludes them")
         if not -self.time.size <= row < self.time.size:
-            raise ResultError(f"{self.source} has no row {row}: it holds {self.time.size} output instants")
+            raise ResultError(f"{self.source} has no row {row}: it has {self.time.size} output instants")
         begin, end = self._load(OFFSET, slice(row % self.time.size, row % self.time.size + 2)).values
         records = (self._load(path, slice(begin, end)) for path in self.paths if path.startswith(f"{GROUP}/"))
         return {one.path.rpartition("/")[2]: one.values for one in records if one.per == CONTACT}
 
     def _stored(self, path: str, wanted: str, rows: slice) -> Record:
         if path not in self.paths:
-            raise ResultError(f"{self.source}: {wanted} needs {path}, which `output.channels` leaves out")
+            raise ResultError(f"{self.source}: {wanted} requires {path}, which `output.channels` excludes")
         return self._load(path, rows)
 
     def at(self, time: float) -> int:
-        """Return the row of an output instant.
+        """Return the row of the output instant at `time`, s.
 
         Raises
         ------
         ResultError
-            `time` (s) is not an output instant; the message names the nearest.
+            `time` is not an output instant; the message gives the nearest.
         """
         if not self.time.size:
-            raise ResultError(f"{self.source} holds no output instant")
+            raise ResultError(f"{self.source} has no output instants")
         row = int(np.argmin(np.abs(self.time - time)))
         spacing = self.time[-1] / max(1, self.time.size - 1)
         if abs(self.time[row] - time) > 1e-6 * spacing + 1e-12 * abs(time):
@@ -195,13 +192,12 @@ class Trajectory:
 def read_trajectory(path: Path | str) -> Trajectory:
     """Open a result file.
 
-    A `.part` file, left by a run that was killed, can be read too: up to the last whole block, with the
-    status `running`.
+    The `.part` file of a killed run can be read up to its last complete block; its status is `running`.
 
     Raises
     ------
     ResultError
-        The file does not exist, is no result file of this program, or is damaged.
+        The file does not exist, is not a result file of this program, or is damaged.
     """
     import h5py
 
@@ -209,23 +205,23 @@ def read_trajectory(path: Path | str) -> Trajectory:
     if not path.is_file():
         raise ResultError(_why_missing(path))
     if not h5py.is_hdf5(path):
-        raise ResultError(f"{path} is not a result file: it is no HDF5 file at all")
+        raise ResultError(f"{path} is not a result file: it is not an HDF5 file")
     with _opened(path) as file:
         return _open(path, file)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open a result file for reading, and say in words of this program what is wrong with it."""
+    """Open a result file for reading; translate errors of HDF5 into `ResultError`."""
     import h5py
 
     try:
         with h5py.File(path, "r") as file:
             yield file
     except BlockingIOError as error:
-        raise ResultError(f"{path} is being written by a run that still goes on: wait for its end") from error
+        raise ResultError(f"{path} is being written by a run: wait for it to finish") from error
     except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
-        raise ResultError(f"{path} is damaged or cut off ({error}); run the scene again") from error
+        raise ResultError(f"{path} is damaged or truncated ({error}); run the scene again") from error
 
 
 def _why_missing(path: Path) -> str:
@@ -234,15 +230,15 @@ def _why_missing(path: Path) -> str:
     part = path.with_name(path.name + ".part")
     if part.exists():
         return (
-            f"{path} does not exist, but {part} does: its run still goes on, or was killed; "
-            f"give {part.name} to read what it recorded"
+            f"{path} does not exist, but {part} does: its run is still in progress, or was killed; "
+            f"give {part.name} to read the recorded part"
         )
     near = similar_result(path)
     return f"{path} does not exist" + (f": did you mean `{near}`?" if near else "")
 
 
 def similar_result(path: Path) -> Path | None:
-    """Find the file beside a path that has the most similar name of a result; None if no name is similar."""
+    """Return the result file in the same folder with the most similar name; None if no name is similar."""
     try:
         names = sorted(other.name for other in path.parent.iterdir() if other.suffix in ENDINGS)
     except OSError:
@@ -253,19 +249,19 @@ def similar_result(path: Path) -> Path | None:
 def _open(path: Path, file: Any) -> Trajectory:
     attributes = {name: _plain(value) for name, value in file.attrs.items()}
     if attributes.get("format") != FORMAT:
-        raise ResultError(f"{path} is an HDF5 file, but not one that mbsim wrote")
+        raise ResultError(f"{path} is an HDF5 file, but not a result file of mbsim")
     if attributes.get("format_version") != FORMAT_VERSION:
         raise ResultError(
             f"{path} has format version {attributes.get('format_version')}; this mbsim reads {FORMAT_VERSION}"
         )
-    rows = whole_rows(file)
+    rows = complete_rows(file)
 
     def load(channel: str, wanted: slice) -> Record:
         with _opened(path) as file:
             dataset = file[channel]
             about = {name: _plain(dataset.attrs[name]) for name in ("units", "description", "rtol", "atol")}
             about |= {name: _plain(dataset.attrs.get(name, "")) for name in ("frame", "role", "same")}
-            about["per"] = kind_of_rows(file, channel)
+            about["per"] = row_kind(file, channel)
             values = dataset[slice(*wanted.indices(rows[channel]))]
             return Record(path=channel, values=values, labels=_labels(dataset), **about)
 
@@ -287,5 +283,5 @@ def _labels(dataset: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a NumPy scalar into a number of Python."""
+    """Convert a NumPy scalar to a Python number."""
     return value.item() if isinstance(value, np.generic) else value

@@ -1,77 +1,76 @@
-"""The channels of methods that step variationally: what such a step keeps, and how it was found.
+"""Channels of variational methods: discrete invariants and solver diagnostics.
 
-To add one, add an entry to `VARIATIONAL_CHANNELS`, and what it shows to `methods.contract.Diagnosis`.
+To add a channel, add an entry to `VARIATIONAL_CHANNELS`, and its data to `methods.contract.VariationalDiagnostics`.
 """
 
 from __future__ import annotations
 
 from multibody_cli.output.channel import Channel
 
-STRIDES = "strides"
+VARIATIONAL_STEPS = "variational"
 
 VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
     Channel(
         "energy/modified",
         "J",
-        "Of the step that ends here: the modified energy, which a variational integrator of constant step keeps where "
-        "nothing dissipates, up to an error of higher order in the step than that of the energy. At the start of a run "
-        "the energy itself.",
+        "Modified energy of the last step. A variational integrator of constant step conserves it without dissipation, "
+        "to a higher order in the step than the energy. At the start of a run: the energy.",
         lambda b, _: b.samples.modified_energy,
         role="energy",
-        element=STRIDES,
+        element=VARIATIONAL_STEPS,
     ),
     Channel(
         "momentum/discrete_linear",
         "kg m/s",
-        "Of the step that ends here: linear momentum of all bodies, masses times displacements over the step.",
+        "Discrete linear momentum of all bodies in the last step: mass times displacement over the step.",
         lambda b, _: b.samples.discrete_momentum[:, :3],
         frame="world",
         dimensions=("xyz",),
         role="momentum",
-        element=STRIDES,
+        element=VARIATIONAL_STEPS,
     ),
     Channel(
         "momentum/discrete_angular",
         "kg m^2/s",
-        "Of the step that ends here: angular momentum of all bodies about the world origin, as the discrete "
-        "Lagrangian has it.",
+        "Discrete angular momentum of all bodies about the world origin in the last step, from the discrete "
+        "Lagrangian.",
         lambda b, _: b.samples.discrete_momentum[:, 3:],
         frame="world",
         dimensions=("xyz",),
         role="momentum",
-        element=STRIDES,
+        element=VARIATIONAL_STEPS,
     ),
     Channel(
-        "solver/imbalance",
+        "solver/residual_impulse",
         "N s or N m s",
-        "Largest residual impulse of the discrete equations of motion that a step since the instant before was left "
-        "with; the next step makes up for it.",
-        lambda b, _: b.samples.imbalance,
+        "Largest residual impulse of the discrete equations of motion of a step since the last output. The next step "
+        "compensates for it.",
+        lambda b, _: b.samples.residual_impulse,
         rtol=0.0,
         atol=1e-6,
         role="solver",
-        element=STRIDES,
+        element=VARIATIONAL_STEPS,
     ),
     Channel(
         "solver/fallbacks",
         "1",
-        "Steps since the instant before that another root finder had to find.",
+        "Steps since the last output that needed the fallback solver.",
         lambda b, _: b.samples.fallbacks,
         rtol=0.0,
         atol=0.0,
         dtype="<i8",
         role="solver",
-        element=STRIDES,
+        element=VARIATIONAL_STEPS,
     ),
     Channel(
-        "solver/halvings",
+        "solver/step_subdivisions",
         "1",
-        "How often since the instant before a step was cut in halves because its end was not found.",
-        lambda b, _: b.samples.halvings,
+        "Step subdivisions since the last output: a step is halved when its solver does not converge.",
+        lambda b, _: b.samples.step_subdivisions,
         rtol=0.0,
         atol=0.0,
         dtype="<i8",
         role="solver",
-        element=STRIDES,
+        element=VARIATIONAL_STEPS,
     ),
 )

@@ -1,7 +1,6 @@
-"""How many rows of each dataset of a result file belong to instants that are there as a whole.
+"""Number of rows of each dataset of a result file that belong to complete output instants.
 
-A run that was killed may have got one dataset further than another, and the bounds of contacts further than the
-contacts, or less far.
+The datasets of a killed run may have different lengths, and the offsets of contacts may not match the contacts.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ if TYPE_CHECKING:
     import h5py
 
 
-def kind_of_rows(file: h5py.File, path: str) -> str:
-    """Say what a channel of an open result file has rows for, a word of `output.channel.ROWS`.
+def row_kind(file: h5py.File, path: str) -> str:
+    """Return the meaning of a row of a channel of an open result file, a key of `output.channel.ROWS`.
 
-    A file that was made by hand may not say so: of `contacts`, what has no time as its first axis is flat.
+    Without the attribute `per`, a dataset of `contacts` whose first axis is not time is flat.
     """
     dataset = file[path]
     if "per" in dataset.attrs:
@@ -31,13 +30,13 @@ def kind_of_rows(file: h5py.File, path: str) -> str:
     return CONTACT if is_flat else INSTANT
 
 
-def whole_rows(file: h5py.File) -> dict[str, int]:
-    """Count the rows that can be read of each channel of an open result file, by its path.
+def complete_rows(file: h5py.File) -> dict[str, int]:
+    """Return the number of complete rows of each channel of an open result file, by its path.
 
     Raises
     ------
     KeyError
-        The file lacks `time`, or holds contacts without their bounds.
+        `time` is missing, or the offsets of contacts are.
     """
     import h5py
 
@@ -47,7 +46,7 @@ def whole_rows(file: h5py.File) -> dict[str, int]:
     def note(name: str, node: Any) -> None:
         if isinstance(node, h5py.Dataset) and "rtol" in node.attrs:
             lengths[name] = node.shape[0]
-            kinds[name] = kind_of_rows(file, name)
+            kinds[name] = row_kind(file, name)
 
     file.visititems(note)
     if "time" not in lengths:
@@ -61,7 +60,7 @@ def whole_rows(file: h5py.File) -> dict[str, int]:
         bounds = offset.shape[0]
         instants = max(0, min(instants, bounds - 1))
         if CONTACT in shortest and bounds:
-            # of the instants whose end is known, those whose contacts are there
+            # instants with a known end and with all their contacts
             instants = max(0, bisect_right(offset, shortest[CONTACT], 0, instants + 1) - 1)
             contacts = int(offset[instants])
     rows = {INSTANT: instants, CONTACT: contacts, BOUND: min(instants + 1, bounds)}

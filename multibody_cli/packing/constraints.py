@@ -1,4 +1,4 @@
-"""Limits, couplings and constraints of a scene, into the tables of `Constraints` and their rows."""
+"""Packing of limits, couplings and constraints into the tables of `Constraints` and their rows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from multibody_cli.spec import SignalSpec, Vector
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What constraints may ask of the model into which they are packed (`constraints.contract.Site`).
+class ConstraintSite:
+    """Access of constraints to the model into which they are packed (`constraints.contract.Site`).
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Ground:
     frames
         Body frames in the joint frames, by row.
     joints
-        Where the numbers of each joint begin in q and in v, by its name.
+        First index of each joint in q and in v, by its name.
     packer
-        Takes functions of time.
+        Packs functions of time.
     markers
-        Takes points of affine bodies.
+        Packs points of affine bodies.
     """
 
     rows: Mapping[str, int]
@@ -48,70 +48,70 @@ class Ground:
     markers: Markers
 
     def row(self, body: str) -> int:
-        """Row of a body; 0 for the world."""
+        """Return the row of a body; 0 for the world."""
         return self.rows[body]
 
     def point(self, body: str, point: Vector) -> Vector3:
-        """A point of the body frame in the body's joint frame, m; of the world: itself."""
+        """Return a point of the body frame in the joint frame of the body, m; of the world: unchanged."""
         frame = self.frames[self.rows[body]]
         return np.asarray(frame.position + frame.rotation @ np.array(point))
 
     def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
-        """Row that moves with a point of a body, and the point there."""
+        """Return the row that moves with a point of a body, and the point relative to that row."""
         if self.markers.takes(body):
             return self.markers.row(body, point), np.zeros(3)
         return self.row(body), self.point(body, point)
 
     def direction(self, body: str, direction: Vector) -> Vector3:
-        """A direction of the body frame in the body's joint frame; of the world: itself."""
+        """Return a direction of the body frame in the joint frame of the body; of the world: unchanged."""
         return np.asarray(self.frames[self.rows[body]].rotation @ np.array(direction))
 
     def coordinate(self, word: str) -> tuple[int, int]:
-        """Where a coordinate lies in q and in v."""
+        """Return the index of a coordinate in q and in v."""
         joint, index = split_coordinate(word)
         iq, iv = self.joints[joint]
         return iq + int(index or 0), iv + int(index or 0)
 
     def signal(self, spec: SignalSpec) -> int:
-        """Number of a function of time."""
+        """Return the number of a function of time."""
         return self.packer.signal(spec)
 
 
 class CannotReduce(Exception):
-    """A coupling whose coordinates all follow others already, or are prescribed; its name."""
+    """A coupling whose coordinates are all prescribed or dependent already; its name."""
 
 
 def add_constraints(
-    scene: Scene, ground: Ground, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
+    scene: Scene, site: ConstraintSite, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
 ) -> None:
-    """Add everything that restrains beside the joints themselves.
+    """Add all limits, couplings and constraints.
 
     Raises
     ------
     CannotReduce
-        Where a coupling is to be a change of coordinates and cannot be.
+        If a coupling with `reduce` cannot be a change of coordinates.
     """
-    locks = rows.next_row
+    constraint_axes = rows.next_row
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             first = rows.next_row
-            _add_limits(name, joint, ground, rows, tables)
-            rows.enter("joints", name, first, locks)
+            _add_limits(name, joint, site, rows, tables)
+            rows.add_entry("joints", name, first, constraint_axes)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
             first = rows.next_row
-            packed = _add_element(section, name, spec, ground, rows, tables)
+            packed = _add_element(section, name, spec, site, rows, tables)
             if isinstance(spec, CouplingSpec) and spec.reduce:
                 for relation, value in relations_of(packed):
                     if not reductions.add(relation, value):
                         raise CannotReduce(name)
             else:
-                rows.enter(section, name, first, locks)
+                rows.add_entry(section, name, first, constraint_axes)
 
 
-def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPacker, tables: TablePacker) -> None:
-    account = ground.packer.account("dissipation", f"joints/{name}/limits")
-    iq, iv = ground.joints[name]
+def _add_limits(name: str, joint: MovingJointSpec, site: ConstraintSite, rows: RowPacker, tables: TablePacker) -> None:
+    account = site.packer.account("dissipation", f"joints/{name}/limits")
+    iq, iv = site.joints[name]
     for k, pair in enumerate(joint.bounds or ()):
         for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("below", "above"), strict=True):
             if math.isfinite(bound):
@@ -121,10 +121,10 @@ def _add_limits(name: str, joint: MovingJointSpec, ground: Ground, rows: RowPack
 
 
 def _add_element(
-    section: str, name: str, spec: ConstraintSpec, ground: Ground, rows: RowPacker, tables: TablePacker
+    section: str, name: str, spec: ConstraintSpec, site: ConstraintSite, rows: RowPacker, tables: TablePacker
 ) -> Packed:
     kind = KINDS[spec.type]
-    packed = kind.pack(spec, ground)
+    packed = kind.pack(spec, site)
     row, term = rows.next_row, rows.next_term
     for shape in packed.rows:
         rows.add(RowName(section, name, shape.direction), shape.terms, holonomic=shape.holonomic)

@@ -1,4 +1,4 @@
-"""What touches what, into the arrays of `Contacts`."""
+"""Packing of collision shapes and contact settings into the arrays of `Contacts`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multibody_cli.contact_solver.friction.problem import Options
 from multibody_cli.contacts import forms
 from multibody_cli.contacts.forms import Collider, Form, geometry_of
 from multibody_cli.joints.spec import WORLD
-from multibody_cli.model import Contacts, Journals
+from multibody_cli.model import Contacts, JointFriction
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.links import IN_PLACE, Placement
 from multibody_cli.scene.load import LoadedScene
@@ -32,18 +32,19 @@ from multibody_cli.scene.shapes import (
 )
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 
-ROOM_OF_A_SHAPE = 24
-"""Contacts that there is room for, for each shape."""
+CONTACTS_PER_SHAPE = 24
+"""Default contact capacity for each shape."""
 
-LEAST_ROOM = 32
+MIN_CAPACITY = 32
+"""Smallest default contact capacity."""
 
-NEAR = 1e-3
-"""Bodies are near within this part of the size of the smallest shape."""
+RELATIVE_MARGIN = 1e-3
+"""Contact margin relative to the size of the smallest shape."""
 
 
 @singledispatch
 def form_of(shape: ShapeSpec, file: Path) -> Form:
-    """Give the form of a shape for contacts; `file` is that of a mesh, and ignored by the others."""
+    """Return the collision form of a shape; `file` is the file of a mesh, and ignored for other shapes."""
     raise TypeError(f"no contacts of a {shape.type}")
 
 
@@ -86,10 +87,10 @@ def pack_contacts(
     loaded: LoadedScene,
     rows: Mapping[str, int],
     frames: Mapping[int, Placement],
-    journals: Journals,
+    joint_friction: JointFriction,
     account: Callable[[Any, str], int],
 ) -> Contacts | tuple[()]:
-    """Give the arrays of what touches or rubs; an empty tuple where nothing does.
+    """Pack contacts and joint friction; return an empty tuple in scenes without both.
 
     Parameters
     ----------
@@ -97,21 +98,21 @@ def pack_contacts(
         The scene.
     rows, frames
         Row of each body, and its body frame in the joint frame, by row.
-    journals
+    joint_friction
         Joints with friction.
     account
         Opens an account of the ledger.
     """
     scene, touches = loaded.scene, loaded.scene.contacts is not None
-    if not touches and len(journals.pads) == 0:
+    if not touches and len(joint_friction.patches) == 0:
         return ()
     settings = scene.contacts or ContactsSpec()
     colliders = list(_colliders(loaded, settings, rows, frames)) if touches else []
-    excluded = [(rows[a], rows[b]) for a, b in apart(scene, settings)]
-    sizes = [collider.form.reach for collider in colliders if np.isfinite(collider.form.reach)]
+    excluded = [(rows[a], rows[b]) for a, b in excluded_pairs(scene, settings)]
+    sizes = [collider.form.bounding_radius for collider in colliders if np.isfinite(collider.form.bounding_radius)]
     return Contacts(
         geometry=geometry_of(colliders, excluded),
-        margin=NEAR * min(sizes, default=1.0),
+        margin=RELATIVE_MARGIN * min(sizes, default=1.0),
         friction_account=account("dissipation", "contacts/friction") if touches else 0,
         impact_account=account("dissipation", "contacts/impact") if touches else 0,
         options=Options(
@@ -121,15 +122,17 @@ def pack_contacts(
             dense=settings.method != "proximal",
             single_qp=settings.method == "single_qp",
         ),
-        room=(settings.room or max(LEAST_ROOM, ROOM_OF_A_SHAPE * len(colliders))) if touches else 0,
-        journals=journals,
+        max_contacts=(settings.max_contacts or max(MIN_CAPACITY, CONTACTS_PER_SHAPE * len(colliders)))
+        if touches
+        else 0,
+        joint_friction=joint_friction,
     )
 
 
 def _colliders(
     loaded: LoadedScene, settings: ContactsSpec, rows: Mapping[str, int], frames: Mapping[int, Placement]
 ) -> Iterator[Collider]:
-    """Give every shape that touches, the world's first."""
+    """Yield all shapes that take part in contacts, those of the world first."""
     owners: list[tuple[tuple[str, ...], int, list[ShapeSpec], Placement]]
     owners = [(("world",), 0, loaded.scene.world.shapes, IN_PLACE)]
     for name, body in loaded.scene.bodies.items():
@@ -138,7 +141,7 @@ def _colliders(
         for k, shape in enumerate(shapes):
             if shape.contact:
                 yield Collider(
-                    form_of(shape, loaded.beside(getattr(shape, "file", ""), *path, "shapes", k)),
+                    form_of(shape, loaded.resolve_path(getattr(shape, "file", ""), *path, "shapes", k)),
                     row,
                     frame.position + frame.rotation @ np.array(shape.position),
                     frame.rotation @ rotation_matrix(shape.rotation) @ _upright(shape),
@@ -148,7 +151,7 @@ def _colliders(
 
 
 def _upright(shape: ShapeSpec) -> Any:
-    """Turn z into the normal of a plane."""
+    """Return the rotation that turns z into the normal of a plane; the identity for other shapes."""
     if not isinstance(shape, PlaneSpec):
         return np.eye(3)
     z = np.array(shape.normal)
@@ -158,8 +161,8 @@ def _upright(shape: ShapeSpec) -> Any:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def apart(scene: Scene, settings: ContactsSpec) -> Iterator[tuple[str, str]]:
-    """List the pairs of bodies that never touch."""
+def excluded_pairs(scene: Scene, settings: ContactsSpec) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of bodies without contacts."""
     if settings.pairs == "auto":
         for joint in scene.joints.values():
             if joint.parent != WORLD:

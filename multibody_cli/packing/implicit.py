@@ -1,4 +1,4 @@
-"""What implicit forces need of a model: see `implicit.implicit_forces`."""
+"""Marks of a model for implicit forces: see `implicit.implicit_forces`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from multibody_cli.kernel import records
 from multibody_cli.model import Records, Tree
 
 
-def resists(tree: Tree, forces: Forces) -> bool:
-    """Whether forces answer to motion otherwise than joint by joint along the tree."""
-    if forces.resist:
+def needs_implicit_solve(tree: Tree, forces: Forces) -> bool:
+    """Whether stiffness or damping couples more than single coordinates of joints that carry bodies."""
+    if forces.has_body_stiffness_or_damping:
         return True
     behind = tree.closures["iv"][0] if len(tree.closures) else len(tree.driven)
-    sprung = (*forces.joint_springs["iv"], *forces.rotation_springs["iv"])
-    return any(iv >= behind for iv in sprung)
+    return any(coordinates.start >= behind for coordinates in forces.sprung_coordinates)
 
 
-def handed(links: Records, forces: Forces) -> Records:
-    """Mark the bodies to which forces hand in what they add to the inertia."""
-    rows = np.concatenate(
-        [forces.points["row"], forces.drags["row"], forces.bushings["parent"], forces.bushings["child"]]
-    )
+def mark_implicit_bodies(links: Records, forces: Forces) -> Records:
+    """Return the links with the bodies marked whose inertia implicit forces add to."""
+    rows = forces.implicit_bodies
     marked = np.array(links)
-    marked["branches"][rows[rows < len(links)]] = 1
+    marked["has_side_children"][rows[rows < len(links)]] = 1
     marked.flags.writeable = False
     found: Records = records(marked)
     return found

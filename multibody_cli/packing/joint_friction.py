@@ -1,4 +1,4 @@
-"""Joints with dry friction, into the arrays of `Journals`."""
+"""Packing of joints with dry friction into the arrays of `JointFriction`."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import numpy as np
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.friction import has_friction
 from multibody_cli.kernel import records
-from multibody_cli.model import LOCK, PAD, RUB, Journals, Tree
+from multibody_cli.model import CONSTRAINT_AXIS, FRICTION_PATCH, FRICTION_POINT, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
 from multibody_cli.scene.schema import Scene
 
 
-def rubbing(scene: Scene) -> list[str]:
-    """Names of the joints with dry friction."""
+def joints_with_friction(scene: Scene) -> list[str]:
+    """Return the names of the joints with dry friction."""
     return [name for name, joint in scene.joints.items() if has_friction(joint)]
 
 
-def pack_journals(scene: Scene, layout: Layout, tree: Tree, account: Callable[[Any, str], int]) -> Journals:
-    """Give the pads of all joints, each joint with an account of the ledger that `account` opens."""
-    pads: list[tuple[Any, ...]] = []
+def pack_joint_friction(scene: Scene, layout: Layout, tree: Tree, account: Callable[[Any, str], int]) -> JointFriction:
+    """Pack the friction patches of all joints; `account` opens an account of the ledger for each joint."""
+    patches: list[tuple[Any, ...]] = []
     points: list[tuple[Any, ...]] = []
     loads: list[tuple[Any, Any]] = []
     numbers = {name: k for k, name in enumerate(scene.joints)}
-    for place, name in enumerate(rubbing(scene)):
+    for place, name in enumerate(joints_with_friction(scene)):
         joint: Any = scene.joints[name]
         row, number = layout.row_of_joint(name, joint), account("dissipation", f"joints/{name}/friction")
-        for pad in JOINTS[joint.type].pads(joint):
-            pads.append(
+        for patch in JOINTS[joint.type].friction_patches(joint):
+            patches.append(
                 (
                     row,
                     *_bodies_of(row, tree),
@@ -38,26 +38,30 @@ def pack_journals(scene: Scene, layout: Layout, tree: Tree, account: Callable[[A
                     place,
                     number,
                     joint.friction.coefficient,
-                    len(pad.slips),
-                    *_wrenches(pad.slips),
+                    len(patch.slip_wrenches),
+                    *_wrenches(patch.slip_wrenches),
                     len(points),
-                    len(points) + len(pad.points),
+                    len(points) + len(patch.points),
                 )
             )
-            for point in pad.points:
-                points.append((*_wrenches(point.rubs), len(loads), len(loads) + len(point.loads)))
+            for point in patch.points:
+                points.append((*_wrenches(point.friction_wrenches), len(loads), len(loads) + len(point.loads)))
                 loads += [(load[:3], load[3:]) for load in point.loads]
-    return Journals(records(np.array(pads, PAD)), records(np.array(points, RUB)), records(np.array(loads, LOCK)))
+    return JointFriction(
+        records(np.array(patches, FRICTION_PATCH)),
+        records(np.array(points, FRICTION_POINT)),
+        records(np.array(loads, CONSTRAINT_AXIS)),
+    )
 
 
 def _wrenches(one_or_two: Any) -> tuple[Any, ...]:
-    """Moments and forces of two wrenches, the second of which may be none."""
+    """Return moments and forces of two wrenches; a missing second one is 0."""
     both = [*one_or_two, np.zeros(6)][:2]
     return tuple(part for wrench in both for part in (wrench[:3], wrench[3:]))
 
 
 def _bodies_of(row: int, tree: Tree) -> tuple[int, int]:
-    """Rows of the parent and of the child of a joint."""
+    """Return the rows of the parent and of the child of a joint."""
     if row < len(tree.links):
         return int(tree.links[row]["parent"]), row
     closure = tree.closures[row - len(tree.links)]

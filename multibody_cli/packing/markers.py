@@ -1,4 +1,4 @@
-"""Markers: rows for the points of affine bodies on which something acts."""
+"""Markers: rows for the points of affine bodies with forces or constraints."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from multibody_cli.spec import Vector
 
 
 class Markers:
-    """Hands out one row for each point of an affine body.
+    """Allocates one row for each point of an affine body.
 
     Parameters
     ----------
     first
-        The row of the first of them, behind all bodies and ghosts.
+        The row of the first marker, behind all bodies and loop-joint frames.
     rows
         Row of each body by its name.
     axes
@@ -33,11 +33,11 @@ class Markers:
         return body in self._axes
 
     def row(self, body: str, point: Vector) -> int:
-        """Row of a point of the body frame."""
+        """Return the row of a point of the body frame."""
         return self._found.setdefault((body, point), self._first + len(self._found))
 
     def pack(self) -> Records:
-        """Give the table of all that were asked for."""
+        """Return the table of all allocated markers."""
         table = [(self._rows[body], self._axes[body].T @ np.array(point)) for body, point in self._found]
         packed = np.array(table, MARKER)
         packed.flags.writeable = False

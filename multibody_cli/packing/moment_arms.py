@@ -1,4 +1,4 @@
-"""Which joints each muscle crosses, so that its moment arms can be told."""
+"""Packing of the moment arms of muscles about the joints that they cross."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multibody_cli.scene.schema import Scene
 
 
 class PackedArms(NamedTuple):
-    """Entries of the muscles, rows of ARM, and the numbers of the points that joints carry."""
+    """Entries of the muscles, rows of ARM, and the numbers of the path points outboard of the joints."""
 
     muscles: tuple[MuscleEntry, ...]
     arms: Records
@@ -21,7 +21,7 @@ class PackedArms(NamedTuple):
 
 
 def pack_arms(scene: Scene, joints: tuple[JointEntry, ...], muscles: Records) -> PackedArms:
-    """List the arms of each muscle about each coordinate of each joint that it crosses.
+    """Return the arms of each muscle about each coordinate of each joint that it crosses.
 
     Parameters
     ----------

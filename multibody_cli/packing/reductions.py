@@ -1,4 +1,4 @@
-"""Reduced couplings into `Reductions`: which coordinates depend on which, by elimination."""
+"""Packing of reduced couplings into `Reductions`: elimination of dependent coordinates."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraints.reduction import DEPENDENT, SHARE, Reductions
+from multibody_cli.constraints.reduction import DEPENDENT, REDUCTION_TERM, Reductions
 from multibody_cli.kernel import records
 
 Place = tuple[int, int]
-"""Where a coordinate lies in q and in v."""
+"""Index of a coordinate in q and in v."""
 
 NEGLIGIBLE = 1e-12
 """A coefficient below this, relative to the largest of its relation, is round-off of the elimination."""
@@ -19,15 +19,15 @@ NEGLIGIBLE = 1e-12
 
 @dataclass
 class ReductionPacker:
-    """Collects relations sum c_k q_k = value and solves each for one coordinate, in terms of independent ones."""
+    """Collects relations sum c_k q_k = value; solves each for one coordinate in terms of independent ones."""
 
     fixed: NDArray[np.bool_]  # (nv,) coordinates that cannot depend on others: their motion is prescribed
     solved: dict[Place, tuple[dict[Place, float], float]] = field(default_factory=dict)
 
     def add(self, relation: dict[Place, float], value: float) -> bool:
-        """Add a relation; whether any coordinate was left that can follow the others.
+        """Add a relation; return whether it determines a coordinate.
 
-        The first one in the order of the relation follows, unless it is prescribed or follows already.
+        The dependent coordinate is the first one of the relation that is neither prescribed nor dependent already.
         """
         largest = max(abs(coefficient) for coefficient in relation.values())
         known, rest = self._in_independent(relation, value)
@@ -40,13 +40,13 @@ class ReductionPacker:
         return True
 
     def pack(self) -> Reductions:
-        """Give the tables."""
+        """Return the tables."""
         dependents: list[tuple[int, int, int, int, float]] = []
-        shares: list[tuple[int, int, float]] = []
+        reduction_terms: list[tuple[int, int, float]] = []
         for (iq, iv), (terms, offset) in self.solved.items():
-            dependents.append((iq, iv, len(shares), len(shares) + len(terms), offset))
-            shares += [(*place, coefficient) for place, coefficient in terms.items()]
-        return Reductions(records(np.array(dependents, DEPENDENT)), records(np.array(shares, SHARE)))
+            dependents.append((iq, iv, len(reduction_terms), len(reduction_terms) + len(terms), offset))
+            reduction_terms += [(*place, coefficient) for place, coefficient in terms.items()]
+        return Reductions(records(np.array(dependents, DEPENDENT)), records(np.array(reduction_terms, REDUCTION_TERM)))
 
     def _in_independent(self, relation: dict[Place, float], value: float) -> tuple[dict[Place, float], float]:
         known: dict[Place, float] = {}

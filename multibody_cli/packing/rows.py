@@ -1,4 +1,4 @@
-"""Rows of restraint: what does not change about them, and the words for them."""
+"""Packing of constraint rows: their constants and their names."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
-from multibody_cli.model import Records, RestraintEntry, RowName
+from multibody_cli.model import ConstraintEntry, Records, RowName
 
 
 @dataclass
 class RowPacker:
-    """Hands out places in the tables of rows and of terms."""
+    """Allocates the tables of rows and of terms."""
 
     names: list[RowName] = field(default_factory=list)
-    entries: list[RestraintEntry] = field(default_factory=list)
+    entries: list[ConstraintEntry] = field(default_factory=list)
     _rows: list[np.void] = field(default_factory=list)
     _terms: int = 0
 
     @property
     def next_row(self) -> int:
-        """The row that the next call of `add` hands out."""
+        """Number of the next row."""
         return len(self._rows)
 
     @property
     def next_term(self) -> int:
-        """Its first term."""
+        """Number of its first term."""
         return self._terms
 
     def add(
@@ -39,7 +39,7 @@ class RowPacker:
         one_sided: bool = False,
         account: int = -1,
     ) -> int:
-        """Add a row of so many terms; its number."""
+        """Add a row with `terms` terms; return its number."""
         row = np.zeros(1, ROW)[0]
         row["first_term"], row["last_term"] = self._terms, self._terms + terms
         row["holonomic"], row["one_sided"], row["active"] = holonomic, one_sided, not one_sided
@@ -49,28 +49,30 @@ class RowPacker:
         self.names.append(name)
         return len(self._rows) - 1
 
-    def enter(self, section: str, name: str, first: int, locks: int) -> None:
-        """Name what the rows from `first` on belong to; the first `locks` rows are those of closures."""
-        self.entries.append(RestraintEntry(section, name, slice(first - locks, self.next_row - locks)))
+    def add_entry(self, section: str, name: str, first: int, constraint_axes: int) -> None:
+        """Name the element of the rows from `first` on; the first `constraint_axes` rows are those of loop joints."""
+        self.entries.append(
+            ConstraintEntry(section, name, slice(first - constraint_axes, self.next_row - constraint_axes))
+        )
 
-    def hold(self, holders: Records) -> None:
-        """Leave the rows that hold bodies to the method."""
-        for holder in holders:
+    def mark_primary(self, inboard_joints: Records) -> None:
+        """Mark the rows of these joints as primary: the method enforces them itself."""
+        for holder in inboard_joints:
             for row in self._rows[holder["first_row"] : holder["last_row"]]:
                 row["primary"] = True
 
     def pack(self) -> tuple[Records, Records]:
-        """Give the tables; work arrays start as copies of them."""
+        """Return the tables; work arrays start as copies of them."""
         rows, terms = np.array(self._rows, ROW), np.zeros(self._terms, TERM)
         terms["iv"] = -1
         rows.flags.writeable = terms.flags.writeable = False
         return records(rows), records(terms)
 
 
-def name_of_lock(joint: str, lock: np.void) -> RowName:
-    """Words for a direction that a closure locks: along or about an axis of the joint frame, where it is one."""
+def name_of_constraint_axis(joint: str, constraint_axis: np.void) -> RowName:
+    """Name a constraint axis: along or about an axis of the joint frame, or oblique."""
     for kind, words in (("f", "along"), ("t", "about")):
         for axis, letter in enumerate("xyz"):
-            if abs(lock[kind][axis]) == 1.0:
+            if abs(constraint_axis[kind][axis]) == 1.0:
                 return RowName("joints", joint, f"{words} {letter}")
     return RowName("joints", joint, "in an oblique direction")

@@ -1,4 +1,4 @@
-"""Bodies and joints into the arrays of `Tree`, and their first state into q and v."""
+"""Packing of bodies and joints into the arrays of `Tree`, and of their initial state into q and v."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from multibody_cli.joints.contract import Part, PartCode
-from multibody_cli.joints.shape import Shape
+from multibody_cli.joints.shape import JointMap
 from multibody_cli.kernel import records
-from multibody_cli.kkt.nodes import HOLDER
+from multibody_cli.kkt.nodes import INBOARD_JOINT
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import (
     CLOSURE,
+    CONSTRAINT_AXIS,
+    COORDINATE_INDEX,
     FRAME,
+    KERNEL_BALL,
+    KERNEL_GENERAL,
+    KERNEL_SCREW,
     LINK,
-    LOCK,
     MARKER,
     PART,
-    PLACE,
     QUATERNION,
-    WAY_BALL,
-    WAY_GENERAL,
-    WAY_SCREW,
     Floats,
     Tree,
 )
-from multibody_cli.packing.constraint_bases import locks_of
-from multibody_cli.packing.part_tables import PartTables, along
+from multibody_cli.packing.constraint_bases import constraint_axes_of
+from multibody_cli.packing.part_tables import PartTables, axis_kind
 from multibody_cli.scene.links import IN_PLACE, Link, LoopJoint, Placement
 
 Vector = tuple[float, float, float]
@@ -36,7 +36,7 @@ Vector = tuple[float, float, float]
 
 @dataclass
 class PackedTree:
-    """The tree, its first state, and where the numbers of each row lie; closures have rows behind the bodies."""
+    """The tree, its initial state, and the first indices of each row; loop joints have rows behind the bodies."""
 
     tree: Tree
     q: Floats
@@ -44,79 +44,79 @@ class PackedTree:
     first_q: Mapping[int, int]
     first_v: Mapping[int, int]
     frames: Mapping[int, Placement]  # body frame in joint frame, by row
-    shapes: Mapping[int, Shape]  # of generated parts, by the address of their code
+    joint_maps: Mapping[int, JointMap]  # of generated parts, by the address of their code
 
 
-def pack_tree(limbs: Sequence[Link], gravity: Vector, loops: Sequence[LoopJoint] = ()) -> PackedTree:
-    """Pack bodies and joints; `limbs` are in the order of their rows, the ground is added."""
-    links = np.zeros(len(limbs) + 1, LINK)
-    frames = np.zeros(len(limbs) + 1, FRAME)
+def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJoint] = ()) -> PackedTree:
+    """Pack bodies and joints; `tree_links` are in the order of their rows, the ground is added."""
+    links = np.zeros(len(tree_links) + 1, LINK)
+    frames = np.zeros(len(tree_links) + 1, FRAME)
     links["parent"][0] = -1
     frames["frame"][0, ::4] = 1.0
     tables = PartTables()
     body_frames: dict[int, Placement] = {0: IN_PLACE}
     first_q: dict[int, int] = {}
     first_v: dict[int, int] = {}
-    for limb in limbs:
-        link, row = links[limb.row], limb.row
+    for tree_link in tree_links:
+        link, row = links[tree_link.row], tree_link.row
         first_q[row], first_v[row] = tables.nq, tables.nv
-        body_frames[row] = limb.child_origin.inverse()
+        body_frames[row] = tree_link.child_origin.inverse()
         link["iq"], link["iv"] = tables.nq, tables.nv
         link["first_part"] = len(tables.parts)
-        for part in limb.parts:
+        for part in tree_link.parts:
             tables.add(part)
         link["last_part"] = len(tables.parts)
         link["nv"] = tables.nv - link["iv"]
-        link["parent"] = limb.parent
-        link["weightless"] = limb.weightless
-        link["way"] = _way(limb)
-        if link["way"] == WAY_SCREW:
-            _copy_screw(limb.parts[0], link)
-        _write_placement(body_frames[limb.parent] @ limb.origin, link)
-        link["tilted"] = not np.array_equal(link["frame"], np.eye(3).ravel())
+        link["parent"] = tree_link.parent
+        link["ignores_gravity"] = tree_link.ignores_gravity
+        link["joint_kernel"] = _joint_kernel(tree_link)
+        if link["joint_kernel"] == KERNEL_SCREW:
+            _copy_screw(tree_link.parts[0], link)
+        _write_placement(body_frames[tree_link.parent] @ tree_link.origin, link)
+        link["frame_is_rotated"] = not np.array_equal(link["frame"], np.eye(3).ravel())
         _write_placement(body_frames[row], frames[row])
-        _write_mass(limb.mass, body_frames[row], link)
-        if limb.parent != row - 1 or link["way"] == WAY_GENERAL:
-            links["branches"][limb.parent] = 1
+        _write_mass(tree_link.mass, body_frames[row], link)
+        if tree_link.parent != row - 1 or link["joint_kernel"] == KERNEL_GENERAL:
+            links["has_side_children"][tree_link.parent] = 1
     closures = np.zeros(len(loops), CLOSURE)
-    locks: list[tuple[Vector, Vector]] = []
+    constraint_axes: list[tuple[Vector, Vector]] = []
     for k, loop in enumerate(loops):
         row = len(links) + k
         first_q[row], first_v[row] = tables.nq, tables.nv
         body_frames[row] = loop.child_origin.inverse()
-        closures[k]["ghost"] = row
-        _pack_loop(loop, body_frames, closures[k], tables, locks)
-    hung: list[Link | LoopJoint] = [*limbs, *loops]
+        closures[k]["loop_frame"] = row
+        _pack_loop(loop, body_frames, closures[k], tables, constraint_axes)
+    hung: list[Link | LoopJoint] = [*tree_links, *loops]
     tree = Tree(
         links=_frozen(links),
         parts=_frozen(np.array(tables.parts, dtype=PART)),
         constants=_frozen(np.array(tables.constants, dtype=np.float64)),
         frames=_frozen(frames),
-        plain=_frozen(np.array(tables.plain, dtype=PLACE)),
+        plain=_frozen(np.array(tables.plain, dtype=COORDINATE_INDEX)),
         quaternions=_frozen(np.array(tables.quaternions, dtype=QUATERNION)),
-        exponentials=_frozen(np.array(tables.exponentials, dtype=PLACE)),
+        exponentials=_frozen(np.array(tables.exponentials, dtype=COORDINATE_INDEX)),
         closures=_frozen(closures),
         markers=_frozen(np.zeros(0, MARKER)),
-        holders=_frozen(np.zeros(0, HOLDER)),
-        locks=_frozen(np.array(locks, dtype=LOCK)),
+        inboard_joints=_frozen(np.zeros(0, INBOARD_JOINT)),
+        constraint_axes=_frozen(np.array(constraint_axes, dtype=CONSTRAINT_AXIS)),
         driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
     )
     q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
     v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)
-    return PackedTree(tree, q, v, first_q, first_v, body_frames, tables.shapes)
+    return PackedTree(tree, q, v, first_q, first_v, body_frames, tables.joint_maps)
 
 
-def _way(limb: Link | LoopJoint) -> int:
-    """The fast ways are for one free screw and one free ball, which takes no armature."""
-    if len(limb.parts) == 1 and not any(limb.driven):
-        ball = WAY_GENERAL if isinstance(limb, Link) and limb.sprung else WAY_BALL
-        return {PartCode.SCREW: WAY_SCREW, PartCode.BALL: ball}.get(limb.parts[0].code, WAY_GENERAL)
-    return WAY_GENERAL
+def _joint_kernel(tree_link: Link | LoopJoint) -> int:
+    """Return the joint kernel: a specialised one for a single free screw or ball without armature."""
+    if len(tree_link.parts) == 1 and not any(tree_link.driven):
+        ball = KERNEL_GENERAL if isinstance(tree_link, Link) and tree_link.has_spring_or_damper else KERNEL_BALL
+        return {PartCode.SCREW: KERNEL_SCREW, PartCode.BALL: ball}.get(tree_link.parts[0].code, KERNEL_GENERAL)
+    return KERNEL_GENERAL
 
 
 def _copy_screw(part: Part, link: np.void) -> None:
-    link["along"] = along(part)
+    link["axis_kind"] = axis_kind(part)
     link["slides"] = part.slide != (0.0, 0.0, 0.0)
     link["turn"][:] = part.turn
     link["slide"][:] = part.slide
@@ -127,23 +127,25 @@ def _pack_loop(
     body_frames: Mapping[int, Placement],
     closure: np.void,
     tables: PartTables,
-    locks: list[tuple[Vector, Vector]],
+    constraint_axes: list[tuple[Vector, Vector]],
 ) -> None:
-    found = locks_of(tuple(loop.parts), tuple(loop.driven), loop.normal)
+    found = constraint_axes_of(tuple(loop.parts), tuple(loop.driven), loop.normal)
     closure["parent"], closure["child"] = loop.parent, loop.child
-    closure["way"] = _way(loop)
+    closure["joint_kernel"] = _joint_kernel(loop)
     closure["iv"], closure["first_part"] = tables.nv, len(tables.parts)
     closure["first_plain"], closure["first_quaternion"] = len(tables.plain), len(tables.quaternions)
     for part in loop.parts:
         tables.add(part)
     closure["nv"], closure["last_part"] = tables.nv - closure["iv"], len(tables.parts)
     closure["last_plain"], closure["last_quaternion"] = len(tables.plain), len(tables.quaternions)
-    closure["first_row"], closure["last_row"] = len(locks), len(locks) + len(found.directions)
-    closure["first_term"] = 2 * len(locks)
-    closure["steady"], closure["one_plane"] = found.steady, loop.normal is not None
+    closure["first_row"], closure["last_row"] = len(constraint_axes), len(constraint_axes) + len(found.directions)
+    closure["first_term"] = 2 * len(constraint_axes)
+    closure["constant_axes"], closure["one_plane"] = found.constant_axes, loop.normal is not None
     closure["normal"][:] = loop.normal or (0.0, 0.0, 0.0)
-    locks.extend(found.directions if found.steady else [((0.0,) * 3, (0.0,) * 3)] * len(found.directions))
-    # a marker, which has no row among the bodies, is its own frame
+    constraint_axes.extend(
+        found.directions if found.constant_axes else [((0.0,) * 3, (0.0,) * 3)] * len(found.directions)
+    )
+    # a marker has no row among the bodies; it is its own frame
     _write_placement(body_frames.get(loop.parent, IN_PLACE) @ loop.origin, closure)
     at_child = body_frames.get(loop.child, IN_PLACE) @ loop.child_origin
     closure["child_origin"][:], closure["child_frame"][:] = at_child.position, at_child.rotation.T.ravel()

@@ -1,6 +1,6 @@
-"""Other programs that a scene can be timed in: `mbsim bench --against`.
+"""Other simulators in which a scene can be timed: `mbsim bench --against`.
 
-Their packages are the extra `peers`, and are imported when a model is built in one of them.
+Their packages are the extra `peers`; they are imported when a model is built.
 """
 
 from __future__ import annotations
@@ -10,4 +10,4 @@ from multibody_cli.peers.mujoco import MUJOCO
 from multibody_cli.peers.pinocchio import PINOCCHIO
 
 PEERS: dict[str, PeerKind] = {kind.name: kind for kind in (MUJOCO, PINOCCHIO)}
-"""The catalogue of peers."""
+"""All supported simulators, by name."""

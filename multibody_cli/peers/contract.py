@@ -1,10 +1,10 @@
-"""What a peer is given, and what it must give.
+"""Interface of a peer, another simulator that is timed on the same mechanism.
 
-A peer is given a tree of links that hang on runs of hinges, slides, balls and free joints, under gravity alone: what
-all of them know.  It gives accelerations in our coordinates, so that they can be compared, and does evaluations and
-steps as often as it is told, so that they can be timed.
+The mechanism is a kinematic tree whose joints are sequences of hinges, slides, balls and free joints, under gravity:
+the features that all simulators share.  A peer returns accelerations in the coordinates of this program, for
+comparison, and runs a given number of evaluations and steps, for timing.
 
-To add a peer: a module here with a `PeerKind`, and its entry in `PEERS`.  Its package is imported in `build` alone.
+To add a peer: add a module with a `PeerKind`, and its entry in `PEERS`.  Only `build` imports the package of the peer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from multibody_cli.model import Floats
 
 
 class Kind(Enum):
-    """How one piece of a joint moves; its value says it in words."""
+    """Type of a joint primitive; the value is its name in messages."""
 
     HINGE = "a turning part"
     SLIDE = "a sliding part"
@@ -29,17 +29,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of a joint.
+    """One primitive of a joint.
 
     Parameters
     ----------
     kind
-        How it moves.
+        Type of the primitive.
     axis
-        (3,) unit axis of a hinge or a slide, in the frame that the pieces before it lead to.
+        (3,) unit axis of a hinge or a slide, in the frame after the preceding primitives.
     iq, iv
-        Where its numbers lie in q and v: as in `joints.parts`, so a quaternion is (w, x, y, z), the velocity of a ball
-        is in the outer frame, and that of a free joint [linear; angular] in the inner one.
+        First indices in q and v.  As in `joints.parts`, a quaternion is (w, x, y, z), the velocity of a ball is in the
+        outer frame, and the velocity of a free joint is [linear; angular] in the inner frame.
     """
 
     kind: Kind
@@ -50,18 +50,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class Link:
-    """A body with the joint that carries it.
+    """A body with its inboard joint.
 
     Parameters
     ----------
     parent
-        Number of the parent among the links; 0 is the ground, and a parent stands before its children.
+        Number of the parent link; 0 is the ground.  A parent precedes its children.
     position, rotation
-        (3,) and (3, 3): where the joint begins, in the joint frame of the parent.
+        (3,) m and (3, 3): first frame of the joint, relative to the last joint frame of the parent.
     pieces
-        The run of pieces; none for a fixed joint.
+        The joint primitives in order; none for a fixed joint.
     mass
-        Mass properties in the frame in which the run ends.
+        Mass properties in the last joint frame.
     """
 
     parent: int
@@ -73,7 +73,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A tree to be built in a peer: links[k] is number k + 1; gravity (3,), the start q and v, the time step, s."""
+    """A kinematic tree to be built in a peer: links[k] is link k + 1; gravity (3,), m/s^2; initial q, v; step, s."""
 
     links: tuple[Link, ...]
     gravity: Floats
@@ -87,31 +87,31 @@ class Peer(Protocol):
     """A mechanism built in a peer."""
 
     def accelerations(self) -> Floats:
-        """(nv,) dv/dt at the start, in our coordinates."""
+        """Return dv/dt (nv,) in the initial state, in the coordinates of this program."""
 
     def evaluate(self, count: int) -> float:
-        """Work out the accelerations at the start `count` times; the seconds that it takes, less those of the calls."""
+        """Compute the accelerations in the initial state `count` times; return the time without call overhead, s."""
 
     def advance(self, count: int) -> float:
-        """Take `count` steps from the start; the seconds that it takes, NaN if the run does not stay sound."""
+        """Take `count` steps from the initial state; return the time, s, or NaN if the run diverges."""
 
 
 @dataclass(frozen=True)
 class PeerKind:
-    """An entry of the catalogue of peers.
+    """A supported peer.
 
     Parameters
     ----------
     name
-        The word of the command line.
+        Name on the command line.
     package, module
-        What it is installed as, and imported as.
+        Names of the package for installation and import.
     build
-        Builds a mechanism.  Raises a `PeerRefusal` where the peer cannot take it.
+        Builds a mechanism.  Raises `PeerRefusal` if the peer does not support it.
     integrators
-        Our integrators that it has as well, with what it calls them; it is not asked to step with others.
+        Names of the integrators of this program that the peer supports, and their names there.
     evaluation
-        What an evaluation is there.
+        Description of an evaluation in the peer.
     """
 
     name: str
@@ -123,4 +123,4 @@ class PeerKind:
 
 
 class PeerRefusal(Exception):
-    """A scene cannot be built in a peer, with the reason for the user."""
+    """A peer does not support a scene; the message gives the reason."""

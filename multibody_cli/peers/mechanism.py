@@ -1,4 +1,4 @@
-"""A compiled scene as a tree that peers can build."""
+"""Conversion of a compiled scene to a kinematic tree for peers."""
 
 from __future__ import annotations
 
@@ -15,34 +15,31 @@ _KINDS = {PartCode.BALL: Kind.BALL, PartCode.FREE: Kind.FREE}
 
 
 def mechanism_of(model: Model, state: State, step: float, integrator: str) -> Mechanism:
-    """Read the tree off a model in the coordinates of its joints.
+    """Return the kinematic tree of a model, in its joint coordinates.
 
     Raises
     ------
     PeerRefusal
-        The scene has more than a tree of joints under gravity; the message names it.
+        The scene has features other than a tree of joints under gravity; the message lists them.
     """
-    unknown = list(_what_peers_lack(model))
+    unknown = list(_unsupported_features(model))
     if unknown:
-        raise PeerRefusal(f"peers are given trees of joints under gravity alone, and this scene has {_listed(unknown)}")
+        raise PeerRefusal(f"peers support only trees of joints under gravity, and this scene has {_listed(unknown)}")
     tree = model.system.tree
     links = tuple(_link(link, tree.parts) for link in tree.links[1:])
     return Mechanism(links, np.array(tree.gravity), state.q.copy(), state.v.copy(), step, integrator)
 
 
-def _what_peers_lack(model: Model) -> Iterator[str]:
-    """Name what a mechanism has no word for."""
+def _unsupported_features(model: Model) -> Iterator[str]:
+    """Yield the features of a model that a mechanism cannot represent."""
     system = model.system
     tree, forces = system.tree, system.forces
     counts = {
         "joints that close loops": len(tree.closures),
-        "couplings, constraints or limits": len(system.rows) - len(tree.locks),
+        "couplings, constraints or limits": len(system.rows) - len(tree.constraint_axes),
         "couplings with `reduce: true`": len(system.reductions.dependents),
         "prescribed motions": len(system.motions.rows),
-        "forces of joints": len(forces.actuators),
-        "springs or dampers of joints": len(forces.joint_springs) + len(forces.rotation_springs),
-        "forces on bodies": len(forces.loads) + len(forces.drags),
-        "springs or muscles between bodies": len(forces.springs) + len(forces.bushings) + len(forces.muscles),
+        **forces.counts,
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),
         "joints along splines, curves, surfaces or formulas": int(
@@ -62,7 +59,7 @@ def _link(link: np.void, parts: Records) -> Link:
     return Link(
         parent=int(link["parent"]),
         position=np.array(link["origin"]),
-        rotation=np.array(link["frame"]).reshape(3, 3).T,  # it is kept by columns
+        rotation=np.array(link["frame"]).reshape(3, 3).T,  # stored by columns
         pieces=tuple(_piece(part) for part in run),
         mass=MassProperties(float(link["mass"]), np.array(link["com"]), central),
     )
@@ -79,7 +76,7 @@ def _listed(words: list[str]) -> str:
 
 
 def rotation_of(quaternion: Floats) -> Floats:
-    """(4,) unit quaternion (w, x, y, z) to the rotation matrix (3, 3)."""
+    """Return the rotation matrix (3, 3) of a unit quaternion (w, x, y, z)."""
     w, x, y, z = quaternion
     skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     rotation: Floats = np.eye(3) + 2.0 * w * skew + 2.0 * skew @ skew

@@ -1,8 +1,8 @@
-"""MuJoCo: the mechanism as MJCF, one body a link, whose joints are the pieces of its run.
+"""MuJoCo: the mechanism as MJCF, one body per link, one joint per primitive.
 
-An evaluation is `mj_forward`, called from Python; the cost of as many calls of a function that does next to nothing is
-taken off (not of `mj_forward` on an empty model, which works for a microsecond).  Steps are
-taken in one call of `mj_step`.  Contacts, constraints and implicit damping are switched off: none of them is needed.
+An evaluation is `mj_forward`, called from Python.  The time of the same number of calls of a trivial function is
+subtracted (not of `mj_forward` on an empty model, which takes a microsecond).  Steps are taken in one call of
+`mj_step`.  Contacts, constraints and implicit damping are disabled, since they are not needed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def build(mechanism: Mechanism) -> Peer:
 
     for link in mechanism.links:
         if link.parent != 0 and any(piece.kind is Kind.FREE for piece in link.pieces):
-            raise PeerRefusal("MuJoCo lets a free joint hang on the world alone")
+            raise PeerRefusal("MuJoCo supports a free joint only between a body and the world")
     try:
         model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
     except ValueError as error:
-        raise PeerRefusal(f"MuJoCo does not take it: {' '.join(str(error).split())}") from None
+        raise PeerRefusal(f"MuJoCo rejects the model: {' '.join(str(error).split())}") from None
     return _MujocoPeer(mujoco, model, mechanism)
 
 
 def mjcf(mechanism: Mechanism) -> str:
-    """Write a mechanism in MuJoCo's format; link k is the body `k`, and its pieces are the joints `k.0`, `k.1`, ..."""
+    """Return a mechanism as MJCF; link k is the body `k`, and its primitives are the joints `k.0`, `k.1`, ..."""
     children: dict[int, list[int]] = defaultdict(list)
     for k, link in enumerate(mechanism.links, start=1):
         children[link.parent].append(k)
@@ -87,11 +87,11 @@ class _MujocoPeer:
             for number, link in enumerate(mechanism.links, start=1)
             for k, piece in enumerate(link.pieces)
         ]
-        self._start()
+        self._set_initial_state()
         self._q, self._v = self._data.qpos.copy(), self._data.qvel.copy()
 
     def accelerations(self) -> Floats:
-        """dv/dt at the start, in our coordinates."""
+        """Return dv/dt in the initial state, in the coordinates of this program."""
         self._reset()
         self._mujoco.mj_forward(self._model, self._data)
         a = np.zeros(len(self._mechanism.v))
@@ -125,16 +125,16 @@ class _MujocoPeer:
         began = time.perf_counter()
         self._mujoco.mj_step(self._model, self._data, count)
         seconds = time.perf_counter() - began
-        # MuJoCo starts over from zero where a run bursts, and only counts that it did
-        sound = not any(warning.number for warning in self._data.warning)
-        return seconds if sound else float("nan")
+        # MuJoCo resets a diverged run and only counts a warning
+        valid = not any(warning.number for warning in self._data.warning)
+        return seconds if valid else float("nan")
 
     def _reset(self) -> None:
         self._mujoco.mj_resetData(self._model, self._data)
         self._data.qpos[:], self._data.qvel[:] = self._q, self._v
 
-    def _start(self) -> None:
-        """Hand over the start; a free joint is in axes of the world here, its angular velocity in those of the body."""
+    def _set_initial_state(self) -> None:
+        """Set the initial state; MuJoCo has a free joint in world axes, with its angular velocity in body axes."""
         q, v = self._mechanism.q, self._mechanism.v
         for piece, link, joint in self._pieces:
             to_q, to_v = self._data.qpos[joint.qposadr[0] :], self._data.qvel[joint.dofadr[0] :]

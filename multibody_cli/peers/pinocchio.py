@@ -1,7 +1,7 @@
-"""Pinocchio: the mechanism as a `Model`, one joint a piece; massless pieces come before the one that has the body.
+"""Pinocchio: the mechanism as a `Model`, one joint per primitive; only the last joint of a link has mass.
 
-An evaluation is `aba` in the convention WORLD, called from Python; the cost of as many calls on an empty model is taken
-off.  Pinocchio has no stepping of its own.
+An evaluation is `aba` in the convention WORLD, called from Python; the time of the same number of calls on an empty
+model is subtracted.  Pinocchio has no time stepping.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def build(mechanism: Mechanism) -> Peer:
 
 
 def _joint(pin: Any, piece: Piece) -> Any:
-    """Make the joint of a piece: the special one where it turns or slides along an axis of the frame."""
+    """Create the joint of a primitive: the specialized type if its axis is a coordinate axis."""
     if piece.kind is Kind.BALL:
         return pin.JointModelSpherical()
     if piece.kind is Kind.FREE:
@@ -44,7 +44,7 @@ class _PinocchioPeer:
         model = pin.Model()
         model.gravity.linear = mechanism.gravity
         self._pieces: list[tuple[Piece, int]] = []
-        # where the joint frame of each link is: a joint of the model, and a frame that is fixed in it
+        # last joint frame of each link: a joint of the model, and the placement relative to it
         frames = [(0, pin.SE3.Identity())]
         for number, link in enumerate(mechanism.links, start=1):
             joint, within = frames[link.parent]
@@ -61,17 +61,17 @@ class _PinocchioPeer:
         self._empty_data = self._empty.createData()
         self._q, self._v = pin.neutral(model), np.zeros(model.nv)
         for piece, joint in self._pieces:
-            self._hand_over(piece, model.idx_qs[joint], model.idx_vs[joint])
+            self._set_initial_state(piece, model.idx_qs[joint], model.idx_vs[joint])
         self._tau = np.zeros(model.nv)
 
     def accelerations(self) -> Floats:
-        """dv/dt at the start, in our coordinates."""
+        """Return dv/dt in the initial state, in the coordinates of this program."""
         pin = self._pin
         found = pin.aba(self._model, self._data, self._q, self._v, self._tau, pin.Convention.WORLD)
         a = np.zeros(len(self._mechanism.v))
         for piece, joint in self._pieces:
             iv = self._model.idx_vs[joint]
-            if piece.kind is Kind.FREE:  # both parts in axes of the body here, which turns
+            if piece.kind is Kind.FREE:  # both parts in rotating body axes here
                 R = rotation_of(self._mechanism.q[piece.iq + 3 : piece.iq + 7])
                 linear = found[iv : iv + 3] + np.cross(self._v[iv + 3 : iv + 6], self._v[iv : iv + 3])
                 a[piece.iv : piece.iv + 3], a[piece.iv + 3 : piece.iv + 6] = R @ linear, R @ found[iv + 3 : iv + 6]
@@ -95,11 +95,11 @@ class _PinocchioPeer:
         return full - repeated(self._empty, self._empty_data, nothing, nothing, nothing)
 
     def advance(self, count: int) -> float:
-        """It has no steps."""
+        """Return NaN: Pinocchio has no time stepping."""
         return float("nan")
 
-    def _hand_over(self, piece: Piece, iq: int, iv: int) -> None:
-        """Hand over the start of a piece; quaternions are (x, y, z, w) here."""
+    def _set_initial_state(self, piece: Piece, iq: int, iv: int) -> None:
+        """Set the initial state of a primitive; quaternions are (x, y, z, w) in Pinocchio."""
         q, v = self._mechanism.q, self._mechanism.v
         if piece.kind is Kind.BALL:
             self._q[iq : iq + 4] = np.roll(q[piece.iq : piece.iq + 4], -1)

@@ -1,4 +1,4 @@
-"""Pictures of results, of their differences and of benchmarks, as PNG or SVG files.
+"""Pictures of results, comparisons and benchmarks, as PNG or SVG files.
 
-matplotlib is an extra: only this room imports it, when a picture is made.
+matplotlib is an optional dependency: only this package imports it, when a picture is drawn.
 """

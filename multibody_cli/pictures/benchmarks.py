@@ -1,4 +1,4 @@
-"""Pictures of a benchmark: cost over size, and cost against accuracy."""
+"""Pictures of a benchmark: cost versus size, and cost versus accuracy."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from multibody_cli.pictures.style import COLORS, new_figure, save
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.campaign import Findings
 from multibody_cli.studies.bench.growth import Series, series_of
-from multibody_cli.studies.bench.pareto import RESOLVED, visible
+from multibody_cli.studies.bench.pareto import RESOLVED, displayed_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 WIDTH, HEIGHT = 8.0, 4.6
-"""Of one panel with its legend, inches."""
+"""Size of one panel with its legend, inches."""
 
 TINIEST = 1e-16
-"""Smallest error that is drawn, m: a logarithm has no place for zero."""
+"""Smallest error on the logarithmic axis, m."""
 
 
 def draw_findings(found: Findings, path: Path) -> bool:
-    """Draw every series of growth and every study of accuracy, one panel below the other.
+    """Draw the growth of cost of every scene and every accuracy study, one panel below the other.
 
     Parameters
     ----------
     found
-        What was measured.
+        The measurements.
     path
         The file, `*.png` or `*.svg`.
 
     Returns
     -------
     bool
-        Whether there was anything to draw; no file is written otherwise.
+        False if there was nothing to draw; no file is written then.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def draw_findings(found: Findings, path: Path) -> bool:
 
 
 def _panels(found: Findings) -> Iterator[Callable[[Any], None]]:
-    """List what is to be drawn: growth scene by scene, then one study after the other."""
+    """Yield a drawing function for each panel: growth of each scene, then each study."""
     fitted = [series for series in series_of(found.measurements) if series.growth]
     for scene in dict.fromkeys(series.measurements[0].scene for series in fitted):
         of_scene = [series for series in fitted if series.measurements[0].scene == scene]
@@ -114,7 +114,7 @@ def _draw_study(study: Study, axes: Axes) -> None:
             label=f"{method}, {integrator}",
         )
     for run, flag in points:
-        if flag:  # below and left of the front nothing else can lie
+        if flag:  # there is room below and left of the front
             axes.annotate(
                 run.stepping,
                 _place(run, floor),
@@ -143,5 +143,5 @@ def _draw_study(study: Study, axes: Axes) -> None:
 
 
 def _place(run: Accuracy, floor: float) -> tuple[float, float]:
-    """Where a run is drawn; an error that the reference cannot tell from none is drawn where it could."""
-    return max(visible(run.error or 0.0, floor), TINIEST), run.seconds or math.nan
+    """Position of a run: error (at least the resolution of the reference), m, and time per simulated second, s."""
+    return max(displayed_error(run.error or 0.0, floor), TINIEST), run.seconds or math.nan

@@ -1,4 +1,4 @@
-"""The channels in which two runs differ most: both runs, and below them the difference beside what is allowed."""
+"""Pictures of the channels with the largest differences: both runs, and the difference with its tolerance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multibody_cli.comparison.equivalence import nearest_equivalent
 from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import common_instants
 from multibody_cli.comparison.recording import Recording
-from multibody_cli.pictures.style import as_written, new_figure
+from multibody_cli.pictures.style import escape_mathtext, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 CHANNELS = 3
 
 POINTS = 4000
-"""About how many instants are drawn."""
+"""Approximate number of instants that are drawn."""
 
 
 def draw_worst(comparison: Comparison) -> Figure:
-    """Draw the channels, of those that change in time, with the largest difference by their tolerance."""
+    """Draw the time-dependent channels with the largest ratio of difference to tolerance."""
     with Recording(comparison.reference) as reference, Recording(comparison.result) as result:
         return _draw_worst(comparison, reference, result)
 
@@ -39,7 +39,7 @@ def _draw_worst(comparison: Comparison, reference: Recording, result: Recording)
     )[:CHANNELS]
     figure = new_figure(width=4.2 * max(1, len(worst)) + 0.6, height=4.8)
     word = "the runs are the same" if comparison.same else "the runs differ"
-    figure.suptitle(as_written(f"{comparison.result} against {comparison.reference}: {word}"), wrap=True)
+    figure.suptitle(escape_mathtext(f"{comparison.result} against {comparison.reference}: {word}"), wrap=True)
     if not worst:
         axes = figure.subplots()
         axes.set_axis_off()
@@ -59,7 +59,9 @@ def _draw(finding: Finding, reference: Recording, result: Recording, above: Axes
     component = _component(finding.worst)
     units = finding.units.split(", ")
     unit = units[component % len(units)]
-    above.set_title(as_written(" ".join(filter(None, (finding.path, finding.worst.body, finding.worst.component)))))
+    above.set_title(
+        escape_mathtext(" ".join(filter(None, (finding.path, finding.worst.body, finding.worst.component))))
+    )
     above.plot(time, one, label="reference", linewidth=2.4, alpha=0.6)
     above.plot(time, other, label="result", linestyle="--")
     above.set_ylabel(unit)
@@ -75,7 +77,7 @@ def _draw(finding: Finding, reference: Recording, result: Recording, above: Axes
 
 
 def _curves(finding: Finding, reference: Recording, result: Recording) -> tuple[Floats, Floats, Floats]:
-    """Read the worst component of a channel: time and both runs, thinned to what a picture can show."""
+    """Read time and the worst component of a channel in both runs, thinned for the picture."""
     assert finding.worst is not None
     common, dataset = common_instants(reference, result), reference.datasets[finding.path]
     every = max(1, common.count // POINTS)
@@ -86,7 +88,7 @@ def _curves(finding: Finding, reference: Recording, result: Recording) -> tuple[
         component = _component(finding.worst)
         other = nearest_equivalent(other, one, dataset.same)[:, component]
         one = one[:, component]
-        # of several instants the one with the largest difference
+        # keep the instant with the largest difference of each group
         apart = np.nan_to_num(np.abs(other - one), nan=np.inf)
         kept = [start + int(np.argmax(apart[start : start + every])) for start in range(0, len(apart), every)]
         curves.append(np.stack([reference.take("time", rows), one, other])[:, kept])
@@ -99,7 +101,7 @@ def _component(location: Location) -> int:
 
 
 def _vectors(values: Array, body: str, run: Recording) -> Floats:
-    """Take the (T, n) numbers of the channel, of one body where it holds several."""
+    """Return the values (T, n) of a channel, of one body if it is an array of bodies."""
     values = values[:, run.bodies.index(body)] if body else values
     vectors: Floats = values.reshape(len(values), -1).astype(np.float64)
     return vectors

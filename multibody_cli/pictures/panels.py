@@ -1,4 +1,4 @@
-"""Panels: which numbers share an axis, and what each of them is called there."""
+"""Panels: grouping of scalars that share an axis, and their labels."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Panel:
     Parameters
     ----------
     title
-        What all of them are, in the words of the command line: `joints/*/q`.
+        Common part of the names, as on the command line: `joints/*/q`.
     units
         Units of the axis.
     labels
-        What each line is besides, in the order of the legend; empty for a line that is alone.
+        Remaining part of the name of each line, in the order of the legend; empty for a single line.
     left_out
-        How many lines there is no room for.
+        Number of lines omitted because the panel is full.
     """
 
     title: str
@@ -32,16 +32,14 @@ class Panel:
 
 
 def arrange(scalars: Iterable[Scalar], most: int) -> list[Panel]:
-    """Share numbers out to panels: those of the same units to one, but errors to one of their own.
-
-    An error is next to nothing beside what it is the error of, and would not be seen there.
+    """Group scalars into panels by units; errors, which are much smaller, get panels of their own.
 
     Parameters
     ----------
     scalars
-        The numbers, of one run or of several; what is called the same in each is one line.
+        The scalars of one or several runs; equal scalars of several runs share a label.
     most
-        How many lines a panel has room for.
+        Largest number of lines in a panel.
     """
     groups: dict[tuple[str, bool], dict[Scalar, None]] = {}
     for scalar in scalars:
@@ -56,11 +54,11 @@ def _panel(scalars: Sequence[Scalar], most: int) -> Panel:
 
 
 def _shared_and_own(scalars: Sequence[Scalar]) -> tuple[str, list[str]]:
-    """Say what names have in common, link by link, and what is left of each."""
+    """Split names into their common components and the remaining components of each."""
     paths = [scalar.name.split("/") for scalar in scalars]
     shared = [len(set(links)) == 1 for links in zip_longest(*paths)]
     if len(set(map(len, paths))) > 1:
-        # behind the first difference, links of paths of unequal length do not correspond
+        # after the first difference, components of paths of unequal length do not correspond
         shared = [all(shared[: place + 1]) for place in range(len(shared))]
     own = ["/".join(link for link, agrees in zip(path, shared, strict=False) if not agrees) for path in paths]
     common = [link if agrees else "*" for link, agrees in zip(paths[0], shared, strict=False)]

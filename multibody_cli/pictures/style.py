@@ -1,4 +1,4 @@
-"""What all pictures share: size, colors, and a file that is the same for the same numbers."""
+"""Common settings of all pictures: size, colors and reproducible files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg")
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Told apart by any eye (Okabe and Ito)."""
+"""Colors that remain distinct with color vision deficiency (Okabe and Ito)."""
 
 _SETTINGS: dict[str, Any] = {
     "axes.grid": True,
@@ -28,42 +28,42 @@ _SETTINGS: dict[str, Any] = {
     "grid.alpha": 0.3,
     "legend.frameon": False,
     "lines.linewidth": 1.3,
-    "svg.hashsalt": "mbsim",  # else names in the file are drawn by chance
+    "svg.hashsalt": "mbsim",  # otherwise identifiers in the file are random
 }
 
 
 def require_format(path: Path) -> None:
-    """Refuse a picture that could not be written, before anything is computed for it.
+    """Check that a picture can be written, before anything is computed for it.
 
     Raises
     ------
     ArgumentError
-        The ending of the name is no format of `FORMATS`, or matplotlib is not installed or not set up well.
+        The suffix is not in `FORMATS`, or matplotlib is not installed or misconfigured.
     """
     if path.suffix.lower() not in FORMATS:
         raise ArgumentError(f"{path}: a picture is named *{' or *'.join(FORMATS)}")
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # how it finds its fonts is of no concern
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # suppress messages about fonts
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ArgumentError("pictures need matplotlib: pip install 'multibody-cli[plot]'") from None
     except ValueError as error:  # of a variable of the environment
-        raise ArgumentError(f"matplotlib cannot be used as it is set up here: {error}") from None
+        raise ArgumentError(f"matplotlib is misconfigured: {error}") from None
 
 
-def as_written(text: str) -> str:
-    """Make a text, such as a name in a scene, that is drawn as it is and not as a formula."""
+def escape_mathtext(text: str) -> str:
+    """Escape a text, such as a name in a scene, so that matplotlib does not interpret it as mathtext."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text).replace("$", r"\$")
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
-    """Make an empty figure of a width and a height in inches, which draws without a screen."""
+    """Create an empty figure, width and height in inches, that needs no display."""
     import matplotlib
     from cycler import cycler
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    matplotlib.rcdefaults()  # whatever its user has set elsewhere, the picture is the same
+    matplotlib.rcdefaults()  # ignore user settings, so that pictures are reproducible
     settings: Any = matplotlib.rcParams  # typed by the names of all settings
     settings.update(_SETTINGS | {"axes.prop_cycle": cycler(color=COLORS)})
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -72,7 +72,7 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a file, whole or not at all, with nothing in it but the picture.
+    """Write a figure to a file atomically, without date and version metadata.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def save(figure: Figure, path: Path) -> None:
         The file cannot be written.
     """
     if path.is_symlink():
-        path = path.resolve()  # the file that the link leads to is replaced, not the link
+        path = path.resolve()  # replace the target of the link, not the link
     part = path.with_name(path.name + ".part")
     ending = path.suffix.lower().removeprefix(".")
     # neither the date nor the version of the program that drew it
@@ -88,7 +88,7 @@ def save(figure: Figure, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as that a font lacks a letter, which is drawn as a box
+            warnings.simplefilter("ignore")  # such as missing glyphs, which are drawn as boxes
             figure.savefig(part, format=ending, metadata=nothing)
         os.replace(part, path)
     except OSError as error:

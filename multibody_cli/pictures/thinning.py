@@ -1,7 +1,7 @@
-"""Thinning: of a long run the instants that draw the same picture, read part by part.
+"""Thinning of long runs to the instants that determine the picture, read part by part.
 
-Of each of at most `BINS` stretches of time the first, the least, the largest and the last number of a line
-are kept, so that no extreme is lost.  Source: Jugel et al., M4: A
+For each of at most `BINS` intervals of time the first, smallest, largest and last value of a line are kept, so that no
+extremum is lost.  Source: Jugel et al., M4: A
 Visualization-Oriented Time Series Data Aggregation, Proceedings of the VLDB Endowment 7 (2014).
 """
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Trajectory
 
 BINS = 1000
-"""About as many as a picture has columns of dots."""
+"""Number of intervals, about the width of a picture in pixels."""
 
 PART = 2**21
-"""How many numbers are read at once, but for a single stretch that is longer."""
+"""Number of values read at once; at least one interval."""
 
 LARGEST = 1e100
-"""Beyond it, differences and squares of numbers leave the range of numbers when a picture is laid out."""
+"""Largest magnitude that is drawn; beyond it, the layout of a picture could overflow."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What is drawn of one number.
+    """The thinned data of one scalar.
 
     Parameters
     ----------
     scalar
-        The number.
+        The scalar.
     time, values
-        (P,) instants that are kept, s, and the number there; NaN where it cannot be drawn.
+        (P,) times, s, and values; NaN where the value cannot be drawn.
     gaps
-        At how many of all instants it cannot be drawn: not finite, or beyond `LARGEST`.
+        Number of instants of the run whose value is not finite or exceeds `LARGEST`.
     """
 
     scalar: Scalar
@@ -50,14 +50,14 @@ class Curve:
 
 
 def read_curves(trajectory: Trajectory, scalars: Sequence[Scalar]) -> list[Curve]:
-    """Read numbers of a run, thinned; in memory are never more than `time` and a part of one channel.
+    """Read thinned scalars of a run; memory is bounded by `time` and a part of one channel.
 
     Parameters
     ----------
     trajectory
         The run.
     scalars
-        What to read, of this run.
+        Scalars of this run.
     """
     by_channel: dict[str, list[Scalar]] = {}
     for scalar in scalars:
@@ -71,19 +71,19 @@ def read_curves(trajectory: Trajectory, scalars: Sequence[Scalar]) -> list[Curve
 
 
 def extremes(values: Array, stretch: int) -> Array:
-    """Choose the rows of each column that draw it as all rows would.
+    """Select the rows of each column that determine its picture.
 
     Parameters
     ----------
     values
-        (K, N) columns of numbers; what is not finite counts neither as least nor as largest.
+        (K, N) values; non-finite values are ignored as extrema.
     stretch
-        How many rows to sum up by four; 1 keeps every row.
+        Number of rows of an interval, represented by four rows; 1 keeps every row.
 
     Returns
     -------
     (R, N) array
-        Row numbers in ascending order, for each column its own; a row may be there more than once.
+        Row indices of each column in ascending order, possibly with duplicates.
     """
     count, width = values.shape
     if stretch == 1:
@@ -105,7 +105,7 @@ def _read_channel(trajectory: Trajectory, channel: str, scalars: Sequence[Scalar
     stretch = 1 if len(time) <= 4 * BINS else -(-len(time) // BINS)
     width = int(np.prod(trajectory.channel(channel, slice(0, 1)).values.shape))
     if channel not in trajectory.paths:
-        width *= len(trajectory.bodies)  # it is worked out from arrays of all bodies
+        width *= len(trajectory.bodies)  # computed from arrays of all bodies
     part = stretch * max(1, PART // (stretch * width))
     times, values, gaps = [], [], np.zeros(len(columns), int)
     for start in range(0, len(time), part):

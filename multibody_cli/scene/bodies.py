@@ -1,4 +1,4 @@
-"""Bodies of a scene: mass properties, shapes, and the state at the start of those that no joint holds."""
+"""Bodies of a scene: mass properties, shapes, and the initial state of free bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from multibody_cli.spec.rotations import IDENTITY
 _TOLERANCE = 1e-9
 
 IN_PLANE = 1e-6
-"""Sine of the angle between a direction and a plane below which it lies in the plane, as far as a scene can tell."""
+"""Largest sine of the angle between a direction and a plane for the direction to count as in the plane."""
 
 
 KindOfBody = Literal["rigid", "point", "planar", "affine"]
@@ -26,13 +26,13 @@ Matrix = tuple[Vector, Vector, Vector]
 
 def _read_matrix(value: Any) -> Matrix:
     if not isinstance(value, list | tuple) or len(value) != 3:
-        raise ValueError("expected three rows of three moments of inertia (kg*m^2)")
+        raise ValueError("expected a 3x3 matrix of moments of inertia (kg*m^2)")
     first, second, third = read_each(Vector3(units.INERTIA).read, value)
     return first, second, third
 
 
 class InertiaSpec(Spec):
-    """Inertia about the centre of mass: principal moments with their axes, or a matrix in the body frame."""
+    """Inertia about the center of mass: principal moments with their axes, or a matrix in the body frame."""
 
     principal: Annotated[Vector, Vector3(units.INERTIA, least=0.0)] | None = Field(
         None, description="Principal moments, kg*m^2; all zero for a point mass."
@@ -62,20 +62,20 @@ class InertiaSpec(Spec):
         if (self.principal is None) == (self.matrix is None):
             raise ValueError("expected exactly one of `principal` and `matrix`")
         if self.matrix is not None and "rotation" in self.model_fields_set:
-            raise ValueError("`rotation` belongs to `principal`: a `matrix` is in the body frame")
+            raise ValueError("`rotation` applies to `principal` only: a `matrix` is in the body frame")
         return self
 
     @model_validator(mode="after")
     def _require_possible_moments(self) -> Self:
-        """No body has a principal moment above the sum of the two others."""
+        """Require the triangle inequality of the principal moments."""
         moments = sorted(self.principal or _principal_moments(self.matrix))
         least, middle, largest = moments
         slack = _TOLERANCE * max(abs(largest), abs(least))
         if least < -slack:
-            raise ValueError(f"no body has this inertia: a principal moment is negative ({least:.6g} kg*m^2)")
+            raise ValueError(f"invalid inertia: a principal moment is negative ({least:.6g} kg*m^2)")
         if largest > least + middle + slack:
             raise ValueError(
-                f"no body has this inertia: the principal moment {largest:.6g} exceeds the sum of the two "
+                f"invalid inertia: the principal moment {largest:.6g} exceeds the sum of the two "
                 f"others, {least:.6g} + {middle:.6g} = {least + middle:.6g} kg*m^2"
             )
         return self
@@ -88,7 +88,7 @@ def _principal_moments(matrix: Matrix | None) -> tuple[float, ...]:
 
 
 CENTRED = frozenset({"point", "affine"})
-"""Kinds of bodies whose frame stands in the centre of mass."""
+"""Kinds of bodies whose frame origin is the center of mass."""
 
 
 def _stays_in_plane(rotation: Quaternion, velocity: Twist) -> bool:
@@ -101,40 +101,41 @@ def _stays_in_plane(rotation: Quaternion, velocity: Twist) -> bool:
 
 
 class BodySpec(Spec):
-    """A body: its kind says how it may move, where no joint holds it."""
+    """A body; its kind determines its degrees of freedom without a joint."""
 
     kind: KindOfBody = Field(
         "rigid",
-        description="rigid: six freedoms less what its joint takes; point: three, without orientation; planar: three, "
-        "in the xy plane of its frame at the start; affine: twelve, it may be stretched and sheared as well as turned.",
+        description="Degrees of freedom of the body. rigid: 6, restricted by its joint; point: 3, no orientation; "
+        "planar: 3, in the xy plane of its initial frame; affine: 12, including stretch and shear.",
     )
-    mass: Mass | None = Field(None, description="kg; without it, from the shapes and their density.")
-    density: Density | None = Field(None, description="Of the shapes that have none of their own, kg/m^3.")
-    com: Position | None = Field(None, description="Centre of mass in the body frame, m; goes with `inertia`.")
+    mass: Mass | None = Field(None, description="Mass, kg. Default: computed from the shapes and their density.")
+    density: Density | None = Field(None, description="Density of the shapes without their own density, kg/m^3.")
+    com: Position | None = Field(None, description="Center of mass in the body frame, m; requires `inertia`.")
     inertia: InertiaSpec | None = Field(
-        None, description="About the centre of mass; without it, from the shapes and the `mass` or a `density`."
+        None, description="About the center of mass. Default: computed from the shapes and `mass` or `density`."
     )
-    shapes: list[Shape] = Field([], description="Shapes that make up the body.")
-    position: Position = Field((0.0, 0.0, 0.0), description="At the start, of a body that no joint holds, m.")
-    rotation: Rotation = Field(IDENTITY, description="At the start, of a body that no joint holds.")
+    shapes: list[Shape] = Field([], description="Shapes of the body.")
+    position: Position = Field((0.0, 0.0, 0.0), description="Initial position of a body without an inboard joint, m.")
+    rotation: Rotation = Field(IDENTITY, description="Initial orientation of a body without an inboard joint.")
     velocity: Twist = Field(
         Twist(),
-        description="At the start, of the body frame's origin in world axes, where no joint holds the body.",
+        description="Initial velocity of the body origin in world axes, for a body without an inboard joint.",
     )
 
     @model_validator(mode="after")
     def _refuse_what_its_kind_has_not(self) -> Self:
         for name in ("inertia", "rotation") if self.kind == "point" else ():
             if name in self.model_fields_set:
-                raise located_error("has no meaning for a point, which has a mass and a place alone", name)
+                raise located_error("not allowed: a point mass has no orientation or inertia", name)
         if self.kind in CENTRED and self.com is not None and any(self.com):
-            raise located_error(f"expected [0, 0, 0]: the frame of a body of kind `{self.kind}` stands in it", "com")
+            raise located_error(
+                f"expected [0, 0, 0]: the frame origin of a body of kind `{self.kind}` is its center of mass", "com"
+            )
         if self.kind == "point" and any(self.velocity.angular):
-            raise located_error("has no meaning for a point, which does not turn", "velocity", "angular")
+            raise located_error("not allowed: a point mass does not rotate", "velocity", "angular")
         if self.kind == "planar" and not _stays_in_plane(self.rotation, self.velocity):
             raise located_error(
-                "leads out of the plane: a planar body moves along x and y of its frame at the start, and "
-                "turns about z",
+                "leaves the plane: a planar body translates along x and y of its initial frame and rotates about z",
                 "velocity",
             )
         return self
@@ -144,13 +145,13 @@ class BodySpec(Spec):
         solids = [shape for shape in self.shapes if shape.HAS_VOLUME]
         dense = [shape for shape in solids if getattr(shape, "density", None) is not None]
         if self.mass is not None and (self.density is not None or dense):
-            raise ValueError("`mass` is given, so a `density` would have no effect: give one of the two")
+            raise ValueError("`mass` and `density` are both given: specify only one of them")
         if self.inertia is not None and self.mass is None:
-            raise ValueError("`inertia` needs a `mass` beside it")
+            raise ValueError("`inertia` requires a `mass`")
         if self.kind == "point" and self.mass is not None:
             return self
         if self.com is not None and self.inertia is None:
-            raise ValueError("`com` needs an `inertia` beside it: shapes give both or neither")
+            raise ValueError("`com` requires an `inertia`: shapes determine both or neither")
         if self.inertia is not None:
             return self
         if not solids and self.kind == "point":
@@ -158,10 +159,10 @@ class BodySpec(Spec):
         if not solids:
             raise ValueError(
                 "expected `shapes` with a volume, or a `mass` with an `inertia` "
-                "(`inertia: {principal: [0, 0, 0]}` makes a point mass)"
+                "(`inertia: {principal: [0, 0, 0]}` for a point mass)"
             )
         if self.mass is None and self.density is None and len(dense) < len(solids):
             raise ValueError("expected a `mass`, or a `density` of the body or of each of its shapes")
         if self.density is not None and len(dense) == len(solids):
-            raise ValueError("`density` has no effect: every shape has one of its own")
+            raise ValueError("`density` has no effect: every shape has its own density")
         return self

@@ -1,16 +1,16 @@
-"""Kinds of bodies that no joint of the tree carries: each moves by its own freedoms, from the world.
+"""Kinds of bodies without inboard joint, which move relative to the world by their own degrees of freedom.
 
-    rigid    a position and a quaternion, where no joint holds it
+    rigid    position and quaternion, unless it has an inboard joint
     point    three displacements; its frame keeps the axes of the world
-    planar   two displacements along x and y of its frame at the start, and the angle about z
-    affine   the place of its centre of mass, and three directors: the images of its principal axes
+    planar   two displacements along x and y of its initial frame, and the angle about z
+    affine   position of the centre of mass, and three directors: the images of its principal axes
 
-An affine body takes four rows, those of one point with weight and three without: with m the mass and P_k the second
-moments of the matter about the principal axes e_k, its energy is that of the points
+An affine body has four rows: one point with weight and three without.  With m the mass and P_k the second moments of
+mass about the principal axes e_k, its kinetic energy is that of the points
 
     m |dp/dt|^2 / 2 + sum_k P_k |da_k/dt|^2 / 2,    x(X) = p + sum_k (e_k . X) a_k.
 
-Joints that hold any of them, but a rigid one, close loops.
+Joints of bodies other than rigid ones are loop joints.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class BodyKind:
-    """How a body moves by itself.
+    """Degrees of freedom of a kind of body.
 
     Parameters
     ----------
     parts
-        What carries each of its rows from the world.
+        The parts of the joint from the world to each of its rows.
     rows
-        How many rows it takes in the table of links.
+        Number of its rows in the table of links.
     has_axes
-        Whether it has an orientation, so that torques may act on it.
+        Whether it has an orientation and supports torques.
     """
 
     parts: tuple[Part, ...]
@@ -49,8 +49,8 @@ class BodyKind:
     has_axes: bool = True
 
     @property
-    def freedoms(self) -> int:
-        """How many it has."""
+    def n_dofs(self) -> int:
+        """Number of degrees of freedom."""
         return self.rows * sum(part.nv for part in self.parts)
 
 
@@ -62,11 +62,11 @@ KINDS: Mapping[str, BodyKind] = {
     "planar": BodyKind((sliding(_X), sliding(_Y), turning(_Z))),
     "affine": BodyKind(_TRANSLATION, rows=4, has_axes=False),
 }
-"""Every kind by its word."""
+"""Every kind by its word in the scene."""
 
 
 def start_of(body: BodySpec, mass: MassProperties) -> Start:
-    """Where a body starts, in the numbers of its parts."""
+    """Return the initial state of a body, in the coordinates of its parts."""
     linear, angular = body.velocity.linear, body.velocity.angular
     if body.kind == "rigid":
         return _resting((*body.position, *body.rotation), (*linear, *angular))
@@ -82,23 +82,23 @@ def start_of(body: BodySpec, mass: MassProperties) -> Start:
     return _resting((*body.position, *directors.T.ravel()), (*linear, *rates.T.ravel()))
 
 
-def limbs_of(body: BodySpec, row: int, mass: MassProperties, start: Start) -> list[Link]:
-    """Give the rows of a body that moves by itself, from `row` on."""
+def body_links(body: BodySpec, row: int, mass: MassProperties, start: Start) -> list[Link]:
+    """Return the rows of a body without inboard joint, from `row` on."""
     kind = KINDS[body.kind]
     still = [False] * sum(part.nv for part in kind.parts)
     if body.kind != "affine":
         return [Link(row, 0, mass, kind.parts, start, still, _origin(body))]
     moments, axes = second_moments(mass)
-    turned = Placement(np.zeros(3), axes)  # so that points are known by their coordinates along the principal axes
+    turned = Placement(np.zeros(3), axes)  # material coordinates are along the principal axes
     masses = [MassProperties(m, np.zeros(3), np.zeros((3, 3))) for m in (mass.mass, *moments)]
     return [
-        Link(row + k, 0, own, kind.parts, _third(start, k), still, child_origin=turned, weightless=k > 0)
+        Link(row + k, 0, own, kind.parts, _third(start, k), still, child_origin=turned, ignores_gravity=k > 0)
         for k, own in enumerate(masses)
     ]
 
 
-def written_freedoms(body: BodySpec, linear: bool, angular: bool) -> list[bool]:
-    """Tell which freedoms a scene gives that gives the place of a body, or its rotation, or both."""
+def specified_dofs(body: BodySpec, linear: bool, angular: bool) -> list[bool]:
+    """Return which degrees of freedom are given by the position (or velocity), the rotation, or both."""
     return {
         "rigid": [linear] * 3 + [angular] * 3,
         "point": [linear] * 3,
@@ -108,7 +108,7 @@ def written_freedoms(body: BodySpec, linear: bool, angular: bool) -> list[bool]:
 
 
 def normal_of(body: BodySpec) -> Floats:
-    """Give the normal of the plane of a planar body, (3,), in world axes."""
+    """Return the normal of the plane of a planar body, (3,), in world axes."""
     return rotation_matrix(body.rotation)[:, 2]
 
 

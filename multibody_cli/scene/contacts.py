@@ -1,4 +1,4 @@
-"""Contacts of a scene: which bodies touch, what that is like, and how the impulses are found."""
+"""Section `contacts` of a scene: pairs of bodies, surface defaults, and the solver for the impulses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from multibody_cli.spec import Fraction, NonNegative, Quantity, Spec, units
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import read_each
 
 Pair = tuple[str, str]
@@ -17,34 +17,34 @@ Rounds = Annotated[int, Field(ge=1)]
 
 
 class ContactsSpec(Spec):
-    """Bodies touch: with this section, each shape that does not say `contact: false` touches the others."""
+    """Contacts between bodies: with this section, all shapes without `contact: false` take part in contacts."""
 
-    friction: NonNegative = Field(0.5, description="Coefficient of dry friction of shapes that name none.")
-    restitution: Fraction = Field(0.0, description="Restitution of shapes that name none, 0 to 1.")
+    friction: NonNegative = Field(0.5, description="Default coefficient of dry friction of shapes.")
+    restitution: Fraction = Field(0.0, description="Default coefficient of restitution of shapes, 0 to 1.")
     pairs: Pairs = Field(
         "auto",
-        description="`auto`: each body with each other and with the world, but for two bodies that a joint connects "
-        "(a joint to the world leaves its shapes to touch); or a list of pairs `[body, body]`, where `world` may stand "
-        "for one.",
+        description="`auto`: all pairs of bodies, and each body with the world, except pairs of bodies connected by a "
+        "joint (a joint to the world excludes nothing); or a list of pairs `[body, body]`, where `world` may be "
+        "one of them.",
     )
     method: Literal["proximal", "staggered_projections", "single_qp"] = Field(
         "proximal",
-        description="How impulses are found: `proximal` takes any number of contacts; passes of normal impulses and of "
-        "friction in turn take some hundred; with `single_qp`, one program, bodies that slide lift off at friction "
-        "times their speed.",
+        description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: alternating "
+        "passes for normal impulses and friction, some hundred contacts. `single_qp`: convex relaxation (Anitescu); "
+        "sliding contacts separate at mu abs(u_t).",
     )
     sides: Sides = Field(
         None,
-        description="Sides of the polygon that limits friction instead of a circle, an even number; its error is "
-        "1 - cos(pi / sides). Not with `proximal`.",
+        description="Number of sides, even, of a friction polygon that replaces the friction disc; its error is "
+        "1 - cos(pi / sides). Not available with `proximal`.",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
         1e-10,
-        description="What may be left of the conditions of contact, relative to the impulses.",
+        description="Tolerance of the residual of the contact conditions, relative to the impulses.",
     )
-    max_iterations: Rounds = Field(200, description="Rounds of a solution, at most.")
-    room: Rounds | None = Field(
-        None, description="Contacts that there is room for at once; 24 for each shape, unless given."
+    max_iterations: Rounds = Field(200, description="Largest number of iterations of a solve.")
+    max_contacts: Rounds | None = Field(
+        None, description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape."
     )
 
     @field_validator("pairs", mode="plain", json_schema_input_type=Pairs)
@@ -53,7 +53,9 @@ class ContactsSpec(Spec):
         if value == "auto":
             return "auto"
         if not isinstance(value, list):
-            raise ValueError(f"expected `auto`, or a list of pairs such as `[[box, world]]`, found {shown(value)}")
+            raise ValueError(
+                f"expected `auto` or a list of pairs such as `[[box, world]]`, found {format_value(value)}"
+            )
         return list(read_each(_read_pair, value))
 
     @field_validator("sides", mode="plain", json_schema_input_type=Sides)
@@ -62,27 +64,27 @@ class ContactsSpec(Spec):
         if value is None:
             return None
         if not _is_whole(value) or value < 4 or value % 2:
-            raise ValueError(f"expected an even number of at least 4, found {shown(value)}")
+            raise ValueError(f"expected an even number of at least 4, found {format_value(value)}")
         return int(value)
 
-    @field_validator("max_iterations", "room", mode="plain", json_schema_input_type=Rounds)
+    @field_validator("max_iterations", "max_contacts", mode="plain", json_schema_input_type=Rounds)
     @classmethod
     def _read_rounds(cls, value: Any) -> int:
         if not _is_whole(value) or value < 1:
-            raise ValueError(f"expected a whole number of at least 1, found {shown(value)}")
+            raise ValueError(f"expected a whole number of at least 1, found {format_value(value)}")
         return int(value)
 
 
 def _read_pair(value: Any) -> Pair:
     if not isinstance(value, list) or len(value) != 2:
-        raise ValueError(f"expected two bodies, as in `[box, world]`, found {shown(value)}")
+        raise ValueError(f"expected two bodies, as in `[box, world]`, found {format_value(value)}")
     first, second = read_each(_read_name, value)
     return first, second
 
 
 def _read_name(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"expected the name of a body, or `world`, found {shown(value)}")
+        raise ValueError(f"expected the name of a body, or `world`, found {format_value(value)}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""A resolved scene as text: one line an entry, loadable again, the same text for the same scene."""
+"""Resolved scene as YAML text: one line per entry, loadable, and unique for a scene."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff0
 
 
 def dump_resolved(data: Mapping[str, Any]) -> str:
-    """Write a scene as YAML."""
+    """Return a scene as YAML."""
     lines = []
     for section, content in data.items():
         if isinstance(content, dict) and content:
@@ -30,13 +30,13 @@ def dump_resolved(data: Mapping[str, Any]) -> str:
 
 
 def without_files(data: Mapping[str, Any], masses: Mapping[str, MassProperties]) -> dict[str, Any]:
-    """Replace the meshes of a scene by what they weigh, so that it can be repeated without their files.
+    """Replace the meshes of a scene by their mass properties, so that the scene can be run without their files.
 
-    Those that touch others stay, and need theirs.
+    Meshes with contacts remain, and require their files.
     """
     touching = data.get("contacts") is not None
     bodies = {
-        name: _weighed(body, masses[name], touching) if _names_a_file(body) else body
+        name: _rigid_mass_properties(body, masses[name], touching) if _names_a_file(body) else body
         for name, body in data["bodies"].items()
     }
     return {**data, "bodies": bodies}
@@ -46,8 +46,8 @@ def _names_a_file(body: Mapping[str, Any]) -> bool:
     return any("file" in shape for shape in body.get("shapes", ()))
 
 
-def _weighed(body: Mapping[str, Any], mass: MassProperties, touching: bool) -> dict[str, Any]:
-    """Give a body its mass properties in numbers, and leave out all densities and the meshes that touch nothing."""
+def _rigid_mass_properties(body: Mapping[str, Any], mass: MassProperties, touching: bool) -> dict[str, Any]:
+    """Return a body with numerical mass properties, without densities and without meshes that have no contacts."""
     shapes = [
         {key: value for key, value in shape.items() if key != "density"}
         for shape in body["shapes"]
@@ -59,7 +59,7 @@ def _weighed(body: Mapping[str, Any], mass: MassProperties, touching: bool) -> d
 
 
 def flow(value: Any) -> str:
-    """Write a value on one line."""
+    """Return a value on one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_word(key)}: {flow(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Assertions of a scene about its own run."""
+"""Schema of `expect`: assertions of a scene about its results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from multibody_cli.joints.coordinate_fields import numbers_schema
 from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any
 from multibody_cli.spec.reading import read_each
 
 Axis = Literal["x", "y", "z"]
@@ -17,57 +17,57 @@ Values = float | tuple[float, ...]
 
 
 class LargestEnergy(Spec):
-    """Bound of an energy."""
+    """Upper bound of an energy."""
 
     max: Energy = Field(description="J")
 
 
 class LargestNumber(Spec):
-    """Bound of a number."""
+    """Upper bound of a number."""
 
-    max: NonNegative = Field(description="In the unit of what is measured.")
+    max: NonNegative = Field(description="In the unit of the measured quantity.")
 
 
 class LargestMomentum(Spec):
-    """Bound of a change of momentum."""
+    """Upper bound of a change of momentum."""
 
     max: NonNegative = Field(description="kg*m/s and kg*m^2/s")
-    axis: Axis | None = Field(None, description="Only this component, of linear and angular momentum.")
+    axis: Axis | None = Field(None, description="Check only this component of angular momentum.")
 
 
 class EnergyDrift(Spec):
-    """Largest residual of the balance of energy."""
+    """Bound of the residual of the energy balance."""
 
     energy_drift: LargestEnergy = Field(description="Of |total - initial - work + dissipation|.")
 
 
 class MomentumDrift(Spec):
-    """Largest change of linear and angular momentum from the start."""
+    """Bound of the change of linear and angular momentum since the start."""
 
     momentum_drift: LargestMomentum = Field(description="Of |momentum - initial momentum|.")
 
 
 class ConstraintError(Spec):
-    """Largest error of position of the joints."""
+    """Bound of the position errors of the joints."""
 
-    constraint_error: LargestNumber = Field(description="Of all joints, m or rad.")
+    constraint_error: LargestNumber = Field(description="Largest error of all joints, m or rad.")
 
 
 def read_values(value: Any) -> Values:
-    """Read a number or a list of numbers, in whatever unit; `checks` compares it with the channel."""
+    """Read a number or a list of numbers in any unit; `checks` compares the unit with that of the channel."""
     if isinstance(value, list | tuple):
         return read_each(read_any, value)
     if isinstance(value, dict) or value is None:
-        raise ValueError(f"expected a number or a list of numbers, found {shown(value)}")
+        raise ValueError(f"expected a number or a list of numbers, found {format_value(value)}")
     return read_any(value)
 
 
 class ChannelExpectation(Spec):
-    """A channel of the result, or one number of it."""
+    """A channel of the result, or one component of it."""
 
-    channel: str = Field(description="As in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
+    channel: str = Field(description="Path in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
     component: Component | None = Field(
-        None, description="One number of a channel that has several: 0, 1, ... or x, y, z, w."
+        None, description="Component of a channel with several: 0, 1, ... or x, y, z, w."
     )
 
     @field_validator("component", mode="before")
@@ -75,18 +75,18 @@ class ChannelExpectation(Spec):
     def _refuse_other_components(cls, value: Any) -> Any:
         is_index = type(value) is int and value >= 0
         if not is_index and value not in ("x", "y", "z", "w"):
-            raise ValueError(f"expected an index from 0, or one of x, y, z, w, found {shown(value)}")
+            raise ValueError(f"expected an index from 0, or one of x, y, z, w, found {format_value(value)}")
         return value
 
 
 class ValueExpectation(ChannelExpectation):
-    """Value of a channel at an instant; it passes within atol + rtol |value|."""
+    """Value of a channel at an output instant, within atol + rtol |value|."""
 
     at: Time | Literal["final"] = Field(
         description="An output instant, s, or `final`.", json_schema_extra=NUMBER_SCHEMA
     )
     value: Values = Field(
-        description="A number, or a list for all numbers of the channel.", json_schema_extra=numbers_schema
+        description="A number, or a list with all components of the channel.", json_schema_extra=numbers_schema
     )
     rtol: NonNegative = Field(0.0, description="Relative tolerance.")
     atol: NonNegative = Field(
@@ -111,15 +111,15 @@ class ValueExpectation(ChannelExpectation):
     @model_validator(mode="after")
     def _require_tolerance(self) -> Self:
         if self.rtol == 0 and self.atol == 0:
-            raise ValueError("expected `rtol` or `atol` above 0: no computed number is exact")
+            raise ValueError("expected `rtol` or `atol` above 0: computed numbers are not exact")
         return self
 
 
 class ExtremeExpectation(ChannelExpectation):
     """Bounds of a channel over the whole run."""
 
-    max: float | None = Field(None, description="No value is larger.", json_schema_extra=NUMBER_SCHEMA)
-    min: float | None = Field(None, description="No value is smaller.", json_schema_extra=NUMBER_SCHEMA)
+    max: float | None = Field(None, description="Upper bound.", json_schema_extra=NUMBER_SCHEMA)
+    min: float | None = Field(None, description="Lower bound.", json_schema_extra=NUMBER_SCHEMA)
 
     @field_validator("max", "min", mode="plain", json_schema_input_type=Any)
     @classmethod
@@ -128,7 +128,7 @@ class ExtremeExpectation(ChannelExpectation):
 
 
 class PeriodExpectation(ChannelExpectation):
-    """Mean period of a channel, from its upward crossings of its mean."""
+    """Mean period of a channel, from the upward crossings of its mean value."""
 
     period: Annotated[float, Quantity(units.TIME, above=0.0)] = Field(description="s")
     rtol: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1e-3, description="Relative tolerance.")
@@ -142,7 +142,7 @@ EXPECTATIONS: dict[str, type[Spec]] = {
     "period": PeriodExpectation,
     "extreme": ExtremeExpectation,
 }
-"""Every kind of assertion."""
+"""All kinds of assertions."""
 
 _KEYS = {
     "energy_drift": "energy_drift",

@@ -1,4 +1,4 @@
-"""Findings of the validation in words, each at its element of the scene."""
+"""Error messages of the validation, each with the path of its element."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from multibody_cli.document.nodes import Path
 from multibody_cli.errors import nearest
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import Catalogue, Spec
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.signal import SignalSpec, Table
 
 Finding = Mapping[str, Any]
 
 
 def explain(error: ValidationError, root: type[Spec] = Scene) -> Iterator[tuple[Path, str]]:
-    """Give the path of each element of a `root` that is wrong, and what was expected there."""
+    """Yield the path of each invalid element below `root`, and the expected value."""
     findings = error.errors(include_url=False)
     for finding, following in itertools.zip_longest(findings, findings[1:]):
         if _lacks_entry(finding) and following is not None and _lacks_entry(following, *finding["loc"][:-1]):
-            continue  # the last entry that a list lacks tells how many there should be
+            continue  # only the last missing entry of a list is reported, with the expected length
         path, holder = _follow(finding["loc"], root)
         say = _MESSAGES.get(finding["type"])
         yield path, say(finding, holder) if say else finding["msg"]
 
 
 def _follow(location: tuple[int | str, ...], root: type[Spec]) -> tuple[Path, type[Spec]]:
-    """Take names of catalogue entries out of a location; find what kind of mapping holds its last key."""
+    """Remove names of catalogue entries from a location; return the path and the mapping type of its last key."""
     annotation: Any = root
     holder = root
     path: list[int | str] = []
@@ -50,7 +50,7 @@ def _follow(location: tuple[int | str, ...], root: type[Spec]) -> tuple[Path, ty
 
 
 def _below(annotation: Any, step: int | str) -> Any:
-    """Give the annotation of what stands at a key or index."""
+    """Return the annotation of a key or index."""
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         field = annotation.model_fields.get(str(step))
         return Any if field is None else (field.annotation, *field.metadata)
@@ -58,7 +58,7 @@ def _below(annotation: Any, step: int | str) -> Any:
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
-    """Give the plain type below annotations and optional types, and the catalogue that was met on the way."""
+    """Return the type without annotations and optional types, and its catalogue if any."""
     catalogue = None
     while True:
         if get_origin(annotation) is Annotated:
@@ -74,9 +74,9 @@ def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
 
 def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
     key = str(finding["loc"][-1])
-    if key in holder.LATER:
+    if key in holder.UNSUPPORTED:
         return f"`{key}` is not yet supported"
-    return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.BEFORE)}"
+    return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.PREPROCESSED)}"
 
 
 def _lacks_entry(finding: Finding, *within: int | str) -> bool:
@@ -95,7 +95,7 @@ def _missing(finding: Finding, holder: type[Spec]) -> str:
 
 def _literal(finding: Finding, holder: type[Spec]) -> str:
     expected = finding["ctx"]["expected"].replace("'", "`") if "ctx" in finding else "another word"
-    return f"expected {expected}, found {shown(finding['input'])}"
+    return f"expected {expected}, found {format_value(finding['input'])}"
 
 
 def _mapping(finding: Finding, holder: type[Spec]) -> str:
@@ -106,7 +106,7 @@ def _mapping(finding: Finding, holder: type[Spec]) -> str:
         wanted = get_args(wanted)[0]
     example = wanted.EXAMPLE if isinstance(wanted, type) and issubclass(wanted, Spec) else ""
     hint = f" such as `{example}`" if example else ""
-    return f"expected a mapping{hint}, found {shown(finding['input'])}"
+    return f"expected a mapping{hint}, found {format_value(finding['input'])}"
 
 
 def _counted(number: int) -> str:
@@ -114,7 +114,7 @@ def _counted(number: int) -> str:
 
 
 def _expected(what: str) -> Callable[[Finding, type[Spec]], str]:
-    return lambda finding, holder: f"expected {what}, found {shown(finding['input'])}"
+    return lambda finding, holder: f"expected {what}, found {format_value(finding['input'])}"
 
 
 _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
@@ -122,12 +122,12 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     "extra_forbidden": _unknown_key,
     "missing": _missing,
     "literal_error": _literal,
-    "string_type": _expected("a text"),
+    "string_type": _expected("a string"),
     "bool_type": _expected("true or false"),
     "int_type": _expected("a whole number"),
     "int_from_float": _expected("a whole number"),
     "greater_than_equal": lambda finding, holder: (
-        f"expected {finding['ctx']['ge']} at least, found {shown(finding['input'])}"
+        f"expected at least {finding['ctx']['ge']}, found {format_value(finding['input'])}"
     ),
     "list_type": _expected("a list"),
     "dict_type": _expected("a mapping"),
@@ -137,10 +137,10 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
         "expected a name of letters, digits, `_` and `-` that begins with a letter or `_`"
     ),
     "string_too_long": lambda finding, holder: f"expected at most {finding['ctx']['max_length']} characters",
-    "string_too_short": lambda finding, holder: "expected a text that is not empty",
+    "string_too_short": lambda finding, holder: "expected a nonempty string",
     "too_short": lambda finding, holder: f"expected at least {_counted(finding['ctx']['min_length'])}",
     "too_long": lambda finding, holder: (
         f"expected at most {_counted(finding['ctx']['max_length'])}, found {finding['ctx']['actual_length']}"
     ),
 }
-"""How to tell a finding, by the kind that pydantic gives it; the others are told already."""
+"""Messages by the error type of pydantic; for other types, the message of pydantic is used."""

@@ -1,4 +1,4 @@
-"""Links: bodies with their inboard joints, and joints that close loops, as data to be packed."""
+"""Links: bodies with their inboard joints, and loop joints, as data to be packed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Placement:
-    """A frame in another one: position (3,) and rotation matrix (3, 3)."""
+    """A frame relative to another one: position (3,), m, and rotation matrix (3, 3)."""
 
     position: Floats
     rotation: Floats
 
     def inverse(self) -> Placement:
-        """The other frame in this one."""
+        """Return the reference frame relative to this frame."""
         return Placement(-self.rotation.T @ self.position, self.rotation.T)
 
     def __matmul__(self, inner: Placement) -> Placement:
@@ -34,7 +34,7 @@ IN_PLACE = Placement(np.zeros(3), np.eye(3))
 
 @dataclass(frozen=True)
 class Link:
-    """A body with the joint that carries it, ready to be packed.
+    """A body with its inboard joint, ready to be packed.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class Link:
     mass
         Mass properties in the body frame.
     parts, start, driven
-        The run of parts of the joint, where it starts, and which coordinates have a prescribed motion.
+        The parts of the joint, its initial state, and the flags of coordinates with prescribed motion.
     origin
         Frame F in the parent's body frame.
     child_origin
         Frame M in the body frame.
-    sprung
+    has_spring_or_damper
         Whether springs or dampers act on the coordinates of the joint.
-    weightless
-        Whether gravity leaves it alone.
+    ignores_gravity
+        Whether gravity does not act on the body.
     """
 
     row: int
@@ -62,15 +62,15 @@ class Link:
     driven: Sequence[bool]
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
-    sprung: bool = False
-    weightless: bool = False
+    has_spring_or_damper: bool = False
+    ignores_gravity: bool = False
 
 
 @dataclass(frozen=True)
 class LoopJoint:
-    """A joint whose child is held already, ready to be packed; the fields are as in `Link`.
+    """A loop joint, ready to be packed; the fields are as in `Link`.
 
-    `normal` is that of the plane in which both its bodies move, in the axes of M; none where they move otherwise.
+    `normal` is that of the common plane of motion of both bodies, in the axes of M; None without one.
     """
 
     parent: int

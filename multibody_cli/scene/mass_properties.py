@@ -1,4 +1,4 @@
-"""Mass properties of a body, from what its scene says of them."""
+"""Mass properties of a body from its scene entry."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from multibody_cli.errors import Refused
 from multibody_cli.mass import Floats, MassProperties, summed
 from multibody_cli.scene.bodies import CENTRED, BodySpec, InertiaSpec
-from multibody_cli.scene.shape_volumes import Matter, matter_of
+from multibody_cli.scene.shape_volumes import VolumeProperties, volume_properties_of
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 _CENTRED = 1e-6
-"""A centre of mass this near to the origin, against the size of the body, lies in it."""
+"""Largest distance of the centre of mass from the origin, relative to the radius of gyration, for a centred body."""
 
 _FLAT = 1e-9
-"""A second moment this small against the largest is none."""
+"""Smallest second moment, relative to the largest, of a body with volume."""
 
 
-def mass_of(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperties:
-    """Weigh a body.
+def mass_properties_of(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperties:
+    """Compute the mass properties of a body.
 
     Parameters
     ----------
     body
-        As written.  A given inertia stands for itself; otherwise the shapes are summed, with their densities or with
-        the given mass spread evenly over their volumes.
+        Its scene entry. A given inertia overrides the shapes; otherwise the shapes are summed, with their densities or
+        with the given mass in proportion to their volumes.
     file_of
         Path of the file named by shape k.
 
@@ -39,7 +39,7 @@ def mass_of(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperti
     """
     if body.kind == "point" and body.mass is not None:
         return MassProperties(body.mass, np.zeros(3), np.zeros((3, 3)))
-    found = _weighed(body, file_of)
+    found = _rigid_mass_properties(body, file_of)
     if body.kind in CENTRED:
         _require_centred(body, found)
         found = MassProperties(found.mass, np.zeros(3), np.zeros((3, 3)) if body.kind == "point" else found.inertia)
@@ -49,9 +49,9 @@ def mass_of(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperti
 
 
 def second_moments(mass: MassProperties) -> tuple[Floats, Floats]:
-    """Second moments of matter about its centre, (3,) kg m^2, and their axes as columns, (3, 3).
+    """Return the second moments of mass about the centre, (3,) kg m^2, and their axes as columns, (3, 3).
 
-    The integrals of x_k^2 dm along the principal axes: P = (tr J / 2) 1 - J for the inertia J.
+    These are the integrals of x_k^2 dm along the principal axes: P = (tr J / 2) 1 - J for the inertia J.
     """
     J = mass.inertia
     moments, axes = np.linalg.eigh(np.trace(J) / 2.0 * np.eye(3) - J)
@@ -63,8 +63,8 @@ def _require_centred(body: BodySpec, found: MassProperties) -> None:
     if np.abs(found.com).max() > _CENTRED * size:
         x, y, z = found.com
         raise Refused(
-            f"the centre of mass is at [{x:.6g}, {y:.6g}, {z:.6g}]: the frame of a body of kind `{body.kind}` stands "
-            "in it, so place the shapes about the origin"
+            f"the centre of mass is at [{x:.6g}, {y:.6g}, {z:.6g}]: the frame of a body of kind `{body.kind}` has "
+            "its origin there, so place the shapes about the origin"
         )
 
 
@@ -74,18 +74,18 @@ def _require_moments(found: MassProperties) -> None:
         axis = axes[:, 0]
         x, y, z = axis * np.sign(axis[np.argmax(np.abs(axis))]) + 0.0
         raise Refused(
-            f"an affine body needs matter in all directions, and has no extent along [{x:.3g}, {y:.3g}, {z:.3g}]: "
-            "nothing would resist a change of size there"
+            f"an affine body needs a positive second moment of mass along every axis, and has no extent along "
+            f"[{x:.3g}, {y:.3g}, {z:.3g}]"
         )
 
 
-def _weighed(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperties:
-    """Mass properties as of a rigid body."""
+def _rigid_mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperties:
+    """Compute the mass properties of a rigid body."""
     if body.inertia is not None:
         com = np.zeros(3) if body.com is None else np.array(body.com)
         return MassProperties(body.mass or 0.0, com, inertia_matrix(body.inertia))
     solids = [
-        (shape, matter_of(shape, file_of(getattr(shape, "file", ""), k)))
+        (shape, volume_properties_of(shape, file_of(getattr(shape, "file", ""), k)))
         for k, shape in enumerate(body.shapes)
         if shape.HAS_VOLUME
     ]
@@ -99,12 +99,12 @@ def _weighed(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassPropert
 
 
 def inertia_matrix(inertia: InertiaSpec) -> Floats:
-    """Inertia (3, 3) about the centre of mass in the axes of the body frame, kg m^2."""
+    """Return the inertia (3, 3) about the centre of mass in the axes of the body frame, kg m^2."""
     if inertia.principal is None:
         return np.array(inertia.matrix)
     R = rotation_matrix(inertia.rotation)
     return R @ np.diag(inertia.principal) @ R.T
 
 
-def _mass(matter: Matter, density: float | None) -> float:
+def _mass(matter: VolumeProperties, density: float | None) -> float:
     return matter.volume * (density or 0.0)

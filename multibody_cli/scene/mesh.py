@@ -1,4 +1,4 @@
-"""Surfaces of triangles from files: they must be closed and face outward, and be convex where they touch."""
+"""Triangle meshes from files: closed, oriented outward, and convex if they have contacts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from multibody_cli.scene.shapes import MeshSpec
 Floats = NDArray[np.float64]
 
 CONVEX = 1e-6
-"""Share of the size of a mesh by which its vertices may stand off its faces: files hold some seven digits."""
+"""Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
 
 _AT_ONCE = 2**22
-"""Heights of vertices over faces that are worked out at once."""
+"""Number of vertex-face distances that are computed at once."""
 
 
 def surface_of(shape: MeshSpec, file: Path) -> Any:
@@ -26,22 +26,22 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
     Raises
     ------
     Refused
-        If it cannot be read, is not closed, or faces inward.
+        The mesh cannot be read, is not closed, or is oriented inward.
     """
     try:
         import trimesh
     except ImportError:
-        raise Refused("a mesh needs the package trimesh: install mbsim with its extra `mesh`") from None
+        raise Refused("a mesh requires the package trimesh: install mbsim with the extra `mesh`") from None
     try:
         mesh = trimesh.load_mesh(file)
     except Exception as error:  # a reader of many formats fails in many ways
         raise Refused(f"the mesh {file} cannot be read: {error}") from None
     if not mesh.is_watertight:
-        raise Refused(f"the mesh {file} is not closed, so it has no volume")
+        raise Refused(f"the mesh {file} is not closed, so its volume is undefined")
     mesh.apply_scale(shape.scale)
     volume = float(mesh.volume)
     if volume <= 0.0:
-        raise Refused(f"the mesh {file} has the volume {volume:g}: its triangles must face outward")
+        raise Refused(f"the mesh {file} has the volume {volume:g}: its triangles must be oriented outward")
     return mesh
 
 
@@ -51,21 +51,21 @@ def convex_vertices(shape: MeshSpec, file: Path) -> Floats:
     Raises
     ------
     Refused
-        As by `surface_of`, or if a vertex stands off the plane of a face.
+        As in `surface_of`, or if the mesh is not convex.
     """
     mesh = surface_of(shape, file)
     vertices = np.asarray(mesh.vertices, dtype=float)
     off = _farthest_off(vertices, np.asarray(mesh.triangles, dtype=float))
     if off > CONVEX * float(np.ptp(vertices, axis=0).max()):
         raise Refused(
-            f"the mesh {file} is not convex, a vertex stands {off:.3g} m off the plane of a face, and only convex ones "
-            "touch others: put it together from several convex shapes, or give it `contact: false`"
+            f"the mesh {file} is not convex (a vertex lies {off:.3g} m above the plane of a face), but contacts "
+            "require convex meshes: decompose it into convex shapes, or set `contact: false`"
         )
     return vertices
 
 
 def _farthest_off(vertices: Floats, triangles: Floats) -> float:
-    """How far a vertex stands over the plane of a triangle, at most; triangles without area have none."""
+    """Largest distance of a vertex above the plane of a triangle, m; degenerate triangles are ignored."""
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     areas = np.linalg.norm(normals, axis=1)
     flat = areas > 1e-12 * areas.max()

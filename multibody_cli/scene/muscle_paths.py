@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.topology import holders
+from multibody_cli.scene.topology import inboard_joints
 
 
 def coordinates_crossed(scene: Scene, muscle: str) -> tuple[str, ...]:
-    """Words for the coordinates of the joints that a muscle crosses."""
+    """Return the names of the coordinates of the joints that a muscle crosses."""
     words: list[str] = []
     for name, _ in crossings(scene, muscle):
         count = len(scene.joints[name].coordinates)
@@ -18,17 +18,17 @@ def coordinates_crossed(scene: Scene, muscle: str) -> tuple[str, ...]:
 
 
 def crossings(scene: Scene, muscle: str) -> Iterator[tuple[str, list[int]]]:
-    """Joints that carry some points of a muscle but not all, and which of them."""
-    held = holders(scene.bodies, scene.joints)
-    chains = [set(_chain(end.body, scene, held)) for _, end in scene.muscles[muscle].points]
+    """Yield each joint that some but not all points of a muscle are outboard of, and the numbers of these points."""
+    inboard_joint_of = inboard_joints(scene.bodies, scene.joints)
+    chains = [set(_chain(end.body, scene, inboard_joint_of)) for _, end in scene.muscles[muscle].points]
     for name in scene.joints:
         outward = [k for k, chain in enumerate(chains) if name in chain]
         if 0 < len(outward) < len(chains):
             yield name, outward
 
 
-def _chain(body: str, scene: Scene, held: dict[str, str]) -> Iterator[str]:
-    """Joints between a body and the world."""
-    while body in held:
-        yield held[body]
-        body = scene.joints[held[body]].parent
+def _chain(body: str, scene: Scene, inboard_joint_of: dict[str, str]) -> Iterator[str]:
+    """Yield the joints from a body to the world."""
+    while body in inboard_joint_of:
+        yield inboard_joint_of[body]
+        body = scene.joints[inboard_joint_of[body]].parent

@@ -1,4 +1,4 @@
-"""A scene as it is written, validated, with the defaults filled in."""
+"""The scene format: a validated scene with all defaults."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import Field, StringConstraints, field_validator
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
-from multibody_cli.document.resolve import WORKED_OUT
+from multibody_cli.document.resolve import RESOLVED_KEYS
 from multibody_cli.forces.between import BetweenSpec
+from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRING_KINDS
 from multibody_cli.forces.muscle_spec import MuscleSpec
-from multibody_cli.forces.spec import FORCE_KEYS, FORCES, ForceSpec
-from multibody_cli.forces.spring_spec import SPRING_KEYS, SPRINGS
+from multibody_cli.forces.spec import ForceSpec
 from multibody_cli.forces.strand_spec import StrandSpec
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
@@ -25,12 +25,12 @@ from multibody_cli.scene.expect import Expectation
 from multibody_cli.scene.shapes import Shape
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
 from multibody_cli.spec import Catalogue, Spec, Vector, Vector3, units
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 
 FORMAT_VERSION = 1
 
 NAME = r"^[^\W\d][\w-]*$"
-"""A name is a path in the result file and a word of the command line."""
+"""Pattern of names, which are used as paths in the result file and as arguments of the command line."""
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=100)]
 Joint = Annotated[JointSpec, Catalogue("a joint", Registry(JOINTS, lambda name: JOINTS[name].spec))]
@@ -50,32 +50,32 @@ Constraint = Annotated[
         elsewhere=dict.fromkeys(COUPLINGS, "couplings"),
     ),
 ]
-SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRINGS, keys=SPRING_KEYS)]
+SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRING_KINDS, keys=SPRING_KEYS)]
 ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
 
 
 class WorldSpec(Spec):
-    """What does not move."""
+    """The fixed environment."""
 
-    shapes: list[Shape] = Field([], description="Scenery, which bodies touch in a scene with `contacts`.")
+    shapes: list[Shape] = Field([], description="Fixed shapes; bodies can touch them if the scene has `contacts`.")
 
 
 class Scene(Spec):
-    """A scene of bodies, joints, constraints and forces, how it is run, and what is expected of the run."""
+    """A scene of bodies, joints, constraints and forces, with the settings of its simulation and its expectations."""
 
-    BEFORE = WORKED_OUT
+    PREPROCESSED = RESOLVED_KEYS
 
     mbsim: Literal[1] = Field(description="Version of the format: write `mbsim: 1`.")
     name: str = Field(
         "",
-        description="Name of the scene; result files are called so. Without it, the name of the file "
-        "up to its ending, with `_` for what is neither letter, digit, `_` nor `-`.",
+        description="Name of the scene and of its result files. Default: the name of the file without "
+        "extension, with `_` in place of characters other than letters, digits, `_` and `-`.",
     )
-    description: str = Field("", description="What the scene shows.")
+    description: str = Field("", description="Description of the scene.")
     gravity: Annotated[Vector, Vector3(units.ACCELERATION)] = Field(
-        (0.0, 0.0, -9.81), description="Acceleration of free fall in world axes, m/s^2."
+        (0.0, 0.0, -9.81), description="Gravitational acceleration in world axes, m/s^2."
     )
-    world: WorldSpec = Field(WorldSpec(), description="Scenery.")
+    world: WorldSpec = Field(WorldSpec(), description="Shapes of the fixed environment.")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="Bodies by name.")
     joints: dict[Name, Joint] = Field({}, description="Joints by name.")
     couplings: dict[Name, Coupling] = Field({}, description="Relations between coordinates of joints, by name.")
@@ -83,26 +83,27 @@ class Scene(Spec):
     forces: dict[Name, ForceEntry] = Field({}, description="Forces on bodies by name.")
     springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
     muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
-    strands: dict[Name, StrandSpec] = Field({}, description="Strings and nets of masses and springs, by name.")
+    strands: dict[Name, StrandSpec] = Field({}, description="Strings and nets of point masses and springs, by name.")
     contacts: ContactsSpec | None = Field(
-        None, description="What touches what, and how: `contacts: {}` for the defaults; without it, nothing touches."
+        None,
+        description="Contacts between bodies: `contacts: {}` for the defaults. Default: no contacts.",
     )
-    simulation: SimulationSpec = Field(description="How the scene is run.")
-    output: OutputSpec = Field(OutputSpec(), description="What is kept of the run.")
+    simulation: SimulationSpec = Field(description="Settings of the simulation.")
+    output: OutputSpec = Field(OutputSpec(), description="Output interval, and recorded channels.")
     expect: list[Expectation] = Field([], description="Assertions about the run.")
 
     @field_validator("name")
     @classmethod
     def _require_a_name_for_files(cls, name: str) -> str:
-        """Keep result files in their folder, whatever a scene calls itself."""
+        """Require a valid file name, so that result files stay in their folder."""
         if not re.fullmatch(r"\w[\w .+-]{0,99}", name):
             raise ValueError(
-                "expected a name that a file may have: letters, digits, blanks and `_ - + .`, beginning with a letter, "
-                f"digit or `_`, at most 100; found {shown(name)}"
+                "expected a valid file name of letters, digits, spaces and `_ - + .`, beginning with a letter, "
+                f"digit or `_`, at most 100 characters; found {format_value(name)}"
             )
         return name
 
 
 def between_bodies(scene: Scene) -> tuple[tuple[str, Mapping[str, BetweenSpec]], ...]:
-    """Give the sections of what acts between bodies."""
+    """Return the sections of force elements between bodies."""
     return (("springs", scene.springs), ("muscles", scene.muscles), ("strands", scene.strands))

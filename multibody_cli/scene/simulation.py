@@ -1,4 +1,4 @@
-"""How a scene is run and what is kept of it."""
+"""Settings of the simulation and of the output."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ CHANNEL_GROUPS: tuple[ChannelGroup, ...] = get_args(ChannelGroup)
 
 
 class ToleranceSpec(Spec):
-    """Error that an adaptive integrator may make in a step."""
+    """Local error tolerance of an adaptive integrator."""
 
-    rtol: PositiveNumber = Field(1e-9, description="Relative to the size of each coordinate.")
+    rtol: PositiveNumber = Field(1e-9, description="Relative tolerance of each coordinate.")
     atol: PositiveNumber | None = Field(
-        None, description="Absolute, in rad, m and their rates; without it, a thousandth of `rtol`."
+        None, description="Absolute tolerance, in rad, m and their rates. Default: `rtol`/1000."
     )
 
     @property
@@ -41,19 +41,19 @@ class ToleranceSpec(Spec):
 
 
 class SimulationSpec(Spec):
-    """How long, in which steps, by which method."""
+    """Duration, step size, method and integrator of a run."""
 
-    duration: PositiveTime = Field(description="Time that is simulated, s.")
+    duration: PositiveTime = Field(description="Simulated time, s.")
     step: PositiveTime = Field(1e-3, description="Time step, s.")
     method: str = Field("aba", description="Method: see `mbsim list methods`.")
     integrator: str = Field("semi_implicit_euler", description="Integrator: see `mbsim list integrators`.")
     options: dict[str, Any] = Field({}, description="Options of the method.")
     tolerance: ToleranceSpec = Field(
-        ToleranceSpec(), description="Of an adaptive integrator: a relative tolerance, or {rtol, atol}."
+        ToleranceSpec(), description="Tolerance of an adaptive integrator: `rtol`, or {rtol, atol}."
     )
 
     assembly_tolerance: PositiveNumber = Field(
-        0.01, description="How far loops and constraints may be open as the scene is written, m or rad."
+        0.01, description="Largest constraint violation of the specified initial state, m or rad."
     )
 
     @field_validator("tolerance", mode="before")
@@ -63,10 +63,10 @@ class SimulationSpec(Spec):
 
 
 class OutputSpec(Spec):
-    """What the result file holds."""
+    """Contents of the result file."""
 
-    every: PositiveTime | None = Field(None, description="Time between two output instants, s; whole steps.")
+    every: PositiveTime | None = Field(None, description="Output interval, s; a multiple of the step.")
     channels: list[ChannelGroup] = Field(
-        default_factory=lambda: list(CHANNEL_GROUPS), description="Groups of channels to keep."
+        default_factory=lambda: list(CHANNEL_GROUPS), description="Groups of channels to record."
     )
-    compression: Literal["none", "gzip"] = Field("none", description="Of the datasets.")
+    compression: Literal["none", "gzip"] = Field("none", description="Compression of the datasets.")

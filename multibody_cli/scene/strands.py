@@ -1,4 +1,4 @@
-"""Strands as bodies and springs: a node that is not attached is a point mass, a segment a spring."""
+"""Strands as bodies and springs: each free node is a point mass, each segment a spring."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import BodyPoint
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 
-MISPLACED = 1e-9
-"""Distance that is told, m, relative to that from the origin where this is more."""
+ATTACHMENT_TOLERANCE = 1e-9
+"""Smallest distance that is reported, m, relative to the distance from the origin if that is larger."""
 
 
 def node_name(strand: str, node: int) -> str:
-    """Name of the body that a node is."""
+    """Name of the body of a node."""
     return f"{strand}-{node}"
 
 
 def with_strands(scene: Scene) -> Scene:
-    """Give a scene in which every strand is written out, behind what the scene writes itself."""
+    """Return a scene with the bodies and springs of its strands appended."""
     if not scene.strands:
         return scene
     bodies, springs = dict(scene.bodies), dict(scene.springs)
@@ -62,13 +62,13 @@ def _end(strand: str, spec: StrandSpec, node: int) -> BodyPoint:
     return spec.attach.get(node) or BodyPoint(body=node_name(strand, node))
 
 
-def taken_names(strand: str, spec: StrandSpec) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Names that a strand takes, by section."""
+def generated_names(strand: str, spec: StrandSpec) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Names that a strand generates, by section."""
     return (("bodies", frozenset(_nodes(strand, spec))), ("springs", frozenset(_segments(strand, spec))))
 
 
-def misplaced(scene: Scene, samples: Samples) -> Iterator[str]:
-    """Tell of attached nodes that do not start where their strand is relaxed."""
+def unrelaxed_attachments(scene: Scene, samples: Samples) -> Iterator[str]:
+    """Report attached nodes whose initial position does not relax their strand."""
     bodies = list(scene.bodies)
     for strand, spec in scene.strands.items():
         for node, end in spec.attach.items():
@@ -77,16 +77,16 @@ def misplaced(scene: Scene, samples: Samples) -> Iterator[str]:
                 k = bodies.index(end.body)
                 place = samples.position[0, k] + rotation_matrix(samples.quaternion[0, k]) @ place
             apart = float(np.linalg.norm(place - spec.nodes[node]))
-            if apart > MISPLACED * (1.0 + float(np.linalg.norm(place))):
+            if apart > ATTACHMENT_TOLERANCE * (1.0 + float(np.linalg.norm(place))):
                 where = ", ".join(f"{number:.6g}" for number in place)
                 yield (
-                    f"strand `{strand}`: node {node} is attached at [{where}], {apart:.3g} m from its place among "
-                    "`nodes`: its segments do not start relaxed"
+                    f"strand `{strand}`: node {node} is attached at [{where}], {apart:.3g} m from its position in "
+                    "`nodes`: its segments are not relaxed initially"
                 )
 
 
-def with_attached(scene: Scene, masses: Mapping[str, MassProperties]) -> dict[str, MassProperties]:
-    """Add to each body the nodes that are attached to it."""
+def add_attached_masses(scene: Scene, masses: Mapping[str, MassProperties]) -> dict[str, MassProperties]:
+    """Add the mass of attached nodes to their bodies."""
     loaded = dict(masses)
     for spec in scene.strands.values():
         share = spec.mass / len(spec.nodes)

@@ -1,4 +1,4 @@
-"""Steps and output instants of a run: whole numbers of steps apart, unless the integrator chooses its own steps."""
+"""Steps and output instants of a run: multiples of the step, unless the integrator is adaptive."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Timing:
-    """When a run steps and when it is written.
+    """Steps and output instants of a run.
 
     Parameters
     ----------
     step
-        Time step, s; of an integrator that chooses its own, the time between two output instants.
+        Time step, s; of an adaptive integrator, the output interval.
     steps_per_output
-        Steps between two output instants.
+        Steps per output interval.
     outputs
-        Intervals between output instants; there is one instant more.
+        Number of output intervals, one less than the number of instants.
     pauses
-        Equal parts of an output interval at whose ends a run may pause: its steps, or any if steps are chosen.
+        Number of equal parts of an output interval at whose ends a run may pause: its steps, or any number
+        for an adaptive integrator.
     """
 
     step: float
@@ -39,23 +40,23 @@ class Timing:
 
     @property
     def steps(self) -> int:
-        """Steps of the whole run."""
+        """Total number of steps."""
         return self.steps_per_output * self.outputs
 
     @property
     def every(self) -> float:
-        """Time between two output instants, s."""
+        """Output interval, s."""
         return self.step * self.steps_per_output
 
     def index_of(self, time: float) -> int:
-        """Give the number of the output instant at a time.
+        """Return the index of the output instant at a time.
 
         Raises
         ------
         QuantityError
-            Where there is none; the message names the nearest.
+            The time is not an output instant; the message names the nearest one.
         """
-        index = whole(time, self.every)
+        index = integer_ratio(time, self.every)
         if index is not None and 0 <= index <= self.outputs:
             return index
         near = min(max(round(time / self.every), 0), self.outputs)
@@ -65,8 +66,8 @@ class Timing:
         )
 
 
-def whole(time: float, unit: float) -> int | None:
-    """Give how many units a time is; None where that is not a whole number."""
+def integer_ratio(time: float, unit: float) -> int | None:
+    """Return the ratio of a time to a unit; None if it is not an integer."""
     ratio = time / unit
     if not math.isfinite(ratio) or abs(ratio - round(ratio)) > _TOLERANCE * max(1.0, abs(ratio)):
         return None
@@ -74,70 +75,68 @@ def whole(time: float, unit: float) -> int | None:
 
 
 def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
-    """Work out steps and output instants.
+    """Compute steps and output instants.
 
     Raises
     ------
     QuantityError
-        Where the times are no multiples of one another; see `multiples`.
+        The times are not multiples of one another; see `integer_multiple`.
     """
     if is_adaptive(simulation):
         every = simulation.duration / MOST_INTERVALS if output.every is None else output.every
-        outputs = multiples(simulation.duration, every, "duration", "every")
+        outputs = integer_multiple(simulation.duration, every, "duration", "every")
         return Timing(every, 1, outputs, pauses=ADAPTIVE_PAUSES)
-    steps = multiples(simulation.duration, simulation.step, "duration", "step")
+    steps = integer_multiple(simulation.duration, simulation.step, "duration", "step")
     if output.every is None:
         per_output = _default_steps_per_output(steps)
     else:
-        per_output = multiples(output.every, simulation.step, "every", "step")
+        per_output = integer_multiple(output.every, simulation.step, "every", "step")
         require_divisor(steps, per_output, simulation.step)
     return Timing(simulation.step, per_output, steps // per_output, pauses=per_output)
 
 
 def is_adaptive(simulation: SimulationSpec) -> bool:
-    """Whether the integrator chooses its own steps, so that output instants need not be whole steps apart."""
+    """Whether the integrator is adaptive, so that output instants need not be multiples of the step."""
     known = simulation.method in METHODS and simulation.integrator in INTEGRATORS
     return known and integrator_of(simulation.method, simulation.integrator).adaptive
 
 
-def multiples(time: float, unit: float, name: str, unit_name: str) -> int:
-    """Give how many units a time is, one or more.
+def integer_multiple(time: float, unit: float, name: str, unit_name: str) -> int:
+    """Return the ratio of a time to a unit, at least one.
 
     Raises
     ------
     QuantityError
-        With the nearest times that would do.
+        The ratio is not an integer; the message names the nearest valid times.
     """
-    count = whole(time, unit)
+    count = integer_ratio(time, unit)
     if count is not None and count >= 1:
         return count
     ratio = time / unit
     if not ratio < 2**53:
-        raise QuantityError(f"`{name}` is more of `{unit_name}` than can be counted: {time:g} s of {unit:g} s")
+        raise QuantityError(f"the ratio of `{name}` to `{unit_name}` is too large: {time:g} s to {unit:g} s")
     below, above = math.floor(ratio), math.floor(ratio) + 1
     near = " or ".join(f"{n * unit:.9g} s" for n in (below, above) if n >= 1)
-    raise QuantityError(
-        f"expected a whole number of `{unit_name}`s of {unit:.9g} s, found {time:.9g} s; nearest: {near}"
-    )
+    raise QuantityError(f"expected a multiple of `{unit_name}`, {unit:.9g} s, found {time:.9g} s; nearest: {near}")
 
 
 def require_divisor(steps: int, per_output: int, step: float) -> None:
-    """Raise a `QuantityError` where the output instants do not end with the run; it names the nearest."""
+    """Raise a `QuantityError` if the last output instant is not the end of the run."""
     if steps % per_output:
         divisors = _divisors(steps)
         below = max(d for d in divisors if d < per_output)
         above = min((d for d in divisors if d > per_output), default=below)
         near = " or ".join(f"{d * step:.9g} s" for d in sorted({below, above}))
         raise QuantityError(
-            f"expected a time that divides the duration of {steps * step:.9g} s, "
+            f"expected a divisor of the duration, {steps * step:.9g} s, "
             f"found {per_output * step:.9g} s; nearest: {near}"
         )
 
 
 def _default_steps_per_output(steps: int) -> int:
-    """Give the fewest steps that divide the run into at most 1000 intervals.
+    """Return the smallest number of steps that divides the run into at most 1000 intervals.
 
-    A run whose number of steps has no fitting divisor is written more often rather than hardly at all.
+    If that would leave fewer than 100 intervals, a smaller divisor with more than 1000 intervals is used.
     """
     if steps <= MOST_INTERVALS:
         return 1

@@ -1,4 +1,4 @@
-"""From named bodies and joints to a numbered tree: parents first, and a chain's links one after the other."""
+"""Tree topology: inboard joints, and depth-first numbering of the bodies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.body_kinds import KINDS
 
 
-def holders(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, str]:
-    """Tell which joint holds each body, by the name of the body; the other joints close loops.
+def inboard_joints(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, str]:
+    """Return the name of the inboard joint of each body, by the name of the body; the other joints are loop joints.
 
-    It is the first one in scene order whose child the body is, unless the body already carries that joint's parent.
-    A body that is not rigid moves by its own freedoms: it is not held, and holds none.
+    The inboard joint is the first joint in scene order whose child is the body, unless the joint's parent is a
+    descendant of the body.  A body that is not rigid moves by its own degrees of freedom, and its joints are loop
+    joints.
     """
     found: dict[str, str] = {}
     carriers: set[str] = set()
@@ -28,7 +29,7 @@ def holders(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> 
 
 
 def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[str, JointSpec]) -> bool:
-    """Whether a body is among those that another one hangs on, or is that one itself."""
+    """Whether `other` is the body itself or one of its descendants."""
     while other != body and other in found:
         other = joints[found[other]].parent
     return other == body
@@ -40,11 +41,11 @@ def rows_of_tree(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]
     Parameters
     ----------
     bodies
-        In scene order; a body that no joint holds hangs on the world.
+        In scene order; the parent of a body without inboard joint is the world.
     joints
         By name.
     """
-    parent_of = {body: joints[name].parent for body, name in holders(bodies, joints).items()}
+    parent_of = {body: joints[name].parent for body, name in inboard_joints(bodies, joints).items()}
     children: dict[str, list[str]] = {name: [] for name in (WORLD, *bodies)}
     for body in bodies:
         children[parent_of.get(body, WORLD)].append(body)
@@ -58,7 +59,7 @@ def rows_of_tree(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]
 
 
 def numbered(bodies: Mapping[str, BodySpec], order: Sequence[str]) -> dict[str, int]:
-    """Give the bodies their rows in an order, an affine one four of them; the world is row 0."""
+    """Assign rows to the bodies in an order, four rows to an affine one; the world is row 0."""
     rows, count = {WORLD: 0}, 1
     for body in order:
         rows[body] = count

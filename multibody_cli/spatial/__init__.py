@@ -1,1 +1,1 @@
-"""Vectors, matrices, rotations and spatial values, for plain Python and for kernels."""
+"""Vectors, matrices, rotations and spatial values, in plain Python and in kernels."""

@@ -1,4 +1,4 @@
-"""L D L^T of a symmetric 3 x 3 matrix, by value: what eliminating a ball joint needs."""
+"""L D L^T of a symmetric 3 x 3 matrix, by value: used to eliminate a ball joint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def factor(A):
 
 @formula
 def solve_lower(F, b):
-    """L^-1 b; with it a^T A^-1 b is (L^-1 a) . D^-1 (L^-1 b), which keeps symmetry exactly."""
+    """L^-1 b. With it, a^T A^-1 b = (L^-1 a) . D^-1 (L^-1 b), which is exactly symmetric."""
     y = b.y - F.lower.x * b.x
     return Vec3(b.x, y, b.z - F.lower.y * b.x - F.lower.z * y)
 

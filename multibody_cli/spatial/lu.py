@@ -1,6 +1,6 @@
-"""L U of a 3 x 3 matrix without symmetry and without search for pivots, by value.
+"""L U of an unsymmetric 3 x 3 matrix without pivoting, by value.
 
-L is that of `spatial.factor`, and so is its `solve_lower`.
+L and `solve_lower` are those of `spatial.factor`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Lu3(NamedTuple):
 
 @formula
 def factor(A):
-    """A = L U of a Mat3, the symmetric part of which is positive definite."""
+    """A = L U of a Mat3 with positive definite symmetric part."""
     x, y, z = A.x, A.y, A.z
     dx = 1.0 / x.x
     l21, l31 = x.y * dx, x.z * dx

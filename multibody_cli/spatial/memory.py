@@ -1,7 +1,7 @@
-"""Values in and out of records: the only functions that see how a value lies in memory.
+"""Load and store of values in records: the only functions that know the memory layout of a value.
 
-A field of three numbers holds a Vec3, one of six a Sym3, one of nine a Mat3 by its columns; the fields t and f of
-a record hold a Force.
+A field of three numbers holds a Vec3, one of six a Sym3, one of nine a Mat3 by its columns; the fields t and f of a
+record hold a Force.
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ def _store_matrix(field: Any, a: Mat3) -> None:
 
 @chosen({3: _load_vector, 6: _load_symmetric, 9: _load_matrix})
 def load(field: Any) -> Any:
-    """Return the value that a field of 3, 6 or 9 numbers holds."""
+    """Return the value in a field of 3, 6 or 9 numbers."""
     return field.shape[0]
 
 
 @chosen({Vec3: _store_vector, Sym3: _store_symmetric, Mat3: _store_matrix})
 def store(field: Any, value: Any) -> Any:
-    """Write a value into a field of a record."""
+    """Store a value in a field of a record."""
     return kind_of(value)
 
 
 @formula
 def load_force(record):
-    """The wrench that lies in the fields t and f of a record."""
+    """Return the wrench in the fields t and f of a record."""
     return Force(load(record.t), load(record.f))
 
 
 @formula
 def store_force(record, p):
-    """Keep a wrench in the fields t and f of a record."""
+    """Store a wrench in the fields t and f of a record."""
     store(record.t, p.t)
     store(record.f, p.f)

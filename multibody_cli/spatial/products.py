@@ -1,7 +1,7 @@
 """Products of vectors, matrices and spatial values.
 
-Spatial values are in world axes about a point; `r` is the vector from the point where a value is wanted to the
-point where it is known.
+Spatial values are in world axes about a point; `r` is the vector from the point of the result to the point of the
+argument.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def skew_times(r, M):
 # --- symmetric results --------------------------------------------------------------------------------------------
 @formula
 def symmetric_outer(a, b):
-    """a b^T where it is known to be symmetric."""
+    """a b^T if known to be symmetric."""
     return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)
 
 
 @formula
 def symmetric_sum(A, B):
-    """A + B^T where it is known to be symmetric."""
+    """A + B^T if known to be symmetric."""
     return Sym3(
         A.x.x + B.x.x, A.y.x + B.x.y, A.z.x + B.x.z, A.y.y + B.y.y, A.z.y + B.y.z, A.z.z + B.z.z
     )  # fmt: skip
@@ -115,7 +115,7 @@ def symmetric_sum(A, B):
 
 @formula
 def symmetric_product(A, B):
-    """A^T B where it is known to be symmetric."""
+    """A^T B if known to be symmetric."""
     return Sym3(
         dot(A.x, B.x), dot(A.x, B.y), dot(A.x, B.z), dot(A.y, B.y), dot(A.y, B.z), dot(A.z, B.z)
     )  # fmt: skip
@@ -129,7 +129,7 @@ def isotropic(m):
 
 @formula
 def rotated_diagonal(R, d):
-    """R diag(d) R^T, with R R^T = 1 used to save a third of the products."""
+    """R diag(d) R^T; uses R R^T = 1 to save a third of the products."""
     Y, Z = (d.y - d.x) * R.y, (d.z - d.x) * R.z
     return Sym3(
         d.x + Y.x * R.y.x + Z.x * R.z.x,
@@ -159,7 +159,7 @@ def rotated(R, A):
 
 @formula
 def steiner(J, m, c):
-    """J + m (|c|^2 1 - c c^T): a central inertia, seen from the point at -c."""
+    """J + m (|c|^2 1 - c c^T): a central inertia J referred to the point at -c."""
     h = m * c
     return Sym3(
         J.xx + h.y * c.y + h.z * c.z,
@@ -184,7 +184,7 @@ def _(A, s):
 
 @formula
 def power(s, p):
-    """s . p, the pairing of a motion with a force."""
+    """s . p, the scalar product of a motion and a force."""
     return dot(s.w, p.t) + dot(s.v, p.f)
 
 
@@ -208,25 +208,25 @@ def no_force():
 
 @formula
 def shift_motion(s, r):
-    """The motion of a rigid body at the point r away."""
+    """The motion of a rigid body at the point at r from the reference point."""
     return Motion(s.w, s.v + cross(s.w, r))
 
 
 @formula
 def shift_force(p, r):
-    """The wrench p, known at r, as seen from the origin of r."""
+    """The wrench p at r, referred to the origin of r."""
     return Force(p.t + cross(r, p.f), p.f)
 
 
 @formula
-def turned_inertia(R, A):
+def rotated_inertia(R, A):
     """The Inertia A in the axes to which R leads."""
     return Inertia(rotated(R, A.J), R @ (A.H @ transposed(R)), rotated(R, A.M))
 
 
 @formula
 def shift_inertia(A, r):
-    """The inertia A, known at r, as seen from the origin of r."""
+    """The inertia A at r, referred to the origin of r."""
     K = A.H + skew_times(r, A.M)
     return Inertia(A.J - symmetric_sum(times_skew(K, r), times_skew(A.H, r)), K, A.M)
 

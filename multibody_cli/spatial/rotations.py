@@ -1,4 +1,4 @@
-"""Rotations: about an axis, by a rotation vector, by a unit quaternion (w, x, y, z); and their rates.
+"""Rotations about an axis, by a rotation vector, by a unit quaternion (w, x, y, z), and their rates.
 
 Source: Sueda, notes 2.4.8, (2.43)-(2.47) for the right Jacobian of exponential coordinates.
 """
@@ -36,7 +36,7 @@ def rotation_of_quaternion(w, x, y, z):
 
 @formula
 def quaternion_product(aw, a, bw, b):
-    """(aw, a)(bw, b) as the pair of its real part and its vector part."""
+    """(aw, a)(bw, b), as real part and vector part."""
     return aw * bw - dot(a, b), aw * b + bw * a + cross(a, b)
 
 
@@ -66,7 +66,7 @@ def vector_of_quaternion(w, u):
 
 @formula
 def quaternion_of_rotation(R):
-    """The unit quaternion (w, x, y, z) of a rotation matrix, by its largest component (Shepperd)."""
+    """The unit quaternion (w, x, y, z) of a rotation matrix, from its largest component (Shepperd)."""
     xx, yy, zz = R.x.x, R.y.y, R.z.z
     if xx + yy + zz > 0.0:
         d = 2.0 * math.sqrt(1.0 + xx + yy + zz)

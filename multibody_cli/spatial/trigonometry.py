@@ -1,7 +1,7 @@
-"""Sine and cosine of one angle together, without a call: a call in the middle of a kernel empties its registers.
+"""Sine and cosine of one angle together, without a library call: a call inside a kernel spills its registers.
 
 Cody and Waite's reduction to |r| <= pi/4 in three parts, then the minimax polynomials of Moshier's Cephes library;
-within 2 ulp of the library's functions up to the bound below, beyond which those are called.
+within 2 ulp of the library functions up to the bound below, and the library functions beyond it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Vectors, matrices and spatial values, with their operators: one text for Python and for numba.
+"""Vectors, matrices and spatial values, with their operators: one implementation for Python and for numba.
 
     Vec3     x y z                     a vector
     Mat3     x y z                     a matrix by its columns: a rotation, or a coupling block
@@ -8,9 +8,9 @@
     Inertia  J H M                     [[J, H], [H^T, M]], maps a Motion to a Force
     RigidInertia  J h m                the Inertia of a rigid body: H = [h], M = m 1
 
-Values are immutable named tuples.  `a + b`, `a - b`, `-a` and `s * a` work component by component at any depth,
-`A @ b` is the product defined for the two kinds.  numba keeps the tuples in registers, so nothing is allocated;
-write `a = a + b`, never `a += b`.
+Values are immutable named tuples.  `a + b`, `a - b`, `-a` and `s * a` work component by component at any depth, `A @ b`
+is the product defined for the two kinds.  numba keeps the tuples in registers, so nothing is allocated; write `a = a +
+b`, never `a += b`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Vec3(NamedTuple):
 
 
 class Mat3(NamedTuple):
-    """A 3 x 3 matrix, held by its columns."""
+    """A 3 x 3 matrix, stored by columns."""
 
     x: Vec3
     y: Vec3
@@ -39,7 +39,7 @@ class Mat3(NamedTuple):
 
 
 class Sym3(NamedTuple):
-    """A symmetric 3 x 3 matrix, held by its six different entries."""
+    """A symmetric 3 x 3 matrix, stored by its six independent entries."""
 
     xx: Any
     xy: Any
@@ -72,7 +72,7 @@ class Inertia(NamedTuple):
 
 
 class RigidInertia(NamedTuple):
-    """The inertia of rigid bodies: moments about the point, mass times the vector to the centre of mass, mass."""
+    """The inertia of a rigid body: moments about the point, mass times the vector to the centre of mass, mass."""
 
     J: Sym3
     h: Vec3
@@ -83,7 +83,7 @@ _KINDS: tuple[Any, ...] = (Vec3, Mat3, Sym3, Motion, Force, Inertia, RigidInerti
 
 
 def kind_of(operand: Any) -> Any:
-    """Give the class of a value, or of its numba type; None for a plain number."""
+    """Return the class of a value, or of its numba type; None for a plain number."""
     found = getattr(operand, "instance_class", type(operand))
     return found if found in _KINDS else None
 
@@ -115,7 +115,7 @@ _PRODUCTS: dict[tuple[Any, Any], Callable[[Any, Any], Any]] = {}
 
 
 def product(left: Any, right: Any) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
-    """Define `left @ right` for operands of these kinds, for Python and for compiled code at once."""
+    """Define `left @ right` for operands of these kinds, for Python and for compiled code."""
 
     def define(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         _PRODUCTS[left, right] = rule

@@ -1,7 +1,7 @@
-"""What may stand in a scene file: quantities, vectors, rotations, signals, and the base of every mapping.
+"""Field types of the scene format: quantities, vectors, rotations, signals, and the base class of mappings.
 
-`Spec` is the base of every mapping of the scene format.  The other names are types of its fields; each reads
-what a user wrote and gives plain SI numbers.
+`Spec` is the base class of all mappings. The other names are field types, which convert the text of a scene to numbers
+in SI units.
 """
 
 from multibody_cli.spec.catalogue import Catalogue

@@ -1,4 +1,4 @@
-"""A field that takes one of several mappings, as a catalogue lists them."""
+"""Field type for one of several mappings of a catalogue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import core_schema
 
 from multibody_cli.errors import nearest
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import located_error
 
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Annotation of a field that takes any entry of a catalogue.
+    """Annotation of a field that accepts any entry of a catalogue.
 
     Parameters
     ----------
     what
-        A word for an entry, as in `a joint`.
+        Noun for an entry in messages, as in `a joint`.
     specs
-        What may be written, by name.
+        The entries, by name.
     keys
-        Words by which an entry is told, the first that is found; with none, its `type` says the name.
+        Keys that identify an entry, in order of precedence; if empty, the key `type` identifies it.
     elsewhere
         Names that belong to other sections of the scene, with those sections.
     """
@@ -41,7 +41,7 @@ class Catalogue:
     elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Choose the entry first, so that errors name it alone and the validators of the others are never built."""
+        """Select the entry first, so that errors refer to it and the other validators are not built."""
         choices: dict[Hashable, core_schema.CoreSchema] = {
             name: core_schema.no_info_plain_validator_function(partial(self._read, name)) for name in self.specs
         }
@@ -55,7 +55,7 @@ class Catalogue:
         return handler(core_schema.union_schema([_referable(spec) for spec in self.specs.values()]))
 
     def name_of(self, value: Any) -> str | None:
-        """Tell which entry is meant; None where nothing tells."""
+        """Return the name of the entry that a value denotes; None if it is undetermined."""
         if not isinstance(value, dict):
             return next((name for name, spec in self.specs.items() if type(value) is spec), None)
         if self.keys:
@@ -73,7 +73,7 @@ class Catalogue:
 
     def _unnamed(self, value: Any) -> ValueError:
         if not isinstance(value, dict):
-            return ValueError(f"expected {self.what}, found {shown(value)}")
+            return ValueError(f"expected {self.what}, found {format_value(value)}")
         if self.keys:
             words = ", ".join(f"`{key}`" for key in self.keys)
             return ValueError(f"expected {self.what} with one of {words}")
@@ -81,15 +81,15 @@ class Catalogue:
             return ValueError(f"expected {self.what} with a `type`; {nearest('', self.specs)}")
         name = value["type"]
         if not isinstance(name, str):
-            return located_error(f"expected the name of {self.what}, found {shown(name)}", "type")
+            return located_error(f"expected the type of {self.what}, found {format_value(name)}", "type")
         if name in self.elsewhere:
             return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
         remark = nearest(name, self.specs)
-        return located_error(f"unknown type {shown(name)} of {self.what}; {remark}", "type")
+        return located_error(f"unknown type {format_value(name)} of {self.what}; {remark}", "type")
 
 
 def _referable(spec: type[Spec]) -> core_schema.CoreSchema:
-    """Return the core schema of an entry with a name, by which the JSON Schema lists it once, under `$defs`."""
+    """Return the core schema of an entry with a name, so that the JSON Schema lists it once, under `$defs`."""
     spec.model_rebuild()
     schema: Any = spec.__pydantic_core_schema__
     name = {"ref": f"{spec.__module__}.{spec.__qualname__}:{id(spec)}"}

@@ -1,4 +1,4 @@
-"""Vectors, directions, rotations, poses and points of bodies of a scene file."""
+"""Vectors, directions, rotations, poses and body points of a scene file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, described, list_schema, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, TEXT_SCHEMA, Quantity, describe_kind, format_value, list_schema
 from multibody_cli.spec.reading import read_each
 from multibody_cli.spec.rotations import FORMS, IDENTITY, Quaternion, read_rotation
 
@@ -44,7 +44,9 @@ class Vector3:
         """Read [x, y, z]."""
         if not isinstance(value, list | tuple) or len(value) != 3:
             count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-            raise ValueError(f"expected a list [x, y, z], each {described(self.kind)}, found {shown(value)}{count}")
+            raise ValueError(
+                f"expected a list [x, y, z], each {describe_kind(self.kind)}, found {format_value(value)}{count}"
+            )
         x, y, z = read_each(Quantity(self.kind, self.least, self.above).read, value)
         return x, y, z
 
@@ -56,12 +58,12 @@ def _read_direction(value: Any) -> Vector:
     x, y, z = Vector3(units.NUMBER).read(value)
     norm = math.hypot(x, y, z)
     if norm < 1e-12:
-        raise ValueError("expected a direction [x, y, z] that is not zero")
+        raise ValueError("expected a nonzero direction [x, y, z]")
     return x / norm, y / norm, z / norm
 
 
 Direction = Annotated[Vector, PlainValidator(_read_direction), WithJsonSchema(list_schema(NUMBER_SCHEMA, 3))]
-"""A unit vector; what is written may have any length but zero."""
+"""A unit vector; the scene may give any nonzero length."""
 
 ROTATION_SCHEMA = {
     "anyOf": [
@@ -72,11 +74,11 @@ ROTATION_SCHEMA = {
 }
 
 Rotation = Annotated[Quaternion, PlainValidator(read_rotation), WithJsonSchema(ROTATION_SCHEMA)]
-"""A unit quaternion (w, x, y, z), written in any one of the forms of `rotations.FORMS`."""
+"""A unit quaternion (w, x, y, z), given in any of the forms of `rotations.FORMS`."""
 
 
 class Pose(Spec):
-    """Where a frame lies in another one."""
+    """Pose of a frame relative to another frame."""
 
     EXAMPLE = "{position: [x, y, z]}"
 
@@ -89,12 +91,14 @@ class Twist(Spec):
 
     EXAMPLE = "{linear: [x, y, z], angular: [x, y, z]}"
 
-    linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Of the origin, m/s.")
-    angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field((0.0, 0.0, 0.0), description="rad/s.")
+    linear: Annotated[Vector, Vector3(units.SPEED)] = Field((0.0, 0.0, 0.0), description="Velocity of the origin, m/s.")
+    angular: Annotated[Vector, Vector3(units.ANGULAR_SPEED)] = Field(
+        (0.0, 0.0, 0.0), description="Angular velocity, rad/s."
+    )
 
 
 class BodyPoint(Spec):
-    """A point that is fixed in a body."""
+    """A point fixed in a body."""
 
     EXAMPLE = "{body: NAME, point: [x, y, z]}"
 

@@ -1,4 +1,4 @@
-"""The base of every mapping of the scene format."""
+"""Base class of all mappings of the scene format."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Spec(BaseModel):
-    """A mapping of a scene file: frozen, and closed to keys that it does not know.
+    """A mapping of a scene file: immutable, and without unknown keys.
 
     Attributes
     ----------
     LATER
-        Keys that the format knows and this version does not support; they are refused by name.
+        Keys of the format that this version does not support; they are rejected by name.
     BEFORE
-        Keys that may be written and are worked out before the mapping is validated.
+        Keys that are resolved before the mapping is validated.
     EXAMPLE
-        How the mapping may be written, for whoever wrote something else.
+        Example of the mapping for error messages.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    LATER: ClassVar[frozenset[str]] = frozenset()
-    BEFORE: ClassVar[frozenset[str]] = frozenset()
+    UNSUPPORTED: ClassVar[frozenset[str]] = frozenset()
+    PREPROCESSED: ClassVar[frozenset[str]] = frozenset()
     EXAMPLE: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""Fields that hold physical quantities: a number in SI and radians, or a text with a unit."""
+"""Fields of physical quantities: a number in SI units and radians, or a string with a unit."""
 
 from __future__ import annotations
 
@@ -15,71 +15,71 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 NUMBER_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string"}]}
-"""A number, a quantity with a unit, or `${...}`, as an editor may check it before the file is loaded."""
+"""JSON Schema of a number, a quantity with a unit, or `${...}`."""
 
 
 TEXT_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\$\{"}
-"""A text that stands for a value which is worked out when the scene is loaded."""
+"""JSON Schema of a string with a template, which is evaluated when the scene is loaded."""
 
 
 def list_schema(entry: dict[str, Any], length: int) -> dict[str, Any]:
-    """Give the schema of a list of this many entries, or of a `${...}` that gives one."""
+    """Return the JSON Schema of a list of given length, or of a `${...}` that evaluates to one."""
     entries = {"type": "array", "items": entry, "minItems": length, "maxItems": length}
     return {"anyOf": [entries, TEXT_SCHEMA]}
 
 
 def read_quantity(value: Any, kind: units.Kind) -> float:
-    """Turn what a scene holds into a number in SI.
+    """Convert a value of a scene to a number in SI units.
 
     Raises
     ------
     QuantityError
-        Where it is neither a number nor a quantity of this kind.
+        The value is neither a number nor a quantity of this kind.
     """
     if type(value) is float or type(value) is int:
         return finite(value, kind)
     if not isinstance(value, str):
-        raise QuantityError(f"expected {described(kind)}, found {shown(value)}")
+        raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}")
     found = units.quantity(value)
     if found is None:
-        raise QuantityError(f"expected {described(kind)}, found {shown(value)}")
+        raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}")
     number, dimension = found
     _, unit = units.split_quantity(value) or (0.0, "")
     if unit and dimension != kind.dimension:
-        raise QuantityError(f"expected {described(kind)}, but `{value}` is {units.kind_of(dimension)}")
+        raise QuantityError(f"expected {describe_kind(kind)}, but `{value}` is {units.kind_of(dimension)}")
     if unit and unit == kind.ambiguous:
-        raise QuantityError(f"expected {described(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`")
+        raise QuantityError(f"expected {describe_kind(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`")
     return finite(number, kind)
 
 
 def read_any(value: Any, least: float | None = None) -> float:
-    """Read a number with or without a unit of any dimension, in SI."""
+    """Convert a number with or without a unit of any dimension to SI."""
     if isinstance(value, str) and (found := units.quantity(value)) is not None:
         value = found[0]
     number = read_quantity(value, units.ANY)
     if least is not None and number < least:
-        raise QuantityError(f"expected a number of at least {least:g}, found {shown(value)}")
+        raise QuantityError(f"expected a number of at least {least:g}, found {format_value(value)}")
     return number
 
 
 def finite(value: float, kind: units.Kind) -> float:
-    """Return the number as a float, or refuse one that is not finite."""
+    """Return the number as a float; raise an error if it is not finite."""
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise QuantityError(f"expected {described(kind)}, found a number that is not finite")
+        raise QuantityError(f"expected {describe_kind(kind)}, found a number that is not finite")
     return number
 
 
-def described(kind: units.Kind) -> str:
-    """Say what is expected: `an angle (rad)`."""
+def describe_kind(kind: units.Kind) -> str:
+    """Describe the expected kind: `an angle (rad)`."""
     return kind.name if kind in (units.NUMBER, units.ANY) else f"{kind.name} ({kind.unit})"
 
 
-def shown(value: Any) -> str:
-    """Show a value of a scene in a message, shortened where it is long."""
+def format_value(value: Any) -> str:
+    """Format a value of a scene for a message; long values are shortened."""
     words: dict[type, str] = {
         dict: "a mapping",
         list: "a list",
@@ -96,18 +96,18 @@ def shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Annotation of a number of one kind, in SI once it is read.
+    """Annotation of a number of one kind, in SI units.
 
     Parameters
     ----------
     kind
-        What it measures.
+        Its physical kind.
     least
-        Smallest value that is accepted.
+        Smallest accepted value.
     above
-        Value that it must exceed.
+        Exclusive lower bound.
     most
-        Largest value that is accepted.
+        Largest accepted value.
     """
 
     kind: units.Kind
@@ -126,14 +126,20 @@ class Quantity:
         return dict(NUMBER_SCHEMA)
 
     def read(self, value: Any) -> float:
-        """Read the number and hold it against its bounds."""
+        """Read the number and check its bounds."""
         number = read_quantity(value, self.kind)
         if self.above is not None and not number > self.above:
-            raise QuantityError(f"expected {described(self.kind)} above {self.above:g}, found {shown(value)}")
+            raise QuantityError(
+                f"expected {describe_kind(self.kind)} above {self.above:g}, found {format_value(value)}"
+            )
         if self.least is not None and not number >= self.least:
-            raise QuantityError(f"expected {described(self.kind)} of at least {self.least:g}, found {shown(value)}")
+            raise QuantityError(
+                f"expected {describe_kind(self.kind)} of at least {self.least:g}, found {format_value(value)}"
+            )
         if self.most is not None and not number <= self.most:
-            raise QuantityError(f"expected {described(self.kind)} of at most {self.most:g}, found {shown(value)}")
+            raise QuantityError(
+                f"expected {describe_kind(self.kind)} of at most {self.most:g}, found {format_value(value)}"
+            )
         return number
 
 

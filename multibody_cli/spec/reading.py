@@ -1,4 +1,4 @@
-"""Reading lists: every entry that is wrong is told, at its own index."""
+"""Reading of lists: every invalid entry is reported at its own index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_each(read: Callable[[Any], Read], values: Iterable[Any]) -> tuple[Read,
     Raises
     ------
     ValidationError
-        With all that went wrong, each at the index of its value.
+        With all errors, each at the index of its value.
     """
     results: list[Read] = []
     errors: list[InitErrorDetails] = []
@@ -34,12 +34,12 @@ def read_each(read: Callable[[Any], Read], values: Iterable[Any]) -> tuple[Read,
 
 
 def located_error(message: str, *location: int | str) -> ValidationError:
-    """Make an error about a part of the value that is being read."""
+    """Return an error about a part of the value that is being read."""
     return ValidationError.from_exception_data("value", [_detail(message, location, None)])
 
 
 def moved_error(error: ValueError, *location: int | str) -> ValidationError:
-    """Move an error that came from a part of a value to that part."""
+    """Relocate an error of a part of a value to that part."""
     return ValidationError.from_exception_data("value", _details(error, *location))
 
 
@@ -54,7 +54,7 @@ def _detail(message: str, location: tuple[int | str, ...], value: Any) -> InitEr
 
 
 def _moved(detail: Any, location: tuple[int | str, ...]) -> InitErrorDetails:
-    # keeps the kind, by which the message may be put into better words later
+    # keeps the type, from which a better message may be derived later
     wrapped = detail["type"] == "value_error"
     kind, message = ("value", str(detail["ctx"]["error"])) if wrapped else (detail["type"], detail["msg"])
     return InitErrorDetails(type=_custom(kind, message), loc=(*location, *detail["loc"]), input=detail["input"])

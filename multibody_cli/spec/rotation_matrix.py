@@ -1,4 +1,4 @@
-"""The rotation matrix of a unit quaternion, for the few that a scene holds."""
+"""Rotation matrix of a unit quaternion, for preprocessing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multibody_cli.spec.rotations import Quaternion
 
 
 def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
-    """Give the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
+    """Return the matrix (3, 3) of the unit quaternion (w, x, y, z), exact for quarter turns about an axis."""
     w, x, y, z = rotation
     R = np.array(
         [

@@ -1,4 +1,4 @@
-"""The forms in which a rotation may be written; each becomes a unit quaternion (w, x, y, z)."""
+"""Forms of a rotation in a scene; each is converted to a unit quaternion (w, x, y, z)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from multibody_cli.errors import nearest
 from multibody_cli.spec import units
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_quantity
 from multibody_cli.spec.reading import read_each
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ Quaternion = tuple[float, float, float, float]
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 
 ORDER = "XYZ"
-"""Order of Euler angles that are given without one."""
+"""Default order of Euler angles."""
 
 _NORM_TOLERANCE = 1e-2
 _ORTHOGONAL_TOLERANCE = 1e-6
@@ -28,7 +28,7 @@ _ORTHOGONAL_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Form:
-    """A way to write a rotation: its keys, how it is read, its JSON Schema; an example and what it means."""
+    """A form of a rotation: its keys, reader, JSON Schema, example and meaning."""
 
     keys: frozenset[str]
     read: Callable[[Mapping[str, Any]], Quaternion]
@@ -38,9 +38,9 @@ class Form:
 
 
 def read_rotation(value: Any) -> Quaternion:
-    """Read a rotation that is written as exactly one of the forms."""
+    """Read a rotation that is given in exactly one of the forms."""
     if not isinstance(value, dict):
-        raise ValueError(f"expected a rotation, one of {_CHOICE}, found {shown(value)}")
+        raise ValueError(f"expected a rotation, one of {_CHOICE}, found {format_value(value)}")
     given = [name for name in FORMS if name in value]
     known = frozenset().union(*(form.keys for form in FORMS.values()))
     for key in value:
@@ -52,14 +52,14 @@ def read_rotation(value: Any) -> Quaternion:
     form = FORMS[given[0]]
     for key in value:
         if key not in form.keys:
-            raise ValueError(f"`{key}` does not belong to a rotation that is given by `{given[0]}`")
+            raise ValueError(f"`{key}` cannot be combined with `{given[0]}`")
     return form.read(value)
 
 
 def _numbers(value: Any, count: int, kind: units.Kind, name: str) -> tuple[float, ...]:
     if not isinstance(value, list | tuple) or len(value) != count:
         length = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-        raise ValueError(f"`{name}` needs a list of {count} numbers, found {shown(value)}{length}")
+        raise ValueError(f"`{name}` requires a list of {count} numbers, found {format_value(value)}{length}")
     return read_each(lambda entry: read_quantity(entry, kind), value)
 
 
@@ -82,13 +82,13 @@ def _product(a: Quaternion, b: Quaternion) -> Quaternion:
 
 
 def relative_quaternion(one: Quaternion, other: Quaternion) -> Quaternion:
-    """Give the rotation from one frame to another, in the first."""
+    """Return the rotation from one frame to another, expressed in the first."""
     w, x, y, z = one
     return _product((w, -x, -y, -z), other)
 
 
 def quaternion_of_vector(vector: Sequence[float]) -> Quaternion:
-    """Give the unit quaternion of a rotation vector."""
+    """Return the unit quaternion of a rotation vector."""
     angle = math.hypot(*vector)
     return _about(vector, angle) if angle > 0 else IDENTITY
 
@@ -108,9 +108,9 @@ def _from_rotvec(value: Mapping[str, Any]) -> Quaternion:
 def _from_axis(value: Mapping[str, Any]) -> Quaternion:
     axis = _numbers(value["axis"], 3, units.NUMBER, "axis")
     if math.hypot(*axis) < 1e-12:
-        raise ValueError("expected an `axis` that is not zero")
+        raise ValueError("expected a nonzero `axis`")
     if "angle" not in value:
-        raise ValueError("`axis` needs an `angle` beside it")
+        raise ValueError("`axis` requires an `angle`")
     return _about(axis, read_quantity(value["angle"], units.ANGLE))
 
 
@@ -119,8 +119,8 @@ def _from_euler(value: Mapping[str, Any]) -> Quaternion:
     order = value.get("order", ORDER)
     if not isinstance(order, str) or not re.fullmatch(r"[XYZ]{3}|[xyz]{3}", order) or _repeats(order):
         raise ValueError(
-            "expected an `order` of three axes such as XYZ (each about the turned axes) or xyz (about the "
-            f"fixed axes), no two neighbours alike, found {shown(order)}"
+            "expected an `order` of three axes such as XYZ (intrinsic) or xyz (extrinsic), consecutive axes "
+            f"different, found {format_value(order)}"
         )
     turns = [_about(_AXES[letter.lower()], angle) for letter, angle in zip(order, angles, strict=True)]
     return reduce(_product, turns if order.isupper() else reversed(turns))
@@ -133,21 +133,21 @@ def _repeats(order: str) -> bool:
 def _from_matrix(value: Mapping[str, Any]) -> Quaternion:
     rows = value["matrix"]
     if not isinstance(rows, list | tuple) or len(rows) != 3:
-        raise ValueError(f"`matrix` needs three rows of three numbers, found {shown(rows)}")
+        raise ValueError(f"`matrix` requires three rows of three numbers, found {format_value(rows)}")
     m = [_numbers(row, 3, units.NUMBER, "matrix") for row in rows]
     products = [sum(m[k][i] * m[k][j] for k in range(3)) - (i == j) for i in range(3) for j in range(3)]
     (a, b, c), (d, e, f), (g, h, i) = m
     determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
     if max(map(abs, products)) > _ORTHOGONAL_TOLERANCE or determinant < 0:
         raise ValueError(
-            "expected the `matrix` of a rotation: orthonormal to 1e-6, determinant 1; found determinant "
-            f"{determinant:.6g} and columns off orthonormal by {max(map(abs, products)):.2g}"
+            "expected a rotation `matrix`, orthonormal to 1e-6 with determinant 1; found determinant "
+            f"{determinant:.6g} and an orthonormality error of {max(map(abs, products)):.2g}"
         )
     return _quaternion_of(m)
 
 
 def _quaternion_of(m: list[tuple[float, ...]]) -> Quaternion:
-    """Take the largest of the four components from the diagonal, the others from the rest (Shepperd)."""
+    """Compute the quaternion from the largest diagonal combination (Shepperd)."""
     squares = [
         1 + m[0][0] + m[1][1] + m[2][2],
         1 + m[0][0] - m[1][1] - m[2][2],
@@ -202,8 +202,8 @@ FORMS: dict[str, Form] = {
         _from_euler,
         {"euler": _entries(NUMBER_SCHEMA, 3), "order": {"type": "string", "default": ORDER}},
         "{euler: [0, 30 deg, 90 deg], order: ZYX}",
-        "Three angles about the axes of `order`, one after the other: capitals, as in `XYZ`, about the axes as they "
-        f"are turned so far; small letters, as in `xyz`, about the fixed axes. Without `order`: `{ORDER}`.",
+        "Euler angles in the given `order`: capitals, as in `XYZ`, denote intrinsic rotations (about rotated axes), "
+        f"lower case, as in `xyz`, extrinsic rotations (about the fixed axes). Default order: `{ORDER}`.",
     ),
     "matrix": Form(
         frozenset({"matrix"}),
@@ -213,6 +213,6 @@ FORMS: dict[str, Form] = {
         "The rows of the rotation matrix R, as in x_outside = R x_inside.",
     ),
 }
-"""Every form of a rotation by the key that tells it."""
+"""All forms of a rotation, by the key that identifies them."""
 
 _CHOICE = "`quaternion`, `rotvec`, `axis` with `angle`, `euler` with `order`, `matrix`"

@@ -1,4 +1,4 @@
-"""Functions of time as a scene file writes them: a number, an expression of t, or a table."""
+"""Functions of time in a scene file: a number, an expression of t, or a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multibody_cli.errors import ExpressionError, QuantityError
 from multibody_cli.expressions import Expression, parse, require_names
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, described, list_schema, read_quantity, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, describe_kind, format_value, list_schema, read_quantity
 from multibody_cli.spec.reading import read_each
 
 
@@ -25,14 +25,13 @@ class SignalSpec:
     Parameters
     ----------
     constant
-        Its value at all times.
+        Constant value.
     expression
-        An expression whose only name is `t`.
+        An expression of the variable `t`.
     times, values
-        A table: instants, s, rising; and the values there.  Before the first and after the last instant the
-        value stays what it is there.
+        A table: increasing instants, s, and the values there. Outside its range the table is constant.
     interpolation
-        Between the instants of a table.
+        Interpolation of the table.
     """
 
     constant: float | None = None
@@ -43,20 +42,20 @@ class SignalSpec:
 
 
 class Table(Spec):
-    """A function of time given by its values at some instants."""
+    """A function of time given by its values at discrete instants."""
 
-    times: list[Any] = Field(description="Instants, s, rising; two or more.")
+    times: list[Any] = Field(description="At least two increasing instants, s.")
     values: list[Any] = Field(description="Value at each instant.")
     interpolation: Literal["linear", "cubic"] = Field(
         "linear",
-        description="Between the instants; outside them the end value holds. "
-        "A prescribed position is always cubic (not-a-knot).",
+        description="Interpolation between the instants; outside their range the end value is held. "
+        "Prescribed positions are always cubic (not-a-knot).",
     )
 
 
 @dataclass(frozen=True)
 class Signal:
-    """Annotation of a function of time whose value is of one kind."""
+    """Annotation of a function of time with values of one kind."""
 
     kind: units.Kind
 
@@ -76,8 +75,8 @@ class Signal:
             return SignalSpec(expression=_read_expression(value, self.kind))
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise QuantityError(
-                f"expected {described(self.kind)}, an expression of t or a table {{times, values}}, "
-                f"found {shown(value)}"
+                f"expected {describe_kind(self.kind)}, an expression of t or a table {{times, values}}, "
+                f"found {format_value(value)}"
             )
         return SignalSpec(constant=read_quantity(value, self.kind))
 
@@ -101,8 +100,8 @@ class SignalVector:
         if not isinstance(value, list | tuple) or len(value) != 3:
             count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
             raise ValueError(
-                f"expected a list [x, y, z], each {described(self.kind)} or an expression of t, found "
-                f"{shown(value)}{count}"
+                f"expected a list [x, y, z], each {describe_kind(self.kind)} or an expression of t, found "
+                f"{format_value(value)}{count}"
             )
         return read_each(Signal(self.kind).read, value)
 
@@ -133,7 +132,7 @@ def _read_expression(text: str, kind: units.Kind) -> Expression:
         expression = parse(text)
         require_names(expression, ("t",))
     except ExpressionError as error:
-        raise ExpressionError(f"expected {described(kind)} or an expression of t: {error}") from None
+        raise ExpressionError(f"expected {describe_kind(kind)} or an expression of t: {error}") from None
     return expression
 
 
@@ -144,8 +143,8 @@ def _read_table(value: dict[str, Any], kind: units.Kind) -> SignalSpec:
     if len(times) != len(values):
         raise ValueError(f"expected as many `values` as `times`, found {len(values)} and {len(times)}")
     if len(times) < 2:
-        raise ValueError(f"expected two or more `times`, found {len(times)}")
+        raise ValueError(f"expected at least two `times`, found {len(times)}")
     for earlier, later in itertools.pairwise(times):
         if not later > earlier:
-            raise ValueError(f"expected `times` that rise, found {earlier:g} s followed by {later:g} s")
+            raise ValueError(f"expected increasing `times`, found {earlier:g} s followed by {later:g} s")
     return SignalSpec(times=times, values=values, interpolation=table.interpolation)

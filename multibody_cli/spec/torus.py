@@ -1,4 +1,4 @@
-"""Radii of a torus, which is a shape of bodies and a surface of joints."""
+"""Radii of a torus, as a shape of bodies and as a surface of joints."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from multibody_cli.spec.quantities import PositiveLength
 
 
 class TorusRadii(Spec):
-    """What makes a torus that does not meet itself."""
+    """A torus without self-intersection."""
 
-    major_radius: PositiveLength = Field(description="From the centre to the middle of the tube, m.")
-    minor_radius: PositiveLength = Field(description="Of the tube, m; smaller than the major radius.")
+    major_radius: PositiveLength = Field(description="Distance from the center to the center line of the tube, m.")
+    minor_radius: PositiveLength = Field(description="Radius of the tube, m; smaller than the major radius.")
 
     @field_validator("minor_radius")
     @classmethod
@@ -22,7 +22,7 @@ class TorusRadii(Spec):
         major = info.data.get("major_radius")
         if major is not None and minor >= major:
             raise ValueError(
-                f"a torus with a tube of {minor:g} m about a circle of {major:g} m meets itself: expected a "
+                f"a torus with minor radius {minor:g} m and major radius {major:g} m intersects itself: expected a "
                 "`minor_radius` below the `major_radius`"
             )
         return minor

@@ -1,7 +1,7 @@
-"""Quantities with units: `"30 deg"`, `"250 g"`, `"7800 kg/m^3"` become numbers in SI and radians.
+"""Quantities with units: `"30 deg"`, `"250 g"`, `"7800 kg/m^3"` are converted to SI units and radians.
 
-The commonest units stand in a table here, because loading the library of all others takes longer than most
-simulations; a name that the table lacks is looked up in pint.
+Common units are in a table in this module, because loading pint takes longer than most simulations; other units are
+looked up in pint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from multibody_cli.errors import QuantityError
 
 
 class Dimension(NamedTuple):
-    """Exponents of the base dimensions; `other` names what mechanics has no use for, such as temperature."""
+    """Exponents of the base dimensions; `other` names dimensions outside mechanics, such as temperature."""
 
     mass: int = 0
     length: int = 0
@@ -25,7 +25,7 @@ class Dimension(NamedTuple):
     other: str = ""
 
     def times(self, other: Dimension, power: int) -> Dimension:
-        """Return the dimension of this quantity times a power of another one."""
+        """Return the product with a power of another dimension."""
         foreign = " ".join(filter(None, (self.other, other.other and f"{other.other}^{power}")))
         return Dimension(
             self.mass + power * other.mass,
@@ -37,9 +37,9 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """What a number of a scene measures: a word for it, its SI unit, its dimension.
+    """Physical kind of a number: its name, SI unit and dimension.
 
-    `ambiguous` is a unit of this dimension that could mean one thing or another, and is refused.
+    `ambiguous` is a unit of this dimension that is rejected because it has two meanings.
     """
 
     name: str
@@ -71,17 +71,18 @@ STIFFNESS = _kind("a stiffness", "N/m", mass=1, time=-2)
 ANGULAR_STIFFNESS = _kind("an angular stiffness", "N*m/rad", mass=1, length=2, time=-2)
 DAMPING = _kind("a damping coefficient", "N*s/m", mass=1, time=-1)
 ANGULAR_DAMPING = _kind("an angular damping coefficient", "N*m*s/rad", mass=1, length=2, time=-1)
+QUADRATIC_DAMPING = _kind("a coefficient of quadratic drag", "N*s^2/m^2", mass=1, length=-1)
 STRAIN_DAMPING = _kind("a damping coefficient for each unit of strain", "N*s", mass=1, length=1, time=-1)
 RATE = _kind("a rate", "1/s", time=-1)
 MOMENTUM = _kind("a momentum", "kg*m/s", mass=1, length=1, time=-1)
 ANGULAR_MOMENTUM = _kind("an angular momentum", "kg*m^2/s", mass=1, length=2, time=-1)
 
 KINDS = tuple(value for value in globals().values() if isinstance(value, Kind))
-"""Every kind of quantity that a scene may hold."""
+"""All kinds of quantities of the scene format."""
 
 
 class Unit(NamedTuple):
-    """A unit: its value in SI and radians, and its dimension."""
+    """A unit: its value in SI units and radians, and its dimension."""
 
     factor: float
     dimension: Dimension
@@ -106,10 +107,10 @@ def _table() -> dict[str, Unit]:
 
 
 COMMON = _table()
-"""The units that are known without pint."""
+"""Units that are known without pint."""
 
-WRITTEN_TOGETHER = {"Nm": "N*m", "mNm": "mN*m", "kNm": "kN*m", "Nmm": "N*mm", "Nms": "N*m*s"}
-"""Products that are commonly written without a sign; pint takes some of them for other units."""
+UNSEPARATED_PRODUCTS = {"Nm": "N*m", "mNm": "mN*m", "kNm": "kN*m", "Nmm": "N*mm", "Nms": "N*m*s"}
+"""Products that are commonly written without an operator; pint interprets some of them differently."""
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*", re.DOTALL)
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d_]+|°|%)(?:(?:\^|\*\*)(?P<power>-?\d{1,2}))?|(?P<mark>[*/()·]))")
@@ -117,7 +118,7 @@ _LONGEST = 60
 
 
 def split_quantity(text: str) -> tuple[float, str] | None:
-    """Split `"12 mm"` into its number and its unit; None where the text is no number and unit."""
+    """Split `12 mm` into number and unit; None if the string is not a quantity."""
     match = _QUANTITY.fullmatch(text) if len(text) <= 2 * _LONGEST else None
     if match is None or (match[2] and _tokens(match[2]) is None):
         return None
@@ -126,12 +127,12 @@ def split_quantity(text: str) -> tuple[float, str] | None:
 
 @lru_cache(maxsize=1024)
 def parse_unit(text: str) -> Unit:
-    """Read a unit such as `kg*m^2/s`.
+    """Parse a unit such as `kg*m^2/s`.
 
     Raises
     ------
     QuantityError
-        For a name that neither the table nor pint knows.
+        A name is unknown to the table and to pint.
     """
     tokens = _tokens(text)
     unit, rest = _product(tokens) if tokens else (None, [])
@@ -141,7 +142,7 @@ def parse_unit(text: str) -> Unit:
 
 
 def quantity(text: str) -> tuple[float, Dimension] | None:
-    """Read a number with or without a unit, in SI; None where the text is not of that form."""
+    """Read a number with or without a unit, in SI; None if the string is not a quantity."""
     parts = split_quantity(text)
     if parts is None:
         return None
@@ -151,9 +152,9 @@ def quantity(text: str) -> tuple[float, Dimension] | None:
 
 
 def kind_of(dimension: Dimension) -> str:
-    """Say in words what has this dimension."""
+    """Name the kinds of this dimension."""
     names = [kind.name for kind in KINDS if kind.dimension == dimension and kind is not ANY]
-    return " or ".join(names) if names else "something else"
+    return " or ".join(names) if names else "another quantity"
 
 
 def _tokens(text: str) -> list[re.Match[str]] | None:
@@ -169,12 +170,12 @@ def _tokens(text: str) -> list[re.Match[str]] | None:
 
 
 def _called(tokens: list[re.Match[str]]) -> bool:
-    """Tell whether a name is followed by a bracket, which makes the text an expression: `N*sin(t)`."""
+    """Whether a name is followed by a bracket, which makes the text an expression: `N*sin(t)`."""
     return any(a["name"] and b["mark"] == "(" for a, b in itertools.pairwise(tokens))
 
 
 def _product(tokens: list[re.Match[str]]) -> tuple[Unit | None, list[re.Match[str]]]:
-    """Read factors up to the end or a closing bracket: left to right, a blank is a product."""
+    """Parse factors up to the end or a closing bracket, from left to right; a space denotes a product."""
     result, power = Unit(1.0, Dimension()), 1
     expecting = True
     while tokens and tokens[0]["mark"] != ")":
@@ -200,13 +201,13 @@ def _product(tokens: list[re.Match[str]]) -> tuple[Unit | None, list[re.Match[st
 
 
 def _named(name: str) -> Unit:
-    if name in WRITTEN_TOGETHER:
-        return parse_unit(WRITTEN_TOGETHER[name])
+    if name in UNSEPARATED_PRODUCTS:
+        return parse_unit(UNSEPARATED_PRODUCTS[name])
     return COMMON.get(name) or _from_pint(name)
 
 
 def _from_pint(name: str) -> Unit:
-    import pint  # takes longer to load than all else together
+    import pint  # slow import, only on demand
 
     registry = pint.application_registry
     try:

@@ -1,4 +1,4 @@
-"""What acts in a scene beside inertia and gravity: forces of joints on coordinates, and by name all that is more."""
+"""Forces of joints on their coordinates, and the names of all other forces and constraints of a scene."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from multibody_cli.spec import SignalSpec
 from multibody_cli.studies.simulation import Simulation
 
 Naming = Callable[[str, int], str]
-"""From `q` or `v` and a number, counted from 0, to a name."""
+"""Function from `q` or `v` and an index, counted from 0, to a name."""
 
 
-def efforts_of(simulation: Simulation, n: int, naming: Naming) -> list[list[Any]]:
-    """Give what joints push each of their coordinates with, as summands: formulas of SymPy, or texts in words.
+def joint_forces_of(simulation: Simulation, n: int, naming: Naming) -> list[list[Any]]:
+    """Return the forces of joints on each of their coordinates, as summands: SymPy formulas, or text.
 
     Parameters
     ----------
     simulation
         The scene.
     n
-        Coordinates, counted from the first.
+        Number of coordinates, counted from the first.
     naming
-        Names of position numbers and velocities.
+        Names of position coordinates and velocities.
     """
     model = simulation.compiled.model
     places = {int(one["iv"]): int(one["iq"]) for one in model.system.tree.plain}
-    efforts: list[list[Any]] = [[] for _ in range(n)]
+    joint_forces: list[list[Any]] = [[] for _ in range(n)]
     for entry in model.names.joints:
         joint = simulation.scene.joints[entry.name]
         if isinstance(joint, MovingJointSpec):
             for k, column in enumerate(range(entry.columns.start, min(entry.columns.stop, n))):
-                efforts[column] += _efforts(joint, k, naming("q", places.get(column, 0)), naming("v", column))
-    return efforts
+                joint_forces[column] += _joint_forces(joint, k, naming("q", places.get(column, 0)), naming("v", column))
+    return joint_forces
 
 
-def _efforts(joint: MovingJointSpec, k: int, q: str, v: str) -> Iterator[Any]:
-    """What a joint pushes its coordinate k with."""
+def _joint_forces(joint: MovingJointSpec, k: int, q: str, v: str) -> Iterator[Any]:
+    """Forces of a joint on its coordinate k."""
     import sympy
 
     from multibody_cli.equations.simplified import number
@@ -53,7 +53,7 @@ def _efforts(joint: MovingJointSpec, k: int, q: str, v: str) -> Iterator[Any]:
         yield from _signal(joint.force[k])
     if joint.motion is not None and joint.motion.signals[k] is not None:
         prescribed = next(_signal(joint.motion.signals[k]), 0)
-        yield f"what it takes that its {joint.motion.given} is {prescribed}"
+        yield f"force of the prescribed {joint.motion.given} {prescribed}"
 
 
 def _signal(signal: SignalSpec | None) -> Iterator[Any]:
@@ -68,8 +68,8 @@ def _signal(signal: SignalSpec | None) -> Iterator[Any]:
         yield number(signal.constant)
 
 
-def beside(simulation: Simulation) -> list[str]:
-    """Name what acts on bodies, and what restrains them, which is not written out."""
+def omitted_effects(simulation: Simulation) -> list[str]:
+    """Return the names of body forces, constraints and contacts, which the equations omit."""
     scene, model = simulation.scene, simulation.compiled.model
     words = [
         f"{section} {_listed(list(entries))}"
@@ -81,7 +81,7 @@ def beside(simulation: Simulation) -> list[str]:
     named = {
         "joints that close loops:": closing,
         "limits of": limited,
-        "dry friction of": list(model.names.rubbing),
+        "dry friction of": list(model.names.friction_joints),
     }
     words += [f"{what} {_listed(names)}" for what, names in named.items() if names]
     return [*words, "contacts"] if scene.contacts is not None else words

@@ -1,4 +1,4 @@
-"""The code that method `symbolic` compiles for a scene, as a module of its own that plain Python runs."""
+"""The generated code of method `symbolic` for a scene, as a self-contained Python module."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from multibody_cli import __version__
-from multibody_cli.codegen.equations import GROUND, write_free
-from multibody_cli.codegen.source import Written
+from multibody_cli.codegen.equations import GROUND, write_gravity_only
+from multibody_cli.codegen.source import GeneratedFunctions
 from multibody_cli.equations.chain import counts_of
-from multibody_cli.studies.acting import beside, efforts_of
+from multibody_cli.studies.acting import joint_forces_of, omitted_effects
 from multibody_cli.studies.equations import prepare_in_joints
 from multibody_cli.studies.simulation import Simulation
+from multibody_cli.version import __version__
 
 _WIDTH = 100
-"""Characters of a line of numbers."""
+"""Characters in a line of numbers."""
 
 _MODULE = '''"""dv/dt of the scene {name}: forward dynamics of its tree of joints, by mbsim {version}.
 
@@ -25,28 +25,28 @@ brackets are those of its equations.  All quantities of a link are in the axes o
 origin.  {links}
 {coordinates}
 
-{tau}{beside}Run as it is, or compile `generated` with numba.
+{tau}{omitted}Run as it is, or compile `generated` with numba.
 """
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
 {imports}
 
 def accelerations(q, v, tau):
-    """Give dv/dt ({n},) at position numbers q ({nq},) and velocities v ({n},), for forces tau ({n},) on coordinates."""
+    """Return dv/dt ({n},) at positions q ({nq},) and velocities v ({n},), for forces tau ({n},) on coordinates."""
     a, memory = [0.0] * {n}, [0.0] * {room}
-    memory[{ground}:{above}] = {gravity}  # the ground rises
+    memory[{ground}:{above}] = {gravity}  # upward acceleration of the ground
     generated(q, v, tau, [0.0] * {n}, a, [], TABLE, memory, RUNS)
     return a
 
 
 def sine_and_cosine(angle):
-    """Give both."""
+    """Return sine and cosine."""
     return sin(angle), cos(angle)
 
 
 {function}
 
-# numbers that differ from link to link, and where those of each run of links lie
+# constants that differ from link to link, and the table of runs
 {tables}
 '''
 
@@ -59,7 +59,7 @@ exponential_coefficients = in_python(rotations.exponential_coefficients)
 
 
 def code_of(path: Path | str, overrides: Sequence[str]) -> str:
-    """Write the module for a scene.
+    """Return the module for a scene.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
     model = simulation.compiled.model
     tree = model.system.tree
     (nq, n), links = counts_of(tree), len(tree.links) - 1
-    written = write_free(tree, model.shapes, np.zeros(model.nv, np.bool_))
+    written = write_gravity_only(tree, model.joint_maps, np.zeros(model.nv, np.bool_))
     text = written.sources[0].text
     return _MODULE.format(
         name=simulation.scene.name,
@@ -83,7 +83,7 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
         links=f"{links} link{'s' * (links != 1)}.",
         coordinates=_coordinates(simulation, n),
         tau=_tau(simulation, n),
-        beside=_left_out(simulation),
+        omitted=_omitted(simulation),
         imports=_EXPONENTIAL if "exponential_coefficients" in text else "",
         n=n,
         nq=nq,
@@ -101,32 +101,32 @@ def _coordinates(simulation: Simulation, n: int) -> str:
 
 
 def _tau(simulation: Simulation, n: int) -> str:
-    """What springs, dampers and actuators of joints push with, which the user hands over."""
+    """Forces of springs, dampers and actuators of joints, which the user passes as tau."""
     from multibody_cli.equations.simplified import sum_of, text_of
 
-    efforts = enumerate(efforts_of(simulation, n, lambda word, number: f"{word}[{number}]"))
+    efforts = enumerate(joint_forces_of(simulation, n, lambda word, number: f"{word}[{number}]"))
     lines = [f"    tau[{k}] = {sum_of([text_of(one) for one in summands])}\n" for k, summands in efforts if summands]
     if not lines:
         return ""
     return "Forces of joints on their coordinates are not in it; hand them over as tau:\n\n" + "".join(lines) + "\n"
 
 
-def _left_out(simulation: Simulation) -> str:
-    words, model = beside(simulation), simulation.compiled.model
+def _omitted(simulation: Simulation) -> str:
+    words, model = omitted_effects(simulation), simulation.compiled.model
     driven = [name for name, moved in zip(model.names.coordinates, model.system.tree.driven, strict=True) if moved]
     if driven:
         words = [*words, f"prescribed motions, whose dv/dt is taken for 0: {'; '.join(driven)}"]
     return f"Not in it: {'; '.join(words)}.\n" if words else ""
 
 
-def _tables(written: Written) -> str:
+def _tables(written: GeneratedFunctions) -> str:
     layout = written.layout
     tables = {"TABLE": layout.table, "RUNS": layout.runs.ravel()}
     return "\n".join(line for word, numbers in tables.items() for line in _listed(word, numbers.tolist()))
 
 
 def _listed(word: str, numbers: list[float]) -> list[str]:
-    """Write a list of numbers in lines of bearable length."""
+    """Return a list of numbers in lines of limited length."""
     if len(numbers) > 1 and len(set(numbers)) == 1:
         return [f"{word} = [{numbers[0]!r}] * {len(numbers)}"]
     lines, line = [f"{word} = ["], "   "

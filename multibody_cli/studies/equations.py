@@ -1,4 +1,4 @@
-"""The equations of motion of a scene: as formulas where it is small, else as numbers at a state."""
+"""The equations of motion of a scene: as formulas for small scenes, otherwise as numbers at a state."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from multibody_cli.errors import ArgumentError, Refused
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Model, State
-from multibody_cli.studies.acting import beside, efforts_of
+from multibody_cli.studies.acting import joint_forces_of, omitted_effects
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value
-from multibody_cli.watch import departure
+from multibody_cli.watch import domain_violation
 
-SMALL = 4
-"""Velocities of a scene, at most, whose equations are written as formulas."""
+MAX_SYMBOLIC = 4
+"""Velocities of a scene, at most, for equations as formulas."""
 
-LARGE = 200
-"""Velocities of a scene, at most, whose terms are worked out as numbers."""
+MAX_NUMERIC = 200
+"""Velocities of a scene, at most, for equations as numbers."""
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A velocity: its number, what it moves, and the position numbers q that go with it, counted from 1."""
+    """A velocity: its number, its joint, and the position coordinates q that belong to it, counted from 1."""
 
     number: int
     joint: str
@@ -45,22 +45,22 @@ class Equations:
     Parameters
     ----------
     name
-        Of the scene.
+        Name of the scene.
     coordinates
         One for each velocity.
     M, h, tau
-        (n, n), (n,), (n,): formulas of SymPy, with the summands of each tau, which may be words; or numbers, with tau
-        all that brings dv/dt about.
+        (n, n), (n,), (n,): SymPy formulas, where each tau is a list of summands, some of them text; or numbers, where
+        tau is the sum of all forces, M dv/dt + h.
     jacobians
         By body: (6, n), from v to the twist [w; v] of the body frame in its own axes.
     beside
-        What acts beside what is written.
+        Forces and constraints that the formulas omit.
     intermediate
-        Of formulas: quantities that stand in them and have formulas of their own, in their order.
+        Of formulas: intermediate quantities with their formulas, in order.
     within
-        Of formulas: the position numbers, from 0, beyond whose least and greatest values others hold.
+        Of formulas: for position coordinates, counted from 0, the interval in which the formulas hold.
     state
-        Where numbers are: time, q, v and dv/dt; None for formulas.
+        Of numbers: time, q, v and dv/dt; None for formulas.
     """
 
     name: str
@@ -76,43 +76,43 @@ class Equations:
 
 
 def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -> Equations:
-    """Write the equations of a scene down.
+    """Return the equations of a scene.
 
     Parameters
     ----------
     path, overrides
         The scene file, and values to replace.
     at
-        A time, s, for the terms as numbers there; None for formulas, or for numbers at the start where it is large.
+        Time (s) at which to evaluate the terms; None for formulas, or for numbers at the start of a large scene.
 
     Raises
     ------
     Refused
-        If the scene cannot be written so, or does not come as far as `at`.
+        If the scene has no such equations, or its run ends before `at`.
     """
     simulation = prepare_in_joints(path, overrides)
     model = simulation.compiled.model
     n = counts_of(model.system.tree).v
-    if n > LARGE:
-        raise Refused(f"the scene has {n} coordinates, and the terms of {LARGE} at most are written out")
-    if at is None and n <= SMALL:
+    if n > MAX_NUMERIC:
+        raise Refused(f"the scene has {n} coordinates; equations are limited to {MAX_NUMERIC}")
+    if at is None and n <= MAX_SYMBOLIC:
         return _formulas(simulation)
     return _numbers(simulation, at or 0.0)
 
 
 def prepare_in_joints(path: Path | str, overrides: Sequence[str]) -> Simulation:
-    """Make a scene ready to run in the coordinates of its joints, whatever its method works in.
+    """Prepare a scene in joint coordinates, regardless of the coordinates of its method.
 
     Raises
     ------
     SceneError
-        With every problem that was found.
+        With all problems of the scene.
     Refused
-        If the scene has bodies that deform.
+        If the scene has deformable bodies.
     """
     simulation = prepare(path, overrides)
     if simulation.compiled.model.names.affine:
-        raise Refused("bodies of `kind: affine` have no equations in the coordinates of joints")
+        raise Refused("bodies of `kind: affine` have no equations in joint coordinates")
     if METHODS[simulation.scene.simulation.method].maximal:
         simulation = prepare(path, (*overrides, "simulation.method=aba", "simulation.options={}"))
     return simulation
@@ -123,14 +123,14 @@ def _formulas(simulation: Simulation) -> Equations:
 
     model, state = simulation.compiled.model, simulation.compiled.state
     tree = model.system.tree
-    chain = chain_of(tree, model.shapes, state.q)
+    chain = chain_of(tree, model.joint_maps, state.q)
     terms = terms_of(tree, chain)
     n = len(terms.h)
     frames = {name: body_frame(tree, chain, row).S for name, row in _bodies(model)}
     values: list[Value] = [value for row in terms.M for value in row] + terms.h
     for S in frames.values():
         values += [value for s in S for value in (*s.w, *s.v)]
-    pieces = list(pieces_of(tree, model.shapes, state.q))
+    pieces = list(pieces_of(tree, model.joint_maps, state.q))
     quaternions = [[q.text for q in four] for four in chain.coordinates.quaternions]
     origins = {chain.coordinates.q[one.iq].text: one.lower for one in pieces if one.lower}
     found, intermediate = simplified(values, quaternions, origins)
@@ -144,9 +144,9 @@ def _formulas(simulation: Simulation) -> Equations:
         _coordinates(model),
         M,
         h,
-        efforts_of(simulation, n, lambda word, number: f"{word}{number + 1}"),
+        joint_forces_of(simulation, n, lambda word, number: f"{word}{number + 1}"),
         jacobians,
-        beside(simulation),
+        omitted_effects(simulation),
         None,
         {str(symbol): formula for symbol, formula in intermediate},
         {one.iq: (one.lower, one.upper) for one in pieces},
@@ -157,7 +157,7 @@ def _numbers(simulation: Simulation, at: float) -> Equations:
     state = _state_at(simulation, at)
     model = simulation.compiled.model
     tree = model.system.tree
-    chain = chain_of(tree, model.shapes, state.q)
+    chain = chain_of(tree, model.joint_maps, state.q)
     terms = terms_of(tree, chain)
     n = len(terms.h)
     names = _names(chain, state)
@@ -169,14 +169,16 @@ def _numbers(simulation: Simulation, at: float) -> Equations:
         columns = [evaluate([*s.w, *s.v], names) for s in body_frame(tree, chain, row).S]
         jacobians[name] = np.array(columns, dtype=np.float64).reshape(n, 6).T
     where = {"time": float(state.time[0]), "q": state.q[: len(chain.coordinates.q)], "v": state.v[:n], "a": a}
-    return Equations(simulation.scene.name, _coordinates(model), M, h, M @ a + h, jacobians, beside(simulation), where)
+    return Equations(
+        simulation.scene.name, _coordinates(model), M, h, M @ a + h, jacobians, omitted_effects(simulation), where
+    )
 
 
 def _state_at(simulation: Simulation, at: float) -> State:
     """The state at a time, with the accelerations there."""
     duration = simulation.scene.simulation.duration
     if not 0.0 <= at <= duration:
-        raise ArgumentError(f"--at {at:g} s lies outside of the scene, which ends at {duration:g} s")
+        raise ArgumentError(f"--at {at:g} s is outside the simulated time, 0 to {duration:g} s")
     state = simulation.fresh_state()
     method = simulation.method_for(state)
     _require_sound(simulation, state, method.start(state), at)
@@ -187,13 +189,13 @@ def _state_at(simulation: Simulation, at: float) -> State:
 
 def _require_sound(simulation: Simulation, state: State, report: Report, at: float) -> None:
     if report.status is not Status.OK:
-        raise Refused(f"the run does not come as far as {at:g} s: {report.status.value}; `mbsim run` tells why")
-    if left := departure(simulation.compiled.model, state):
+        raise Refused(f"the run ends before {at:g} s: {report.status.value}; `mbsim run` reports the reason")
+    if left := domain_violation(simulation.compiled.model, state):
         raise Refused(left)
 
 
 def _instants(simulation: Simulation, at: float) -> Iterator[float]:
-    """The output instants before a time, at which a run is looked at, and the time itself."""
+    """The output instants before a time, at which a run is checked, and the time itself."""
     if at > 0.0:
         every, last = simulation.compiled.timing.every, _on_a_step(simulation, at)
         yield from (k * every for k in range(1, math.ceil(last / every - 1e-9)))
@@ -201,7 +203,7 @@ def _instants(simulation: Simulation, at: float) -> Iterator[float]:
 
 
 def _on_a_step(simulation: Simulation, at: float) -> float:
-    """The time of the step that is nearest to a time, unless the integrator takes any."""
+    """The time of the nearest step, unless the integrator is adaptive."""
     if simulation.integrator.adaptive:
         return at
     step = simulation.compiled.control.step
@@ -209,7 +211,7 @@ def _on_a_step(simulation: Simulation, at: float) -> float:
 
 
 def _names(chain: Chain, state: State) -> dict[str, float]:
-    """Numbers for the names in formulas; those of joints that close loops stand behind, and are in none."""
+    """Values of the names in formulas; coordinates of loop joints follow the others and do not occur."""
     coordinates = chain.coordinates
     pairs = [*zip(coordinates.q, state.q, strict=False), *zip(coordinates.v, state.v, strict=False)]
     return {scalar.text: float(value) for scalar, value in pairs}

@@ -1,6 +1,6 @@
-"""What a scene expects of its own run: each entry of `expect:` becomes a verdict with the number found.
+"""Evaluation of `expect:`: each assertion of a scene yields a verdict with the measured value.
 
-To add an entry, add its check to `CHECKS` under the word of the scene file that marks it.
+To add an assertion, add its check to `CHECKS`, with the keyword of the scene file that identifies it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from multibody_cli.errors import ResultError
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import Record, Trajectory, why_no_instants
+from multibody_cli.output.trajectory import Record, Trajectory, explain_not_per_instant
 from multibody_cli.studies.period import period_of
 from multibody_cli.studies.verdict import Verdict, as_numbers
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from multibody_cli.model import Names
     from multibody_cli.output.channel import Array
 
-    Entry = Any  # the entries of `expect:` share no more than the words that they hold
+    Entry = Any  # the entries of `expect:` have no common interface
     Check = Callable[[Entry, Trajectory], Verdict]
 
 
 def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
-    """Judge every entry of `expect:` by a run; what cannot be read, as after a failed run, is missed."""
+    """Evaluate every entry of `expect:`; an entry whose data cannot be read, as after a failed run, fails."""
     verdicts = []
     for entry in entries:
         for word, check in _checks(entry):
@@ -44,7 +44,7 @@ def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
 def find_unreadable(
     entries: Sequence[Entry], names: Names, channels: Sequence[str] | None, every: float, duration: float
 ) -> list[tuple[int, str]]:
-    """Find the entries that no run of this scene could meet, before it runs.
+    """Return the entries that cannot be evaluated for any run of the scene, before it runs.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def find_unreadable(
     Returns
     -------
     list of (int, str)
-        Which entry, and what is wrong with it: a channel that does not exist or is not recorded, a component
-        that it does not have, or an instant that is not written.
+        Index of the entry and error message: the channel does not exist or is not recorded, the component does not
+        exist, or the time is not an output instant.
     """
     blank = _blank_trajectory(names, channels, np.linspace(0.0, duration, 1 + round(duration / every)))
     problems = []
@@ -80,7 +80,7 @@ def _check_energy_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
 
 
 def _check_momentum_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
-    """Hold linear and angular momentum against the start; with an axis, angular momentum about it alone."""
+    """Check the change of linear and angular momentum; with an axis, only of angular momentum about it."""
     wanted = entry.momentum_drift
     angular = trajectory.channel("momentum/angular")
     drift = angular.values - angular.values[:1]
@@ -95,7 +95,7 @@ def _check_momentum_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
 def _check_constraint_error(entry: Entry, trajectory: Trajectory) -> Verdict:
     paths = [path for path in trajectory.paths if fnmatchcase(path, "joints/*/constraint_error")]
     if not paths:
-        raise ResultError("no constraint error is recorded: no joint, or `output.channels` leaves it out")
+        raise ResultError("no constraint error is recorded: there are no joints, or `output.channels` excludes it")
     errors = [trajectory.channel(path) for path in paths]
     worst = np.max([np.abs(error.values) for error in errors], axis=0)
     return _at_most(worst, entry.constraint_error.max, errors[0].units, trajectory)
@@ -106,12 +106,12 @@ def _check_value(entry: Entry, trajectory: Trajectory) -> Verdict:
     wanted = np.atleast_1d(np.asarray(entry.value, float))
     width = record.values.shape[1]
     if len(wanted) != width:
-        raise ResultError(f"{record.path} has {width} numbers, not {len(wanted)}: give all, or a `component`")
+        raise ResultError(f"{record.path} has {width} components, not {len(wanted)}: give all, or a `component`")
     if entry.at == "final" and trajectory.attributes.get("status", "complete") != "complete":
         raise ResultError(f"{trajectory.source} ended early, at {trajectory.time[-1]:.6g} s")
     found = record.values[-1 if entry.at == "final" else trajectory.at(entry.at)]
     if record.path.endswith("/quaternion") and width == 4 and found @ wanted < 0.0:
-        found = -found  # the same rotation
+        found = -found  # -q is the same rotation
     tolerance = entry.atol + entry.rtol * float(np.abs(wanted).max())
     return Verdict(
         passed=bool(np.all(np.abs(found - wanted) <= tolerance)),
@@ -151,7 +151,7 @@ CHECKS: dict[str, Check] = {
     "max": _check_max,
     "min": _check_min,
 }
-"""How an entry that holds this word is judged."""
+"""Check of an entry, by the keyword that it contains."""
 
 
 def _checks(entry: Entry) -> Iterator[tuple[str, Check]]:
@@ -159,44 +159,44 @@ def _checks(entry: Entry) -> Iterator[tuple[str, Check]]:
 
 
 def _at_most(values: Array, bound: float, units: str, trajectory: Trajectory) -> Verdict:
-    """Hold the largest of (T,) values against a bound; NaN meets none."""
+    """Compare the largest of values (T,) with an upper bound; NaN fails."""
     if not len(values):
-        raise ResultError(f"{trajectory.source} holds no output instant")
+        raise ResultError(f"{trajectory.source} has no output instants")
     row = int(np.argmax(values))
     found, time = float(values[row]), trajectory.time[row]
     return Verdict(found <= bound, "", found, "at most", bound, None, units, note=f"reached at {time:.6g} s")
 
 
 def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
-    """Read the one number of a channel that an entry means, (T,)."""
+    """Read the single component that an entry selects, (T,)."""
     record = _read(entry, trajectory)
     if record.values.shape[1] != 1:
-        raise ResultError(f"{record.path} has {record.values.shape[1]} numbers: choose one by `component`")
+        raise ResultError(f"{record.path} has {record.values.shape[1]} components: select one with `component`")
     return replace(record, values=record.values[:, 0])
 
 
 def _read(entry: Entry, trajectory: Trajectory) -> Record:
-    """Read the numbers of a channel that an entry means, (T, n)."""
+    """Read the components that an entry selects, (T, n)."""
     record = trajectory.channel(entry.channel)
     if record.per != INSTANT:
-        raise ResultError(why_no_instants(record))
+        raise ResultError(explain_not_per_instant(record))
     if not len(record.values):
-        raise ResultError(f"{trajectory.source} holds no output instant")
+        raise ResultError(f"{trajectory.source} has no output instants")
     if record.values.ndim > 2:
-        raise ResultError(f"{record.path} holds all bodies: name one, as in bodies/<name>/position")
+        raise ResultError(f"{record.path} contains all bodies: name one, as in bodies/<name>/position")
     values = record.values.reshape(len(record.values), -1)
     if entry.component is None:
         return replace(record, values=values)
     letters = "wxyz" if record.path.endswith("/quaternion") else "xyz"
     place = letters.find(entry.component) if isinstance(entry.component, str) else entry.component
     if not 0 <= place < values.shape[1]:
-        raise ResultError(f"{record.path} has no component {entry.component}: it has {values.shape[1]} numbers")
+        raise ResultError(f"{record.path} has no component {entry.component}: it has {values.shape[1]} components")
     units = record.units.split(", ")
     return replace(record, values=values[:, place : place + 1], units=units[place % len(units)])
 
 
 def _blank_trajectory(names: Names, channels: Sequence[str] | None, time: Array) -> Trajectory:
-    """Make a trajectory with the channels and instants of a run to come, all numbers unknown."""
+    """Create a trajectory with the channels and instants of a future run and NaN values."""
     series = {one.path: one for one in select_channels(channels, names)}
 
     def load(path: str, rows: slice) -> Record:
@@ -207,7 +207,7 @@ def _blank_trajectory(names: Names, channels: Sequence[str] | None, time: Array)
 
 
 def _title(word: str, entry: Entry) -> str:
-    """Say in the words of the scene what an entry expects."""
+    """Return the title of an entry, in terms of the scene file."""
     channel = getattr(entry, "channel", None)
     if channel is None:
         axis = getattr(getattr(entry, word), "axis", None)

@@ -1,4 +1,4 @@
-"""The period of a sampled oscillation, to more digits than the sampling has."""
+"""Period of a sampled oscillation, more accurate than the sampling interval."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from multibody_cli.model import Floats
 
 POINTS = 8
-"""Samples about a crossing that its polynomial runs through."""
+"""Number of samples of the interpolating polynomial at a crossing."""
 
 
 def period_of(time: Floats, values: Floats) -> float | None:
     """Return the mean time between upward crossings of the level midway between the extremes.
 
-    Each crossing is the root of the polynomial through the 8 samples about it: with 20 evenly spaced samples
-    a period of a sine the error is below 1e-8 of the period.
+    Each crossing is the root of the polynomial through the 8 nearest samples: with 20 evenly spaced samples per period
+    of a sine, the error is below 1e-8 of the period.
 
     Parameters
     ----------
     time, values
-        (T,) instants, s, and what oscillates.
+        (T,) instants, s, and the oscillating quantity.
 
     Returns
     -------
     float or None
-        s; None where there are fewer than two crossings or 8 samples.
+        s; None if there are fewer than two crossings or 8 samples.
     """
     if len(values) < POINTS:
         return None

@@ -1,7 +1,7 @@
-"""Regression: whether scenes still give what they gave when somebody last looked at it.
+"""Regression tests of scenes against stored baselines.
 
-A baseline is a result file of few instants, `<folder>/<scene>/<method>.h5`, which keeps the reasons for which it was
-accepted.
+A baseline is a result file with few instants, `<folder>/<scene>/<method>.h5`, which also stores the reasons for its
+acceptance.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import h5py
 
-from multibody_cli import __version__
 from multibody_cli.comparison.cases import Case, Verdict, compare_case
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ArgumentError, OutputError, Refused
@@ -24,21 +23,22 @@ from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
 from multibody_cli.output.sink import Outcome
 from multibody_cli.output.thinning import ThinningSink
 from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.version import __version__
 
 INTERVALS = 20
-"""A baseline has an instant at the start and one after each of about so many equal parts of the run."""
+"""Approximate number of output intervals of a baseline."""
 
 ACCEPTED = "accepted"
-"""Attribute of a baseline: JSON list of the reasons for which it was accepted, the latest last."""
+"""Attribute of a baseline: JSON list of the reasons for acceptance, the latest last."""
 
 EVERY_METHOD = "all"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One scene to be run by one method; by the one it names itself where `method` is None.
+    """One scene to be run with one method; None is the method of the scene.
 
-    `optional` says that the method was not asked for by name: where it refuses the scene, that is no trouble.
+    `optional` means that the method was not requested by name, so that it may reject the scene.
     """
 
     scene: Path
@@ -47,21 +47,21 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What to call it before it ran."""
+        """Name of the trial before it runs."""
         return f"{self.scene.stem}/{self.method}" if self.method else self.scene.stem
 
 
 def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> list[Trial]:
-    """List what is to be run.
+    """List the trials.
 
     Parameters
     ----------
     scenes
-        Scene files; the name of the file is the name of its baselines.
+        Scene files; the name of a file is the name of the folder of its baselines.
     baselines
         Folder of the baselines.
     methods
-        Methods, or `all` alone.  None asks for those that have a baseline, else for that of the scene.
+        Methods, or `all` alone.  If empty: the methods that have a baseline, else the method of the scene.
 
     Raises
     ------
@@ -82,24 +82,24 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
     return trials
 
 
-def attempt(trial: Trial, baselines: Path, results: Path, policy: Policy, why: str | None) -> Case | None:
-    """Run a scene, compare the result with its baseline, and renew that one if asked to.
+def run_trial(trial: Trial, baselines: Path, results: Path, policy: Policy, why: str | None) -> Case | None:
+    """Run a scene, compare the result with its baseline, and update the baseline if requested.
 
     Parameters
     ----------
     trial
-        What to run.
+        The scene and the method.
     baselines, results
-        Folders of the baselines and of the results, which have the same names.
+        Folders of the baselines and of the results, with the same file names.
     policy
-        Tolerances other than those of the baseline.
+        Tolerances that replace those of the baseline.
     why
-        The reason for which a baseline that differs, or is not there yet, is renewed; None leaves it as it is.
+        Reason for updating a baseline that differs or is missing; None leaves baselines unchanged.
 
     Returns
     -------
     Case or None
-        What was found; None where the method refuses a scene that it need not run.
+        The comparison; None if an optional method rejects the scene.
 
     Raises
     ------
@@ -125,14 +125,14 @@ def attempt(trial: Trial, baselines: Path, results: Path, policy: Policy, why: s
     if why is None or case.verdict is Verdict.SAME:
         return case
     if outcome.status != "complete":
-        told = f"not accepted, since the run {outcome.status}: {outcome.message}"
-        return Case(name, case.comparison, told, Verdict.DIFFERENT)
+        message = f"not accepted, since the run {outcome.status}: {outcome.message}"
+        return Case(name, case.comparison, message, Verdict.DIFFERENT)
     _accept(result, baseline, why)
     return Case(name, case.comparison, "accepted", Verdict.SAME)
 
 
-def reasons(baseline: Path) -> list[str]:
-    """Read for which reasons a baseline was accepted; nothing where it cannot be read."""
+def acceptance_reasons(baseline: Path) -> list[str]:
+    """Return the reasons for which a baseline was accepted; empty if the file cannot be read."""
     try:
         with h5py.File(baseline, "r") as file:
             found: list[str] = json.loads(file.attrs.get(ACCEPTED, "[]"))
@@ -148,17 +148,17 @@ def _run(simulation: Simulation, result: Path) -> Outcome:
 
 
 def _accept(result: Path, baseline: Path, why: str) -> None:
-    """Make a result the baseline, with the reasons of the one before and a new one."""
-    said = [*reasons(baseline), f"{__version__}: {why}"]
+    """Replace the baseline by a result; append the new reason to the stored reasons."""
+    history = [*acceptance_reasons(baseline), f"{__version__}: {why}"]
     part = baseline.with_name(baseline.name + ".part")
     try:
         baseline.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(result, part)
         with h5py.File(part, "r+", libver=COMPACT_FORMAT) as file:
-            file.attrs[ACCEPTED] = json.dumps(said, ensure_ascii=False)
+            file.attrs[ACCEPTED] = json.dumps(history, ensure_ascii=False)
         part.replace(baseline)
     except OSError as error:
         raise OutputError(f"cannot write {baseline}: {error.strerror or error}") from error
     finally:
-        with suppress(OSError):  # it has become the baseline
+        with suppress(OSError):  # already renamed
             part.unlink()

@@ -1,10 +1,9 @@
-"""Chaos told from change: whether the growth of round-off explains the difference of two runs.
+"""Sensitivity of a run to round-off: whether the growth of perturbations explains the difference of two runs.
 
-A stable computation is, to round-off, the exact one of slightly other data (Wilkinson's backward error).  The scene
-of the reference is therefore run again with its start, its masses and its frames perturbed by a few units in the
-last place.  What these runs differ by from an unperturbed one, so far in time, is what round-off may grow to; a
-difference that is many times as large at any instant, also where it is still within its tolerance, has another
-cause.
+A stable computation is, up to round-off, the exact one for slightly perturbed data (Wilkinson's backward error). The
+scene of the reference is therefore run again with initial state, masses and frames perturbed by a few units in the last
+place. The largest difference between these runs and an unperturbed one, up to each instant, bounds the growth of
+round-off. A difference that is many times larger at any instant, even within its tolerance, has another cause.
 """
 
 from __future__ import annotations
@@ -27,30 +26,32 @@ if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
 
 COPIES = 4
-"""Perturbed runs."""
+"""Number of perturbed runs."""
 
 SIZE = 1e-15
-"""Relative size of the perturbations: some units in the last place."""
+"""Relative size of the perturbations: a few units in the last place."""
 
 FACTOR = 1000.0
-"""How many times the growth of the perturbations counts as explained: steps add up what data have once."""
+"""Largest ratio of the difference to the growth of perturbations that counts as explained; round-off accumulates over
+the steps, while data are perturbed once.
+"""
 
 COORDINATES = ("bodies/position", "bodies/quaternion", "bodies/linear_velocity", "bodies/angular_velocity")
-"""What is looked at: all else follows from it, unless it parts before."""
+"""Datasets that are examined; all others depend on these, unless they differ earlier."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the growth of perturbations says of a difference.
+    """Comparison of a difference with the growth of perturbations.
 
     Parameters
     ----------
     explained
-        Whether round-off is enough.
+        Whether round-off explains the difference.
     path, time
-        Where the difference is largest by that growth, s.
+        Dataset and time, s, of the largest ratio.
     difference, grown
-        Both there, in the units of the dataset.
+        Difference and growth there, in the units of the dataset.
     """
 
     explained: bool
@@ -61,19 +62,19 @@ class Explanation:
 
     def __str__(self) -> str:
         ratio = self.difference / self.grown
-        told = (
-            f"perturbations of {SIZE:g} grow to {self.grown:.2g} in {self.path} by t = {self.time:.6g} s, and the runs "
-            f"differ there by {self.difference:.2g}, {ratio:.2g} times as much"
+        text = (
+            f"perturbations of {SIZE:g} grow to {self.grown:.2g} in {self.path} at t = {self.time:.6g} s, where the "
+            f"runs differ by {self.difference:.2g}, {ratio:.2g} times as much"
         )
         if self.explained:
-            return f"sensitivity: round-off explains the difference: {told} at most"
-        return f"sensitivity: round-off does not explain the difference: {told}"
+            return f"sensitivity: round-off explains the difference: {text} at most"
+        return f"sensitivity: round-off does not explain the difference: {text}"
 
 
 def explain(
     comparison: Comparison, simulation: Simulation, on_run: Callable[[int], None] = lambda _done: None
 ) -> Explanation:
-    """Run the scene of a reference again, as it is and perturbed, and hold the difference against their growth.
+    """Repeat the reference run with and without perturbations, and compare the difference with their growth.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def explain(
     Raises
     ------
     ResultError
-        The runs have other bodies, or do not record their motion.
+        The runs have different bodies, or do not record their motion.
     """
     runs = [read_trajectory(path) for path in (comparison.reference, comparison.result)]
     paths = [path for path in COORDINATES if all(path in run.paths for run in runs)]
@@ -107,33 +108,33 @@ def explain(
 
 
 def _parted_before(comparison: Comparison, motion: list[str]) -> list[str]:
-    """List the datasets that exceed their tolerance while the motion does not: the motion cannot explain them."""
+    """Return the datasets that exceed their tolerance earlier than the motion, which therefore cannot explain them."""
     times = {finding.path: finding.parted.time for finding in comparison.findings if finding.parted}
     first = min((time for path in motion if (time := times.get(path)) is not None), default=np.inf)
     return [path for path, time in times.items() if path not in motion and time is not None and time < first]
 
 
 def perturbed(simulation: Simulation, generator: np.random.Generator) -> Simulation:
-    """Change the start, the masses and the frames of a scene by round-off."""
+    """Return a scene with initial state, masses and frames perturbed by round-off."""
     compiled = simulation.compiled
     tree = compiled.model.system.tree
     links = tree.links.copy()
     for name in ("origin", "com", "mass", "central"):
-        links[name] = _shaken(links[name], generator)
+        links[name] = _perturbed_array(links[name], generator)
     links.flags.writeable = False
     system = compiled.model.system._replace(tree=tree._replace(links=links))
     model: Model = replace(compiled.model, system=system)
     state: State = compiled.state._replace(
-        q=_shaken(compiled.state.q, generator, SIZE), v=_shaken(compiled.state.v, generator, SIZE)
+        q=_perturbed_array(compiled.state.q, generator, SIZE), v=_perturbed_array(compiled.state.v, generator, SIZE)
     )
     return replace(simulation, compiled=replace(compiled, model=model, state=state))
 
 
-def _shaken(numbers: Any, generator: np.random.Generator, least: float = 0.0) -> Floats:
-    """Change numbers by up to `SIZE` of themselves, zeros by `least`."""
+def _perturbed_array(numbers: Any, generator: np.random.Generator, least: float = 0.0) -> Floats:
+    """Perturb numbers by up to `SIZE` relatively, and zeros by up to `least`."""
     size = np.where(numbers == 0.0, least, SIZE * np.abs(numbers))
-    shaken: Floats = numbers + size * generator.uniform(-1.0, 1.0, np.shape(numbers))
-    return shaken
+    perturbed_copies: Floats = numbers + size * generator.uniform(-1.0, 1.0, np.shape(numbers))
+    return perturbed_copies
 
 
 def _run(simulation: Simulation, paths: list[str]) -> Trajectory:
@@ -143,8 +144,8 @@ def _run(simulation: Simulation, paths: list[str]) -> Trajectory:
 
 
 def _common_rows(runs: list[Trajectory]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-    """Find the rows of the instants that all runs have."""
-    # a unit of 1e-6 of the smallest interval: instants are sums of steps, and differ in their last digits
+    """Return the rows of the instants that all runs share."""
+    # resolution of 1e-6 of the smallest interval: instants are sums of steps and subject to round-off
     intervals = [float(np.min(np.diff(run.time), initial=np.inf)) for run in runs]
     unit = 1e-6 * min(intervals) if np.isfinite(min(intervals)) else 1e-9
     ticks = [np.round(run.time / unit).astype(np.int64) for run in runs]
@@ -161,14 +162,14 @@ def _ratio(
     base: Trajectory,
     copies: list[Trajectory],
 ) -> Explanation:
-    """Find the instant at which the difference of a dataset is largest by the growth of perturbations."""
+    """Return the instant with the largest ratio of the difference of a dataset to the growth of perturbations."""
     same = base.channel(path).same
     values = [run.channel(path).values[own] for run, own in zip([*runs, base, *copies], rows, strict=True)]
-    reference, result, unperturbed, *shaken = values
+    reference, result, unperturbed, *perturbed_copies = values
     difference = _distance(result, reference, same)
-    spread = np.max([_distance(copy, unperturbed, same) for copy in shaken], axis=0)
-    # once apart, two runs may come near again by chance; and a run knows its numbers to round-off at the best
-    # what is no motion may be the small difference of numbers of ordinary size
+    spread = np.max([_distance(copy, unperturbed, same) for copy in perturbed_copies], axis=0)
+    # the running maximum, because runs may approach again by chance; the floor is the round-off of the numbers;
+    # datasets other than the motion may be small differences of numbers of order one
     floor = SIZE * float(np.max(np.abs(unperturbed), initial=0.0 if path in COORDINATES else 1.0))
     grown = np.maximum(np.maximum.accumulate(spread), floor or SIZE)
     row = int(np.argmax(difference / grown))
@@ -176,7 +177,7 @@ def _ratio(
 
 
 def _distance(values: Floats, others: Floats, same: str) -> Floats:
-    """Largest difference of any number at each instant, (T,); infinite where a number is none."""
+    """Largest absolute difference at each instant, (T,); infinite if a number is NaN."""
     apart = np.abs(nearest_equivalent(values, others, same) - others).reshape(len(values), -1)
     largest: Floats = np.nan_to_num(apart, nan=np.inf).max(axis=1, initial=0.0)
     return largest

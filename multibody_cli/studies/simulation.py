@@ -1,4 +1,4 @@
-"""A scene made ready to run: loaded, compiled, with method and header; whatever runs one starts here."""
+"""A scene prepared to run: loaded and compiled, with its method and header."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from multibody_cli import __version__
 from multibody_cli.compile import Compiled, compile_scene
 from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS, integrator_of
@@ -20,18 +19,19 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import Summary, simulate
+from multibody_cli.version import __version__
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """A scene that can be run.
+    """A scene that is ready to run.
 
     Parameters
     ----------
     loaded
-        The scene with the places of its text.
+        The scene with the positions of its text.
     compiled
-        Its arrays.  They are not changed: every run starts from a copy of the state.
+        Its arrays. They are immutable: every run starts from a copy of the state.
     """
 
     loaded: LoadedScene
@@ -43,17 +43,17 @@ class Simulation:
         return self.loaded.scene
 
     def fresh_state(self) -> State:
-        """Copy the state at the start."""
+        """Return a copy of the initial state."""
         return State(*(array.copy() for array in self.compiled.state))
 
     def method_for(self, state: State) -> Method:
-        """Make the method of the scene for a state of it."""
+        """Create the method of the scene for a state."""
         kind = METHODS[self.scene.simulation.method]
         return kind(self.compiled.model, self.integrator, self.compiled.control, state, self._options)
 
     @property
     def integrator(self) -> Integrator:
-        """The integrator of the scene, or what its method has in place of one."""
+        """The integrator of the scene, or that of its method."""
         return integrator_of(self.scene.simulation.method, self.scene.simulation.integrator)
 
     @property
@@ -63,7 +63,7 @@ class Simulation:
         return METHODS[settings.method].Options.model_validate(settings.options)
 
     def header(self) -> Header:
-        """Say what is known of the run before it starts."""
+        """Return the metadata of the run that are known before it starts."""
         settings, model = self.scene.simulation, self.compiled.model
         text = dump_resolved(without_files(self.loaded.data, self.compiled.masses))
         return Header(
@@ -88,19 +88,19 @@ class Simulation:
         on_output: Callable[[int], None] = lambda _done: None,
         stop_asked: Callable[[], bool] = lambda: False,
     ) -> Summary:
-        """Run the scene from its start.
+        """Run the scene from its initial state.
 
         Parameters
         ----------
         sink
-            Where the output goes.
+            Receives the output.
         on_output, stop_asked
             As in `timeline.simulate`.
 
         Raises
         ------
         OutputError
-            If the sink cannot write.
+            The sink cannot write.
         """
         state = self.fresh_state()
         model, timing = self.compiled.model, self.compiled.timing
@@ -108,7 +108,7 @@ class Simulation:
 
 
 def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
-    """Load and compile a scene, and refuse it if it cannot run or expects what no run of it can show.
+    """Load and compile a scene; reject it if it cannot run or if its expectations cannot be evaluated.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     Raises
     ------
     SceneError
-        With every problem that was found.
+        With all problems of the scene.
     """
     loaded = load_scene(path, overrides)
     simulation = Simulation(loaded, compile_scene(loaded))

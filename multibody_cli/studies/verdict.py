@@ -1,4 +1,4 @@
-"""The verdict on one expectation of a scene: what was found beside what was wanted."""
+"""Verdict on one expectation of a scene: the value found and the value wanted."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ class Verdict:
     Parameters
     ----------
     passed
-        Whether it did.
+        Whether the expectation is met.
     entry
-        What was expected, in the words of the scene; filled in by `evaluate`.
+        The expectation in scene notation; set by `evaluate`.
     found
-        The numbers found; None where nothing could be measured, and `note` says why.
+        The numbers found; None if nothing could be measured, with the reason in `note`.
+    relation
+        Relation to `wanted`: `at most`, `at least` or `equal to`.
     wanted
-        The numbers that they were held against, and how: `at most`, `at least` or `equal to`.
+        The numbers wanted.
     tolerance
-        Largest difference accepted of numbers that should be equal.
+        Largest accepted difference of numbers that should be equal.
     units
-        Of all these numbers.
+        Units of all numbers.
     note
-        A remark: when an extreme was reached, or why nothing was found.
+        Remark: the time of an extreme, or the reason for a missing value.
     """
 
     passed: bool = False
@@ -43,7 +45,7 @@ class Verdict:
     note: str = ""
 
     def __str__(self) -> str:
-        text = f"{'pass' if self.passed else 'MISS'}  {self.entry}"
+        text = f"{'pass' if self.passed else 'FAIL'}  {self.entry}"
         if self.found is not None:
             text += f": found {_text(self.found)}, wanted {self.relation} {_text(self.wanted)} {self.units}"
         if self.tolerance is not None:
@@ -52,7 +54,7 @@ class Verdict:
 
 
 def as_numbers(values: Array) -> Numbers:
-    """Turn an array (n,) into plain numbers: one, or a tuple."""
+    """Convert an array (n,) to plain numbers: one float, or a tuple."""
     return float(values[0]) if len(values) == 1 else tuple(map(float, values))
 
 

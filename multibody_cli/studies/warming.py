@@ -1,4 +1,4 @@
-"""Compiling what scenes need, before they are run."""
+"""Compilation of the kernels of scenes before they are run."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ EXAMPLES = {
         "  shapes: [{type: box, size: [1, 1, 1]}], position: [0, 0, 0.6]}}\n"
     ),
 }
-"""Small scenes of each structure, which stand for any other that has no more in it."""
+"""Small scenes of each structure, whose kernels serve all scenes with the same features."""
 
 _END = "simulation: {duration: 2 ms, step: 1 ms}\noutput: {every: 1 ms}\n"
 
 
 @dataclass(frozen=True)
 class Warmed:
-    """One scene with one method and integrator: how many kernels were compiled for it, or why it was refused."""
+    """A scene with a method and an integrator: number of kernels compiled, or the reason for its refusal."""
 
     scene: Path
-    way: str
+    combination: str
     kernels: int
     refusal: str = ""
 
@@ -51,15 +51,15 @@ def write_examples(folder: Path) -> list[Path]:
     return paths
 
 
-def ways(methods: Sequence[str], every_integrator: bool) -> list[tuple[str, str]]:
-    """Return the pairs of method and integrator to compile; an empty word leaves the scene's own.
+def combinations(methods: Sequence[str], every_integrator: bool) -> list[tuple[str, str]]:
+    """Return the pairs of method and integrator to compile; an empty string stands for that of the scene.
 
     Parameters
     ----------
     methods
-        Names of methods; none for the scene's own.
+        Names of methods; none for that of the scene.
     every_integrator
-        Whether each method is compiled with every integrator that it takes.
+        Whether to combine each method with every integrator that it accepts.
     """
     found = []
     for method in methods or ("",):
@@ -69,34 +69,34 @@ def ways(methods: Sequence[str], every_integrator: bool) -> list[tuple[str, str]
 
 
 def warm(
-    scenes: Sequence[Path], pairs: Sequence[tuple[str, str]], opened: Callable[[Path], AbstractContextManager[Path]]
+    scenes: Sequence[Path], pairs: Sequence[tuple[str, str]], scene_file: Callable[[Path], AbstractContextManager[Path]]
 ) -> Iterator[Warmed]:
-    """Compile scenes with pairs of method and integrator, one after the other, and yield what was done.
+    """Compile scenes with pairs of method and integrator, one after the other, and yield the results.
 
-    Each scene is started, stepped and observed, so that all of its kernels are asked for.
+    Each scene is started, stepped and observed, so that all of its kernels are called.
 
     Parameters
     ----------
     scenes, pairs
-        What to compile; see `ways`.
-    opened
-        From a scene or a result file to the file of its scene.
+        Scenes and combinations; see `combinations`.
+    scene_file
+        Function from a scene or a result file to the file of its scene.
     """
     for scene in scenes:
         for method, integrator in pairs:
             words = {"method": method, "integrator": integrator}
             overrides = [f"simulation.{key}={word}" for key, word in words.items() if word]
-            way, refusal = " ".join(overrides), ""
+            combination, refusal = " ".join(overrides), ""
             before = workers.compiled()
             try:
-                with opened(scene) as file:
-                    way = _touch(file, overrides)
+                with scene_file(scene) as file:
+                    combination = _exercise(file, overrides)
             except Refused as error:
                 refusal = str(error)
-            yield Warmed(scene, way, workers.compiled() - before, refusal)
+            yield Warmed(scene, combination, workers.compiled() - before, refusal)
 
 
-def _touch(scene: Path, overrides: Sequence[str]) -> str:
+def _exercise(scene: Path, overrides: Sequence[str]) -> str:
     """Start a scene, record its start, and take the first steps; return its method and integrator."""
     answers = iter([False])
     simulation = prepare(scene, overrides)

@@ -1,1 +1,1 @@
-"""Formulas as graphs: built by plain arithmetic, differentiated exactly, and written out as source to be compiled."""
+"""Formulas as expression graphs: built by arithmetic, differentiated exactly, and written as source to be compiled."""

@@ -1,14 +1,14 @@
-"""Exact derivatives of formulas, node by node along the graph.
+"""Exact derivatives of formulas, by forward differentiation of the expression graph.
 
-Each node is differentiated once, however often it is used, so that a derivative is not larger than a few times what it
-is the derivative of (Si and Guenter take D* for the same end).
+Each node is differentiated once, however often it is used.  The size of a derivative is therefore at most a few times
+the size of its formula (Si and Guenter use D* for the same purpose).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from multibody_cli.symbolic.scalar import Scalar, Value, apply, cos, in_order, power, sin, sqrt
+from multibody_cli.symbolic.scalar import Scalar, Value, apply, cos, power, sin, sqrt, topological_order
 
 Partials = Callable[..., tuple[Value, ...]]
 
@@ -40,7 +40,7 @@ _PARTIALS: dict[str, Partials] = {
     "tanh": lambda a: (1.0 - apply("tanh", a) * apply("tanh", a),),
     "floor": lambda a: (0.0,),
 }
-"""From the operands of an operation to its derivatives by each of them."""
+"""Partial derivatives of an operation by each of its operands."""
 
 
 def differentiate(values: Sequence[Value], rates: Mapping[Scalar, Value]) -> list[Value]:
@@ -51,10 +51,10 @@ def differentiate(values: Sequence[Value], rates: Mapping[Scalar, Value]) -> lis
     values
         Formulas and constants.
     rates
-        How names change; all others stay.
+        Derivatives of the names; names that are absent are constant.
     """
     tangents: dict[Scalar, Value] = {}
-    for node in in_order(values):
+    for node in topological_order(values):
         tangents[node] = rates.get(node, 0.0) if node.operation == "name" else _chained(node, tangents)
     return [tangents[value] if isinstance(value, Scalar) else 0.0 for value in values]
 

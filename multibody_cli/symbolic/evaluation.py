@@ -1,4 +1,4 @@
-"""Values of formulas at numbers, or at arrays of them: for checks and tables, before anything is compiled."""
+"""Numerical evaluation of formulas for numbers or arrays, without compilation: for checks and tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.symbolic.scalar import Scalar, Value, in_order
+from multibody_cli.symbolic.scalar import Scalar, Value, topological_order
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": np.add,
@@ -34,10 +34,10 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def evaluate(values: Sequence[Value], names: Mapping[str, Any]) -> list[Any]:
-    """Work formulas out; where they are not defined, the result is not finite."""
+    """Evaluate formulas; where a formula is undefined, its value is not finite."""
     found: dict[Value, Any] = {}
     with np.errstate(all="ignore"):
-        for node in in_order(values):
+        for node in topological_order(values):
             if node.operation == "name":
                 found[node] = names[node.text]
             else:

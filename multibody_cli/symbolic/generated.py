@@ -1,7 +1,7 @@
 """Generated source: compiled once, and called by its address.
 
-A kernel that calls generated code does not know which: the address is data, so that no kernel is compiled anew for a
-new joint.  Generated functions take arrays of numbers and return nothing.
+The address of generated code is data of the kernel that calls it.  A new joint therefore compiles no kernel again.
+Generated functions take arrays and return nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from multibody_cli.kernel import generated_code, instructions, is_interpreted
 
 
 def address_of(title: str, body: str, arguments: str = "ffff") -> int:
-    """Compile a function, or find it compiled, and return its address.
+    """Compile a function, or load it from the cache, and return its address.
 
     Parameters
     ----------
     title
         The docstring of its module.
     body
-        The function, whose name is `generated`.
+        The source of the function, whose name is `generated`.
     arguments
-        Kinds of the arrays that it takes: f for numbers, i for whole numbers.
+        Kinds of its array arguments: f for float64, i for int64.
     """
     if is_interpreted():
         return _interpreted_address(title, body)
@@ -34,14 +34,14 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
 
 @lru_cache(maxsize=4096)
 def _compiled_address(title: str, body: str, arguments: str) -> int:
-    from multibody_cli.symbolic.instructions import InstructionsOf
+    from multibody_cli.symbolic.instructions import InstructionWriter
 
-    return generated_code(title, arguments, InstructionsOf(body))
+    return generated_code(title, arguments, InstructionWriter(body))
 
 
 @lru_cache(maxsize=4096)
 def _interpreted_address(title: str, body: str) -> int:
-    """Make a function of plain Python; return a number that stands for it."""
+    """Define a plain Python function; return an integer that represents its address."""
     from multibody_cli.symbolic.instructions import HEADER
 
     source = HEADER.format(title=title) + body
@@ -55,7 +55,7 @@ def _interpreted_address(title: str, body: str) -> int:
 
 
 _INTERPRETED: dict[int, Callable[..., None]] = {}
-"""Functions by their address where nothing is compiled."""
+"""Functions by address, in interpreted mode."""
 
 
 # --- called from kernels ------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def _write_call(context: Any, builder: Any, types: Any, args: Any) -> None:
     _write_call_of(builder, args[0], [numbers(1, 2), numbers(3, 4), numbers(5, 6), numbers(7, None)])
 
 
-def _write_call_on_whole(context: Any, builder: Any, types: Any, args: Any) -> None:
+def _write_call_on_arrays(context: Any, builder: Any, types: Any, args: Any) -> None:
     pointers = [
         context.make_array(kind)(context, builder, builder.extract_value(args[1], k)).data
         for k, kind in enumerate(types[1])
@@ -84,11 +84,11 @@ def _write_call_of(builder: Any, address: Any, pointers: Any) -> None:
 
 @instructions(_write_call)
 def call(address, q, iq, v, iv, constants, first, out):
-    """Call generated code, on parts of arrays that begin at iq, iv and first."""
+    """Call generated code on the slices of arrays that begin at iq, iv and first."""
     _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
 
 
-@instructions(_write_call_on_whole)
-def call_on_whole(address, arrays):
+@instructions(_write_call_on_arrays)
+def call_on_arrays(address, arrays):
     """Call generated code on a tuple of whole arrays."""
     _INTERPRETED[address](*arrays)

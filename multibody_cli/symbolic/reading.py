@@ -1,4 +1,4 @@
-"""Expressions of a scene file as formulas."""
+"""Conversion of expressions of a scene file to formulas."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import CONSTANTS, Expression
 from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, apply, finite, power
 
-_WITH_CORNERS = frozenset({"abs", "ceil", "floor", "max", "min", "sign"})
+_NOT_SMOOTH = frozenset({"abs", "ceil", "floor", "max", "min", "sign"})
 
 
 def formula_of(expression: Expression, values: Mapping[str, Value]) -> Value:
-    """Read an expression as a formula of the values that its names stand for.
+    """Convert an expression to a formula of the values of its names.
 
     Raises
     ------
     ExpressionError
-        If it has a function without two derivatives everywhere, or constants of which nothing can be made.
+        If it contains a function that is not twice differentiable everywhere, or constants with an invalid result.
     """
     try:
         return _read(expression.body, values)
     except ZeroDivisionError:
         raise ExpressionError(f"`{expression.text}`: division by zero") from None
     except OverflowError:
-        raise ExpressionError(f"`{expression.text}`: its constants make a number that is too large") from None
+        raise ExpressionError(f"`{expression.text}`: overflow in the arithmetic of its constants") from None
     except (ExpressionError, ArithmeticError) as error:
         raise ExpressionError(f"`{expression.text}`: {error}") from None
 
 
 def names_in(expression: Expression) -> set[str]:
-    """Give all names of an expression, such as `pi` too."""
+    """Return all names of an expression, including constants such as `pi`."""
     return _names_below(expression.body)
 
 
 def names_in_exponents(expression: Expression) -> set[str]:
-    """Give the names that stand in exponents."""
+    """Return the names that occur in exponents."""
     nodes = ast.walk(expression.body)
     powers = (node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
     return {word for exponent in powers for word in _names_below(exponent)}
@@ -67,8 +67,8 @@ def _unary(node: ast.UnaryOp, values: Mapping[str, Value]) -> Value:
 def _call(node: ast.Call, values: Mapping[str, Value]) -> Value:
     assert isinstance(node.func, ast.Name)
     word = node.func.id
-    if word in _WITH_CORNERS:
-        raise ExpressionError(f"`{word}` has corners or jumps, and a joint needs two derivatives everywhere")
+    if word in _NOT_SMOOTH:
+        raise ExpressionError(f"`{word}` is not twice differentiable everywhere, as joints require")
     assert word in FUNCTIONS
     return apply(word, *(_read(argument, values) for argument in node.args))
 

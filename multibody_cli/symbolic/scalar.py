@@ -1,10 +1,10 @@
-"""Numbers that are formulas: nodes of a graph in which every value stands once.
+"""Formulas that behave like numbers: nodes of an expression graph in which equal formulas are one node.
 
-A formula is built by plain arithmetic on names; a constant stays a plain number.  Equal formulas are one and the same
-node, so that common subexpressions are shared as they are written, and constants, zeros and ones are folded, so that
-what is known to vanish never comes to be.  The values of `spatial` (vectors, matrices) take them as components.
+A formula is built by arithmetic on names; a constant is a plain number.  Equal formulas are the same node, so that
+common subexpressions are shared from the start.  Operations with constants, zeros and ones are folded, so that
+vanishing terms are never built.  The value classes of `spatial` (vectors, matrices) accept formulas as components.
 
-SymPy would say the same, but takes a thousand times longer: see `docs/adr/0018-joints-as-formulas.md`.
+SymPy offers the same, but takes a thousand times longer: see `docs/adr/0018-joints-as-formulas.md`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Value = Union["Scalar", float]
 
 
 class Scalar:
-    """A node: an operation on operands, or a name.  Made by arithmetic, `name` and `apply` alone."""
+    """A node: an operation on operands, or a name.  Created by arithmetic, `name` and `apply` only."""
 
     __slots__ = ("__weakref__", "operands", "operation", "order", "text")
 
@@ -91,18 +91,18 @@ class Scalar:
 
 
 def name(text: str) -> Scalar:
-    """Give the formula that is a name alone."""
+    """Return the formula that consists of a name."""
     return _node("name", text=text)
 
 
 def is_zero(value: Value) -> bool:
-    """Whether a value is known to vanish."""
+    """Return whether a value is the constant zero."""
     return not isinstance(value, Scalar) and value == 0.0
 
 
 # --- one node for each formula ------------------------------------------------------------------------------------
 class _Graph:
-    """The formulas that are known, and how many were made."""
+    """The nodes of a graph, and a counter of nodes."""
 
     def __init__(self) -> None:
         self.known: WeakValueDictionary[Any, Scalar] = WeakValueDictionary()
@@ -110,14 +110,14 @@ class _Graph:
 
 
 _GRAPHS = [_Graph()]
-"""The last is the one in which formulas are made."""
+"""Stack of graphs; new nodes belong to the last one."""
 
 
 @contextmanager
-def afresh() -> Iterator[None]:
-    """Make formulas in an order that does not depend on what was made before: the same text, whatever came first.
+def fresh_graph() -> Iterator[None]:
+    """Create formulas in a new graph inside a `with` statement, so that their text does not depend on earlier formulas.
 
-    What is made inside must not meet what was made outside.
+    Formulas of different graphs must not be combined.
     """
     _GRAPHS.append(_Graph())
     try:
@@ -140,7 +140,7 @@ def _node(operation: str, *operands: Value, text: str = "") -> Scalar:
 
 
 def finite(constant: float) -> float:
-    """Give a constant, or refuse one that nothing can be made of.
+    """Return a constant if it is finite.
 
     Raises
     ------
@@ -148,17 +148,17 @@ def finite(constant: float) -> float:
         If it is not finite.
     """
     if not math.isfinite(constant):
-        raise OverflowError("constants make a number that is too large")
+        raise OverflowError("overflow in the arithmetic of constants")
     return constant
 
 
 def _sorted(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
-    """Give the operands of a sum or product in the order in which they were made."""
+    """Return the operands of a sum or product in order of creation."""
     return (a, b) if a.order <= b.order else (b, a)
 
 
 def _factor(value: Scalar) -> tuple[float, Scalar]:
-    """Take a constant factor out."""
+    """Split a constant factor off."""
     if value.operation == "neg":
         return -1.0, value.operands[0]  # type: ignore[return-value]
     if value.operation == "*" and not isinstance(value.operands[0], Scalar):
@@ -183,7 +183,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
         "acos", "asin", "atan", "atan2", "cos", "cosh", "exp", "floor", "log", "sin", "sinh", "sqrt", "tan", "tanh",
     )
 } | {"pow": math.pow}  # fmt: skip
-"""Functions of numbers, which stand in formulas as well."""
+"""Functions of numbers, which formulas support as well."""
 
 
 def apply(function: str, *operands: Value) -> Value:
@@ -192,7 +192,7 @@ def apply(function: str, *operands: Value) -> Value:
     Raises
     ------
     ArithmeticError
-        Where it has no real value.
+        If its value for constant operands is not real.
     """
     if any(isinstance(operand, Scalar) for operand in operands):
         return _node(function, *operands)
@@ -204,28 +204,28 @@ def apply(function: str, *operands: Value) -> Value:
 
 
 def sin(x: Value) -> Value:
-    """Give the sine."""
+    """Return the sine."""
     return apply("sin", x)
 
 
 def cos(x: Value) -> Value:
-    """Give the cosine."""
+    """Return the cosine."""
     return apply("cos", x)
 
 
 def sqrt(x: Value) -> Value:
-    """Give the square root."""
+    """Return the square root."""
     return apply("sqrt", x)
 
 
 def power(base: Value, exponent: Value) -> Value:
-    """Raise to a power; one to a small whole power is a product."""
+    """Raise a value to a power; small integer powers are written as products."""
     if isinstance(exponent, Scalar):
         return apply("pow", base, exponent)
     whole = exponent == int(exponent)
     if not (whole or isinstance(base, Scalar)) and base < 0.0:
         raise ArithmeticError(
-            f"({base:g})**{exponent:g} is not a real number: of an odd root take the sign out, as in -8**(1/3)"
+            f"({base:g})**{exponent:g} is not a real number; write an odd root of a negative number as -8**(1/3)"
         )
     if not whole or abs(exponent) > 16:
         return apply("pow", base, exponent)
@@ -236,8 +236,8 @@ def power(base: Value, exponent: Value) -> Value:
 
 
 # --- order --------------------------------------------------------------------------------------------------------
-def in_order(values: Iterable[Value], before: Container[Value] = ()) -> list[Scalar]:
-    """Give every node that the values are made of, operands before what is made of them; none of those `before`."""
+def topological_order(values: Iterable[Value], before: Container[Value] = ()) -> list[Scalar]:
+    """Return all nodes of the values, operands first, without the nodes in `before`."""
     done: dict[Scalar, None] = {}
     for value in values:
         waiting = [value]

@@ -1,11 +1,11 @@
-"""Formulas in which names are replaced by what they stand for."""
+"""Substitution of values for names in formulas."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from multibody_cli.symbolic.scalar import Scalar, Value, apply, in_order, power
+from multibody_cli.symbolic.scalar import Scalar, Value, apply, power, topological_order
 
 _OPERATIONS: dict[str, Callable[..., Value]] = {
     "+": operator.add,
@@ -15,7 +15,7 @@ _OPERATIONS: dict[str, Callable[..., Value]] = {
     "neg": operator.neg,
     "pow": power,
 }
-"""Operations that fold constants by rules of their own."""
+"""Operations that have rules for constant folding."""
 
 
 def substitute(values: Sequence[Value], known: Mapping[Scalar, Value]) -> list[Value]:
@@ -26,10 +26,10 @@ def substitute(values: Sequence[Value], known: Mapping[Scalar, Value]) -> list[V
     values
         Formulas and constants.
     known
-        What stands in place of a name; all others stay.
+        The value of each replaced name; other names are unchanged.
     """
     made: dict[Scalar, Value] = dict(known)
-    for node in in_order(values, known):
+    for node in topological_order(values, known):
         operands = [made[one] if isinstance(one, Scalar) else one for one in node.operands]
         if node.operation == "name":
             made[node] = node

@@ -1,1 +1,1 @@
-"""Trees of rigid bodies: kinematics, articulated-body recursions, Jacobians and the mass matrix (Featherstone)."""
+"""Rigid-body tree algorithms: kinematics, articulated-body recursions, Jacobians, mass matrix (Featherstone)."""

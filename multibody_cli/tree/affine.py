@@ -1,7 +1,7 @@
-"""Affine bodies: what their four rows say of the body, the centre of mass p and the directors a_k.
+"""Affine bodies: frame and angular velocity from their four rows, the centre of mass p and the directors a_k.
 
-With D = (a_1 a_2 a_3) = A E, where the columns of E are the principal axes in the body frame, the body frame is seen
-as if it had turned by the rotation R of the polar decomposition A = R U.  Its angular velocity w follows from
+With D = (a_1 a_2 a_3) = A E, where the columns of E are the principal axes in the body frame, the orientation of the
+body frame is the rotation R of the polar decomposition A = R U.  Its angular velocity w follows from
 
     (tr U - U) R^T w = the axial vector of  R^T dA/dt - (R^T dA/dt)^T.
 """
@@ -16,34 +16,34 @@ from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import UNIT, cross, dot, transposed_product
 from multibody_cli.spatial.values import Mat3, Sym3, Vec3
 
-TURNS = 30
-"""Steps of Newton's method, at most; six are usual."""
+MAX_ITERATIONS = 30
+"""Maximum number of Newton steps; six are usual."""
 
-TURNED = 1e-30
-"""A step whose square is below this is the last."""
+CONVERGED = 1e-30
+"""Squared size of the step below which the iteration has converged."""
 
 
 @formula
 def directors_of(bodies, row):
-    """D, from the rows behind the one of the centre of mass."""
+    """D, from the three rows behind that of the centre of mass."""
     return Mat3(load(bodies[row + 1].x), load(bodies[row + 2].x), load(bodies[row + 3].x))
 
 
 @formula
-def rates_of(bodies, row):
+def director_rates_of(bodies, row):
     """dD/dt."""
     return Mat3(load(bodies[row + 1].v), load(bodies[row + 2].v), load(bodies[row + 3].v))
 
 
 @formula
 def determinant(A):
-    """Volume that the columns span."""
+    """Determinant, from the columns."""
     return dot(A.x, cross(A.y, A.z))
 
 
 @formula
 def size(A):
-    """Sum of the squares of all entries."""
+    """Squared Frobenius norm."""
     return dot(A.x, A.x) + dot(A.y, A.y) + dot(A.z, A.z)
 
 
@@ -61,7 +61,7 @@ def combined(a, A, b, B):
 
 @kernel
 def polar_rotation(A) -> Mat3:
-    """R of A = R U, by Newton's method; of -A for a body turned inside out, and 1 for a flat one.
+    """R of A = R U by Newton's method; of -A for an inverted body, and 1 for a flat one.
 
     Source: Higham 1986, Computing the polar decomposition, with the scaling by Frobenius norms.
     """
@@ -69,20 +69,20 @@ def polar_rotation(A) -> Mat3:
     if sign == 0.0:
         return UNIT
     R = combined(math.copysign(1.0, sign), A, 0.0, A)
-    for _ in range(TURNS):
+    for _ in range(MAX_ITERATIONS):
         C, d = cofactors(R), determinant(R)
         scale = math.sqrt(math.sqrt(size(C) / size(R)) / d)
         Q = combined(0.5 * scale, R, 0.5 / (scale * d), C)
         change = size(combined(1.0, Q, -1.0, R))
         R = Q
-        if change <= TURNED:
+        if change <= CONVERGED:
             break
     return R
 
 
 @kernel
-def spin_of(R, D, rate) -> Vec3:
-    """Angular velocity of the rotation R of D = R U, which changes at a rate."""
+def angular_velocity_of(R, D, rate) -> Vec3:
+    """Angular velocity of the rotation R of D = R U, from the rate of D."""
     U, M = transposed_product(R, D), transposed_product(R, rate)
     axial = Vec3(M.y.z - M.z.y, M.z.x - M.x.z, M.x.y - M.y.x)
     K = Sym3(U.y.y + U.z.z, -U.y.x, -U.z.x, U.x.x + U.z.z, -U.z.y, U.x.x + U.y.y)

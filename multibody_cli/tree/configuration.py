@@ -1,7 +1,7 @@
-"""How v moves q: plain coordinates with dq/dt = v, and unit quaternions.
+"""Integration of q along v: plain coordinates with dq/dt = v, and unit quaternions.
 
-A quaternion x of a rotation R moves by dx/dt = x (0, w)/2 for the angular velocity w in the outer frame, and by
-(0, w) x / 2 for w in the inner frame.
+A quaternion x of a rotation R has the rate dx/dt = x (0, w)/2 for the angular velocity w in the outer frame, and (0, w)
+x / 2 for w in the inner frame.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from multibody_cli.spatial.values import Vec3
 
 @formula
 def read_quaternion(q, k):
-    """Real part and vector part."""
+    """Return the real part and the vector part of the quaternion at index k."""
     return q[k], Vec3(q[k + 1], q[k + 2], q[k + 3])
 
 
 @formula
 def write_quaternion(q, k, w, u):
-    """Keep a quaternion."""
+    """Store a quaternion at index k."""
     q[k] = w
     q[k + 1] = u.x
     q[k + 2] = u.y
@@ -30,8 +30,8 @@ def write_quaternion(q, k, w, u):
 
 
 @formula
-def turned(w, u, pw, p, outer):
-    """The quaternion (w, u) times (pw, p), which belongs to the outer or to the inner frame."""
+def compose_rotation(w, u, pw, p, outer):
+    """The quaternion (w, u) composed with (pw, p), which is given in the outer or in the inner frame."""
     if outer:
         return quaternion_product(w, u, pw, p)
     return quaternion_product(pw, p, w, u)
@@ -46,32 +46,32 @@ def rate(tree, q, v, dq):
     for k in range(len(quaternions)):
         place, iv = quaternions[k], quaternions[k].iv
         w, u = read_quaternion(q, place.iq)
-        dw, du = turned(w, u, 0.0, 0.5 * Vec3(v[iv], v[iv + 1], v[iv + 2]), place.outer)
+        dw, du = compose_rotation(w, u, 0.0, 0.5 * Vec3(v[iv], v[iv + 1], v[iv + 2]), place.outer)
         write_quaternion(dq, place.iq, dw, du)
 
 
 @kernel
 def displace(tree, q, v, h):
-    """Move q by the constant velocity v for the time h, exactly, in place."""
-    displace_some(tree.plain, tree.quaternions, q, v, h)
+    """Displace q (nq,) by the constant velocity v (nv,) for the time h, exactly, in place."""
+    displace_coordinates(tree.plain, tree.quaternions, q, v, h)
 
 
 @kernel
-def displace_some(plain, quaternions, q, v, h):
-    """`displace` for these coordinates alone."""
+def displace_coordinates(plain, quaternions, q, v, h):
+    """`displace` for the given coordinates alone."""
     for k in range(len(plain)):
         q[plain[k].iq] += h * v[plain[k].iv]
     for k in range(len(quaternions)):
         place, iv = quaternions[k], quaternions[k].iv
         w, u = read_quaternion(q, place.iq)
         pw, p = quaternion_of_vector(h * Vec3(v[iv], v[iv + 1], v[iv + 2]))
-        w, u = turned(w, u, pw, p, place.outer)
+        w, u = compose_rotation(w, u, pw, p, place.outer)
         write_quaternion(q, place.iq, w, u)
 
 
 @kernel
 def normalize(tree, q):
-    """Bring quaternions back to unit length, in place."""
+    """Normalize all quaternions, in place."""
     quaternions = tree.quaternions
     for k in range(len(quaternions)):
         i = quaternions[k].iq
@@ -82,7 +82,7 @@ def normalize(tree, q):
 
 @kernel
 def recentre(tree, q, v):
-    """Move rotation vectors away from their singularity, in place; whether any was moved."""
+    """Move rotation vectors away from their singularity, in place; return whether any was moved."""
     moved, places = False, tree.exponentials
     for k in range(len(places)):
         moved = exponential.recentre(places[k].iq, places[k].iv, q, v) or moved

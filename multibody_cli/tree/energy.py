@@ -1,6 +1,6 @@
-"""Energies and momenta of placed bodies.
+"""Energies and momenta of the bodies, after forward kinematics.
 
-The directors of an affine body count as points that have energy and angular momentum, but no weight and no linear
+The directors of an affine body are points with kinetic energy and angular momentum, but without weight and linear
 momentum.
 """
 
@@ -10,7 +10,7 @@ from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross, dot, power
 from multibody_cli.spatial.values import Motion, Vec3
-from multibody_cli.tree.articulated_body import own_inertia
+from multibody_cli.tree.articulated_body import rigid_body_inertia
 
 
 @kernel
@@ -19,28 +19,28 @@ def kinetic_energy(tree, bodies):
     links, energy = tree.links, 0.0
     for i in range(1, len(links)):
         V = Motion(load(bodies[i].w), load(bodies[i].v))
-        energy += 0.5 * power(V, own_inertia(links[i], bodies[i]) @ V)
+        energy += 0.5 * power(V, rigid_body_inertia(links[i], bodies[i]) @ V)
     return energy
 
 
 @kernel
 def gravity_energy(tree, bodies) -> float:
-    """Potential energy in the field of gravity, zero at the world's origin, J."""
+    """Potential energy of gravity, zero at the world's origin, J."""
     links, energy = tree.links, 0.0
     g = Vec3(tree.gravity[0], tree.gravity[1], tree.gravity[2])
     for i in range(1, len(links)):
-        if not links[i].weightless:
+        if not links[i].ignores_gravity:
             energy -= dot(g, links[i].mass * load(bodies[i].x) + load(bodies[i].h))
     return energy
 
 
 @kernel
 def momentum(tree, bodies) -> tuple[Vec3, Vec3]:
-    """Linear momentum, and angular momentum about the world's origin: two Vec3, N s and N m s."""
+    """Linear momentum, N s, and angular momentum about the world's origin, N m s."""
     links, linear, angular = tree.links, ZERO, ZERO
     for i in range(1, len(links)):
-        h = own_inertia(links[i], bodies[i]) @ Motion(load(bodies[i].w), load(bodies[i].v))
-        if not links[i].weightless:
+        h = rigid_body_inertia(links[i], bodies[i]) @ Motion(load(bodies[i].w), load(bodies[i].v))
+        if not links[i].ignores_gravity:
             linear = linear + h.f
         angular = angular + h.t + cross(load(bodies[i].x), h.f)
     return linear, angular

@@ -1,15 +1,15 @@
-"""The Jacobian J from coordinate rates to the twists of all bodies, its time derivative, and products with it.
+"""Jacobian J from coordinate rates to the twists of all bodies, its time derivative, and products with it.
 
-World axes; rows [w; v] of bodies 1, 2, ..., each about the moving origin of its own joint frame; one column a
+World axes; rows [w; v] of bodies 1, 2, ..., each about the moving origin of its own joint frame; one column per
 coordinate.  With r from the parent's origin to the body's, and S the columns of the body's own joint,
 
     J(i, i) = S,                                J(i, a) = X J(p, a),                 X (w, v) = (w, v + w x r)
     dJ(i, i)/dt = dS/dt,              dJ(i, a)/dt = X dJ(p, a)/dt + dX/dt J(p, a),   dX/dt (w, v) = (0, w x dr/dt)
 
-for every ancestor a of the body.  In world axes an adjoint is a mere shift, and its derivative is the shift by dr/dt,
-the difference of the two origins' velocities; no term comes from turning axes.
+for every ancestor a of the body.  In world axes the adjoint is a pure translation, and its derivative is the
+translation by dr/dt, the difference of the velocities of the two origins; there is no term from rotating axes.
 
-The products take O(n): J x outward, J^T y inward.  They leave prescribed coordinates alone, which are no unknowns.
+The products cost O(n): J x outward, J^T y inward.  They skip prescribed coordinates, which are not unknowns.
 
 Sources: Sueda, notes 2.1, 2.2 with Alg. 2 (its line 7 lacks the dot of the adjoint), 2.10 with Alg. 5 and 6.
 """
@@ -17,34 +17,34 @@ Sources: Sueda, notes 2.1, 2.2 with Alg. 2 (its line 7 lacks the dot of the adjo
 from __future__ import annotations
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.model import WAY_BALL, WAY_GENERAL
+from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, power, shift_force, shift_motion
 from multibody_cli.spatial.values import Motion, Vec3
-from multibody_cli.tree.articulated_body import change_of, keep_change, moved
+from multibody_cli.tree.articulated_body import add_column_motion, load_motion_change, store_motion_change
 
 
 # --- columns of S -------------------------------------------------------------------------------------------------
 @kernel
-def complete_columns(tree, work):
-    """Write the columns of balls, which placing leaves out: they are the orientation of the body."""
+def write_ball_columns(tree, work):
+    """Write the columns of S of balls, which `forward_kinematics` omits: the axes of the body's orientation."""
     links, bodies, columns = tree.links, work.bodies, work.columns
     for i in range(1, len(links)):
-        if links[i].way == WAY_BALL:
+        if links[i].joint_kernel == KERNEL_BALL:
             for k in range(9):
                 columns[links[i].iv + k // 3].angular[k % 3] = bodies[i].R[k]
 
 
 @formula
 def column_of(column):
-    """One column of S."""
+    """Return one column of S."""
     return Motion(load(column.angular), load(column.linear))
 
 
 @formula
 def column_rate(link, body, column, rate):
-    """The time derivative of a column of S: that of one screw or one ball is constant in the body."""
-    if link.way == WAY_GENERAL:
+    """Time derivative of a column of S; a column of a single screw or ball is constant in the body."""
+    if link.joint_kernel == KERNEL_GENERAL:
         return Motion(load(rate.angular_rate), load(rate.linear_rate))
     w, S = load(body.w), column_of(column)
     return Motion(cross(w, S.w), cross(w, S.v))
@@ -53,9 +53,9 @@ def column_rate(link, body, column, rate):
 # --- the matrices -------------------------------------------------------------------------------------------------
 @kernel
 def fill_jacobians(tree, work, J, dJ):
-    """J and dJ/dt of placed bodies with complete columns, each (6 nb, nv), by one outward pass.
+    """Write J and dJ/dt, each (6 nb, nv), by one outward pass, after forward kinematics and `write_ball_columns`.
 
-    Only the columns of a body's own joint and of its ancestors are written; the others must be 0 already.
+    Writes only the columns of a body's own joint and of its ancestors; the others must be 0 already.
     """
     links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
     for i in range(1, len(links)):
@@ -66,13 +66,13 @@ def fill_jacobians(tree, work, J, dJ):
         ancestor = link.parent
         while ancestor > 0:
             first = links[ancestor].iv
-            carry_columns(J, dJ, i, link.parent, first, first + links[ancestor].nv, bodies)
+            propagate_columns(J, dJ, i, link.parent, first, first + links[ancestor].nv, bodies)
             ancestor = links[ancestor].parent
 
 
 @formula
-def carry_columns(J, dJ, i, parent, first, last, bodies):
-    """Carry columns of J and dJ/dt from a body's parent to the body."""
+def propagate_columns(J, dJ, i, parent, first, last, bodies):
+    """Propagate columns of J and dJ/dt from the parent of body i to body i."""
     r, r_rate = load(bodies[i].r), load(bodies[i].v) - load(bodies[parent].v)
     for j in range(first, last):
         S, S_rate = read_motion(J, parent, j), read_motion(dJ, parent, j)
@@ -82,14 +82,14 @@ def carry_columns(J, dJ, i, parent, first, last, bodies):
 
 @formula
 def read_motion(J, i, j):
-    """The rows of body i in column j of a Jacobian."""
+    """Return the rows of body i in column j of a Jacobian."""
     k = 6 * (i - 1)
     return Motion(Vec3(J[k, j], J[k + 1, j], J[k + 2, j]), Vec3(J[k + 3, j], J[k + 4, j], J[k + 5, j]))
 
 
 @formula
 def write_motion(J, i, j, S):
-    """Keep the rows of body i in column j of a Jacobian."""
+    """Store the rows of body i in column j of a Jacobian."""
     k = 6 * (i - 1)
     J[k, j], J[k + 1, j], J[k + 2, j] = S.w.x, S.w.y, S.w.z
     J[k + 3, j], J[k + 4, j], J[k + 5, j] = S.v.x, S.v.y, S.v.z
@@ -98,26 +98,26 @@ def write_motion(J, i, j, S):
 # --- products -----------------------------------------------------------------------------------------------------
 @kernel
 def jacobian_times(tree, x, work):
-    """J x for x (nv,), into `dw` and `dv` of the bodies; prescribed coordinates count as 0."""
+    """Write J x for x (nv,) into `dw` and `dv` of the bodies; prescribed coordinates count as 0."""
     links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
-    keep_change(bodies[0], Motion(ZERO, ZERO))
+    store_motion_change(bodies[0], Motion(ZERO, ZERO))
     for i in range(1, len(links)):
         link, body = links[i], bodies[i]
-        V = shift_motion(change_of(bodies[link.parent]), load(body.r))
+        V = shift_motion(load_motion_change(bodies[link.parent]), load(body.r))
         for j in range(link.iv, link.iv + link.nv):
             if not driven[j]:
-                V = moved(V, columns[j], x[j])
-        keep_change(body, V)
+                V = add_column_motion(V, columns[j], x[j])
+        store_motion_change(body, V)
 
 
 @kernel
 def add_jacobian_transposed_times(tree, work, x):
-    """X += J^T y for x (nv,) and the wrenches y of all bodies; prescribed coordinates of x stay as they are.
+    """Add J^T y to x (nv,) for the wrenches y of all bodies; prescribed coordinates of x are unchanged.
 
-    On return `work.wrenches` hold the sum of what lies outward of each joint.
+    On return, `work.wrenches` holds for each joint the sum of the wrenches outboard of it.
     """
     links, columns, wrenches, driven = tree.links, work.columns, work.wrenches, tree.driven
-    gather_wrenches(tree, work)
+    accumulate_wrenches_inward(tree, work)
     for i in range(1, len(links)):
         W = load_force(wrenches[i])
         for j in range(links[i].iv, links[i].iv + links[i].nv):
@@ -126,8 +126,8 @@ def add_jacobian_transposed_times(tree, work, x):
 
 
 @kernel
-def gather_wrenches(tree, work):
-    """Add to the wrench of each body, in place, those of all bodies that it carries."""
+def accumulate_wrenches_inward(tree, work):
+    """Add to the wrench of each body, in place, those of all its descendants."""
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
     for i in range(len(links) - 1, 0, -1):
         inner = wrenches[links[i].parent]

@@ -1,7 +1,7 @@
-"""What the joints transmit: the wrench of each joint from parent to child, by one inward pass (Newton and Euler).
+"""Joint wrenches from parent to child, by one inward pass (Newton and Euler).
 
-The wrench of a joint carries everything outside of it, W_i = I_i a_i + bias_i - pushes_i + the children's, and so
-it contains the joint's own actuator, spring and damper, as a force sensor there would read.
+The wrench of a joint is W_i = I_i a_i + bias_i - applied_i + the sum over its children.  It includes the joint's own
+actuator, spring and damper, as a force sensor in the joint would report.
 """
 
 from __future__ import annotations
@@ -10,24 +10,27 @@ from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, power
 from multibody_cli.spatial.values import Motion
-from multibody_cli.tree.articulated_body import change_of, own_inertia
-from multibody_cli.tree.jacobian import gather_wrenches
+from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
+from multibody_cli.tree.jacobian import accumulate_wrenches_inward
 
 
 @kernel
-def transmit_all(tree, work):
-    """Wrench of every joint about its origin, world axes, into `work.wrenches`, from the bodies' accelerations."""
+def compute_joint_wrenches(tree, work):
+    """Write the wrench of every joint about its origin, in world axes, into `work.wrenches`."""
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
     store_force(wrenches[0], no_force())
     for i in range(1, len(links)):
         body = bodies[i]
-        store_force(wrenches[i], own_inertia(links[i], body) @ change_of(body) + load_force(body))
-    gather_wrenches(tree, work)
+        store_force(wrenches[i], rigid_body_inertia(links[i], body) @ load_motion_change(body) + load_force(body))
+    accumulate_wrenches_inward(tree, work)
 
 
 @kernel
-def book_motions(motions, tau, v, work, powers):
-    """Book the power of each prescribed coordinate: (S . W - tau) v, what its drive adds to the other forces."""
+def accumulate_drive_power(motions, tau, v, work, powers):
+    """Add the power of each prescribed coordinate to its account in `powers` (na,), W.
+
+    The power is (S . W - tau) v, where W is the joint wrench and tau (nv,) are the other generalized forces.
+    """
     rows, columns, wrenches = motions.rows, work.columns, work.wrenches
     for k in range(len(rows)):
         iv = rows[k].iv

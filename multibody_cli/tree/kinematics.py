@@ -1,33 +1,32 @@
-"""Outward pass: pose, twist and acceleration of every body from q, v and the prescribed accelerations.
+"""Forward kinematics: pose, twist and acceleration of every body from q, v and the prescribed accelerations.
 
-World axes throughout; a body's quantities refer to the origin of its own joint frame.  The accelerations are those
-that the bodies would have if every coordinate that is free to move had dv/dt = 0 (Featherstone's velocity-product
-terms, gathered in one pass).
+World axes throughout; the quantities of a body refer to the origin of its own joint frame.  The accelerations are those
+at dv/dt = 0 of every free coordinate (Featherstone's velocity-product terms, propagated in one pass).
 """
 
 from __future__ import annotations
 
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.joints.parts import ball, screw
-from multibody_cli.joints.parts.crossing import carried
+from multibody_cli.joints.parts.crossing import point_acceleration
 from multibody_cli.joints.parts.switch import cross_part, differentiate_columns
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.model import WAY_BALL, WAY_GENERAL
+from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
 from multibody_cli.spatial.values import Force, Vec3
 
 
 @kernel
-def place_tree(system, t, q, v, a, work):
-    """Prescribe, and place the bodies of a system without closures, rows and markers."""
+def update_tree_kinematics(system, t, q, v, a, work):
+    """Set prescribed coordinates and compute the kinematics of a system without loop joints, rows and markers."""
     prescribe(system.motions, t, q, v, a)
-    place_all(system.tree, q, v, a, work)
+    forward_kinematics(system.tree, q, v, a, work)
 
 
 @kernel
-def place_all(tree, q, v, a, work):
-    """Place every body; `a` (nv,) is read where the motion of a coordinate is prescribed."""
+def forward_kinematics(tree, q, v, a, work):
+    """Compute the kinematics of all bodies; `a` (nv,) is read for prescribed coordinates alone."""
     links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
     for j in range(len(work.q)):
         work.q[j] = q[j]
@@ -35,49 +34,54 @@ def place_all(tree, q, v, a, work):
         work.v[j] = v[j]
     for i in range(1, len(links)):
         link = links[i]
-        if link.way == WAY_GENERAL:
-            place_general(link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates, work.shaping)
+        if link.joint_kernel == KERNEL_GENERAL:
+            general_link_kinematics(
+                link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates, work.generated_buffers
+            )
         else:
-            place(link, bodies[link.parent], bodies[i], q, v, columns)
+            link_kinematics(link, bodies[link.parent], bodies[i], q, v, columns)
 
 
 @formula
-def place(link, parent, body, q, v, columns):
-    """Place a body that hangs on one screw or one ball.
+def link_kinematics(link, parent, body, q, v, columns):
+    """Compute the kinematics of a body on a single screw or ball.
 
-    Each way keeps its own results: were they to meet in one variable, the rare ways would slow down the common one.
+    Each branch stores its own results: shared result variables would slow down the most frequent branch.
     """
     P = load(parent.R)
     r = P @ load(link.origin)
-    if link.tilted:
+    if link.frame_is_rotated:
         P = P @ load(link.frame)
-    if link.way == WAY_BALL:
+    if link.joint_kernel == KERNEL_BALL:
         R, spin = ball.turn(P, link.iq, link.iv, q, v)
-        arrive(link, parent, body, R, r, spin, ZERO, ZERO)
+        store_link_kinematics(link, parent, body, R, r, spin, ZERO, ZERO)
     elif link.slides:
         R, spin = screw.turn(link, P, q[link.iq], v[link.iv], columns[link.iv])
         d, slip = screw.slide(link, P, q[link.iq], v[link.iv], columns[link.iv])
-        arrive(link, parent, body, R, r + d, spin, slip, 2.0 * cross(load(parent.w), slip))
+        store_link_kinematics(link, parent, body, R, r + d, spin, slip, 2.0 * cross(load(parent.w), slip))
     else:
         R, spin = screw.turn(link, P, q[link.iq], v[link.iv], columns[link.iv])
-        arrive(link, parent, body, R, r, spin, ZERO, ZERO)
+        store_link_kinematics(link, parent, body, R, r, spin, ZERO, ZERO)
 
 
 @formula
-def arrive(link, parent, body, R, r, spin, slip, coriolis):
-    """The motion of a body at r from its parent's origin, turning by spin and moving by slip against the parent."""
+def store_link_kinematics(link, parent, body, R, r, spin, slip, coriolis):
+    """Store the kinematics of a body at r from the parent's origin.
+
+    `spin` and `slip` are its angular and linear velocity relative to the parent.
+    """
     w, alpha = load(parent.w), load(parent.alpha)
     store(body.R, R)
     store(body.r, r)
     store(body.x, load(parent.x) + r)
     store(body.v, load(parent.v) + cross(w, r) + slip)
-    a = carried(load(parent.a), alpha, w, r) + coriolis
-    settle(link, body, R, w + spin, alpha + cross(w, spin), a)
+    a = point_acceleration(load(parent.a), alpha, w, r) + coriolis
+    store_motion_and_inertia(link, body, R, w + spin, alpha + cross(w, spin), a)
 
 
 @kernel
-def place_general(link, tree, parent, body, q, v, a, columns, rates, shaping):
-    """Place a body that hangs on any run of parts, through memory."""
+def general_link_kinematics(link, tree, parent, body, q, v, a, columns, rates, generated_buffers):
+    """Compute the kinematics of a body on any sequence of parts, in memory."""
     P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)
     r = P @ load(link.origin)
     store(body.R, P @ load(link.frame))
@@ -86,21 +90,21 @@ def place_general(link, tree, parent, body, q, v, a, columns, rates, shaping):
     store(body.w, w)
     store(body.v, load(parent.v) + cross(w, r))
     store(body.alpha, alpha)
-    store(body.a, ZERO if link.weightless else carried(load(parent.a), alpha, w, r))
+    store(body.a, ZERO if link.ignores_gravity else point_acceleration(load(parent.a), alpha, w, r))
     for k in range(link.first_part, link.last_part):
         part, r_before, w_before, v_before = tree.parts[k], load(body.r), load(body.w), load(body.v)
-        cross_part(part, body, q, v, columns, shaping)
+        cross_part(part, body, q, v, columns, generated_buffers)
         d = load(body.r) - r_before
-        move_columns(columns, link.iv, part.iv, d)
+        shift_columns(columns, link.iv, part.iv, d)
         if len(rates) > 0:
-            differentiate_columns(part, w_before, body, q, v, columns, rates, shaping)
-            move_rates(columns, rates, link.iv, part.iv, d, load(body.v) - v_before)
-    drive(link, tree.driven, body, a, columns)
-    settle(link, body, load(body.R), load(body.w), load(body.alpha), load(body.a))
+            differentiate_columns(part, w_before, body, q, v, columns, rates, generated_buffers)
+            shift_column_rates(columns, rates, link.iv, part.iv, d, load(body.v) - v_before)
+    add_prescribed_accelerations(link, tree.driven, body, a, columns)
+    store_motion_and_inertia(link, body, load(body.R), load(body.w), load(body.alpha), load(body.a))
 
 
 @formula
-def move_columns(columns, first, last, d):
+def shift_columns(columns, first, last, d):
     """Refer the columns of earlier parts to the new origin at d."""
     for j in range(first, last):
         column = columns[j]
@@ -108,8 +112,8 @@ def move_columns(columns, first, last, d):
 
 
 @formula
-def move_rates(columns, rates, first, last, d, d_rate):
-    """Refer the rates of the columns of earlier parts to the new origin at d, which moves by d_rate."""
+def shift_column_rates(columns, rates, first, last, d, d_rate):
+    """Refer the rates of the columns of earlier parts to the new origin at d, which has the velocity d_rate."""
     for j in range(first, last):
         angular, rate = load(columns[j].angular), rates[j]
         change = cross(load(rate.angular_rate), d) + cross(angular, d_rate)
@@ -117,8 +121,8 @@ def move_rates(columns, rates, first, last, d, d_rate):
 
 
 @formula
-def drive(link, driven, body, a, columns):
-    """Add the accelerations that prescribed coordinates bring."""
+def add_prescribed_accelerations(link, driven, body, a, columns):
+    """Add the accelerations due to prescribed coordinates."""
     for j in range(link.iv, link.iv + link.nv):
         if driven[j]:
             store(body.alpha, load(body.alpha) + a[j] * load(columns[j].angular))
@@ -126,8 +130,8 @@ def drive(link, driven, body, a, columns):
 
 
 @formula
-def settle(link, body, R, w, alpha, a):
-    """Keep the motion of a body, its inertia about its origin, and the wrench that the motion takes."""
+def store_motion_and_inertia(link, body, R, w, alpha, a):
+    """Store the motion of a body, its inertia about its origin, and its inertial wrench."""
     c = R @ load(link.com)
     J = central_inertia(link, R)
     store(body.w, w)
@@ -140,8 +144,8 @@ def settle(link, body, R, w, alpha, a):
 
 @formula
 def inertial_wrench(link, J, c, w, alpha, a):
-    """The wrench that a motion takes, about the origin; c leads to the centre of mass, J is the inertia about that."""
-    f = link.mass * carried(a, alpha, w, c)
+    """Inertial wrench of a motion about the origin; c leads to the centre of mass, J is the inertia there."""
+    f = link.mass * point_acceleration(a, alpha, w, c)
     return Force(J @ alpha + cross(w, J @ w) + cross(c, f), f)
 
 

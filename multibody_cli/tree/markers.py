@@ -1,13 +1,13 @@
-"""Markers: points of affine bodies, as rows of their own behind bodies and ghosts.
+"""Markers: points of affine bodies, as separate rows behind those of bodies and loop-joint frames.
 
 With p the centre of mass of an affine body and a_k its directors, all of them rows of the table of bodies, the point
-of the material coordinates c_k is
+with the material coordinates c_k is
 
-    x = p + sum_k c_k a_k,    and so are its velocity, its acceleration and its response:
+    x = p + sum_k c_k a_k,    and likewise its velocity, its acceleration and its response.
 
-it shares in the motion of row k with the constant weight (1, c_1, c_2, c_3)_k, and hands on what pushes it by the same
-weights.  A marker keeps the axes of the world, takes no torque, and stands wherever a body might in a row, a closure
-or a load.
+A marker follows row k with the constant weight (1, c_1, c_2, c_3)_k, and distributes the forces on it by the same
+weights.  A marker has the axes of the world, supports no torque, and may replace a body in a constraint row, a loop
+joint or a load.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def first_marker(tree):
 
 @formula
 def weight_of(marker, k):
-    """Share of a marker in row k of its body: 1 of the centre of mass, then its material coordinates."""
+    """Weight of row k of its body in a marker: 1 for the centre of mass, then the material coordinates."""
     return 1.0 if k == 0 else marker.coordinates[k - 1]
 
 
 @formula
-def share_of(tree, body, link):
-    """Share of a row of the table of bodies, marker or link, in the motion of a link."""
+def weight_in_link(tree, body, link):
+    """Weight of a link in the motion of a row of the table of bodies, marker or link."""
     m = body - first_marker(tree)
     if m < 0:
         return 1.0 if body == link else 0.0
@@ -41,8 +41,8 @@ def share_of(tree, body, link):
 
 
 @kernel
-def place_markers(tree, bodies):
-    """Position, velocity and acceleration of all markers, from the placed bodies."""
+def update_markers(tree, bodies):
+    """Write position, velocity and acceleration of all markers, from those of the bodies."""
     first = first_marker(tree)
     for m in range(len(tree.markers)):
         marker, point = tree.markers[m], bodies[first + m]
@@ -57,8 +57,8 @@ def place_markers(tree, bodies):
 
 
 @kernel
-def follow_markers(tree, bodies):
-    """Changes dv of all markers, from those of the bodies."""
+def update_marker_changes(tree, bodies):
+    """Write the changes dv of all markers, from those of the bodies."""
     first = first_marker(tree)
     for m in range(len(tree.markers)):
         marker, dv = tree.markers[m], ZERO
@@ -68,8 +68,8 @@ def follow_markers(tree, bodies):
 
 
 @kernel
-def hand_on(tree, wrenches):
-    """Hand the forces on all markers on to the bodies, in a table of wrenches or of bodies; none is left."""
+def transfer_marker_wrenches(tree, wrenches):
+    """Transfer the forces on all markers to the bodies, in a table of wrenches or bodies, and clear the former."""
     first = first_marker(tree)
     for m in range(len(tree.markers)):
         marker, f = tree.markers[m], load_force(wrenches[first + m]).f

@@ -1,17 +1,18 @@
-"""The mass matrix of a tree by composite rigid bodies, and its factorization along the branches.
+"""Mass matrix of a tree by the composite-rigid-body algorithm, and its sparse factorization.
 
-The composite of a body is everything that it carries, frozen: with its inertia C about the body's origin, S_j a column
-of the body's joint and S_k one of the same joint or of an ancestor,
+The composite of a body is the body with all its descendants, as one rigid body of inertia C about the body's origin.
+With S_j a column of the body's joint and S_k one of the same joint or of an ancestor,
 
     M(j, k) = S_k . C S_j,
 
-the wrench C S_j being shifted inward to the origin of the ancestor.  M(j, k) is 0 where neither coordinate lies on the
-other's way to the ground.  M = L^T D L, L unit lower triangular, has its zeros in the same places.
+the wrench C S_j being shifted inward to the origin of the ancestor.  M(j, k) is 0 unless one coordinate lies on the
+path of the other to the ground.  M = L^T D L, L unit lower triangular, has the same zeros.
 
-So row j holds no more than the coordinates on the way of j, counted outward from the ground: `M[j, depth(k)]`.  As the
-way of an ancestor is the beginning of one's own, every tree is factored like a chain, in loops over adjacent numbers.
+Row j therefore stores only the coordinates on the path of j, counted outward from the ground: `M[j, depth(k)]`.  The
+path of an ancestor is the beginning of that of its descendants, so every tree is factored like a chain, in loops over
+adjacent numbers.
 
-Prescribed coordinates are no unknowns: they lie on no way, and their rows are never read.
+Prescribed coordinates are not unknowns: they lie on no path, and their rows are never read.
 
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2 and tables 6.3, 6.5 (LTDL).
 """
@@ -33,66 +34,66 @@ from multibody_cli.tree.jacobian import column_of
 Indices = NDArray[np.uint64]
 
 COMPOSITE = np.dtype([("J", "f8", 6), ("h", "f8", 3), ("m", "f8")])
-"""Rigid inertia of a body and all that it carries, about the body's origin."""
+"""Rigid inertia of a body with all its descendants, about the body's origin."""
 
 
-# --- which coordinates meet ---------------------------------------------------------------------------------------
-class Ways(NamedTuple):
-    """The ways of the free coordinates to the ground."""
+# --- sparsity -----------------------------------------------------------------------------------------------------
+class DofPaths(NamedTuple):
+    """Paths of the free coordinates to the ground."""
 
-    depth: Integers  # (nv,) how many free coordinates lie inward of each; -1 for one that is no unknown
-    way: Indices  # (nv, longest) those and, as the last, the coordinate itself, counted from the ground
-    carrier: Integers  # (nv,) row of the body whose joint has the coordinate
+    depth: Integers  # (nv,) number of free coordinates inboard of each; -1 for a prescribed coordinate
+    path: Indices  # (nv, longest) these, from the ground, and then the coordinate itself
+    dof_body: Integers  # (nv,) row of the body whose joint has the coordinate
 
 
-def ways_of(tree: Tree) -> Ways:
-    """Find the way of every coordinate to the ground."""
-    ways: list[list[int]] = [[]]  # of each body, all free coordinates that move it
+def dof_paths_of(tree: Tree) -> DofPaths:
+    """Compute the path of every coordinate to the ground."""
+    paths: list[list[int]] = [[]]  # of each body, all free coordinates that move it
     of_coordinate: list[list[int]] = [[]] * len(tree.driven)
-    carrier = np.zeros(len(tree.driven), dtype=np.int64)
+    dof_body = np.zeros(len(tree.driven), dtype=np.int64)
     for i in range(1, len(tree.links)):
         link = tree.links[i]
-        ways.append(ways[link["parent"]])
+        paths.append(paths[link["parent"]])
         for j in range(link["iv"], link["iv"] + link["nv"]):
-            carrier[j] = i
+            dof_body[j] = i
             if not tree.driven[j]:
-                ways[i] = of_coordinate[j] = [*ways[i], j]
-    depth = np.array([len(way) - 1 for way in of_coordinate], dtype=np.int64)
-    way = np.zeros((len(depth), 1 + max(depth, default=-1)), dtype=np.uint64)  # as kernels index fastest by
-    for row, coordinates in zip(way, of_coordinate, strict=True):
+                paths[i] = of_coordinate[j] = [*paths[i], j]
+    depth = np.array([len(path) - 1 for path in of_coordinate], dtype=np.int64)
+    path = np.zeros((len(depth), 1 + max(depth, default=-1)), dtype=np.uint64)  # as kernels index fastest by
+    for row, coordinates in zip(path, of_coordinate, strict=True):
         row[: len(coordinates)] = coordinates
-    return Ways(depth, way, carrier)
+    return DofPaths(depth, path, dof_body)
 
 
-def mass_matrix_for(ways: Ways) -> Floats:
-    """Allocate M, of the shape of the ways."""
-    return np.zeros(ways.way.shape)
+def mass_matrix_for(paths: DofPaths) -> Floats:
+    """Allocate M, in the sparse layout of the paths."""
+    return np.zeros(paths.path.shape)
 
 
 # --- composite rigid bodies ---------------------------------------------------------------------------------------
 @kernel
-def fill_mass_matrix(tree, work, ways, composites, M):
-    """M of placed bodies with complete columns; `composites` (nb + 1,) is scratch."""
+def fill_mass_matrix(tree, work, paths, composites, M):
+    """Write M, after forward kinematics and `write_ball_columns`; `composites` (nb + 1,) is scratch."""
     links, bodies, columns, armature = tree.links, work.bodies, work.columns, work.armature
     for i in range(len(links)):
         store_composite(composites[i], RigidInertia(load(bodies[i].J), load(bodies[i].h), links[i].mass))
     for i in range(len(links) - 1, 0, -1):
         link, C = links[i], load_composite(composites[i])
         for j in range(link.iv, link.iv + link.nv):
-            if ways.depth[j] >= 0:
-                fill_row(links, bodies, columns, ways, i, j, C @ column_of(columns[j]), M[j])
-                M[j, ways.depth[j]] += armature[j]
+            if paths.depth[j] >= 0:
+                fill_row(links, bodies, columns, paths, i, j, C @ column_of(columns[j]), M[j])
+                M[j, paths.depth[j]] += armature[j]
         outer = composites[link.parent]
         store_composite(outer, load_composite(outer) + shift_rigid_inertia(C, load(bodies[i].r)))
 
 
 @formula
-def fill_row(links, bodies, columns, ways, i, j, F, row):
-    """Row j of M, from the wrench F that a unit of dv/dt of the coordinate takes at its body i."""
-    way, carrier = ways.way[j], ways.carrier
-    for d in range(ways.depth[j], -1, -1):
-        k = way[d]
-        while i > carrier[k]:
+def fill_row(links, bodies, columns, paths, i, j, F, row):
+    """Write row j of M, from the wrench F per unit of dv/dt of coordinate j at its body i."""
+    path, dof_body = paths.path[j], paths.dof_body
+    for d in range(paths.depth[j], -1, -1):
+        k = path[d]
+        while i > dof_body[k]:
             F = shift_force(F, load(bodies[i].r))
             i = links[i].parent
         row[d] = power(column_of(columns[k]), F)
@@ -100,13 +101,13 @@ def fill_row(links, bodies, columns, ways, i, j, F, row):
 
 @formula
 def load_composite(composite):
-    """The inertia that lies there."""
+    """Return the inertia in a record."""
     return RigidInertia(load(composite.J), load(composite.h), composite.m)
 
 
 @formula
 def store_composite(composite, C):
-    """Keep an inertia."""
+    """Store an inertia in a record."""
     store(composite.J, C.J)
     store(composite.h, C.h)
     composite.m = C.m
@@ -114,14 +115,14 @@ def store_composite(composite, C):
 
 # --- M = L^T D L --------------------------------------------------------------------------------------------------
 @kernel
-def factor(ways, M):
-    """Write L, and 1 / D at its diagonal, over M, eliminating the outermost coordinates first."""
+def factor(paths, M):
+    """Overwrite M with L, and with 1 / D on the diagonal, eliminating the outermost coordinates first."""
     for k in range(len(M) - 1, -1, -1):
-        row, way, last = M[k], ways.way[k], ways.depth[k]
+        row, path, last = M[k], paths.path[k], paths.depth[k]
         if last >= 0:
             dinv = 1.0 / row[last]
             for d in range(last):
-                subtract(dinv * row[d], row, M[way[d]], d + 1)
+                subtract(dinv * row[d], row, M[path[d]], d + 1)
             for d in range(last):
                 row[d] *= dinv
             row[last] = dinv
@@ -129,22 +130,22 @@ def factor(ways, M):
 
 @formula
 def subtract(scale, row, target, count):
-    """Target -= scale row, in the first `count` numbers."""
+    """target -= scale row, in the first `count` numbers."""
     for d in range(count):
         target[d] -= scale * row[d]
 
 
 @kernel
-def solve(ways, M, x):
-    """x <- M^-1 x for x (nv,) by the factors of M; prescribed coordinates of x stay as they are."""
+def solve(paths, M, x):
+    """Overwrite x (nv,) with M^-1 x, from the factors of M; prescribed coordinates of x are unchanged."""
     for k in range(len(M) - 1, -1, -1):
-        row, way, given = M[k], ways.way[k], x[k]
-        for d in range(ways.depth[k]):
-            x[way[d]] -= row[d] * given
+        row, path, given = M[k], paths.path[k], x[k]
+        for d in range(paths.depth[k]):
+            x[path[d]] -= row[d] * given
     for k in range(len(M)):
-        row, way, last = M[k], ways.way[k], ways.depth[k]
+        row, path, last = M[k], paths.path[k], paths.depth[k]
         if last >= 0:
             total = row[last] * x[k]
             for d in range(last):
-                total -= row[d] * x[way[d]]
+                total -= row[d] * x[path[d]]
             x[k] = total

@@ -1,10 +1,10 @@
-"""Broyden's method for a step: the exact derivative of the first correction, updated by what each correction did.
+"""Broyden's method for a step: the exact Jacobian of the first iteration, updated by secants.
 
-With H_0 = N^-1 of the first correction s_0 and what is lacking after k + 1 corrections, the next is
+With H_0 = N^-1 of the first correction s_0 and the residual e after k + 1 corrections, the next correction is
 
-    z = H_0 lacks,    z += s_(i+1) (s_i . z) / s_i . s_i   for i < k,    s_(k+1) = z / (1 - (s_k . z) / s_k . s_k)
+    z = H_0 e,    z += s_(i+1) (s_i . z) / s_i . s_i   for i < k,    s_(k+1) = z / (1 - (s_k . z) / s_k . s_k)
 
-so that no matrix is ever changed.
+The matrix is never changed.
 
 Source: Broyden, Math. Comp. 19 (1965); in this form Kelley, Iterative Methods for Linear and Nonlinear Equations, 7.3.
 """
@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from multibody_cli.kernel import formula
 from multibody_cli.linalg.dense_lu import solve_dense
-from multibody_cli.variational.newton import factor_ahead, gather, spread_response
+from multibody_cli.variational.newton import evaluate_residual, factor_jacobian, propagate_response
 
 
-def answer_by_broyden(system, work, ahead, h):
-    """Correction of the mean rates, by secants, for impulses in `work.wrenches` and `work.impulse`."""
-    dense, steps, k = ahead.solver.dense, ahead.solver.corrections, ahead.corrected[0]
-    gather(system.tree, work, dense.lacks)
+def broyden_response(system, work, step, h):
+    """Compute the correction by secants for the impulses in `work.wrenches` and `work.impulse`."""
+    dense, steps, k = step.solver.dense, step.solver.corrections, step.iteration[0]
+    evaluate_residual(system.tree, work, dense.residual)
     if k == 0:
-        factor_ahead(system, work, ahead, h)
+        factor_jacobian(system, work, step, h)
     z = work.response
-    solve_dense(dense.N, dense.order, dense.lacks, z)
+    solve_dense(dense.N, dense.order, dense.residual, z)
     if k > 0:
         for i in range(k - 1):
             add_multiple(z, inner(steps[i], z) / inner(steps[i], steps[i]), steps[i + 1])
@@ -32,12 +32,12 @@ def answer_by_broyden(system, work, ahead, h):
             z[j] *= scale
     for j in range(len(z)):
         steps[k, j] = z[j]
-    spread_response(system.tree, work, dense.work)
+    propagate_response(system.tree, work, dense.work)
 
 
 @formula
 def inner(a, b):
-    """Inner product."""
+    """Return the inner product."""
     total = 0.0
     for j in range(len(a)):
         total += a[j] * b[j]
@@ -46,6 +46,6 @@ def inner(a, b):
 
 @formula
 def add_multiple(a, factor, b):
-    """Add a multiple of b to a."""
+    """Add `factor` times b to a."""
     for j in range(len(a)):
         a[j] += factor * b[j]

@@ -1,7 +1,7 @@
-"""Steps of higher order: a symmetric step of second order, composed of several of other lengths, some of them backward.
+"""Steps of higher order, composed of symmetric second-order steps of other lengths, some of them negative.
 
-A composition of variational steps is variational, and as the basic step is symmetric and the lengths are so too, the
-result is symmetric and of even order.
+A composition of variational steps is variational.  The basic step is symmetric and the sequence of lengths is
+symmetric, so that the composed step is symmetric and of even order.
 
 Sources: Suzuki, Phys. Lett. A 146 (1990), for order 4; Kahan and Li, Math. Comp. 66 (1997), for order 6; both in
 Hairer, Lubich and Wanner, Geometric Numerical Integration, V.3.2, (3.8) and (3.12).
@@ -18,4 +18,4 @@ STAGES: dict[int, tuple[float, ...]] = {
     4: (_OUTER, _OUTER, 1.0 - 4.0 * _OUTER, _OUTER, _OUTER),
     6: (*_LI, 1.0 - 2.0 * sum(_LI), *reversed(_LI)),
 }
-"""Lengths of the basic steps that make a step, by its order, as parts of it."""
+"""Lengths of the basic steps as fractions of the composed step, by its order."""

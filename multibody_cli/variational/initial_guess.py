@@ -1,11 +1,11 @@
-"""Where the search for a step begins: guesses of its mean rates, and what prescribed motions make of them.
+"""Initial guesses of the mean rates of a step, and mean rates of prescribed motions.
 
-    ig1             no motion at all
-    ig2             the mean rates of the step before
+    ig1             zero
+    ig2             the mean rates of the previous step
     ig3             v + h a / 2, with the accelerations at the start: one semi-implicit step, in mean rates
-    extrapolated    ig3, and what was missing from it in the step before
+    extrapolated    ig3 plus its error in the previous step
 
-Source: Lee, Liu, Park and Srinivasa, 3.3; the last is one order better than ig3 and costs nothing.
+Source: Lee, Liu, Park and Srinivasa, 3.3; the last is one order better than ig3 at no cost.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from multibody_cli.signals import evaluate
 IG1, IG2, IG3, EXTRAPOLATED = range(4)
 
 GUESSES = {"ig1": IG1, "ig2": IG2, "ig3": IG3, "extrapolated": EXTRAPOLATED}
-"""Every guess by the word of the scene file."""
+"""Guesses by their keyword in the scene format."""
 
 
 @kernel
-def guess_rates(ahead, v, h):
-    """Mean rates (n,) of the step ahead into `ahead.rate`, which holds those of the step before."""
-    guess, rate, a, bend = ahead.settings.guess, ahead.rate, ahead.a, ahead.bend
+def guess_rates(step, v, h):
+    """Write the mean rates (n,) of the step into `step.rate`, which holds those of the previous step."""
+    guess, rate, a, extrapolation = step.settings.guess, step.rate, step.a, step.extrapolation
     for j in range(len(v)):
         if guess == IG1:
             rate[j] = 0.0
         elif guess == IG3:
             rate[j] = v[j] + 0.5 * h * a[j]
         elif guess == EXTRAPOLATED:
-            rate[j] = v[j] + 0.5 * h * a[j] + h * h * bend[j]
+            rate[j] = v[j] + 0.5 * h * a[j] + h * h * extrapolation[j]
 
 
 @kernel
 def prescribe_rates(motions, t, h, first_kick, v, rate):
-    """Mean rates of prescribed coordinates over a step from t on; given positions count by themselves."""
+    """Write the mean rates of prescribed coordinates over a step from t. Given positions determine them."""
     for k in range(len(motions.rows)):
         motion = motions.rows[k]
         j = motion.iv

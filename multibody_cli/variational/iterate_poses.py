@@ -1,66 +1,66 @@
-"""The end of a step that is being looked for: poses of the bodies there, and errors of the rows.
+"""Poses of the bodies and constraint errors at the iterate.
 
-Nothing else is asked for on the way: no velocities, no inertias, and of bonds not even coordinates.
+Velocities and inertias are not needed there, nor the coordinates of maximal-coordinate joints.
 """
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.loop_frames import place_closures
-from multibody_cli.constraint_solver.loop_joints import write_closures
+from multibody_cli.constraint_solver.loop_frames import update_loop_frames
+from multibody_cli.constraint_solver.loop_joints import write_loop_rows
 from multibody_cli.constraints.elements import write_all
-from multibody_cli.constraints.reduction import follow
+from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.joints.directions import orthonormalize, store_row, write_axes
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
-from multibody_cli.tree.markers import place_markers
-from multibody_cli.variational.maximal_joints import write_errors
-from multibody_cli.variational.poses import pose_all
+from multibody_cli.tree.markers import update_markers
+from multibody_cli.variational.maximal_joints import write_maximal_joint_errors
+from multibody_cli.variational.poses import compute_poses
 
 
 @kernel
-def look_held(system, work, ahead, t):
-    """Place the bodies at the coordinates ahead, and find the errors of the rows there."""
-    held, strides = ahead.held, ahead.strides
-    prescribe(system.motions, t, ahead.q, held.v, held.a)
-    follow(system.reductions, ahead.q, held.v)
-    pose_all(system.tree, ahead.q, strides, ahead.crosser)
-    write_errors(held.bonds, strides, held.errors)
-    if len(held.tree.closures) > 0 or len(system.rows) > len(system.tree.locks):
-        place_others(system, work, held, t, ahead.q, strides)
+def evaluate_iterate_constrained(system, work, step, t):
+    """Compute the poses of the bodies and the errors of the constraint rows at the iterate."""
+    constrained, discrete_motions = step.constrained, step.discrete_motions
+    prescribe(system.motions, t, step.q, constrained.v, constrained.a)
+    update_dependent_coordinates(system.reductions, step.q, constrained.v)
+    compute_poses(system.tree, step.q, discrete_motions, step.pose_work)
+    write_maximal_joint_errors(constrained.maximal_joints, discrete_motions, constrained.errors)
+    if len(constrained.tree.closures) > 0 or len(system.rows) > len(system.tree.constraint_axes):
+        write_remaining_rows(system, work, constrained, t, step.q, discrete_motions)
 
 
 @kernel
-def place_others(system, work, held, t, q, strides):
-    """Write the rows that are not of bonds, terms included, at the poses ahead, for bodies that rest there."""
-    bodies, rows, closures = held.work.bodies, held.work.rows, held.tree.closures
-    for i in range(1, len(strides)):
-        store(bodies[i].x, load(strides[i].x))
-        store(bodies[i].R, load(strides[i].R))
-    place_markers(system.tree, bodies)
-    place_closures(held.tree, q, held.v, held.a, held.work)
+def write_remaining_rows(system, work, constrained, t, q, discrete_motions):
+    """Write the rows that maximal-coordinate joints do not provide, at the poses of the iterate and zero velocity."""
+    bodies, rows, closures = constrained.work.bodies, constrained.work.rows, constrained.tree.closures
+    for i in range(1, len(discrete_motions)):
+        store(bodies[i].x, load(discrete_motions[i].x))
+        store(bodies[i].R, load(discrete_motions[i].R))
+    update_markers(system.tree, bodies)
+    update_loop_frames(constrained.tree, q, constrained.v, constrained.a, constrained.work)
     for k in range(len(closures)):
-        if not (closures[k].steady or closures[k].one_plane):
-            follow_locks(held.tree, closures[k], work.locks, held.work)
-    write_closures(held.tree, held.v, held.work)
-    write_all(system.constraints, t, bodies, q, rows, held.work.terms)
+        if not (closures[k].constant_axes or closures[k].one_plane):
+            track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, constrained.work)
+    write_loop_rows(constrained.tree, constrained.v, constrained.work)
+    write_all(system.constraints, t, bodies, q, rows, constrained.work.terms)
     for k in range(len(closures)):
-        keep_errors(rows, closures[k].first_row, closures[k].last_row, held.errors)
-    keep_errors(rows, len(held.work.locks), len(rows), held.errors)
+        store_errors(rows, closures[k].first_row, closures[k].last_row, constrained.errors)
+    store_errors(rows, len(constrained.work.constraint_axes), len(rows), constrained.errors)
 
 
 @formula
-def keep_errors(rows, first, last, errors):
-    """Keep the errors of some rows."""
+def store_errors(rows, first, last, errors):
+    """Copy the errors of the rows from `first` to `last`."""
     for r in range(first, last):
         errors[r] = rows[r].error
 
 
 @kernel
-def follow_locks(tree, closure, before, work):
-    """Take for the locks of a joint those that are nearest to what they were at the start, in the same order.
+def track_constraint_axes(tree, closure, before, work):
+    """Choose the constraint axes of a joint that are closest to those at the start, in the same order.
 
-    Their pairs, at the start and at the end, are eliminated one after the other, without a choice of pivots.
+    Start and end axes are eliminated in pairs, without pivoting.
     """
     basis, k = work.basis, 0
     for j in range(closure.iv, closure.iv + closure.nv):
@@ -72,4 +72,4 @@ def follow_locks(tree, closure, before, work):
         write_axes(basis[k], load(before[r].t))
         write_axes(basis[k, 3:], load(before[r].f))
         k += orthonormalize(basis, k)
-        store_row(work.locks[r], basis[k - 1])
+        store_row(work.constraint_axes[r], basis[k - 1])

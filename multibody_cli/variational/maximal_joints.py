@@ -1,18 +1,19 @@
-"""Bonds: joints between bodies whose errors follow from two poses alone, without coordinates that are fitted before.
+"""Maximal-coordinate joints: joint constraints whose errors follow from the poses of two bodies alone.
 
-They have no parts, one ball, or one screw that turns or slides, free to move.  With the frame F at x_F in the parent
-and the frame M at x_M in the child, a lock T, of the moment t and the force f, has the error
+Such a joint is fixed, spherical, or has one screw part that rotates or slides, without a prescribed motion.  With the
+frame F at x_F in the parent and the frame M at x_M in the child, a constraint axis T, of moment t and force f, has the
+error
 
     g = t . h + f . (x_M - x_F)
 
-    turning   h = a_F x a_M                            the axis, as either body carries it
-    ball      h = 0                                    a ball locks no turn
-    still     h = (x x x' + y x y' + z x z') / 2       sine of the turn from F, of axes x, y, z, to M, on its axis
+    rotating       h = a_F x a_M                          a_F, a_M: the axis, as carried by either body
+    spherical      h = 0                                  no rotation is constrained
+    non-rotating   h = (x x x' + y x y' + z x z') / 2     axis times sine of the rotation from F (x, y, z) to M
 
-Locks are constant in one of both bodies and turn with it: in the parent where the joint is still, else in the child.
-The derivative of g is then T at the other body's frame origin, on the child, and -T there, on the parent: that of
-the part of f exactly, that of t where h = 0.  Where the joint is closed both errors and derivatives are those of the
-rows that `constraint_solver.loop_joints` writes.
+Constraint axes are constant in one of the bodies: in the parent of a non-rotating joint, else in the child.  The
+derivative of g with respect to twists is T at the origin of the other body's frame, on the child, and -T there, on the
+parent.  It is exact for the part of f; for the part of t it is exact where h = 0.  At a closed joint errors and
+derivatives are those of the rows of `constraint_solver.loop_joints`.
 """
 
 from __future__ import annotations
@@ -24,84 +25,98 @@ from numpy.typing import NDArray
 
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import formula, kernel, records
-from multibody_cli.model import LOCK, Floats, Records, System, Tree
+from multibody_cli.model import CONSTRAINT_AXIS, Floats, Records, System, Tree
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import ZERO, cross, dot, transposed_times
 from multibody_cli.spatial.values import Force
 
-STILL, TURNING, BALL = range(3)
+NON_ROTATING, ROTATING, BALL = range(3)
 
-BOND = np.dtype(
+MAXIMAL_JOINT = np.dtype(
     [
         ("kind", "i8"),
         ("closure", "i8"),
         ("parent", "i8"),
         ("child", "i8"),
-        ("first_row", "i8"),  # among the rows, and among the locks
+        ("first_row", "i8"),  # in the rows and in the constraint axes
         ("last_row", "i8"),
         ("origin", "f8", 3),  # of F in the parent's joint frame
-        ("frame", "f8", 9),  # F there; of a turning joint, its axis alone
+        ("frame", "f8", 9),  # F there; for a rotating joint its axis only
         ("child_origin", "f8", 3),  # of M in the child's joint frame
         ("child_frame", "f8", 9),
     ]
 )
 
 
-class Bonds(NamedTuple):
-    """The bonds of a tree, and the locks of all closures, in the axes of the body that carries them."""
+class MaximalJoints(NamedTuple):
+    """The maximal-coordinate joints of a tree.
+
+    `constraint_axes` holds those of all loop joints, in the axes of the body that carries them.
+    """
 
     table: Records
-    locks: Records
-    coordinates: NDArray[np.bool_]  # (nv,) whether it is one of a bond
+    constraint_axes: Records
+    coordinates: NDArray[np.bool_]  # (nv,) whether it belongs to one of them
 
 
-def bonds_for(system: System) -> Bonds:
-    """Find the bonds among the closures of a system of rigid bodies in their own coordinates."""
+def maximal_joints_for(system: System) -> MaximalJoints:
+    """Collect the maximal-coordinate joints of a system of rigid bodies."""
     tree = system.tree
     tables = (table for table in system.constraints.tables if "iv" in (table.dtype.names or ()))
     read = {int(iv) for table in tables for iv in table["iv"]}
-    rigid = len(tree.holders) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == 6))
-    table, locks, theirs = [], np.zeros(len(tree.locks), LOCK), np.zeros_like(tree.driven)
+    rigid = len(tree.inboard_joints) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == 6))
+    table, constraint_axes, coordinates = (
+        [],
+        np.zeros(len(tree.constraint_axes), CONSTRAINT_AXIS),
+        np.zeros_like(tree.driven),
+    )
     for k, closure in enumerate(tree.closures):
         first, last = int(closure["iv"]), int(closure["iv"] + closure["nv"])
-        kind = kind_of(tree, closure) if rigid and read.isdisjoint(range(first, last)) else None
+        kind = maximal_joint_kind(tree, closure) if rigid and read.isdisjoint(range(first, last)) else None
         if kind is None:
             continue
-        theirs[first:last] = True
+        coordinates[first:last] = True
         frame, child_frame = closure["frame"].reshape(3, 3), closure["child_frame"].reshape(3, 3)  # by columns
-        carrier = frame if kind == STILL else child_frame
+        carrier = frame if kind == NON_ROTATING else child_frame
         rows = slice(closure["first_row"], closure["last_row"])
-        locks["t"][rows], locks["f"][rows] = tree.locks["t"][rows] @ carrier, tree.locks["f"][rows] @ carrier
-        bond = np.zeros(1, BOND)[0]
-        for name in ("parent", "child", "first_row", "last_row", "origin", "child_origin"):
-            bond[name] = closure[name]
-        bond["kind"], bond["closure"] = kind, k
-        bond["frame"], bond["child_frame"] = (
-            axes_of(tree, closure, kind, frame),
-            axes_of(tree, closure, kind, child_frame),
+        constraint_axes["t"][rows], constraint_axes["f"][rows] = (
+            tree.constraint_axes["t"][rows] @ carrier,
+            tree.constraint_axes["f"][rows] @ carrier,
         )
-        table.append(bond)
-    return Bonds(records(np.array(table, BOND)), records(locks), theirs)
+        maximal_joint = np.zeros(1, MAXIMAL_JOINT)[0]
+        for name in ("parent", "child", "first_row", "last_row", "origin", "child_origin"):
+            maximal_joint[name] = closure[name]
+        maximal_joint["kind"], maximal_joint["closure"] = kind, k
+        maximal_joint["frame"], maximal_joint["child_frame"] = (
+            maximal_joint_axes(tree, closure, kind, frame),
+            maximal_joint_axes(tree, closure, kind, child_frame),
+        )
+        table.append(maximal_joint)
+    return MaximalJoints(records(np.array(table, MAXIMAL_JOINT)), records(constraint_axes), coordinates)
 
 
-def kind_of(tree: Tree, closure: np.void) -> int | None:
-    """Tell what kind of bond a closure is; None of any other joint."""
+def maximal_joint_kind(tree: Tree, closure: np.void) -> int | None:
+    """Return the kind of maximal-coordinate joint of a closure; None for any other joint."""
     parts = tree.parts[closure["first_part"] : closure["last_part"]]
-    if not closure["steady"] or len(parts) > 1 or np.any(tree.driven[closure["iv"] : closure["iv"] + closure["nv"]]):
+    if (
+        not closure["constant_axes"]
+        or len(parts) > 1
+        or np.any(tree.driven[closure["iv"] : closure["iv"] + closure["nv"]])
+    ):
         return None
     if len(parts) == 0:
-        return STILL
+        return NON_ROTATING
     part = parts[0]
     if part["code"] == PartCode.BALL:
         return BALL
     if part["code"] != PartCode.SCREW or (part["turn"].any() and part["slide"].any()):
         return None
-    return TURNING if part["turn"].any() else STILL
+    return ROTATING if part["turn"].any() else NON_ROTATING
 
 
-def axes_of(tree: Tree, closure: np.void, kind: int, frame: Floats) -> Floats:
-    """Give what a bond needs of a frame, by columns (9,): all of it, or the axis of its one part."""
-    if kind != TURNING:
+def maximal_joint_axes(tree: Tree, closure: np.void, kind: int, frame: Floats) -> Floats:
+    """Return the axes of a joint frame, by columns (9,): all three, or that of a rotating joint only."""
+    if kind != ROTATING:
         return frame.ravel()
     axis = tree.parts[closure["first_part"]]["turn"] @ frame
     return np.concatenate([axis, np.zeros(6)])
@@ -109,49 +124,52 @@ def axes_of(tree: Tree, closure: np.void, kind: int, frame: Floats) -> Floats:
 
 # --- errors -------------------------------------------------------------------------------------------------------
 @formula
-def turn_of(bond, P, C):
-    """The vector h."""
-    if bond.kind == BALL:
+def rotation_error(maximal_joint, P, C):
+    """Return the rotation error h, world frame."""
+    if maximal_joint.kind == BALL:
         return ZERO
-    F, M = load(bond.frame), load(bond.child_frame)
-    if bond.kind == TURNING:
+    F, M = load(maximal_joint.frame), load(maximal_joint.child_frame)
+    if maximal_joint.kind == ROTATING:
         return cross(P @ F.x, C @ M.x)
     return 0.5 * (cross(P @ F.x, C @ M.x) + cross(P @ F.y, C @ M.y) + cross(P @ F.z, C @ M.z))
 
 
 @kernel
-def write_errors(bonds, poses, errors):
-    """Errors of the rows of all bonds, at poses of the bodies."""
-    table, locks = bonds.table, bonds.locks
+def write_maximal_joint_errors(maximal_joints, poses, errors):
+    """Compute the errors of the rows of all maximal-coordinate joints at poses of the bodies."""
+    table, constraint_axes = maximal_joints.table, maximal_joints.constraint_axes
     for k in range(len(table)):
-        bond = table[k]
-        parent, child = poses[bond.parent], poses[bond.child]
+        maximal_joint = table[k]
+        parent, child = poses[maximal_joint.parent], poses[maximal_joint.child]
         P, C = load(parent.R), load(child.R)
-        d = load(child.x) + C @ load(bond.child_origin) - load(parent.x) - P @ load(bond.origin)
-        h = turn_of(bond, P, C)
-        if bond.kind == STILL:
+        d = load(child.x) + C @ load(maximal_joint.child_origin) - load(parent.x) - P @ load(maximal_joint.origin)
+        h = rotation_error(maximal_joint, P, C)
+        if maximal_joint.kind == NON_ROTATING:
             h, d = transposed_times(P, h), transposed_times(P, d)
         else:
             h, d = transposed_times(C, h), transposed_times(C, d)
-        for r in range(bond.first_row, bond.last_row):
-            T = load_force(locks[r])
+        for r in range(maximal_joint.first_row, maximal_joint.last_row):
+            T = load_force(constraint_axes[r])
             errors[r] = dot(T.t, h) + dot(T.f, d)
 
 
 # --- derivatives --------------------------------------------------------------------------------------------------
 @formula
-def reach_of(bond, parent, child):
-    """Orientation of the body that carries the locks, and the place of the other one's frame seen from both bodies."""
+def joint_lever_arms(maximal_joint, parent, child):
+    """Return the orientation R of the body that carries the constraint axes, and two lever arms.
+
+    The lever arms lead from the child and from the parent to the frame of the other body.
+    """
     P, C = load(parent.R), load(child.R)
     apart = load(child.x) - load(parent.x)
-    if bond.kind == STILL:
-        outer = C @ load(bond.child_origin)
+    if maximal_joint.kind == NON_ROTATING:
+        outer = C @ load(maximal_joint.child_origin)
         return P, outer, outer + apart
-    inner = P @ load(bond.origin)
+    inner = P @ load(maximal_joint.origin)
     return C, inner - apart, inner
 
 
 @formula
-def turned_lock(R, lock):
-    """A lock in world axes."""
-    return Force(R @ load(lock.t), R @ load(lock.f))
+def rotated_constraint_axis(R, constraint_axis):
+    """Return a constraint axis in world axes."""
+    return Force(R @ load(constraint_axis.t), R @ load(constraint_axis.f))

@@ -1,14 +1,14 @@
-"""Newton's method for a step in the coordinates of the joints: the exact derivative, as a dense matrix.
+"""Newton's method for a step in generalized coordinates: the exact Jacobian of the DEL residual, as a dense matrix.
 
-A further twist y_i of body i at the end of the step changes its momentum by D_i y_i (`newton_maximal`), so that the
-impulses that the coordinates lack change by
+An additional twist y_i of body i at the end of the step changes its momentum by D_i y_i (`momentum_derivative`).  The
+derivative of the residual is therefore
 
     N = sum_i  J_i(q)^T D_i J_i(q'),        N[j, l] = S_j . A_i S_l'
 
-with the columns S of the start and S' of the end, and the composite A_i = D_i + what the children of i hand in, of that
-joint of the two which is farther out: O(n^2) for the matrix, O(n^3) for its factors.
+with the motion subspaces S of the start and S' of the end.  The composite A_i is D_i plus the composites of the
+children of i; i is the more distal of the two joints.  The matrix costs O(n^2), its factorization O(n^3).
 
-Source: Lee, Liu, Park and Srinivasa 2016, Alg. 1 and the appendix, where N is built one column after the other.
+Source: Lee, Liu, Park and Srinivasa 2016, Alg. 1 and the appendix (Alg. 4), which computes N column by column.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import follow_closures, impel_closures
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.kkt.assembly import column_of
 from multibody_cli.kkt.nodes import Cells, cells_for
@@ -26,75 +26,77 @@ from multibody_cli.model import Floats, Integers, System
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, power, shift_force
 from multibody_cli.spatial.values import Force, Vec3
-from multibody_cli.tree.articulated_body import change_of, keep_change
-from multibody_cli.tree.jacobian import add_jacobian_transposed_times, complete_columns, jacobian_times
-from multibody_cli.tree.kinematics import place_all
-from multibody_cli.tree.markers import follow_markers, hand_on
+from multibody_cli.tree.articulated_body import load_motion_change, store_motion_change
+from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
+from multibody_cli.tree.kinematics import forward_kinematics
+from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 from multibody_cli.tree.workspace import Work, workspace_for
 from multibody_cli.variational.momentum_derivative import write_derivative
-from multibody_cli.variational.newton_constraints import Exact, exact_for
+from multibody_cli.variational.newton_constraints import NewtonConstraintWork, newton_constraint_work_for
 
 
-class Dense(NamedTuple):
+class DenseNewton(NamedTuple):
     """Work arrays for b bodies and n velocities."""
 
-    work: Work  # bodies and columns at the coordinates ahead
+    work: Work  # bodies and columns at the iterate
     rest: Floats  # (n,)
-    composites: Cells  # six rows a body
+    composites: Cells  # six rows per body
     N: Floats  # (n, n), then its factors
     order: Integers  # (n,) of its rows
-    lacks: Floats  # (n,)
+    residual: Floats  # (n,)
 
 
-def dense_for(system: System) -> Dense:
+def dense_newton_for(system: System) -> DenseNewton:
     """Allocate the work arrays."""
     n, b = len(system.tree.driven), len(system.tree.links)
-    return Dense(
+    return DenseNewton(
         workspace_for(system), np.zeros(n), cells_for(6 * b), np.zeros((n, n)), np.zeros(n, np.int64), np.zeros(n)
     )
 
 
-class Searching(NamedTuple):
-    """What the root finders of this method need: the derivative, and the corrections of one search."""
+class RootFinderWork(NamedTuple):
+    """Work arrays of the root finders in generalized coordinates: Jacobian and corrections of one step."""
 
-    dense: Dense
+    dense: DenseNewton
     corrections: Floats  # (most, n)
-    exact: Exact  # of rows of restraint
+    constraint_work: NewtonConstraintWork
 
 
-def searching_for(system: System, most: int = 0) -> Searching:
-    """Allocate the work arrays, with room for so many corrections."""
-    return Searching(dense_for(system), np.zeros((most, len(system.tree.driven))), exact_for(system))
+def root_finder_work_for(system: System, most: int = 0) -> RootFinderWork:
+    """Allocate the work arrays, for at most `most` corrections."""
+    return RootFinderWork(
+        dense_newton_for(system), np.zeros((most, len(system.tree.driven))), newton_constraint_work_for(system)
+    )
 
 
-def gather(tree: Any, work: Any, lacks: Any) -> None:
-    """Stand for the kernel that evaluates what the coordinates lack: `gather_lacks`, or that of `svi`."""
+def evaluate_residual(tree: Any, work: Any, residual: Any) -> None:
+    """Template parameter: evaluate the residual (n,), by `drnea_residual` or `svi_residual`."""
 
 
 # --- composites ---------------------------------------------------------------------------------------------------
 @kernel
-def gather_composites(tree, bodies, ends, strides, A):
-    """Derivatives of the momenta of all bodies, with those of the bodies that they carry, into A."""
+def compute_composites(tree, bodies, ends, discrete_motions, A):
+    """Compute the composite derivatives of all bodies, (b, 6, 6), into A."""
     links = tree.links
     for k in range(len(A.numbers)):
         A.numbers[k] = 0.0
     for i in range(len(links) - 1, 0, -1):
-        add_derivative(A, i, links[i], bodies[i], strides[i])
+        add_derivative(A, i, links[i], bodies[i], discrete_motions[i])
         if links[i].parent > 0:
-            hand_in(A.numbers, i, links[i].parent, load(bodies[i].r), load(ends[i].r))
+            add_to_parent(A.numbers, i, links[i].parent, load(bodies[i].r), load(ends[i].r))
 
 
 @kernel
-def add_derivative(A, i, link, body, stride):
-    """Add the derivative of a body's own momentum, by way of the space of the ground."""
-    write_derivative(A.wrenches, 0, link, body, stride)
+def add_derivative(A, i, link, body, discrete_motion):
+    """Add the momentum derivative of a body to its composite; block 0 of A is scratch."""
+    write_derivative(A.wrenches, 0, link, body, discrete_motion)
     for k in range(36):
         A.numbers[36 * i + k] += A.numbers[k]
 
 
 @formula
 def shift_rows(numbers, first, r):
-    """Refer the six wrenches in the columns of a 6 x 6 block to a point from which the present one lies at r."""
+    """Shift the six wrenches in the columns of a 6 x 6 block to a point from which the present one lies at r."""
     for j in range(6):
         t = Vec3(numbers[first + j], numbers[first + 6 + j], numbers[first + 12 + j])
         f = Vec3(numbers[first + 18 + j], numbers[first + 24 + j], numbers[first + 30 + j])
@@ -103,12 +105,12 @@ def shift_rows(numbers, first, r):
 
 
 @kernel
-def hand_in(A, i, parent, r, r_end):
-    """Add the composite of a body to that of its parent, whose origins lie at -r and -r_end from its own."""
+def add_to_parent(A, i, parent, r, r_end):
+    """Add the composite of a body to that of its parent. The parent's origins lie at -r and -r_end from its own."""
     for k in range(36):
         A[k] = A[36 * i + k]
     shift_rows(A, 0, r)
-    for k in range(6):  # a motion of the parent's origin moves the body's by w x r_end more
+    for k in range(6):  # a twist of the parent moves the body's origin by w x r_end in addition
         w = Vec3(A[6 * k], A[6 * k + 1], A[6 * k + 2])
         w = w + cross(r_end, Vec3(A[6 * k + 3], A[6 * k + 4], A[6 * k + 5]))
         A[6 * k], A[6 * k + 1], A[6 * k + 2] = w.x, w.y, w.z
@@ -118,7 +120,7 @@ def hand_in(A, i, parent, r, r_end):
 
 @formula
 def composite_times(A, i, y):
-    """The wrench A_i y."""
+    """Return the wrench A_i y."""
     p = 36 * i
     return Force(
         Vec3(row_times(A, p, y), row_times(A, p + 6, y), row_times(A, p + 12, y)),
@@ -128,14 +130,14 @@ def composite_times(A, i, y):
 
 @formula
 def row_times(A, p, y):
-    """Six numbers from place p on, times a motion."""
+    """Return the product of six numbers, from place p on, with a twist."""
     turning = A[p] * y.w.x + A[p + 1] * y.w.y + A[p + 2] * y.w.z
     return turning + A[p + 3] * y.v.x + A[p + 4] * y.v.y + A[p + 5] * y.v.z
 
 
 @formula
 def transposed_composite_times(A, i, s):
-    """A_i^T s, as something to pair with motions at the end."""
+    """Return A_i^T s; its product with a twist at the end is a scalar."""
     p = 36 * i
     return Force(
         Vec3(column_times(A, p, s), column_times(A, p + 1, s), column_times(A, p + 2, s)),
@@ -145,15 +147,15 @@ def transposed_composite_times(A, i, s):
 
 @formula
 def column_times(A, p, s):
-    """Every sixth number from place p on, times a motion."""
+    """Return the product of every sixth number, from place p on, with a twist."""
     turning = A[p] * s.w.x + A[p + 6] * s.w.y + A[p + 12] * s.w.z
     return turning + A[p + 18] * s.v.x + A[p + 24] * s.v.y + A[p + 30] * s.v.z
 
 
 # --- the matrix ---------------------------------------------------------------------------------------------------
 @kernel
-def fill_derivative(tree, work, dense):
-    """N, from the composites; 1 on the diagonal of coordinates that are prescribed, or of joints that close loops."""
+def fill_jacobian(tree, work, dense):
+    """Compute N from the composites; rows of prescribed coordinates and of loop joints are those of the identity."""
     links, driven, N = tree.links, tree.driven, dense.N
     n = len(driven)
     for j in range(n):
@@ -163,12 +165,12 @@ def fill_derivative(tree, work, dense):
     for i in range(1, len(links)):
         for j in range(links[i].iv, links[i].iv + links[i].nv):
             if not driven[j]:
-                write_path(tree, work, dense, i, j)
+                fill_path_to_ground(tree, work, dense, i, j)
 
 
 @kernel
-def write_path(tree, work, dense, i, j):
-    """Column and row j of N, for a coordinate of body i, with the coordinates from the ground to it."""
+def fill_path_to_ground(tree, work, dense, i, j):
+    """Fill column and row j of N, for a coordinate of body i and the coordinates between it and the ground."""
     links, driven, N = tree.links, tree.driven, dense.N
     F = composite_times(dense.composites.numbers, i, column_of(dense.work.columns[j]))
     G = transposed_composite_times(dense.composites.numbers, i, column_of(work.columns[j]))
@@ -185,53 +187,57 @@ def write_path(tree, work, dense, i, j):
                 N[j, k] = power(column_of(dense.work.columns[k]), G)
 
 
-# --- answers ------------------------------------------------------------------------------------------------------
+# --- responses ----------------------------------------------------------------------------------------------------
 @kernel
-def factor_ahead(system, work, ahead, h):
-    """Place bodies and columns at the coordinates ahead, and factor N there."""
-    tree, dense = system.tree, ahead.solver.dense
-    place_all(tree, ahead.q, dense.rest, dense.rest, dense.work)
-    complete_columns(tree, dense.work)
-    gather_composites(tree, work.bodies, dense.work.bodies, ahead.strides, dense.composites)
-    fill_derivative(tree, work, dense)
+def factor_jacobian(system, work, step, h):
+    """Compute kinematics at the iterate, and factor N there."""
+    tree, dense = system.tree, step.solver.dense
+    forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
+    write_ball_columns(tree, dense.work)
+    compute_composites(tree, work.bodies, dense.work.bodies, step.discrete_motions, dense.composites)
+    fill_jacobian(tree, work, dense)
     factor_dense(dense.N, dense.order)
 
 
 @kernel
-def gather_lacks(tree, work, lacks):
-    """What the coordinates lack, for impulses in `work.wrenches` and `work.impulse`: one recursion inward (DRNEA)."""
-    hand_on_all(tree, work)
-    for j in range(len(lacks)):
-        lacks[j] = 0.0 if tree.driven[j] else work.impulse[j]
-    add_jacobian_transposed_times(tree, work, lacks)
+def drnea_residual(tree, work, residual):
+    """Compute the residual (n,): inward pass of DRNEA, (21a), (22).
+
+    The body residuals are in `work.wrenches`, impulses on the coordinates in `work.impulse`.  The sign is that of
+    `drnea_body_residuals`: the negative of (22).
+    """
+    transfer_impulses_to_bodies(tree, work)
+    for j in range(len(residual)):
+        residual[j] = 0.0 if tree.driven[j] else work.impulse[j]
+    add_jacobian_transposed_times(tree, work, residual)
 
 
 @kernel
-def hand_on_all(tree, work):
-    """Hand what pushes closures and markers on to the bodies."""
-    impel_closures(tree, work.impulse, work)
-    hand_on(tree, work.wrenches)
+def transfer_impulses_to_bodies(tree, work):
+    """Transfer the impulses on loop joints and markers to the bodies."""
+    apply_loop_impulses(tree, work.impulse, work)
+    transfer_marker_wrenches(tree, work.wrenches)
 
 
 @kernel
-def spread_response(tree, work, ends):
-    """Let bodies, markers and closures follow the response of the coordinates, as they would at the end of the step."""
+def propagate_response(tree, work, ends):
+    """Compute the response of bodies, markers and loop joints from that of the coordinates, at the end of the step."""
     jacobian_times(tree, work.response, ends)
-    follow_markers(tree, ends.bodies)
+    update_marker_changes(tree, ends.bodies)
     for i in range(len(ends.bodies)):
-        keep_change(work.bodies[i], change_of(ends.bodies[i]))
-    follow_closures(tree, work.response, work)
+        store_motion_change(work.bodies[i], load_motion_change(ends.bodies[i]))
+    compute_loop_rates(tree, work.response, work)
 
 
-def answer_by_newton(system, work, ahead, h):
-    """Correction of the mean rates, by the exact derivative, for impulses in `work.wrenches` and `work.impulse`."""
-    factor_ahead(system, work, ahead, h)
-    answer_by_factors(system, work, ahead)
+def newton_response(system, work, step, h):
+    """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
+    factor_jacobian(system, work, step, h)
+    newton_response_reusing_factors(system, work, step)
 
 
-def answer_by_factors(system, work, ahead):
-    """`answer_by_newton` to other impulses, by the factors that it left."""
-    dense = ahead.solver.dense
-    gather(system.tree, work, dense.lacks)
-    solve_dense(dense.N, dense.order, dense.lacks, work.response)
-    spread_response(system.tree, work, dense.work)
+def newton_response_reusing_factors(system, work, step):
+    """Like `newton_response` for other impulses, with the last factorization of N."""
+    dense = step.solver.dense
+    evaluate_residual(system.tree, work, dense.residual)
+    solve_dense(dense.N, dense.order, dense.residual, work.response)
+    propagate_response(system.tree, work, dense.work)

@@ -1,15 +1,14 @@
-"""Rows of restraint in Newton's method for a step: asked at its end, where the search is, and pushing at its start.
+"""Constraint rows in Newton's method for a step: errors and derivatives K at its end, impulses J^T z at its start.
 
-With y_0 what a root finder answers to all that the bodies lack, and y_k what it answers to a unit impulse of row k, by
-the same factors, the impulses z of the called rows are found from
+With y_0 the response of the root finder to the residual, and y_k its response to a unit impulse of row k, with the same
+factorization, the impulses z of the active rows satisfy
 
     W z + (g / h + K y_0) = 0,      W = K [y_1 y_2 ...]
 
-with their derivatives K at the end.  `held` takes K = J instead, which is a W for the whole search, symmetric, and
-enough where levers keep their sign.  In a singular position of a loop a lever passes 0: with K, the search finds the
-other side; with J, it is sent back.
+`constrained` uses K = J instead: one symmetric W for all iterations, which suffices where lever arms keep their sign.
+In a singular configuration of a loop a lever arm passes through 0: with K the iteration passes it; with J it diverges.
 
-A one-sided row takes part where it would be violated without, or pushes: of both, one is 0.
+A unilateral row is either active, or satisfied with zero impulse (complementarity).
 """
 
 from __future__ import annotations
@@ -19,128 +18,153 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.ineffective_rows import idle_bound
-from multibody_cli.constraint_solver.loop_joints import impel_closures
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraint_solver.solver import clear_impulses
-from multibody_cli.constraints.rows import change_of_row, impel_row, write_wrench
+from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row, write_wrench
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.ranked_lu import RankedLU, ranked_lu_for, solve_ranked
 from multibody_cli.model import Floats, Integers, System
 from multibody_cli.spatial.products import shift_force
-from multibody_cli.tree.markers import hand_on
-from multibody_cli.variational.constrained import call_more, call_rows, forget_closures, gather_lacks, keep_primary
-from multibody_cli.variational.maximal_joints import reach_of, turned_lock
+from multibody_cli.tree.markers import transfer_marker_wrenches
+from multibody_cli.variational.constrained import (
+    accumulate_primary_impulses,
+    add_violated_rows,
+    clear_loop_coordinates,
+    drnea_constrained_residuals,
+    select_active_rows,
+)
+from multibody_cli.variational.maximal_joints import joint_lever_arms, rotated_constraint_axis
 from multibody_cli.variational.root_finding import extent_of
-from multibody_cli.variational.unconstrained import prepare_free
+from multibody_cli.variational.unconstrained import prepare_unconstrained
 
-ROUNDS = 4
-"""Rounds per row, beyond a first twenty, in which one-sided rows are taken in or left out."""
+PIVOTS_PER_ROW = 4
+"""Iterations of the active-set method per row, in addition to 20."""
 
 ROUND_OFF = 1e-12
-"""Part of the sizes of its terms by which a row may seem violated."""
+"""Violation of a row, relative to the sizes of its terms, that counts as round-off."""
 
 ROUND_OFF_OF_POSITIONS = 1e-15
-"""Error, relative to the extent of the mechanism, that is not answered: near a singular position it would be large."""
+"""Error, relative to the extent of the mechanism, that is not corrected: near a singularity the response is large."""
 
 
-class Exact(NamedTuple):
+class NewtonConstraintWork(NamedTuple):
     """Work arrays for m rows."""
 
     factors: RankedLU
     b: Floats  # (m,)
     z: Floats  # (m,)
-    pushing: Integers  # (m,) whether a row takes part
-    places: Integers  # (m,) where those stand among the called
+    in_active_set: Integers  # (m,) whether a row is in the active set
+    places: Integers  # (m,) places of those rows in W
 
 
-def exact_for(system: System) -> Exact:
+def newton_constraint_work_for(system: System) -> NewtonConstraintWork:
     """Allocate the work arrays."""
     m = len(system.rows)
-    return Exact(ranked_lu_for(m), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64))
+    return NewtonConstraintWork(
+        ranked_lu_for(m), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64)
+    )
 
 
-# --- stand-ins ----------------------------------------------------------------------------------------------------
-def answer_lacks(system: Any, work: Any, ahead: Any, h: float) -> None:
-    """Stand for the kernel of a root finder that answers by the exact derivative (`held`)."""
+# --- template parameters ------------------------------------------------------------------------------------------
+def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
+    """Template parameter: the response of a root finder with the exact Jacobian (see `constrained`)."""
 
 
-def answer_again(system: Any, work: Any, ahead: Any) -> None:
-    """Stand for its kernel that answers to other impulses by the same factors, primary rows staying as they are."""
+def response_reusing_factors(system: Any, work: Any, step: Any) -> None:
+    """Template parameter: the response to other impulses with the same factorization.
+
+    Primary rows keep their errors.
+    """
 
 
-# --- a search -----------------------------------------------------------------------------------------------------
+# --- correction ---------------------------------------------------------------------------------------------------
 @kernel
-def prepare_exactly(system, work, ahead, h):
-    """Push the bodies at the start, gather the impulses on coordinates, and call the rows."""
-    prepare_free(system, work, ahead, h)
-    call_rows(work, ahead.held)
+def prepare_newton_constrained(system, work, step, h):
+    """Apply the first kick, compute the impulses on the coordinates, and select the active rows."""
+    prepare_unconstrained(system, work, step, h)
+    select_active_rows(work, step.constrained)
 
 
-def correct_exactly(system, work, ahead, h):
-    """Correct the mean rates by the response to what the bodies lack, and the rows by theirs."""
-    rows, held, dual, ends, response = work.rows, ahead.held, work.dual, ahead.held.work.terms, work.response
-    call_more(work, held)
-    gather_lacks(system, work, ahead, h)
-    answer_lacks(system, work, ahead, h)
-    for j in range(len(ahead.change)):
-        ahead.change[j] = response[j]
-    count = held.called[0]
+def newton_constrained_correction(system, work, step, h):
+    """Compute the correction of the mean rates and of the row impulses by Newton's method."""
+    rows, constrained, dual, ends, response = (
+        work.rows,
+        step.constrained,
+        work.dual,
+        step.constrained.work.terms,
+        work.response,
+    )
+    add_violated_rows(work, constrained)
+    drnea_constrained_residuals(system, work, step, h)
+    residual_response(system, work, step, h)
+    for j in range(len(step.correction)):
+        step.correction[j] = response[j]
+    count = constrained.active_count[0]
     if count == 0:
         return
-    least = ROUND_OFF_OF_POSITIONS * extent_of(ahead.strides) / abs(h)
-    write_bonds(held.bonds, system.tree.closures, ahead.strides, held.taken, ends)
+    least = ROUND_OFF_OF_POSITIONS * extent_of(step.discrete_motions) / abs(h)
+    write_maximal_joint_terms(
+        constrained.maximal_joints, system.tree.closures, step.discrete_motions, constrained.is_active, ends
+    )
     for k in range(count):
-        r = dual.called[k]
-        dual.r[k] = held.errors[r] / h + change_of_row(rows[r], ends, work.bodies, response)
+        r = dual.active_rows[k]
+        dual.r[k] = constrained.errors[r] / h + jacobian_product_of_row(rows[r], ends, work.bodies, response)
         if abs(dual.r[k]) <= least:
             dual.r[k] = 0.0
-        dual.lower[k] = -held.push[r] - h * held.load[r]
-    fill_answers(system, work, ahead, count)
-    solve_mixed(work, ahead.solver.exact, count)
+        dual.lower[k] = -constrained.impulses[r] - h * constrained.start_multipliers[r]
+    fill_newton_delassus(system, work, step, count)
+    solve_complementarity(work, step.solver.constraint_work, count)
     clear_impulses(work)
     for k in range(count):
-        held.push[dual.called[k]] += dual.x[k]
-        impel_row(rows[dual.called[k]], work.terms, dual.x[k], work.wrenches, work.impulse)
-    answer_again(system, work, ahead)
-    keep_primary(work, held)
-    for j in range(len(ahead.change)):
-        ahead.change[j] += response[j]
+        constrained.impulses[dual.active_rows[k]] += dual.x[k]
+        apply_row_impulse(rows[dual.active_rows[k]], work.terms, dual.x[k], work.wrenches, work.impulse)
+    response_reusing_factors(system, work, step)
+    accumulate_primary_impulses(work, constrained)
+    for j in range(len(step.correction)):
+        step.correction[j] += response[j]
 
 
 @kernel
-def write_bonds(bonds, closures, poses, taken, terms):
-    """Write the derivatives of called bonds, which are written as terms nowhere else."""
-    for k in range(len(bonds.table)):
-        bond = bonds.table[k]
-        if not taken[bond.first_row]:
+def write_maximal_joint_terms(maximal_joints, closures, poses, taken, terms):
+    """Write the derivatives of active maximal-coordinate joints as terms of their rows."""
+    for k in range(len(maximal_joints.table)):
+        maximal_joint = maximal_joints.table[k]
+        if not taken[maximal_joint.first_row]:
             continue
-        term = closures[bond.closure].first_term
-        R, outer, inner = reach_of(bond, poses[bond.parent], poses[bond.child])
-        for r in range(bond.first_row, bond.last_row):
-            T = turned_lock(R, bonds.locks[r])
+        term = closures[maximal_joint.closure].first_term
+        R, outer, inner = joint_lever_arms(maximal_joint, poses[maximal_joint.parent], poses[maximal_joint.child])
+        for r in range(maximal_joint.first_row, maximal_joint.last_row):
+            T = rotated_constraint_axis(R, maximal_joints.constraint_axes[r])
             at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
-            write_wrench(terms[term], bond.child, at_child.t, at_child.f)
-            write_wrench(terms[term + 1], bond.parent, -at_parent.t, -at_parent.f)
+            write_wrench(terms[term], maximal_joint.child, at_child.t, at_child.f)
+            write_wrench(terms[term + 1], maximal_joint.parent, -at_parent.t, -at_parent.f)
             term += 2
 
 
-def fill_answers(system, work, ahead, count):
-    """W for the called rows: column k is how they answer, at the end, to a unit impulse of row k.
+def fill_newton_delassus(system, work, step, count):
+    """Compute W of the active rows: column k is their response, at the end, to a unit impulse of row k.
 
-    A row that has no answer to itself neither pushes nor answers.
+    Ineffective rows, with a zero diagonal, are dropped.
     """
-    tree, rows, called, W, ends = system.tree, work.rows, work.dual.called, work.dual.W, ahead.held.work.terms
-    idle = ahead.solver.exact.pushing
+    tree, rows, active_rows, W, ends = (
+        system.tree,
+        work.rows,
+        work.dual.active_rows,
+        work.dual.W,
+        step.constrained.work.terms,
+    )
+    idle = step.solver.constraint_work.in_active_set
     for k in range(count):
         clear_impulses(work)
-        impel_row(rows[called[k]], work.terms, 1.0, work.wrenches, work.impulse)
-        impel_closures(tree, work.impulse, work)
-        forget_closures(tree, work.impulse)
-        hand_on(tree, work.wrenches)
-        least = idle_bound(tree.links, work, 0.0)
-        answer_again(system, work, ahead)
+        apply_row_impulse(rows[active_rows[k]], work.terms, 1.0, work.wrenches, work.impulse)
+        apply_loop_impulses(tree, work.impulse, work)
+        clear_loop_coordinates(tree, work.impulse)
+        transfer_marker_wrenches(tree, work.wrenches)
+        least = ineffective_threshold(tree.links, work, 0.0)
+        response_reusing_factors(system, work, step)
         for i in range(count):
-            W[i, k] = change_of_row(rows[called[i]], ends, work.bodies, work.response)
+            W[i, k] = jacobian_product_of_row(rows[active_rows[i]], ends, work.bodies, work.response)
         idle[k] = abs(W[k, k]) <= least
     for k in range(count):
         if idle[k]:
@@ -149,23 +173,23 @@ def fill_answers(system, work, ahead, count):
                 W[i, k] = W[k, i] = 0.0
 
 
-# --- the called rows ----------------------------------------------------------------------------------------------
+# --- active-set method --------------------------------------------------------------------------------------------
 @kernel
-def solve_mixed(work, exact, count):
-    """Find the multipliers of the called rows, of which the one-sided ones do not push or are not answered.
+def solve_complementarity(work, constraint_work, count):
+    """Compute the impulses of the active rows; unilateral rows satisfy complementarity.
 
-    Where that goes round in circles the first is no number.
+    If the active-set method cycles, the first impulse is NaN.
     """
-    rows, dual, pushing = work.rows, work.dual, exact.pushing
+    rows, dual, in_active_set = work.rows, work.dual, constraint_work.in_active_set
     for k in range(count):
-        pushing[k] = 1
+        in_active_set[k] = 1
         dual.x[k] = 0.0
-    for _ in range(20 + ROUNDS * count):
-        solve_pushing(dual, exact, count)
+    for _ in range(20 + PIVOTS_PER_ROW * count):
+        solve_active_set(dual, constraint_work, count)
         settled = True
         for k in range(count):
-            if rows[dual.called[k]].one_sided and misplaced(dual, k, count, pushing[k]):
-                pushing[k] = 1 - pushing[k]
+            if rows[dual.active_rows[k]].one_sided and violates_complementarity(dual, k, count, in_active_set[k]):
+                in_active_set[k] = 1 - in_active_set[k]
                 settled = False
         if settled:
             return
@@ -173,12 +197,19 @@ def solve_mixed(work, exact, count):
 
 
 @kernel
-def solve_pushing(dual, exact, count):
-    """Find the multipliers of those rows that push, all others at their bounds."""
-    W, x, A, b, z, places = dual.W, dual.x, exact.factors.A, exact.b, exact.z, exact.places
+def solve_active_set(dual, constraint_work, count):
+    """Compute the impulses of the rows in the active set, with all others at their bounds."""
+    W, x, A, b, z, places = (
+        dual.W,
+        dual.x,
+        constraint_work.factors.A,
+        constraint_work.b,
+        constraint_work.z,
+        constraint_work.places,
+    )
     n = 0
     for k in range(count):
-        if exact.pushing[k]:
+        if constraint_work.in_active_set[k]:
             places[n] = k
             n += 1
         else:
@@ -186,22 +217,22 @@ def solve_pushing(dual, exact, count):
     for i in range(n):
         b[i] = -dual.r[places[i]]
         for k in range(count):
-            if not exact.pushing[k]:
+            if not constraint_work.in_active_set[k]:
                 b[i] -= W[places[i], k] * x[k]
         for j in range(n):
             A[i, j] = W[places[i], places[j]]
-    solve_ranked(exact.factors, n, b, z)
+    solve_ranked(constraint_work.factors, n, b, z)
     for i in range(n):
         x[places[i]] = z[i]
 
 
 @formula
-def misplaced(dual, k, count, pushes):
-    """Whether a one-sided row pulls, or does not push and is violated."""
-    if pushes:
+def violates_complementarity(dual, k, count, active):
+    """Return whether a unilateral row pulls, or is violated outside the active set."""
+    if active:
         return dual.x[k] < dual.lower[k]
-    answer, size = dual.r[k], abs(dual.r[k])
+    rate, size = dual.r[k], abs(dual.r[k])
     for j in range(count):
         part = dual.W[k, j] * dual.x[j]
-        answer, size = answer + part, size + abs(part)
-    return answer < -ROUND_OFF * size
+        rate, size = rate + part, size + abs(part)
+    return rate < -ROUND_OFF * size

@@ -1,14 +1,14 @@
-"""Newton's method for a step in the coordinates of the bodies: the exact derivative, factored without fill-in.
+"""Graph-based Newton's method for a step in maximal coordinates: the exact Jacobian, factored in O(n) without fill-in.
 
-Let every body move on by a further twist y h at the end of the step, in world axes about its origin there.  Its
-momentum, about the origin at the start, and the errors g of the rows then change by D y h and K y h, so that
+Let every body move by an additional twist y h at the end of the step, in world axes about its origin there.  Its
+momentum, about the origin at the start, changes by D y h, and the errors g of the rows change by K y h:
 
-    [ h D  -J^T ] [ y      ]   [ lacks  ]
+    [ h D  -J^T ] [ y      ]   [ e      ]
     [ K     0   ] [ lambda ] = [ -g / h ]
 
-with the rows J of the start, where their impulses push, and K of the end, where they are asked to hold (`momentum` for
-D, `sides` for J and K).  Impulses of the rows that were found before are added to what the bodies lack, so that
-lambda is what these still change by.
+with the residual e of the bodies, the rows J of the start, where their impulses act, and the rows K of the end, where
+their errors vanish (`momentum_derivative` for D, `joint_sides` for J and K).  The accumulated impulses of the rows are
+part of e, so that lambda is their change.
 
 Source: Bruedigam and Manchester 2020, (36)-(39) with the signs of -G^T, and alg. 3 and 4 (`kkt.ldu_tree`).
 """
@@ -19,131 +19,148 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import follow_closures, impel_closures
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.kernel import kernel, records
-from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions, write_sides_mixed
+from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions, write_jacobian_mixed
 from multibody_cli.kkt.ldu_nodes import ldu_tree_for
 from multibody_cli.kkt.ldu_rigid import eliminate_rigid, reduce_rigid
-from multibody_cli.kkt.ldu_tree import factor, lower_multipliers, recover, reduce, solve
+from multibody_cli.kkt.ldu_tree import factor, recover, reduce, solve, solve_l_multipliers
 from multibody_cli.kkt.nodes import Cells, KktTree, vector_for
 from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.variational.constrained import keep_primary, push_primary
-from multibody_cli.variational.joint_sides import SIDES, push_bodies, sides_for, write_sides
-from multibody_cli.variational.maximal_joints import bonds_for
-from multibody_cli.variational.momentum_derivative import write_derivative, write_projected
-from multibody_cli.variational.newton_constraints import Exact, exact_for
+from multibody_cli.variational.constrained import accumulate_primary_impulses, apply_primary_impulses
+from multibody_cli.variational.joint_sides import SIDES, apply_joint_impulses, sides_for, write_sides
+from multibody_cli.variational.maximal_joints import maximal_joints_for
+from multibody_cli.variational.momentum_derivative import write_derivative, write_projected_derivative
+from multibody_cli.variational.newton_constraints import NewtonConstraintWork, newton_constraint_work_for
 
 
-class Newton(NamedTuple):
+class MaximalNewton(NamedTuple):
     """Work arrays of this root finder."""
 
     kkt: KktTree
-    firsts: Integers  # (n + 1,) first link of each node, and the end
+    first_links: Integers  # (n + 1,) first link of each node, and the number of links
     mixed: Floats  # (1,) whether any body is not rigid
-    sides: Records  # where none is
+    sides: Records  # if all bodies are rigid
     x: Cells
     multipliers: Floats  # (m,)
-    exact: Exact  # of rows that the tree of joints leaves over
+    constraint_work: NewtonConstraintWork  # of the auxiliary rows
 
 
-def newton_for(system: System) -> Newton:
-    """Allocate the work arrays for a system in the coordinates of its bodies."""
-    firsts, freedoms = bodies_of(system.tree)
-    kkt = ldu_tree_for(system.tree.holders, freedoms)
-    mixed = any(n != 6 for n in freedoms)
-    sides = records(np.zeros(0, SIDES)) if mixed else sides_for(system.tree, kkt, bonds_for(system))
+def maximal_newton_for(system: System) -> MaximalNewton:
+    """Allocate the work arrays for a system in maximal coordinates."""
+    first_links, n_dofs = bodies_of(system.tree)
+    kkt = ldu_tree_for(system.tree.inboard_joints, n_dofs)
+    mixed = any(n != 6 for n in n_dofs)
+    sides = records(np.zeros(0, SIDES)) if mixed else sides_for(system.tree, kkt, maximal_joints_for(system))
     multipliers = np.zeros(len(system.rows))
-    return Newton(kkt, firsts, np.array([float(mixed)]), sides, vector_for(kkt), multipliers, exact_for(system))
+    return MaximalNewton(
+        kkt,
+        first_links,
+        np.array([float(mixed)]),
+        sides,
+        vector_for(kkt),
+        multipliers,
+        newton_constraint_work_for(system),
+    )
 
 
 @kernel
-def reduce_bodies(newton, tree, work, held, strides):
-    """Write the linear problem of rigid bodies, factor it, and carry its right-hand sides inward, all in one pass.
+def reduce_rigid_bodies(newton, tree, work, constrained, discrete_motions):
+    """Assemble the linear system of rigid bodies, factor it, and reduce its right-hand side, in a single inward pass.
 
-    What belongs to a joint is written when its turn comes to be eliminated: large systems are spared to be read anew.
+    The blocks of a joint are written when it is eliminated: large systems are then read once from memory.
     """
     nodes, cells, sides, x, y = newton.kkt.nodes, newton.kkt.cells, newton.sides, newton.x, newton.multipliers
-    links, bodies, bonds, terms, ends, push = (
+    links, bodies, maximal_joints, terms, ends, impulses = (
         tree.links,
         work.bodies,
-        held.bonds,
+        constrained.maximal_joints,
         work.terms,
-        held.work.terms,
-        held.push,
+        constrained.work.terms,
+        constrained.impulses,
     )
     for i in range(1, len(nodes)):
-        write_derivative(cells.wrenches, nodes[i].block, links[i], bodies[i], strides[i])
+        write_derivative(cells.wrenches, nodes[i].block, links[i], bodies[i], discrete_motions[i])
         store_force(x.wrenches[i], load_force(work.wrenches[i]))
     for i in range(len(nodes) - 1, 0, -1):
         node, outer = nodes[i], nodes[nodes[i].parent]
-        write_sides(sides[i], bonds, strides, terms, ends, cells.wrenches)
-        push_bodies(sides[i], cells.wrenches, push, x.wrenches)
+        write_sides(sides[i], maximal_joints, discrete_motions, terms, ends, cells.wrenches)
+        apply_joint_impulses(sides[i], cells.wrenches, impulses, x.wrenches)
         eliminate_rigid(node, outer, cells)
-        lower_multipliers(node, cells.numbers, y)
+        solve_l_multipliers(node, cells.numbers, y)
         reduce_rigid(node, outer, cells, x, y)
 
 
 @kernel
-def reduce_mixed(newton, tree, work, held, strides):
-    """`reduce_bodies` for bodies of any freedoms, pass by pass."""
-    nodes, cells, firsts = newton.kkt.nodes, newton.kkt.cells, newton.firsts
-    push_primary(work, held)
-    gather_forces(newton.kkt, firsts, tree, work, newton.x)
+def reduce_mixed(newton, tree, work, constrained, discrete_motions):
+    """Like `reduce_rigid_bodies` for bodies of any number of degrees of freedom, in separate passes."""
+    nodes, cells, first_links = newton.kkt.nodes, newton.kkt.cells, newton.first_links
+    apply_primary_impulses(work, constrained)
+    gather_forces(newton.kkt, first_links, tree, work, newton.x)
     for i in range(1, len(nodes)):
-        link, body, stride = tree.links[firsts[i]], work.bodies[firsts[i]], strides[firsts[i]]
-        if nodes[i].freedoms == 6:
-            write_derivative(cells.wrenches, nodes[i].block, link, body, stride)
+        link, body, discrete_motion = (
+            tree.links[first_links[i]],
+            work.bodies[first_links[i]],
+            discrete_motions[first_links[i]],
+        )
+        if nodes[i].n_dofs == 6:
+            write_derivative(cells.wrenches, nodes[i].block, link, body, discrete_motion)
         else:
-            write_projected(cells.numbers, nodes[i], link, body, stride, work.columns)
-    ends = held.work
-    write_sides_mixed(nodes, nodes.near, nodes.far, cells.numbers, firsts, tree, work.columns, work.rows, work.terms)
-    write_sides_mixed(
-        nodes, nodes.near_aim, nodes.far_aim, cells.numbers, firsts, tree, work.columns, ends.rows, ends.terms
+            write_projected_derivative(cells.numbers, nodes[i], link, body, discrete_motion, work.columns)
+    ends = constrained.work
+    write_jacobian_mixed(
+        nodes, nodes.near, nodes.far, cells.numbers, first_links, tree, work.columns, work.rows, work.terms
+    )
+    write_jacobian_mixed(
+        nodes, nodes.near_k, nodes.far_k, cells.numbers, first_links, tree, work.columns, ends.rows, ends.terms
     )
     factor(newton.kkt)
     reduce(newton.kkt, newton.x, newton.multipliers)
 
 
 @kernel
-def answer_exactly(system, work, ahead, h):
-    """Correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`, rows held by the end.
+def newton_maximal_response(system, work, step, h):
+    """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`.
 
-    What the rows that the method holds itself push with is added to `ahead.held.push`; the motions of the bodies are
+    The changes of the impulses of primary rows are added to `step.constrained.impulses`; the twists of the bodies are
     left in (dw, dv).
     """
-    tree, newton, held = system.tree, ahead.solver, ahead.held
-    impel_closures(held.tree, work.impulse, work)
+    tree, newton, constrained = system.tree, step.solver, step.constrained
+    apply_loop_impulses(constrained.tree, work.impulse, work)
     for r in range(len(newton.multipliers)):
-        newton.multipliers[r] = -held.errors[r] / h
+        newton.multipliers[r] = -constrained.errors[r] / h
     if newton.mixed[0]:
-        reduce_mixed(newton, tree, work, held, ahead.strides)
+        reduce_mixed(newton, tree, work, constrained, step.discrete_motions)
     else:
-        reduce_bodies(newton, tree, work, held, ahead.strides)
+        reduce_rigid_bodies(newton, tree, work, constrained, step.discrete_motions)
     recover(newton.kkt, newton.x, newton.multipliers)
-    hand_out(tree, work, newton, held)
-    keep_primary(work, held)
+    scatter_solution(tree, work, newton, constrained)
+    accumulate_primary_impulses(work, constrained)
 
 
 @kernel
-def answer_to_more(system, work, ahead):
-    """`answer_exactly` to other impulses, by the factors that it left; rows that the method holds itself stay."""
-    tree, newton, held = system.tree, ahead.solver, ahead.held
-    impel_closures(held.tree, work.impulse, work)
+def newton_maximal_response_reusing_factors(system, work, step):
+    """Like `newton_maximal_response` for other impulses, with the last factorization.
+
+    Primary rows keep their errors.
+    """
+    tree, newton, constrained = system.tree, step.solver, step.constrained
+    apply_loop_impulses(constrained.tree, work.impulse, work)
     for r in range(len(newton.multipliers)):
         newton.multipliers[r] = 0.0
-    gather_forces(newton.kkt, newton.firsts, tree, work, newton.x)
+    gather_forces(newton.kkt, newton.first_links, tree, work, newton.x)
     solve(newton.kkt, newton.x, newton.multipliers)
-    hand_out(tree, work, newton, held)
+    scatter_solution(tree, work, newton, constrained)
 
 
 @kernel
-def hand_out(tree, work, newton, held):
-    """Hand motions and multipliers out to coordinates, bodies and rows."""
+def scatter_solution(tree, work, newton, constrained):
+    """Copy the solution to coordinates, bodies and rows."""
     for j in range(len(work.response)):
         work.response[j] = 0.0
-    scatter_motions(newton.kkt, newton.firsts, tree, work, newton.x, work.response)
+    scatter_motions(newton.kkt, newton.first_links, tree, work, newton.x, work.response)
     for r in range(len(newton.multipliers)):
         if work.rows[r].primary:
             work.rows[r].multiplier = newton.multipliers[r]
-    follow_closures(held.tree, work.response, work)
+    compute_loop_rates(constrained.tree, work.response, work)

@@ -1,4 +1,7 @@
-"""Where the bodies of a tree are at given coordinates: poses alone, for iterates that are asked for nothing else."""
+"""Poses of the bodies of a tree at given coordinates, without velocities.
+
+Source: Lee, Liu, Park and Srinivasa 2016, (18) and Alg. 2, lines 1-5: the outward pass of DRNEA.
+"""
 
 from __future__ import annotations
 
@@ -6,54 +9,56 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.joints.parts.generated import Shaping, shaping_for
+from multibody_cli.joints.parts.generated import GeneratedBuffers, generated_buffers_for
 from multibody_cli.joints.parts.screw import orientation_across
 from multibody_cli.joints.parts.switch import FREE, cross_part
 from multibody_cli.kernel import formula, kernel, records
-from multibody_cli.model import WAY_BALL, WAY_GENERAL, Floats, Records, Tree
+from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, Floats, Records, Tree
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.rotations import rotation_of_quaternion
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.tree.workspace import BODY, COLUMN
 
 
-class Crosser(NamedTuple):
-    """What it takes to cross joints of many parts: a frame to move, columns that nobody reads, and rates of 0."""
+class PoseWorkspace(NamedTuple):
+    """Work arrays for joints of several parts: a frame, columns that are not read, and zero rates."""
 
     frame: Records  # (1,)
     columns: Records  # (n,)
     rest: Floats  # (n,)
-    shaping: Shaping
+    generated_buffers: GeneratedBuffers
 
 
-def crosser_for(tree: Tree) -> Crosser:
-    """Allocate for a tree."""
+def pose_workspace_for(tree: Tree) -> PoseWorkspace:
+    """Allocate the work arrays for a tree."""
     n = len(tree.driven)
-    return Crosser(records(np.zeros(1, BODY)), records(np.zeros(n, COLUMN)), np.zeros(n), shaping_for(tree.constants))
+    return PoseWorkspace(
+        records(np.zeros(1, BODY)), records(np.zeros(n, COLUMN)), np.zeros(n), generated_buffers_for(tree.constants)
+    )
 
 
 @kernel
-def pose_all(tree, q, poses, crosser):
-    """Position x and orientation R of every body into `poses`, of which the first is the ground."""
+def compute_poses(tree, q, poses, pose_work):
+    """Compute position x and orientation R of every body into `poses`; row 0 is the ground."""
     links, parts = tree.links, tree.parts
     for i in range(1, len(links)):
         link, outer = links[i], poses[links[i].parent]
-        if link.nv == 6 and link.parent == 0 and not link.tilted and parts[link.first_part].code == FREE:
-            pose_free(link, poses[i], q)
-        elif link.way == WAY_GENERAL:
-            pose_general(link, parts, outer, poses[i], q, crosser)
+        if link.nv == 6 and link.parent == 0 and not link.frame_is_rotated and parts[link.first_part].code == FREE:
+            pose_of_free_body(link, poses[i], q)
+        elif link.joint_kernel == KERNEL_GENERAL:
+            pose_general(link, parts, outer, poses[i], q, pose_work)
         else:
             pose(link, outer, poses[i], q)
 
 
 @formula
 def pose(link, outer, own, q):
-    """Pose of a body that hangs on one screw or one ball."""
+    """Compute the pose of a body whose joint has one screw or one ball."""
     P = load(outer.R)
     x = load(outer.x) + P @ load(link.origin)
-    if link.tilted:
+    if link.frame_is_rotated:
         P = P @ load(link.frame)
-    if link.way == WAY_BALL:
+    if link.joint_kernel == KERNEL_BALL:
         k = link.iq
         store(own.R, P @ rotation_of_quaternion(q[k], q[k + 1], q[k + 2], q[k + 3]))
     else:
@@ -64,20 +69,20 @@ def pose(link, outer, own, q):
 
 
 @formula
-def pose_free(link, own, q):
-    """Pose of a body that moves freely in the axes of the world: its coordinates themselves."""
+def pose_of_free_body(link, own, q):
+    """Compute the pose of a free body from its coordinates, in world axes."""
     k = link.iq
     store(own.x, load(link.origin) + Vec3(q[k], q[k + 1], q[k + 2]))
     store(own.R, rotation_of_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6]))
 
 
 @kernel
-def pose_general(link, parts, outer, own, q, crosser):
-    """Pose of a body that hangs on any run of parts."""
-    P, frame = load(outer.R), crosser.frame[0]
+def pose_general(link, parts, outer, own, q, pose_work):
+    """Compute the pose of a body whose joint has any sequence of parts."""
+    P, frame = load(outer.R), pose_work.frame[0]
     store(frame.R, P @ load(link.frame))
     store(frame.x, load(outer.x) + P @ load(link.origin))
     for k in range(link.first_part, link.last_part):
-        cross_part(parts[k], frame, q, crosser.rest, crosser.columns, crosser.shaping)
+        cross_part(parts[k], frame, q, pose_work.rest, pose_work.columns, pose_work.generated_buffers)
     store(own.R, load(frame.R))
     store(own.x, load(frame.x))

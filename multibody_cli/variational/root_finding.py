@@ -1,8 +1,9 @@
-"""The search for the end of a step: corrections of its mean rates until none is left.
+"""Root finding for the discrete Euler-Lagrange equations of a step: iterates of its mean rates until they converge.
 
-How the bodies are looked at where the coordinates ahead put them, and how the rates are corrected by what is missing
-there, is up to whether anything restrains the mechanism (`free`, `held`); `prepare`, `look`, `correct`, `holds` and
-`carry_over` stand for that.
+`prepare`, `evaluate_iterate`, `compute_correction`, `constraints_satisfied` and `carry_over_residual` are template
+parameters; `unconstrained` and `constrained` provide them.
+
+Source: Lee, Liu, Park and Srinivasa 2016, Alg. 1 and Alg. 3.
 """
 
 from __future__ import annotations
@@ -13,118 +14,119 @@ from typing import Any
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
-from multibody_cli.tree.configuration import displace, displace_some, normalize
-from multibody_cli.variational.discrete_motion import kick, turns_too_far
+from multibody_cli.tree.configuration import displace, displace_coordinates, normalize
+from multibody_cli.variational.discrete_motion import exceeds_rotation_limit, kick
 from multibody_cli.variational.initial_guess import guess_rates, prescribe_rates
-from multibody_cli.variational.workspace import TOLD_ITERATIONS, largest
+from multibody_cli.variational.workspace import DIAGNOSTIC_ITERATIONS, max_abs
 
-STALLED = 0.7
-"""A correction that is no smaller than this part of the one before tells that the search has stalled.
+STALL_RATIO = 0.7
+"""The iteration has stalled when a correction exceeds this fraction of the previous one.
 
-The first two are not compared: rows push from nothing, and where the guess is good, the second is what the first has
-left of a large response that it took back.
+The first two corrections are not compared: multipliers start from 0, and after a good guess the second correction only
+cancels part of a large first one.
 """
 
-LEAST = 0.05
-"""A correction is not taken to shrink to less than this part of the one before.
+MIN_RATIO = 0.05
+"""Lower bound on the convergence rate that is assumed for the next correction.
 
-What is answered by the factors of the start shrinks at a steady rate, which may lie hidden under what Newton's method
-answers to at once.
+RIQN converges at a constant rate, which the first correction may hide when it is much larger than the second.
 """
 
-SLACK = 1e3
-"""Error of a row at the end, over that of the coordinates there and round-off, by which the row has been let go."""
+VIOLATION_FACTOR = 1e3
+"""Largest accepted error of a constraint row, relative to that of the coordinates and round-off."""
 
 ROUND_OFF = 1e-15
-"""Of positions relative to the extent of the mechanism; by a factor of 1000, a search may stall there and be done."""
+"""Of positions, relative to the extent of the mechanism. Stalled iterations within 1000 times this have converged."""
 
 
-# --- stand-ins ----------------------------------------------------------------------------------------------------
-def prepare(system: Any, work: Any, ahead: Any, h: float) -> None:
-    """Stand for the kernel that makes everything ready that stays through a search."""
+# --- template parameters ------------------------------------------------------------------------------------------
+def prepare(system: Any, work: Any, step: Any, h: float) -> None:
+    """Template parameter: compute everything that is constant during the iteration."""
 
 
-def look(system: Any, work: Any, ahead: Any, t: float) -> None:
-    """Stand for the kernel that places the bodies, at the time t, at the coordinates ahead."""
+def evaluate_iterate(system: Any, work: Any, step: Any, t: float) -> None:
+    """Template parameter: compute poses and constraint errors at the iterate; t is the time there."""
 
 
-def correct(system: Any, work: Any, ahead: Any, h: float) -> None:
-    """Stand for the kernel that works out the correction of the mean rates, `ahead.change`."""
+def compute_correction(system: Any, work: Any, step: Any, h: float) -> None:
+    """Template parameter: compute the correction of the mean rates, `step.correction`."""
 
 
-def holds(work: Any, ahead: Any, slack: float) -> bool:
-    """Stand for the kernel that tells whether all rows hold at the end, those too that could not push."""
+def constraints_satisfied(work: Any, step: Any, max_violation: float) -> bool:
+    """Template parameter: whether all active rows hold at the end, ineffective rows included."""
     return True
 
 
-def carry_over(system: Any, work: Any, ahead: Any, h: float) -> None:
-    """Stand for the kernel that keeps what is left of the equations of the step, in `ahead.carry`."""
+def carry_over_residual(system: Any, work: Any, step: Any, h: float) -> None:
+    """Template parameter: store the residual impulse in `step.residual_carry_over`."""
 
 
-# --- the search -----------------------------------------------------------------------------------------------------
-def find_step(system, work, ahead, t, h, q, v) -> bool:
-    """Find the end of a step of h from the start at (t, q, v) into `ahead`; whether that was possible.
+# --- iteration ----------------------------------------------------------------------------------------------------
+def solve_step(system, work, step, t, h, q, v) -> bool:
+    """Solve the DEL equations of a step h from (t, q, v) for `step.q` and `step.rate`; return whether they converged.
 
-    If not, `ahead.rate` is as it was, for the next guess.
+    On failure `step.rate` is restored for the next guess.
     """
-    tree, settings = system.tree, ahead.settings
+    tree, settings = system.tree, step.settings
     for j in range(len(v)):
-        ahead.rate_before[j] = ahead.rate[j]
-    guess_rates(ahead, v, h)
-    prescribe_rates(system.motions, t, h, settings.first_kick, v, ahead.rate)
+        step.previous_rate[j] = step.rate[j]
+    guess_rates(step, v, h)
+    prescribe_rates(system.motions, t, h, settings.first_kick, v, step.rate)
     for k in range(len(q)):
-        ahead.q[k] = q[k]
-    displace(tree, ahead.q, ahead.rate, h)
-    prescribe(system.motions, t + h, ahead.q, ahead.change, ahead.change)
-    prepare(system, work, ahead, h)
-    fastest = 1.0 + largest(v)
-    if search(system, work, ahead, t + h, h, fastest):
-        normalize(tree, ahead.q)
-        look(system, work, ahead, t + h)
-        slack = SLACK * (settings.tolerance * abs(h) * fastest + ROUND_OFF * extent_of(ahead.strides))
-        if holds(work, ahead, slack) and not turns_too_far(ahead.strides):
-            carry_over(system, work, ahead, h)
+        step.q[k] = q[k]
+    displace(tree, step.q, step.rate, h)
+    prescribe(system.motions, t + h, step.q, step.correction, step.correction)
+    prepare(system, work, step, h)
+    rate_scale = 1.0 + max_abs(v)
+    if find_root(system, work, step, t + h, h, rate_scale):
+        normalize(tree, step.q)
+        evaluate_iterate(system, work, step, t + h)
+        max_violation = VIOLATION_FACTOR * (
+            settings.tolerance * abs(h) * rate_scale + ROUND_OFF * extent_of(step.discrete_motions)
+        )
+        if constraints_satisfied(work, step, max_violation) and not exceeds_rotation_limit(step.discrete_motions):
+            carry_over_residual(system, work, step, h)
             return True
-    kick(ahead.strides, -settings.first_kick * h)
+    kick(step.discrete_motions, -settings.first_kick * h)
     for j in range(len(v)):
-        ahead.rate[j] = ahead.rate_before[j]
+        step.rate[j] = step.previous_rate[j]
     return False
 
 
-def search(system, work, ahead, t, h, fastest) -> bool:
-    """Correct the mean rates until nothing is left to correct, relative to the rate `fastest`; whether that was so."""
-    settings, before = ahead.settings, math.inf
+def find_root(system, work, step, t, h, rate_scale) -> bool:
+    """Correct the mean rates until the corrections converge, relative to `rate_scale`; return whether they did."""
+    settings, before = step.settings, math.inf
     for k in range(settings.max_iterations):
-        ahead.corrected[0] = k
-        look(system, work, ahead, t)
-        correct(system, work, ahead, h)
-        size = largest(ahead.change) / fastest
-        ahead.told[TOLD_ITERATIONS] = max(ahead.told[TOLD_ITERATIONS], k + 1.0)
+        step.iteration[0] = k
+        evaluate_iterate(system, work, step, t)
+        compute_correction(system, work, step, h)
+        size = max_abs(step.correction) / rate_scale
+        step.diagnostics[DIAGNOSTIC_ITERATIONS] = max(step.diagnostics[DIAGNOSTIC_ITERATIONS], k + 1.0)
         if not size < math.inf:
             return False
-        displace_some(ahead.plain, ahead.quaternions, ahead.q, ahead.change, h)
-        for j in range(len(ahead.rate)):
-            ahead.rate[j] += ahead.change[j]
-        if is_found(size, before, settings.tolerance):
+        displace_coordinates(step.plain, step.quaternions, step.q, step.correction, h)
+        for j in range(len(step.rate)):
+            step.rate[j] += step.correction[j]
+        if is_converged(size, before, settings.tolerance):
             return True
-        if k > 1 and size > STALLED * before:
-            return size <= 1e3 * ROUND_OFF * extent_of(ahead.strides) / abs(h * fastest)
+        if k > 1 and size > STALL_RATIO * before:
+            return size <= 1e3 * ROUND_OFF * extent_of(step.discrete_motions) / abs(h * rate_scale)
         before = size
     return False
 
 
 @formula
-def is_found(size, before, tolerance):
-    """Whether the corrections that are still to come, which shrink as the last two did, stay below the tolerance."""
-    shrinking = max(size / before, LEAST) if before < math.inf else 1.0
-    return size <= tolerance or (shrinking < STALLED and size * shrinking <= tolerance * (1.0 - shrinking))
+def is_converged(size, before, tolerance):
+    """Return whether the remaining corrections, extrapolated from the last two, stay below the tolerance."""
+    ratio = max(size / before, MIN_RATIO) if before < math.inf else 1.0
+    return size <= tolerance or (ratio < STALL_RATIO and size * ratio <= tolerance * (1.0 - ratio))
 
 
 @kernel
-def extent_of(strides):
-    """Largest coordinate of a body, and 1 m at least."""
+def extent_of(discrete_motions):
+    """Return the largest absolute coordinate of a body, at least 1 m."""
     most = 1.0
-    for i in range(1, len(strides)):
-        x = load(strides[i].x)
+    for i in range(1, len(discrete_motions)):
+        x = load(discrete_motions[i].x)
         most = max(most, abs(x.x), abs(x.y), abs(x.z))
     return most

@@ -1,81 +1,90 @@
-"""The end of a step, which is the start of the next: momenta, what pushes there, and the velocities that follow."""
+"""Completion of a step: momenta, applied forces and velocities at its end, which is the start of the next step.
+
+The discrete Legendre transform gives the momenta p' = D_2 L_d; the velocities follow from M(q') v' = p'.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.forces.elements import push_all
+from multibody_cli.forces.elements import apply_forces
 from multibody_cli.kernel import kernel
 from multibody_cli.tree.configuration import recentre
-from multibody_cli.tree.jacobian import complete_columns
-from multibody_cli.variational.constrained import forget_closures
-from multibody_cli.variational.discrete_motion import arrive, find_lacks_at_start, keep_momenta, keep_start, kick
+from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.variational.constrained import clear_loop_coordinates
+from multibody_cli.variational.discrete_motion import (
+    discrete_legendre_transform,
+    initialize_momenta,
+    kick,
+    momentum_residuals,
+    store_start_of_step,
+)
 
 
-# --- stand-ins ----------------------------------------------------------------------------------------------------
+# --- template parameters ------------------------------------------------------------------------------------------
 def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Stand for the kernel of a method that gives accelerations (`methods.contract`)."""
+    """Template parameter: the kernel that computes accelerations (`methods.contract`)."""
 
 
-def begin_rows(work: Any, ahead: Any) -> None:
-    """Stand for the kernel that keeps what rows push with, and how far they are off."""
+def begin_constraints(work: Any, step: Any) -> None:
+    """Template parameter: store the multipliers and the errors of the rows at the start of the run."""
 
 
-def settle(system: Any, work: Any, ahead: Any, v: Any, ledger: Any) -> None:
-    """Stand for the kernel that gives the bodies the velocities that belong to their momenta."""
+def velocities_from_momenta(system: Any, work: Any, step: Any, v: Any, ledger: Any) -> None:
+    """Template parameter: compute the velocities from the momenta."""
 
 
-def arrive_at(system, work, ahead, t, h, q, v, a, powers, ledger):
-    """Make the end of the step that was found the start of the next, in place; t is its time."""
-    tree, order = system.tree, 1.0 / ahead.settings.first_kick
-    arrive(tree.links, ahead.strides)
+def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
+    """Complete a converged step in place (discrete Legendre transform); t is the time of its end."""
+    tree, order = system.tree, 1.0 / step.settings.first_kick
+    discrete_legendre_transform(tree.links, step.discrete_motions)
     for k in range(len(q)):
-        q[k] = ahead.q[k]
+        q[k] = step.q[k]
     for j in range(len(v)):
-        ahead.bend[j] = (ahead.rate[j] - v[j] - 0.5 * h * ahead.a[j]) / (h * h)
-        v[j] = order * ahead.rate[j] - (order - 1.0) * v[j]
+        step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
+        v[j] = order * step.rate[j] - (order - 1.0) * v[j]
     recentre(tree, q, v)
     evaluate(system, work, t, q, v, a, powers)
-    complete_columns(tree, work)
-    keep_start(tree, work.bodies, ahead.strides)
-    share = (1.0 - ahead.settings.first_kick) * h
-    kick(ahead.strides, share)
-    keep_forces(system.tree, work, ahead, a)
+    write_ball_columns(tree, work)
+    store_start_of_step(tree, work.bodies, step.discrete_motions)
+    share = (1.0 - step.settings.first_kick) * h
+    kick(step.discrete_motions, share)
+    store_forces(system.tree, work, step, a)
     for j in range(len(v)):
-        ahead.carry[j] += share * ahead.tau[j]
-    find_lacks_at_start(tree.links, work.bodies, ahead.strides, work.wrenches)
-    settle(system, work, ahead, v, ledger)
-    find_powers(system, work, ahead, t, q, v, powers)
+        step.residual_carry_over[j] += share * step.tau[j]
+    momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
+    velocities_from_momenta(system, work, step, v, ledger)
+    compute_powers(system, work, step, t, q, v, powers)
 
 
-def begin(system, work, ahead, t, q, v, a, powers):
-    """Make the state at (t, q, v), with accelerations and powers, the start of the first step."""
+def begin_first_step(system, work, step, t, q, v, a, powers):
+    """Make the state (t, q, v) the start of the first step; computes its accelerations and powers."""
     evaluate(system, work, t, q, v, a, powers)
-    complete_columns(system.tree, work)
-    keep_start(system.tree, work.bodies, ahead.strides)
-    keep_momenta(system.tree.links, work.bodies, ahead.strides)
-    keep_forces(system.tree, work, ahead, a)
-    begin_rows(work, ahead)
+    write_ball_columns(system.tree, work)
+    store_start_of_step(system.tree, work.bodies, step.discrete_motions)
+    initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
+    store_forces(system.tree, work, step, a)
+    begin_constraints(work, step)
     for j in range(len(v)):
-        ahead.rate[j] = v[j]
-        ahead.carry[j] = ahead.bend[j] = 0.0
+        step.rate[j] = v[j]
+        step.residual_carry_over[j] = step.extrapolation[j] = 0.0
 
 
 @kernel
-def keep_forces(tree, work, ahead, a):
-    """Keep accelerations, and the forces on coordinates that have not been handed to the bodies."""
+def store_forces(tree, work, step, a):
+    """Store accelerations, and the generalized forces that are not applied to bodies."""
     for j in range(len(a)):
-        ahead.a[j] = a[j]
-        ahead.tau[j] = work.tau[j]
-    forget_closures(tree, ahead.tau)
+        step.a[j] = a[j]
+        step.tau[j] = work.tau[j]
+    clear_loop_coordinates(tree, step.tau)
 
 
 @kernel
-def find_powers(system, work, ahead, t, q, v, powers):
-    """Find the powers of all forces again, at the velocities that belong to the momenta; motions keep theirs."""
+def compute_powers(system, work, step, t, q, v, powers):
+    """Compute the powers of all forces at the velocities from the momenta; prescribed motions keep their powers."""
     rows = system.motions.rows
-    push_all(system.forces, t, q, v, work, ahead.powers)
+    apply_forces(system.forces, t, q, v, work, step.powers)
     for k in range(len(rows)):
-        ahead.powers[rows[k].account] = powers[rows[k].account]
+        step.powers[rows[k].account] = powers[rows[k].account]
     for i in range(len(powers)):
-        powers[i] = ahead.powers[i]
+        powers[i] = step.powers[i]

@@ -1,7 +1,7 @@
-"""A variational step of a mechanism that nothing restrains: what `search` and `arrival` leave open.
+"""A variational step of an unconstrained mechanism: kernels for `root_finding` and `step_end`.
 
-What the bodies lack to stride as they do is an impulse, and the response of the mechanism to it, by the factors that
-the method has for the start, corrects the mean rates.
+The residual impulse of the DEL equations is applied to the mechanism as in impulse-based dynamics.  The response, by
+the articulated-body factorization at the start of the step, corrects the mean rates (RIQN).
 
 Source: Lee, Liu, Park and Srinivasa 2016, Alg. 3 (RIQN), (25).
 """
@@ -12,75 +12,77 @@ from typing import Any
 
 from multibody_cli.kernel import kernel
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times
-from multibody_cli.variational.discrete_motion import find_lacks, kick, move_velocities
-from multibody_cli.variational.poses import pose_all
-from multibody_cli.variational.workspace import TOLD_RESIDUAL, largest
+from multibody_cli.variational.discrete_motion import add_velocity_changes, drnea_body_residuals, kick
+from multibody_cli.variational.poses import compute_poses
+from multibody_cli.variational.workspace import DIAGNOSTIC_RESIDUAL, max_abs
 
 
-def answer_lacks(system: Any, work: Any, ahead: Any, h: float) -> None:
-    """Stand for the kernel of a root finder (`held`)."""
+def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
+    """Template parameter: the response of a root finder to the residual (see `constrained`)."""
 
 
-def respond(system: Any, work: Any, x: Any, y: Any) -> None:
-    """Stand for a method's kernel: y = M^-1 (x + J^T of `work.wrenches`), by its factors at the start."""
-
-
-@kernel
-def prepare_free(system, work, ahead, h):
-    """Push the bodies at the start, and gather the impulses on coordinates."""
-    share = ahead.settings.first_kick * h
-    kick(ahead.strides, share)
-    for j in range(len(ahead.impulse)):
-        ahead.impulse[j] = ahead.carry[j] + share * ahead.tau[j]
+def apply_inverse_mass(system: Any, work: Any, x: Any, y: Any) -> None:
+    """Template parameter: y = M^-1 (x + J^T `work.wrenches`), with the factorization of the start."""
 
 
 @kernel
-def look_free(system, work, ahead, t):
-    """Place the bodies at the coordinates ahead."""
-    pose_all(system.tree, ahead.q, ahead.strides, ahead.crosser)
-
-
-def correct_free(system, work, ahead, h):
-    """Correct the mean rates by the response to what the bodies lack."""
-    find_lacks(system.tree.links, work.bodies, ahead.strides, h, work.wrenches)
-    respond(system, work, ahead.impulse, ahead.change)
-
-
-def correct_free_by(system, work, ahead, h):
-    """Correct the mean rates as a root finder answers to what the bodies lack."""
-    find_lacks(system.tree.links, work.bodies, ahead.strides, h, work.wrenches)
-    for j in range(len(ahead.impulse)):
-        work.impulse[j] = ahead.impulse[j]
-    answer_lacks(system, work, ahead, h)
-    for j in range(len(ahead.change)):
-        ahead.change[j] = work.response[j]
+def prepare_unconstrained(system, work, step, h):
+    """Apply the first kick to the bodies and compute the impulses on the coordinates."""
+    share = step.settings.first_kick * h
+    kick(step.discrete_motions, share)
+    for j in range(len(step.impulse)):
+        step.impulse[j] = step.residual_carry_over[j] + share * step.tau[j]
 
 
 @kernel
-def holds_nothing(work, ahead, slack):
-    """There are no rows."""
+def evaluate_iterate_unconstrained(system, work, step, t):
+    """Compute the poses of the bodies at the iterate."""
+    compute_poses(system.tree, step.q, step.discrete_motions, step.pose_work)
+
+
+def riqn_correction(system, work, step, h):
+    """Compute the correction of the mean rates by RIQN, (25): M^-1 applied to the residual, with M of the start."""
+    drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
+    apply_inverse_mass(system, work, step.impulse, step.correction)
+
+
+def unconstrained_correction(system, work, step, h):
+    """Compute the correction of the mean rates by any other root finder."""
+    drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
+    for j in range(len(step.impulse)):
+        work.impulse[j] = step.impulse[j]
+    residual_response(system, work, step, h)
+    for j in range(len(step.correction)):
+        step.correction[j] = work.response[j]
+
+
+@kernel
+def always_satisfied(work, step, max_violation):
+    """Return True: there are no constraint rows."""
     return True
 
 
 @kernel
-def carry_over_free(system, work, ahead, h):
-    """Keep what is left of the equations of the step for the next one."""
+def carry_over_residual_unconstrained(system, work, step, h):
+    """Store the residual impulse of the step, which the next step applies."""
     tree = system.tree
-    find_lacks(tree.links, work.bodies, ahead.strides, h, work.wrenches)
-    for j in range(len(ahead.carry)):
-        ahead.carry[j] = 0.0 if tree.driven[j] else ahead.impulse[j]
-    add_jacobian_transposed_times(tree, work, ahead.carry)
-    ahead.told[TOLD_RESIDUAL] = max(ahead.told[TOLD_RESIDUAL], largest(ahead.carry))
+    drnea_body_residuals(tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
+    for j in range(len(step.residual_carry_over)):
+        step.residual_carry_over[j] = 0.0 if tree.driven[j] else step.impulse[j]
+    add_jacobian_transposed_times(tree, work, step.residual_carry_over)
+    step.diagnostics[DIAGNOSTIC_RESIDUAL] = max(
+        step.diagnostics[DIAGNOSTIC_RESIDUAL], max_abs(step.residual_carry_over)
+    )
 
 
 @kernel
-def begin_no_rows(work, ahead):
-    """There are no rows."""
+def begin_no_constraints(work, step):
+    """Do nothing: there are no constraint rows."""
 
 
-def settle_free(system, work, ahead, v, ledger):
-    """Give the bodies the velocities that belong to their momenta."""
-    respond(system, work, ahead.carry, ahead.change)
+def velocities_from_momenta_unconstrained(system, work, step, v, ledger):
+    """Compute the velocities from the momenta: M v = p."""
+    apply_inverse_mass(system, work, step.residual_carry_over, step.correction)
     for j in range(len(v)):
-        v[j] += ahead.change[j]
-    move_velocities(system.tree.links, work.bodies)
+        v[j] += step.correction[j]
+    add_velocity_changes(system.tree.links, work.bodies)

@@ -1,4 +1,4 @@
-"""Work arrays of a variational method: the step that is being looked for, and what it starts from."""
+"""Work arrays of a variational step: the start of the step and the current iterate of its end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from multibody_cli.kernel import formula, records
 from multibody_cli.model import Floats, Integers, Records, System
-from multibody_cli.variational.discrete_motion import STRIDE
-from multibody_cli.variational.poses import Crosser, crosser_for
+from multibody_cli.variational.discrete_motion import DISCRETE_MOTION
+from multibody_cli.variational.poses import PoseWorkspace, pose_workspace_for
 
 
 class Settings(NamedTuple):
-    """How steps are found.
+    """Settings of the root finder.
 
-    `tolerance` is of the mean rates of a step, relative to 1 + the largest of them, rad/s and m/s alike; `first_kick`
-    is the share of a step's push that comes at its start, 1/2 or 1, and the rest comes at its end; `adaptive` says
-    whether a step that is not found is cut into parts; `stages` (s,) are the lengths of the basic steps of one step, as
-    parts of it; `maximal` says that every body moves by itself.
+    `tolerance` bounds corrections of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s alike.
+    `first_kick` is the share of the impulses applied at the start of the step, 1/2 or 1; the remainder is applied at
+    its end.  `adaptive`: a step that does not converge is subdivided.  `stages` (s,) are the lengths of the basic steps
+    of a composed step, as fractions of it.  `maximal`: the method uses maximal coordinates.
     """
 
     tolerance: float
@@ -31,82 +31,90 @@ class Settings(NamedTuple):
     maximal: bool
 
 
-class Ahead(NamedTuple):
-    """Work arrays for n velocities."""
+class StepWorkspace(NamedTuple):
+    """Work arrays of a step for n velocities."""
 
     settings: Settings
-    strides: Records  # a body each
-    crosser: Crosser
-    q: Floats  # (nq,) coordinates at the end of the step
+    discrete_motions: Records  # one row per body
+    pose_work: PoseWorkspace
+    q: Floats  # (nq,) coordinates at the end of the step: the iterate
     rate: Floats  # (n,) mean rates of the step
-    rate_before: Floats  # (n,) what a search found there
-    change: Floats  # (n,) correction of these
+    previous_rate: Floats  # (n,) mean rates of the previous step
+    correction: Floats  # (n,) correction of the mean rates in this iteration
     tau: Floats  # (n,) generalized forces at the start
-    corrected: Integers  # (1,) corrections of this search so far
-    carry: Floats  # (n,) impulses that earlier steps left over
-    impulse: Floats  # (n,) impulses on the coordinates, of one step
+    iteration: Integers  # (1,) corrections so far
+    residual_carry_over: Floats  # (n,) residual impulses of earlier steps
+    impulse: Floats  # (n,) impulses applied to the coordinates in this step
     a: Floats  # (n,) accelerations at the start
-    bend: Floats  # (n,) by how much the mean rates of the last step differed from v + h a / 2, over h^2
-    before: Floats  # (na,) powers of all accounts at the start
+    extrapolation: Floats  # (n,) (mean rates of the last step - v - h a / 2) / h^2
+    start_powers: Floats  # (na,) power of each energy account at the start
     powers: Floats  # (na,) scratch
     momentum: Floats  # (6,) of the last step: linear, and angular about the world's origin
     energy: Floats  # (3,) at the start, its potential part, and the modified energy of the last step, J
-    told: Floats  # what there is to tell since it was last asked for: see `Told`
-    plain: Records  # coordinates that the search moves: all but those of bonds, which are fitted where it ends
+    diagnostics: Floats  # since the last report: see `StepDiagnostic`
+    plain: Records  # coordinates of the iterate: all but those of maximal-coordinate joints
     quaternions: Records
-    held: Any  # where rows restrain the mechanism
-    solver: Any  # what one root finder alone needs
+    constrained: Any  # `ConstrainedStepWork`, or ()
+    solver: Any  # work arrays of the root finder
 
 
-class Told(IntEnum):
-    """Places in `Ahead.told`: most iterations, largest residual, how many searches went wrong, and what was lost."""
+class StepDiagnostic(IntEnum):
+    """Places in `StepWorkspace.diagnostics`: maxima, counts, and the failed coordinate + 1."""
 
     ITERATIONS = 0
     RESIDUAL = 1
     FALLBACKS = 2
-    HALVINGS = 3
-    LOST = 4
+    SUBDIVISIONS = 3
+    FAILED_COORDINATE = 4
 
 
-TOLD_ITERATIONS, TOLD_RESIDUAL, TOLD_FALLBACKS, TOLD_HALVINGS, TOLD_LOST = map(int, Told)
+(
+    DIAGNOSTIC_ITERATIONS,
+    DIAGNOSTIC_RESIDUAL,
+    DIAGNOSTIC_FALLBACKS,
+    DIAGNOSTIC_SUBDIVISIONS,
+    DIAGNOSTIC_FAILED_COORDINATE,
+) = map(int, StepDiagnostic)
 
 
-def ahead_for(system: System, nq: int, accounts: int, settings: Settings, held: Any = (), solver: Any = ()) -> Ahead:
+def step_workspace_for(
+    system: System, nq: int, accounts: int, settings: Settings, constrained: Any = (), solver: Any = ()
+) -> StepWorkspace:
     """Allocate the work arrays."""
     tree = system.tree
     n = len(tree.driven)
-    strides = np.zeros(len(tree.links), STRIDE)
-    strides["R"][0, ::4] = 1.0
-    moved = ~held.bonds.coordinates if held else np.ones(n, np.bool_)
-    return Ahead(
+    discrete_motions = np.zeros(len(tree.links), DISCRETE_MOTION)
+    discrete_motions["R"][0, ::4] = 1.0
+    moved = ~constrained.maximal_joints.coordinates if constrained else np.ones(n, np.bool_)
+    return StepWorkspace(
         settings=settings,
-        strides=records(strides),
-        crosser=crosser_for(tree),
+        discrete_motions=records(discrete_motions),
+        pose_work=pose_workspace_for(tree),
         q=np.zeros(nq),
         rate=np.zeros(n),
-        rate_before=np.zeros(n),
-        change=np.zeros(n),
+        previous_rate=np.zeros(n),
+        correction=np.zeros(n),
         tau=np.zeros(n),
-        corrected=np.zeros(1, np.int64),
-        carry=np.zeros(n),
+        iteration=np.zeros(1, np.int64),
+        residual_carry_over=np.zeros(n),
         impulse=np.zeros(n),
         a=np.zeros(n),
-        bend=np.zeros(n),
-        before=np.zeros(accounts),
+        extrapolation=np.zeros(n),
+        start_powers=np.zeros(accounts),
         powers=np.zeros(accounts),
         momentum=np.zeros(6),
         energy=np.zeros(3),
-        told=np.zeros(len(Told)),
+        diagnostics=np.zeros(len(StepDiagnostic)),
         plain=records(np.asarray(tree.plain)[moved[tree.plain["iv"]]]),
         quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
-        held=held,
+        constrained=constrained,
         solver=solver,
     )
 
 
 @formula
-def largest(x):
-    """Largest absolute value; NaN where there is one."""
+def max_abs(x):
+    """Return the largest absolute value; NaN if an entry is NaN."""
     most = 0.0
     for j in range(len(x)):
         if not abs(x[j]) <= most:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -54,6 +55,34 @@ def tool(name: str) -> str:
 def test_a_linter_has_nothing_to_say(command):
     done = run(tool(command[0]), *command[1:])
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+def imports_of(path: Path, names: set[str]) -> set[str]:
+    """Modules of the package that a module imports at its top level, for type checking too."""
+
+    def statements(node: ast.AST):
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.FunctionDef):
+                yield child
+                yield from statements(child)
+
+    found = set()
+    for node in statements(tree_of(path)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in names else node.module)
+    return found & names
+
+
+def test_modules_import_without_circles():
+    """A function may import a module of its own package that imports it back; nothing else may."""
+    names = {
+        ".".join(("multibody_cli", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in MODULES
+    }
+    order = graphlib.TopologicalSorter({name: imports_of(path, names.keys()) for name, path in names.items()})
+    order.prepare()  # raises CycleError with the modules of a circle
 
 
 @modules

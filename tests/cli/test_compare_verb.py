@@ -112,11 +112,11 @@ def test_folders_with_one_of_each_end(mbsim: Command, runs: Path) -> None:
         (["a.h5"], "Missing argument 'RESULT'"),
         ([], "Missing argument 'REFERENCE'"),
         (["a.h5", "nowhere.h5"], "nowhere.h5 does not exist"),
-        (["a.h5", "pendulum.yaml"], "pendulum.yaml is not a result file: it is no HDF5 file at all"),
-        (["a.h5", "."], ". is a folder and a.h5 is not: give two files or two folders"),
-        ([".", "a.h5"], ". is a folder and a.h5 is not: give two files or two folders"),
-        ([".", ".", "--plot", "x.png"], "--plot is for two files: name two of these folders"),
-        ([".", ".", "--sensitivity"], "--sensitivity is for two files: name two of these folders"),
+        (["a.h5", "pendulum.yaml"], "pendulum.yaml is not a result file: it is not an HDF5 file"),
+        (["a.h5", "."], ". is a folder and a.h5 is not: name two files or two folders"),
+        ([".", "a.h5"], ". is a folder and a.h5 is not: name two files or two folders"),
+        ([".", ".", "--plot", "x.png"], "--plot requires two files, not folders"),
+        ([".", ".", "--sensitivity"], "--sensitivity requires two files, not folders"),
         (["a.h5", "b.h5", "--plot", "x.gif"], "x.gif: a picture is named *.png or *.svg"),
         (["a.h5", "b.h5", "--tolerances", "."], ".: cannot read the file: Is a directory"),
         (["a.h5", "b.h5", "--tolerances", "a.h5"], "a.h5: the file is not UTF-8 text (byte 0)"),
@@ -199,7 +199,7 @@ def test_where_nobody_reads_to_the_end(start: Callable[..., subprocess.Popen[str
 def test_verbose_shows_every_dataset(mbsim: Command, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("multibody_cli.cli.reports.DATASETS_SHOWN", 3)
     short, long = (mbsim("compare", "a.h5", "b.h5", *words) for words in ([], ["-v"]))
-    assert short.stdout.splitlines()[-1].endswith("each nearer than these (-v shows all)")
+    assert short.stdout.splitlines()[-1].endswith("all closer than these (-v shows all)")
     assert "joints/bolt/force" in long.stdout
     assert mbsim("compare", "a.h5", "b.h5", "-q").stdout == short.stdout
 
@@ -262,9 +262,9 @@ def test_round_off_does_not_explain_what_the_motion_does_not_show(mbsim: Command
     end = mbsim("compare", "aba.h5", "planted.h5", "--sensitivity", "--json")
     told = json.loads(end.stdout)["remarks"][0]
     assert told.startswith("sensitivity: round-off does not explain the difference: ")
-    assert " in joints/elbow/force by t = 0.1 s" in told
+    assert " in joints/elbow/force at t = 0.1 s" in told
 
 
 def test_nothing_to_explain(mbsim: Command, chaos: Path) -> None:
     end = mbsim("compare", "aba.h5", "aba.h5", "--sensitivity")
-    assert "sensitivity: there is nothing to explain" in end.stdout
+    assert "sensitivity: nothing to explain" in end.stdout

@@ -198,7 +198,7 @@ def test_a_loop_adds_no_coordinates(mbsim: Command, folder: Path) -> None:
         assert found["beside"] == ["joints that close loops: `wrist`"]
     assert len(found["state"]["q"]) == len(found["state"]["v"]) == 3
     text = mbsim("codegen", "fourbar.yaml").stdout
-    assert "at position numbers q (3,) and velocities v (3,)" in text
+    assert "at positions q (3,) and velocities v (3,)" in text
 
 
 def test_dry_friction_is_named(mbsim: Command, cart: Path) -> None:
@@ -217,9 +217,9 @@ def test_a_result_stands_for_its_scene(mbsim: Command, cart: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--at", "2 s"], "outside of the scene"),
+        (["--at", "2 s"], "outside the simulated time"),
         (["--at", "2 m"], "expected a time"),
-        (["--at", "0.1", "--latex"], "--latex is for formulas"),
+        (["--at", "0.1", "--latex"], "--latex requires formulas"),
     ],
 )
 def test_wrong_words_are_refused(mbsim: Command, cart: Path, words: list[str], told: str) -> None:

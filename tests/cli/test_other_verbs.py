@@ -53,12 +53,12 @@ def test_validate_as_json(mbsim: Command) -> None:
 
 def test_info_of_a_scene(mbsim: Command) -> None:
     data = json.loads(mbsim("info", "pendulum.yaml", "--json").stdout)
-    assert data["scene"]["freedoms"] == 1
+    assert data["scene"]["degrees of freedom"] == 1
     assert data["scene"]["steps"] == 100
     [body] = data["bodies"]
-    assert (body["body"], body["mass kg"], body["held by"]) == ("rod", 2.0, "hinge")
+    assert (body["body"], body["mass kg"], body["inboard joint"]) == ("rod", 2.0, "hinge")
     [joint] = data["joints"]
-    assert (joint["joint"], joint["type"], joint["freedoms"]) == ("hinge", "revolute", 1)
+    assert (joint["joint"], joint["type"], joint["DoF"]) == ("hinge", "revolute", 1)
 
 
 def test_info_of_a_result(mbsim: Command) -> None:

@@ -85,7 +85,7 @@ def test_an_existing_picture_is_kept_unless_forced(mbsim: Command, runs: Path) -
 def test_a_result_is_never_overwritten(mbsim: Command, runs: Path) -> None:
     shutil.copy(runs / "outputs/rk4.h5", runs / "run.png")
     ending = mbsim("plot", "run.png", "-o", "run.png", "--force")
-    assert_refused(ending, "run.png is a result file, not a picture: give another name with -o")
+    assert_refused(ending, "run.png is a result file, not a picture: use another name with -o")
 
 
 def test_a_run_that_diverged_is_drawn_to_its_end(mbsim: Command, runs: Path) -> None:
@@ -103,25 +103,25 @@ def test_lines_without_room_are_told_on_stderr(mbsim: Command, runs: Path) -> No
     ending = mbsim("plot", "-q", "many.h5", "outputs/rk4.h5", "bodies/position")
     assert ending.code == 0
     # three coordinates of four bodies, of which there are seven colors
-    assert ending.stderr.startswith("warning: bodies/*/position: 5 of 12 lines are left out")
+    assert ending.stderr.startswith("warning: bodies/*/position: 5 of 12 lines are omitted")
 
 
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
         (["outputs/rk5.h5"], ["outputs/rk5.h5 does not exist: did you mean `outputs/rk4.h5`?"]),
-        (["rk4"], ["there is no result file `rk4`: did you mean `outputs/rk4.h5`?"]),
+        (["rk4"], ["no result file `rk4`: did you mean `outputs/rk4.h5`?"]),
         (
             ["nothing/like/it"],
-            ["there is no result file `nothing/like/it`: name a file that `mbsim run` wrote, as in outputs/swing.h5"],
+            ["no result file `nothing/like/it`: name a file written by `mbsim run`, as in outputs/swing.h5"],
         ),
         (["outputs"], ["outputs is a folder, not a result file"]),
-        (["pendulum.yaml"], ["pendulum.yaml is not a result file: it is no HDF5 file at all"]),
+        (["pendulum.yaml"], ["pendulum.yaml is not a result file: it is not an HDF5 file"]),
         (
             ["outputs/rk4.h5", "joints/hing/q", "energy/totl"],
             [
-                "outputs/rk4.h5 holds no channel or group `joints/hing/q`: did you mean `joints/hinge/q`?",
-                "outputs/rk4.h5 holds no channel or group `energy/totl`: did you mean `energy/total`?",
+                "outputs/rk4.h5 has no channel or group `joints/hing/q`: did you mean `joints/hinge/q`?",
+                "outputs/rk4.h5 has no channel or group `energy/totl`: did you mean `energy/total`?",
             ],
         ),
         (
@@ -141,7 +141,7 @@ def test_a_misspelled_file_is_not_only_taken_for_a_channel(mbsim: Command, runs:
     ending = mbsim("plot", "outputs/rk4.h5", "outputs/pendulum.h")
     assert ending.code == 2
     assert ending.stderr.splitlines()[-1] == (
-        "there is no file `outputs/pendulum.h` either: did you mean `outputs/pendulum.h5`?"
+        "no file `outputs/pendulum.h` either: did you mean `outputs/pendulum.h5`?"
     )
 
 
@@ -149,7 +149,7 @@ def test_too_many_files_are_refused(mbsim: Command, runs: Path) -> None:
     names = [f"{k}.h5" for k in range(channels.MOST_RUNS + 1)]
     for name in names:
         shutil.copy(runs / "outputs/rk4.h5", runs / name)
-    assert_refused(mbsim("plot", *names), "7 files are too many for one picture: give at most 6")
+    assert_refused(mbsim("plot", *names), "7 files are too many for one picture: the maximum is 6")
 
 
 def test_a_folder_that_is_a_file_is_told(mbsim: Command, runs: Path) -> None:
@@ -179,5 +179,5 @@ def test_a_backend_that_is_none_is_told(
     monkeypatch.setenv("MPLBACKEND", "paper")
     process = start("plot", "outputs/rk4.h5")
     _, told = process.communicate(timeout=60)
-    assert told.startswith("error: matplotlib cannot be used as it is set up here: ")
+    assert told.startswith("error: matplotlib is misconfigured: ")
     assert "Traceback" not in told

@@ -17,7 +17,7 @@ from recorded import shifted
 
 from multibody_cli import __version__
 from multibody_cli.output.trajectory import read_trajectory
-from multibody_cli.studies.regression import reasons
+from multibody_cli.studies.regression import acceptance_reasons
 
 Regress = Callable[..., Ending]
 
@@ -66,7 +66,7 @@ def test_a_change_is_found_and_accepted_with_its_reason(regress: Regress, folder
     assert end.code == 0
     assert ElementTree.parse(folder / "r.xml").getroot()[0].get("failures") == "0"
     assert "verdict    same: accepted; " in end.stdout
-    assert reasons(accepted) == [f"{__version__}: first of all", f"{__version__}: a heavier rod, schwerer"]
+    assert acceptance_reasons(accepted) == [f"{__version__}: first of all", f"{__version__}: a heavier rod, schwerer"]
     assert regress("pendulum.yaml").code == 0
     assert [path.name for path in accepted.parent.iterdir()] == ["aba.h5"]
 
@@ -77,7 +77,7 @@ def test_a_damaged_baseline_is_trouble_and_can_be_renewed(regress: Regress, acce
     assert end.code == 2
     assert "is not a result file" in end.stdout
     assert regress("pendulum.yaml", "--accept", "--why", "the file was damaged").code == 0
-    assert reasons(accepted) == [f"{__version__}: the file was damaged"]
+    assert acceptance_reasons(accepted) == [f"{__version__}: the file was damaged"]
 
 
 def test_each_method_has_its_baseline(regress: Regress, folder: Path, accepted: Path) -> None:
@@ -103,15 +103,15 @@ def test_a_policy_loosens_the_comparison(regress: Regress, folder: Path, accepte
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["pendulum.yaml", "--accept"], "--accept and --why TEXT go together"),
-        (["pendulum.yaml", "--why", "so"], "--accept and --why TEXT go together"),
-        (["pendulum.yaml", "--accept", "--why", "  "], "--accept and --why TEXT go together"),
+        (["pendulum.yaml", "--accept"], "--accept and --why TEXT require each other"),
+        (["pendulum.yaml", "--why", "so"], "--accept and --why TEXT require each other"),
+        (["pendulum.yaml", "--accept", "--why", "  "], "--accept and --why TEXT require each other"),
         ([], "Missing argument 'SCENE...'"),
         (
             ["pendulum.yaml", "deep/pendulum.yaml"],
             "deep/pendulum.yaml and pendulum.yaml would share their baselines: rename one of them",
         ),
-        (["pendulum.yaml", "-o", "./base"], "base holds the baselines: give another folder with -o"),
+        (["pendulum.yaml", "-o", "./base"], "base holds the baselines: use another folder with -o"),
         (["pendulum.yaml", "--tolerances", "."], ".: cannot read the file: Is a directory"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -62,7 +62,7 @@ def test_a_processor_that_this_machine_is_not_is_refused(folder: Path, monkeypat
     ("words", "told"),
     [
         (["cache", "--max-size", "much"], "expected a size as in 500kB, 200MB or 1GB"),
-        (["cache", "clear", "--max-size", "1MB"], "--max-size goes with `show`"),
+        (["cache", "clear", "--max-size", "1MB"], "--max-size requires `show`"),
         (["warm", "--method", "abba"], "did you mean `aba`?"),
         (["warm", "nowhere.yaml"], "nowhere.yaml: cannot read the file"),
     ],
@@ -77,4 +77,4 @@ def test_a_cache_that_is_no_folder_is_refused(cache: Path, mbsim: Command) -> No
     cache.write_text("in the way")
     end = mbsim("cache")
     assert end.code == 2
-    assert "is no folder" in end.stderr
+    assert "is not a folder" in end.stderr

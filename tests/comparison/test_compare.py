@@ -212,10 +212,10 @@ def odd_attribute(path: Path) -> None:
 
 
 BAD = {
-    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "is damaged or cut off ("),
-    "empty": (lambda path: path.write_bytes(b""), "is not a result file: it is no HDF5 file at all"),
-    "text": (lambda path: path.write_text("time\n"), "is not a result file: it is no HDF5 file at all"),
-    "foreign": (foreign, "is an HDF5 file, but not one that mbsim wrote"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "is damaged or truncated ("),
+    "empty": (lambda path: path.write_bytes(b""), "is not a result file: it is not an HDF5 file"),
+    "text": (lambda path: path.write_text("time\n"), "is not a result file: it is not an HDF5 file"),
+    "foreign": (foreign, "is an HDF5 file, but not a result file of mbsim"),
     "no scene": (damaged_scene, "is damaged at scene/yaml ("),
     "odd attribute": (odd_attribute, "is damaged at its datasets ("),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "is a folder, not a result file"),
@@ -271,7 +271,7 @@ def test_folders_are_compared_file_by_file(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=r"holds no result file \(\*\.h5\), so there is nothing to compare with"):
+    with pytest.raises(ResultError, match=r"contains no result file \(\*\.h5\), so there is nothing to compare with"):
         list(compare_folders(tmp_path, tmp_path, Policy(), lambda _done, _all: None))
 
 
@@ -289,4 +289,4 @@ def test_files_of_any_size_are_read_slab_by_slab(tmp_path: Path, monkeypatch: py
 
 def test_names_hold_everything() -> None:
     assert {path.split("/")[0] for path in DATASETS} >= {"bodies", "joints", "couplings", "constraints", "energy"}
-    assert len(EVERYTHING.restraints) == 3
+    assert len(EVERYTHING.constraint_entries) == 3

@@ -114,7 +114,7 @@ def test_contacts_that_one_run_lacks(run: Path) -> None:
 @pytest.mark.parametrize(
     ("lost", "said"),
     [
-        ("offset", "is damaged or cut off ('there is no `contacts/offset`'); run the scene again"),
+        ("offset", "is damaged or truncated ('there is no `contacts/offset`'); run the scene again"),
         ("point", "has contacts without contacts/point; run the scene again with all of `contacts` recorded"),
         ("body_b", "has contacts without contacts/body_b; run the scene again with all of `contacts` recorded"),
     ],

@@ -59,7 +59,7 @@ def test_the_last_rule_that_fits_counts(tmp_path: Path) -> None:
         ("a: {rtol: [1]}\n", "1:11", "a.rtol: expected a number of at least 0"),
         ("a: {rtol: }\n", "1:11", "a.rtol: expected a number of at least 0"),
         ("a: {ignore: 1}\n", "1:13", "a.ignore: expected true or false"),
-        ("a: {rtol: 1}\na: {rtol: 2}\n", "2:1", "a: this key stands here twice, first in line 1"),
+        ("a: {rtol: 1}\na: {rtol: 2}\n", "2:1", "a: duplicate key, first defined in line 1"),
         ("a: {rtol: 1\n", "2:1", "not YAML: while parsing a flow mapping did not find expected ',' or '}'"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_rule_without_use_and_what_is_ignored_are_noted(tmp_path: Path) -> Non
     run = write_run(tmp_path / "a.h5")
     rules = rules_of(tmp_path, "jonts: {rtol: 1}\nenergy/total: {ignore: true}\n")
     notes = compare_files(run, run, Policy(rules=rules)).notes
-    assert f"{tmp_path}/policy.yaml:1:8: the rule `jonts` fits no dataset of the reference" in notes
+    assert f"{tmp_path}/policy.yaml:1:8: the rule `jonts` matches no dataset of the reference" in notes
     assert f"energy/total is ignored ({tmp_path}/policy.yaml:2:15)" in notes
 
 

@@ -75,7 +75,7 @@ def test_gaps_change_by_no_more_than_bodies_move(kind_a, kind_b, seed):
     way, turn = generator.normal(size=3), generator.normal(size=3)
     form_a, form_b, steps = form_of(kind_a), form_of(kind_b), 200
     h = 4.0 / steps
-    largest = (np.linalg.norm(way) + np.linalg.norm(turn) * form_b.reach) * h
+    largest = (np.linalg.norm(way) + np.linalg.norm(turn) * form_b.bounding_radius) * h
     before = None
     for k in range(steps):
         s = k * h - 2.0

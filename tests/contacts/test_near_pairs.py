@@ -10,14 +10,14 @@ from touching import at, bodies_at, found
 
 from multibody_cli.contacts.detect import detect
 from multibody_cli.contacts.forms import Collider, box, geometry_of, plane, sphere
-from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW, contact_work_for, grown
+from multibody_cli.contacts.work import CONTACTS_OVERFLOW, FITS, PAIRS_OVERFLOW, detection_workspace_for, grown
 
 BALL = sphere(0.5)
 
 
 def pairs_of(geometry, poses, margin=0.0):
     """The pairs that the broad phase gives, and how many distances it compared."""
-    work = contact_work_for(geometry, pairs=len(geometry.geoms) ** 2, contacts=0)
+    work = detection_workspace_for(geometry, pairs=len(geometry.geoms) ** 2, contacts=0)
     detect(geometry, bodies_at(poses), margin, work)
     return [tuple(map(int, pair)) for pair in work.pairs[: work.counted[0]]], int(work.counted[1])
 
@@ -58,7 +58,7 @@ def test_the_distances_that_it_compares_grow_with_the_number_of_bodies(extra):
         side = count ** (1 / 3)
         slab = [Collider(box([side, side, 1.0]), position=(side / 2, side / 2, -0.5))] * extra
         geometry = geometry_of([*(Collider(BALL, k + 1) for k in range(count)), *slab])
-        work = contact_work_for(geometry, pairs=20 * count, contacts=0)
+        work = detection_workspace_for(geometry, pairs=20 * count, contacts=0)
         detect(geometry, bodies_at(poses), 0.0, work)
         comparisons.append(work.counted[1])
     assert 0.95 < growth(comparisons, counts) < 1.1
@@ -74,7 +74,7 @@ def test_sizes_that_differ_a_million_times_do_not_crowd():
         boulders = [at(1e3 * k, 0.0, -1e3) for k in range(3)]
         forms = [sphere(5e-4)] * count + [sphere(500.0)] * 3
         geometry = geometry_of([Collider(form, k + 1) for k, form in enumerate(forms)])
-        work = contact_work_for(geometry, pairs=20 * count, contacts=0)
+        work = detection_workspace_for(geometry, pairs=20 * count, contacts=0)
         detect(geometry, bodies_at(grains + boulders), 0.0, work)
         comparisons.append(work.counted[1])
     assert 0.95 < growth(comparisons, counts) < 1.1
@@ -110,11 +110,11 @@ def test_tables_that_are_too_small_are_said_to_be_and_grow():
     geometry = geometry_of([Collider(BALL, k + 1) for k in range(60)])
     expected = found(geometry, poses, margin=0.1)
     assert len(expected) > 20
-    small = contact_work_for(geometry, pairs=len(expected), contacts=3)
+    small = detection_workspace_for(geometry, pairs=len(expected), contacts=3)
     count, overflow = detect(geometry, bodies_at(poses), 0.1, small)
     assert (count, overflow) == (len(expected), CONTACTS_OVERFLOW)
     np.testing.assert_array_equal(np.array(small.contacts), expected[:3])
-    work = contact_work_for(geometry, pairs=2, contacts=1)
+    work = detection_workspace_for(geometry, pairs=2, contacts=1)
     count, overflow = detect(geometry, bodies_at(poses), 0.1, work)
     assert overflow == PAIRS_OVERFLOW | CONTACTS_OVERFLOW
     while overflow != FITS:

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from multibody_cli.contacts.detect import detect
 from multibody_cli.contacts.forms import Collider, Form, box, capsule, cylinder, ellipsoid, geometry_of, hull, sphere
-from multibody_cli.contacts.work import FITS, contact_work_for
+from multibody_cli.contacts.work import FITS, detection_workspace_for
 from multibody_cli.kernel import records
 
 POSE = np.dtype([("x", "f8", 3), ("R", "f8", 9)])
@@ -60,7 +60,9 @@ def bodies_at(poses) -> np.ndarray:
 def found(geometry, poses, margin=EVERYWHERE, work=None):
     """The contacts of a geometry, with room for all of them."""
     work = (
-        contact_work_for(geometry, pairs=len(poses) ** 2 + 8, contacts=200 + 20 * len(poses)) if work is None else work
+        detection_workspace_for(geometry, pairs=len(poses) ** 2 + 8, contacts=200 + 20 * len(poses))
+        if work is None
+        else work
     )
     n, overflow = detect(geometry, bodies_at(poses), margin, work)
     assert overflow == FITS

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import oracle
 import pytest
-from machines import NO_GRAVITY, Machine, limb, pack, shift
+from machines import NO_GRAVITY, Machine, pack, shift, tree_link
 from pydantic import ValidationError
 from scipy.spatial.transform import Rotation
 from shape_oracle import FIELDS_OF_SHAPES, POSES_OF_SHAPES
@@ -25,10 +25,10 @@ from multibody_cli.joints.contract import (
     turning,
 )
 from multibody_cli.joints.spherical import PARAMETRIZATIONS
-from multibody_cli.model import WAY_BALL
+from multibody_cli.model import KERNEL_BALL
 from multibody_cli.observation.state import report_coordinates
 from multibody_cli.tree.configuration import displace, normalize, rate, recentre
-from multibody_cli.tree.kinematics import place_all
+from multibody_cli.tree.kinematics import forward_kinematics
 
 RUNS = {
     "turning x": (turning(X),),
@@ -57,14 +57,14 @@ seeds = pytest.mark.parametrize("seed", [0, 1, 2])
 def on_a_moving_base(parts, seed):
     """The joint between a free body in any motion and a child, both frames displaced and turned."""
     rng = np.random.default_rng(seed)
-    base = limb(1, 0, (floating(),), *random_state(rng, (floating(),)))
+    base = tree_link(1, 0, (floating(),), *random_state(rng, (floating(),)))
     q, v = random_state(rng, parts)
-    child = limb(2, 1, parts, q, v, origin=random_placement(rng), child_origin=random_placement(rng))
+    child = tree_link(2, 1, parts, q, v, origin=random_placement(rng), child_origin=random_placement(rng))
     return pack(Machine([base, child], NO_GRAVITY))
 
 
 def on_the_ground(parts, q=(), v=()):
-    return pack(Machine([limb(1, 0, parts, q, v)], NO_GRAVITY))
+    return pack(Machine([tree_link(1, 0, parts, q, v)], NO_GRAVITY))
 
 
 class Placed:
@@ -72,13 +72,13 @@ class Placed:
 
     def __init__(self, packed, q, v):
         work = packed.method("rk4", 1e-3).work
-        place_all(packed.tree.tree, q, v, np.zeros_like(v), work)
+        forward_kinematics(packed.tree.tree, q, v, np.zeros_like(v), work)
         body, link = work.bodies[-1], packed.tree.tree.links[-1]
         self.R, self.x = body["R"].reshape(3, 3).T.copy(), body["x"].copy()
         self.w, self.v, self.alpha, self.a = (body[name].copy() for name in ("w", "v", "alpha", "a"))
         S = work.columns[link["iv"] :]
         self.S = np.hstack([S["angular"], S["linear"]]).T
-        if link["way"] == WAY_BALL:  # a ball keeps no columns: they are its orientation
+        if link["joint_kernel"] == KERNEL_BALL:  # a ball keeps no columns: they are its orientation
             self.S = np.vstack([self.R, np.zeros((3, 3))])
 
 
@@ -361,7 +361,9 @@ def test_frames_stack_without_a_joint():
     """A fixed joint is its two frames: the child's body frame lies at origin times the inverse of child_origin."""
     rng = np.random.default_rng(2)
     origin, child = random_placement(rng), random_placement(rng)
-    packed = pack(Machine([limb(1, 0, (), origin=origin, child_origin=child), limb(2, 1, (), origin=shift(1, 2, 3))]))
+    packed = pack(
+        Machine([tree_link(1, 0, (), origin=origin, child_origin=child), tree_link(2, 1, (), origin=shift(1, 2, 3))])
+    )
     placed = Placed(packed, packed.tree.q, packed.tree.v)
     R = origin.rotation @ child.rotation.T
     np.testing.assert_allclose(placed.R, R, atol=1e-15)

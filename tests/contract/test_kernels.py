@@ -144,6 +144,12 @@ def test_a_digest_reaches_through_calls_and_no_further():
     assert bound.reach.digest == function_of(text.format(name="scaled"), scaled=other).reach.digest
 
 
+def test_a_template_refuses_a_parameter_that_it_does_not_use():
+    template = function_of("@kernel\ndef function(x):\n    return scaled(x)\n")
+    with pytest.raises(TypeError, match=r"function has no template parameter `scale`"):
+        bound_kernel(template, scaled=template, scale=template)
+
+
 @pytest.mark.parametrize("value", [1.5, 2, (1, 2.0), np.arange(3.0), "word"])
 def test_a_digest_covers_the_constants_that_are_read(value):
     text = "@kernel\ndef function(x):\n    return CONSTANT\n"
@@ -189,9 +195,9 @@ def test_what_no_digest_can_cover_is_refused():
 def test_a_free_chain_does_not_depend_on_shapes_that_touch():
     from multibody_cli.contacts.shapes.box_box import box_box
     from multibody_cli.methods.aba import ABA
-    from multibody_cli.methods.by_acceleration import free_dynamics
+    from multibody_cli.methods.by_acceleration import unconstrained_dynamics
 
-    assert box_box not in free_dynamics(ABA.accelerate).evaluate.reach.kernels
+    assert box_box not in unconstrained_dynamics(ABA.accelerate).evaluate.reach.kernels
 
 
 def test_kernels_have_neither_closures_nor_defaults():
@@ -219,15 +225,21 @@ def test_a_digest_covers_what_the_writers_of_instructions_call():
     assert called("return 1") != called("return 2")
 
 
+class Inner(NamedTuple):
+    """A block inside of a block."""
+
+    springs: np.ndarray
+    muscles: np.ndarray
+
+
 # --- arguments ----------------------------------------------------------------------------------------------------
 def test_fields_that_a_kernel_does_not_name_do_not_decide_about_its_code():
-    from multibody_cli.forces.elements import Alerts
-    from multibody_cli.model import Journals
+    from multibody_cli.model import JointFriction
 
-    kind = kind_of(Journals(np.zeros(3), np.zeros((2, 2)), Alerts(np.zeros(1), np.zeros(2))))
+    kind = kind_of(JointFriction(np.zeros(3), np.zeros((2, 2)), Inner(np.zeros(1), np.zeros(2))))
     assert isinstance(kind, Block)
-    other = kind_of(Journals(np.zeros(3), np.zeros(2), ()))
-    names = frozenset({"pads"})
+    other = kind_of(JointFriction(np.zeros(3), np.zeros(2), ()))
+    names = frozenset({"patches"})
     assert narrow(kind, names) == narrow(other, names)
     assert narrow(kind, names | {"points"}) != narrow(other, names | {"points"})
 
@@ -244,17 +256,15 @@ def test_the_order_of_the_fields_of_a_value_decides_about_code():
 
 
 def test_tuples_of_blocks_inside_of_blocks_are_refused():
-    from multibody_cli.forces.elements import Alerts
-
-    inner = Alerts(np.zeros(1), np.zeros(2))
+    inner = Inner(np.zeros(1), np.zeros(2))
     with pytest.raises(TypeError, match="is a tuple of blocks: give each a field of its own"):
-        kind_of(Alerts((inner, inner), np.zeros(1)))
+        kind_of(Inner((inner, inner), np.zeros(1)))
 
 
 @kernel
 def _sums(block, pair, scale, flag, out):
     """Read one of each kind."""
-    out[0] = block.pads[1] + block.points[1, 0] + block.loads.springs[1]
+    out[0] = block.patches[1] + block.points[1, 0] + block.loads.springs[1]
     out[1] = pair[0][2] + pair[1]
     out[2] = scale if flag else -scale
     return flag, scale, len(out)
@@ -262,11 +272,10 @@ def _sums(block, pair, scale, flag, out):
 
 @compiled
 def test_arguments_of_every_kind_arrive():
-    from multibody_cli.forces.elements import Alerts
-    from multibody_cli.model import Journals
+    from multibody_cli.model import JointFriction
 
     strided = np.arange(8.0).reshape(4, 2)[:, 0]
-    block = Journals(strided, np.arange(4.0).reshape(2, 2), Alerts(np.array([5, 7]), np.zeros(0, np.int64)))
+    block = JointFriction(strided, np.arange(4.0).reshape(2, 2), Inner(np.array([5, 7]), np.zeros(0, np.int64)))
     out = np.zeros(3)
     assert _sums(block, (np.arange(3), 4), 0.5, True, out) == (True, 0.5, 3)
     assert out.tolist() == [2.0 + 2.0 + 7.0, 6.0, 0.5]

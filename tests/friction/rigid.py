@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.contact_solver.friction.factored import Factored, factored_for
+from multibody_cli.contact_solver.friction.factored import Factored, factored_scratch_for
 from multibody_cli.contact_solver.friction.problem import Options, Problem, scratch_for
-from multibody_cli.contact_solver.friction.proximal import proximal_for, solve_many
+from multibody_cli.contact_solver.friction.proximal import proximal_scratch_for, solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_problem
 
 GROUND = -1
@@ -93,29 +93,31 @@ def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, **options):
     return x, solve_problem(problem, options, x, scratch)
 
 
-def solve_factored(world, v, mu, guess=np.nan, r=None, journals=0, **options):
+def solve_factored(world, v, mu, guess=np.nan, r=None, friction_patches=0, **options):
     """(impulses, report) of a world of bodies at v by the proximal method, likewise; r as far as it is not J v.
 
     The first contacts may be journals: the guess says what presses them, and they have no normals.
     """
     J, mass, bodies = world.jacobian(), world.mass, len(world.mass) // 6
-    statics, contacts = len(world.equalities) + len(world.limits), len(world.contacts)
-    S = factored_for(statics, contacts, len(mass), bodies)
+    constraint_rows, contacts = len(world.equalities) + len(world.limits), len(world.contacts)
+    S = factored_scratch_for(constraint_rows, contacts, len(mass), bodies)
     B = (J / np.sqrt(mass)).reshape(len(J), bodies, 6)
     S.block.fill(-1)
-    for rows in [slice(k, k + 1) for k in range(statics)] + [slice(k, k + 3) for k in range(statics, len(J), 3)]:
+    for rows in [slice(k, k + 1) for k in range(constraint_rows)] + [
+        slice(k, k + 3) for k in range(constraint_rows, len(J), 3)
+    ]:
         for side, body in enumerate(np.flatnonzero(np.abs(B[rows]).max(axis=(0, 2)))):
             S.block[rows, side] = body
             S.first[rows, side] = 6 * (bodies * np.arange(rows.start, rows.stop) + body)
-    S.block[statics : statics + 3 * journals : 3] = -1
-    S.width[:], S.free[:], S.mu[:] = 6, np.sqrt(mass) * v, mu
+    S.block[constraint_rows : constraint_rows + 3 * friction_patches : 3] = -1
+    S.width[:], S.xi0[:], S.mu[:] = 6, np.sqrt(mass) * v, mu
     S.r[:] = J @ np.asarray(v, float) if r is None else r
-    S.r[statics : statics + 3 * journals : 3] = 0.0
-    places = (S.first, S.block, S.start, S.width, S.free, S.r, S.b, S.w, S.mu)
-    problem = Factored(B.ravel(), *places, len(world.equalities), len(world.limits), journals)
+    S.r[constraint_rows : constraint_rows + 3 * friction_patches : 3] = 0.0
+    places = (S.first, S.block, S.start, S.width, S.xi0, S.r, S.b, S.w, S.mu)
+    problem = Factored(B.ravel(), *places, len(world.equalities), len(world.limits), friction_patches)
     x = np.array(np.broadcast_to(guess, len(J)), float)
-    scratch = proximal_for(statics, contacts, len(mass), bodies)
-    return x, solve_many(problem, Options(**{"tolerance": 1e-10, **options}), x, scratch)
+    scratch = proximal_scratch_for(constraint_rows, contacts, len(mass), bodies)
+    return x, solve_proximal(problem, Options(**{"tolerance": 1e-10, **options}), x, scratch)
 
 
 def gain(W, r, x):

@@ -188,7 +188,7 @@ def test_discs_of_given_radius_take_what_they_can(seed):
     pressed = rng.uniform(0.0, 2.0, 12) * rng.integers(0, 2, 12)
     guess = np.zeros(36)
     guess[::3] = pressed
-    x, report = solve_factored(world, v, 1.0, guess=guess, journals=12)
+    x, report = solve_factored(world, v, 1.0, guess=guess, friction_patches=12)
     assert report.status == SOLVED
     np.testing.assert_allclose(x[::3], pressed, rtol=1e-15)
     J = world.jacobian()

@@ -5,15 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multibody_cli.contact_solver.friction.smoothed_cone import round_cone, round_disc, write_flat, write_function
+from multibody_cli.contact_solver.friction.smoothed_cone import (
+    project_smoothed_cone,
+    project_smoothed_disc,
+    write_flat,
+    write_function,
+)
 
 SIGMA = 0.3
 
 
-def rounded(y, sigma=SIGMA):
+def smoothed(y, sigma=SIGMA):
     """P(y), its derivative by y and that by sigma^2."""
     x, slope, rise, d, D = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((1, 2)), np.zeros((3, 3))
-    round_cone(0, 0, sigma * sigma, np.array(y, float), x, slope, rise, d)
+    project_smoothed_cone(0, 0, sigma * sigma, np.array(y, float), x, slope, rise, d)
     write_function(0, *slope, d[0, 0], d[0, 1], D)
     return x, D, rise
 
@@ -23,7 +28,7 @@ POINTS = [(1.0, 0.2, -0.1), (0.1, 2.0, 1.0), (-2.0, 0.3, 0.4), (0.5, 0.0, 0.0), 
 
 @pytest.mark.parametrize("y", POINTS)
 def test_impulses_and_velocities_lie_inside_of_their_cones_with_the_product_of_sigma(y):
-    x, _, _ = rounded(y)
+    x, _, _ = smoothed(y)
     z = x - y
     for one in (x, z):
         assert one[0] > np.hypot(*one[1:])
@@ -40,24 +45,24 @@ def test_impulses_and_velocities_lie_inside_of_their_cones_with_the_product_of_s
     ],
 )
 def test_without_rounding_it_is_the_nearest_point_of_the_cone(y, x):
-    np.testing.assert_allclose(rounded(y, 1e-9)[0], x, atol=1e-15)
+    np.testing.assert_allclose(smoothed(y, 1e-9)[0], x, atol=1e-15)
 
 
 @pytest.mark.parametrize("y", POINTS)
 def test_derivatives_are_those_of_differences(y):
     h, square = 1e-6, SIGMA**2
-    _, D, rise = rounded(y)
+    _, D, rise = smoothed(y)
     for j, e in enumerate(np.eye(3)):
-        difference = (rounded(y + h * e)[0] - rounded(y - h * e)[0]) / (2 * h)
+        difference = (smoothed(y + h * e)[0] - smoothed(y - h * e)[0]) / (2 * h)
         np.testing.assert_allclose(D[:, j], difference, atol=1e-8)
-    difference = rounded(y, np.sqrt(square + h))[0] - rounded(y, np.sqrt(square - h))[0]
+    difference = smoothed(y, np.sqrt(square + h))[0] - smoothed(y, np.sqrt(square - h))[0]
     np.testing.assert_allclose(rise, difference / (2 * h), atol=1e-8)
 
 
 def on_disc(y, radius=0.8, sigma=SIGMA):
     """The same for a disc."""
     x, slope, rise, d, D = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((1, 2)), np.full((3, 3), np.nan)
-    round_disc(0, 0, sigma * sigma, radius, np.array([radius, *y], float), x, slope, rise, d)
+    project_smoothed_disc(0, 0, sigma * sigma, radius, np.array([radius, *y], float), x, slope, rise, d)
     write_flat(0, slope[1], slope[2], d[0, 0], d[0, 1], D)
     return x, D, rise
 

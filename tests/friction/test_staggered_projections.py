@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from rigid import GROUND, World, cube, frame, gain, pile, size, solve, stack, violation
 
 from multibody_cli.linalg.free_rows import scratch_for
-from multibody_cli.linalg.least_norm import solve_any
+from multibody_cli.linalg.least_norm import solve_least_norm_system
 from multibody_cli.linalg.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, UNFINISHED, solve_multipliers
-from multibody_cli.linalg.pivoted_lu import pivoted_for
+from multibody_cli.linalg.pivoted_lu import pivoted_ldl_for
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -187,8 +187,8 @@ def test_least_norm_solutions_of_any_system(seed, n, rank):
     rank = min(n, rank)
     left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :rank] for _ in range(2))
     A = left * rng.uniform(0.25, 4.0, rank) @ right.T
-    y, x, room = A @ rng.normal(size=n), np.full(n, np.nan), pivoted_for(n)
-    assert solve_any(A.copy(), n, y.copy(), np.zeros(n, int), x, room) == rank
+    y, x, room = A @ rng.normal(size=n), np.full(n, np.nan), pivoted_ldl_for(n)
+    assert solve_least_norm_system(A.copy(), n, y.copy(), np.zeros(n, int), x, room) == rank
     np.testing.assert_allclose(x, np.linalg.pinv(A, rcond=1e-9) @ y, atol=1e-9 * max(1.0, np.abs(y).max()))
 
 

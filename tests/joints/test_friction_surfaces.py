@@ -9,71 +9,71 @@ from multibody_cli.joints.friction import (
     BoxSurface,
     CylinderSurface,
     SphereSurface,
-    pads_of_box,
-    pads_of_cylinder,
-    pads_of_sphere,
+    box_patches,
+    cylinder_patches,
+    sphere_patches,
 )
 
 Z = (0.0, 0.0, 1.0)
 OBLIQUE = (0.48, 0.6, 0.64)
 
 SURFACES = {
-    "revolute": (pads_of_cylinder(CylinderSurface(radius=0.02, length=0.1), OBLIQUE, slides=False), [(OBLIQUE, 0)]),
-    "fine": (pads_of_cylinder(CylinderSurface(radius=0.02, length=0.1, points=16), Z, slides=False), [(Z, 0)]),
+    "revolute": (cylinder_patches(CylinderSurface(radius=0.02, length=0.1), OBLIQUE, slides=False), [(OBLIQUE, 0)]),
+    "fine": (cylinder_patches(CylinderSurface(radius=0.02, length=0.1, points=16), Z, slides=False), [(Z, 0)]),
     "cylindrical": (
-        pads_of_cylinder(CylinderSurface(radius=0.02, length=0.1), OBLIQUE, slides=True),
+        cylinder_patches(CylinderSurface(radius=0.02, length=0.1), OBLIQUE, slides=True),
         [(OBLIQUE, 0), (0, OBLIQUE)],
     ),
-    "prismatic": (pads_of_box(BoxSurface(size=(0.1, 0.02, 0.03)), (0.0, 1.0, 0.0)), [(0, (0.0, 1.0, 0.0))]),
+    "prismatic": (box_patches(BoxSurface(size=(0.1, 0.02, 0.03)), (0.0, 1.0, 0.0)), [(0, (0.0, 1.0, 0.0))]),
 }
-"""Pads, and the freedoms that they leave: turn and slide of each."""
+"""Friction patches, and the free motions of each joint: rotation and translation."""
 
 
-def constrained(freedoms, generator):
-    """A wrench that does no work on the freedoms."""
-    S = np.array([np.r_[np.broadcast_to(turn, 3), np.broadcast_to(slide, 3)] for turn, slide in freedoms])
+def constrained(free_motions, generator):
+    """A wrench that does no work on the free motions."""
+    S = np.array([np.r_[np.broadcast_to(turn, 3), np.broadcast_to(slide, 3)] for turn, slide in free_motions])
     wrench = generator.standard_normal(6)
     return wrench - S.T @ (S @ wrench)
 
 
-def pushes_of(pads):
+def normal_forces_of(patches):
     """The wrenches whose least combination the loads are: N = (N^+)^+."""
-    return np.linalg.pinv(np.concatenate([point.loads for pad in pads for point in pad.points]))
+    return np.linalg.pinv(np.concatenate([point.loads for patch in patches for point in patch.points]))
 
 
 @pytest.mark.parametrize("name", SURFACES)
 def test_points_bear_what_the_joint_carries(name):
-    pads, freedoms = SURFACES[name]
-    wrench = constrained(freedoms, np.random.default_rng(1))
-    a = np.concatenate([point.loads @ wrench for pad in pads for point in pad.points])
-    np.testing.assert_allclose(pushes_of(pads) @ a, wrench, atol=1e-12)
+    patches, free_motions = SURFACES[name]
+    wrench = constrained(free_motions, np.random.default_rng(1))
+    a = np.concatenate([point.loads @ wrench for patch in patches for point in patch.points])
+    np.testing.assert_allclose(normal_forces_of(patches) @ a, wrench, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SURFACES)
-def test_the_freedoms_press_nothing(name):
-    pads, freedoms = SURFACES[name]
-    for turn, slide in freedoms:
+def test_free_motions_cause_no_load(name):
+    patches, free_motions = SURFACES[name]
+    for turn, slide in free_motions:
         motion = np.r_[np.broadcast_to(turn, 3), np.broadcast_to(slide, 3)]
-        assert max(np.abs(point.loads @ motion).max() for pad in pads for point in pad.points) < 1e-12
+        assert max(np.abs(point.loads @ motion).max() for patch in patches for point in patch.points) < 1e-12
 
 
 @pytest.mark.parametrize("name", SURFACES)
 def test_every_point_of_a_pad_slips_as_the_pad_does(name):
     """The power of a unit friction at a point, in any motion that the joint allows, is the slip of the pad."""
-    pads, freedoms = SURFACES[name]
-    rates = np.random.default_rng(2).standard_normal(len(freedoms))
+    patches, free_motions = SURFACES[name]
+    rates = np.random.default_rng(2).standard_normal(len(free_motions))
     twist = sum(
         rate * np.r_[np.broadcast_to(turn, 3), np.broadcast_to(slide, 3)]
-        for rate, (turn, slide) in zip(rates, freedoms, strict=True)
+        for rate, (turn, slide) in zip(rates, free_motions, strict=True)
     )
-    for pad in pads:
-        for point in pad.points:
-            np.testing.assert_allclose(point.rubs @ twist, pad.slips @ twist, atol=1e-14)
+    for patch in patches:
+        for point in patch.points:
+            np.testing.assert_allclose(point.friction_wrenches @ twist, patch.slip_wrenches @ twist, atol=1e-14)
 
 
 def test_a_hinge_slips_with_the_speed_of_its_surface():
-    pads, _ = SURFACES["revolute"]
-    assert pads[0].slips @ np.r_[3.0 * np.array(OBLIQUE), 0, 0, 0] == pytest.approx(0.02 * 3.0)
+    patches, _ = SURFACES["revolute"]
+    assert patches[0].slip_wrenches @ np.r_[3.0 * np.array(OBLIQUE), 0, 0, 0] == pytest.approx(0.02 * 3.0)
 
 
 @pytest.mark.parametrize(
@@ -87,29 +87,29 @@ def test_a_hinge_slips_with_the_speed_of_its_surface():
 )
 def test_loads_of_a_journal(wrench, total):
     """A bending moment is borne by 4 pushes across with the lever l/2 and 4 along with the lever r, as their levers."""
-    (pad,) = pads_of_cylinder(CylinderSurface(radius=0.02, length=0.1), Z, slides=False)
-    assert sum(np.abs(point.loads @ wrench).sum() for point in pad.points) == pytest.approx(total, rel=1e-12)
+    (patch,) = cylinder_patches(CylinderSurface(radius=0.02, length=0.1), Z, slides=False)
+    assert sum(np.abs(point.loads @ wrench).sum() for point in patch.points) == pytest.approx(total, rel=1e-12)
 
 
 @pytest.mark.parametrize(("points", "ripple"), [(4, 0.172), (8, 0.0396), (16, 0.0097)])
 def test_more_points_make_friction_depend_less_on_the_direction_of_the_load(points, ripple):
     """About the same mean, 4/pi of the load."""
-    (pad,) = pads_of_cylinder(CylinderSurface(radius=0.02, length=0.1, points=points), Z, slides=False)
+    (patch,) = cylinder_patches(CylinderSurface(radius=0.02, length=0.1, points=points), Z, slides=False)
     angles = np.linspace(0.0, np.pi, 721)
     wrenches = np.array([[0.0, 0.0, 0.0, np.cos(a), np.sin(a), 0.0] for a in angles])
-    total = np.abs(np.concatenate([point.loads for point in pad.points]) @ wrenches.T).sum(axis=0)
+    total = np.abs(np.concatenate([point.loads for point in patch.points]) @ wrenches.T).sum(axis=0)
     assert total[:-1].mean() == pytest.approx(4 / np.pi, rel=1e-3)
     middle = 0.5 * (total.max() + total.min())
     assert (total.max() - middle) / middle == pytest.approx(ripple, rel=0.01)
 
 
 def test_a_ball_is_pressed_by_the_force_along_each_axis():
-    pads = pads_of_sphere(SphereSurface(radius=0.02))
+    patches = sphere_patches(SphereSurface(radius=0.02))
     wrench = np.array([1.0, 2.0, 3.0, -4.0, 5.0, -6.0])
-    assert [np.abs(pad.points[0].loads @ wrench).sum() for pad in pads] == [4.0, 5.0, 6.0]
+    assert [np.abs(patch.points[0].loads @ wrench).sum() for patch in patches] == [4.0, 5.0, 6.0]
 
 
 def test_a_ball_rubs_nowhere_about_the_axis_that_presses_it():
-    pad = pads_of_sphere(SphereSurface(radius=0.02))[2]
-    assert not (pad.slips @ [0.0, 0.0, 7.0, 0.0, 0.0, 0.0]).any()
-    np.testing.assert_allclose(np.linalg.norm(pad.slips @ [3.0, 4.0, 0.0, 0.0, 0.0, 0.0]), 0.02 * 5.0)
+    patch = sphere_patches(SphereSurface(radius=0.02))[2]
+    assert not (patch.slip_wrenches @ [0.0, 0.0, 7.0, 0.0, 0.0, 0.0]).any()
+    np.testing.assert_allclose(np.linalg.norm(patch.slip_wrenches @ [3.0, 4.0, 0.0, 0.0, 0.0, 0.0]), 0.02 * 5.0)

@@ -7,8 +7,9 @@ import pytest
 from pydantic import ValidationError
 from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, KNOT, PATCH, QUINTIC, SPHERE, SURFACES, TORUS, joint, parts_of
 
-from multibody_cli.joints.contract import Coordinate, PartCode
-from multibody_cli.joints.surface_surface import FREEDOMS
+from multibody_cli.joints.contract import PartCode
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.surface_surface import COORDINATE_NAMES
 from multibody_cli.packing.constraint_bases import columns_at, pose_at
 
 ANGLE, LENGTH, NUMBER = Coordinate.ANGLE, Coordinate.LENGTH, Coordinate.NUMBER
@@ -60,10 +61,10 @@ def test_joints_of_one_shape_share_their_code():
     small = {**TORUS, "major_radius": 0.7, "minor_radius": 0.1}
     one = parts_of(joint("surface_surface", parent_surface=TORUS, child_surface=SPHERE))[0]
     other = parts_of(joint("surface_surface", parent_surface=small, child_surface=SPHERE))[0]
-    assert one.shape == other.shape
+    assert one.joint_map == other.joint_map
     assert one.constants != other.constants
     inside = {**TORUS, "inside": True}
-    assert parts_of(joint("surface_surface", parent_surface=inside, child_surface=SPHERE))[0].shape != one.shape
+    assert parts_of(joint("surface_surface", parent_surface=inside, child_surface=SPHERE))[0].joint_map != one.joint_map
 
 
 def test_units_of_symbolic_coordinates():
@@ -106,10 +107,10 @@ def test_limits_of_the_domain_and_own_ones():
 @pytest.mark.parametrize(
     ("kind", "fields", "told"),
     [
-        ("curve", {"curve": CURVES["helix"][0], "ends": "limit"}, "goes on without end"),
+        ("curve", {"curve": CURVES["helix"][0], "ends": "limit"}, "domain of this joint is unbounded"),
         ("curve", {"curve": BEZIER, "ends": "limit", "motion": {"velocity": 1}}, "whose `motion` is prescribed"),
         ("curve", {"curve": BEZIER, "up": [1, 0, 0]}, "no effect with `orientation: fixed`"),
-        ("curve", {"curve": BEZIER, "ends": "limit", "limits": [1, 2], "q": 1}, "leaves nothing of the domain"),
+        ("curve", {"curve": BEZIER, "ends": "limit", "limits": [1, 2], "q": 1}, "no common interval with the domain"),
         ("curve", {"curve": {**KNOT, "domain": [0, 6.0]}}, "differ between both ends"),
         ("curve", {"curve": {**QUINTIC, "position": CUBIC}}, "second derivative differ between both ends"),
         ("curve", {"curve": QUINTIC, "orientation": "frenet"}, "third derivative differs between both ends"),
@@ -120,19 +121,19 @@ def test_limits_of_the_domain_and_own_ones():
             {"curve": {"type": "bezier", "points": [[1, 2, 3]] * 2}, "orientation": "tangent"},
             "no tangent at 0",
         ),
-        ("curve", {"curve": {**KNOT, "parameters": {"a": 1, "e": 2, "k": 3}}}, "no effect: no expression has it"),
+        ("curve", {"curve": {**KNOT, "parameters": {"a": 1, "e": 2, "k": 3}}}, "no effect: no expression uses it"),
         ("surface_surface", {**ON_PATCH, "fixed": {"u1": 3}}, "outside of the domain of its surface, from 0 to 1"),
         ("surface_surface", {**ON_PATCH, "fixed": {"u2": "3 kg"}}, "expected an angle .*is a mass"),
-        ("symbolic", {"coordinates": ["s"]}, "nothing moves: give `translation` or `rotation`"),
-        ("symbolic", {"coordinates": ["s", "r"], "translation": ["s", 0, 0]}, "`r` moves nothing"),
-        ("symbolic", {**BEAD, "parameters": {"a": 1}}, "no effect: no expression has it"),
-        ("symbolic", {**BEAD, "coordinates": ["lambda"]}, "`lambda` cannot stand in an expression"),
-        ("symbolic", {**BEAD, "translation": ["s", "s*1e308*1e308", 0]}, "too large"),
-        ("symbolic", {**BEAD, "translation": ["s", "s*1e200*(s*1e200)", 0]}, "too large"),
-        ("symbolic", {**BEAD, "translation": ["s", "s/1e-320", 0]}, "too large"),
-        ("symbolic", {**BEAD, "translation": ["s", "(-8)**(1/3)", 0]}, "take the sign out, as in -8"),
+        ("symbolic", {"coordinates": ["s"]}, "expected `translation` or `rotation`"),
+        ("symbolic", {"coordinates": ["s", "r"], "translation": ["s", 0, 0]}, "`r` has no effect"),
+        ("symbolic", {**BEAD, "parameters": {"a": 1}}, "no effect: no expression uses it"),
+        ("symbolic", {**BEAD, "coordinates": ["lambda"]}, "`lambda` is reserved in expressions"),
+        ("symbolic", {**BEAD, "translation": ["s", "s*1e308*1e308", 0]}, "overflow in the arithmetic"),
+        ("symbolic", {**BEAD, "translation": ["s", "s*1e200*(s*1e200)", 0]}, "overflow in the arithmetic"),
+        ("symbolic", {**BEAD, "translation": ["s", "s/1e-320", 0]}, "overflow in the arithmetic"),
+        ("symbolic", {**BEAD, "translation": ["s", "(-8)**(1/3)", 0]}, "write an odd root of a negative number as -8"),
         ("symbolic", {**BEAD, "translation": ["s", "(-8)**n", 0], "parameters": {"n": 0.5}}, "not a real number"),
-        ("curve", {"curve": {**KNOT, "position": ["abs(s)", "0", "0"]}}, "corners"),
+        ("curve", {"curve": {**KNOT, "position": ["abs(s)", "0", "0"]}}, "not twice differentiable"),
         ("surface_surface", {"parent_surface": WITHIN, "child_surface": WITHIN}, "within"),
         ("symbolic", {"coordinates": ["s", "s"]}, "differ"),
         ("symbolic", {"coordinates": {"s": "kg"}}, "unknown unit"),
@@ -141,7 +142,7 @@ def test_limits_of_the_domain_and_own_ones():
         ("curve", {"curve": {"type": "expression", "position": ["s", "0", "0"], "closed": True}}, "domain"),
         ("surface_surface", {"parent_surface": RAGGED, "child_surface": SPHERE}, "as in the first row"),
         ("spline_surface", {"controls": {}}, "at least one of"),
-        ("curve", {"curve": BEZIER, "orientation": "free", "limits": [None, [0, 1], None, None]}, "of its own"),
+        ("curve", {"curve": BEZIER, "orientation": "free", "limits": [None, [0, 1], None, None]}, "of their own"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(kind, fields, told):
@@ -152,13 +153,13 @@ def test_what_does_not_belong_together_is_refused(kind, fields, told):
 @pytest.mark.parametrize("name", SURFACES)
 @pytest.mark.parametrize("still", [("u1",), ("v1",), ("u1", "v1"), ("u2",), ("v2", "spin"), ("u2", "v2")])
 def test_a_joint_with_fixed_freedoms_is_the_free_one_held(name, still):
-    freedoms = dict(zip(FREEDOMS, (*SURFACES[name][1], *SURFACES[name][1], 0.4), strict=True))
+    all_values = dict(zip(COORDINATE_NAMES, (*SURFACES[name][1], *SURFACES[name][1], 0.4), strict=True))
     surfaces = {"parent_surface": SURFACES[name][0], "child_surface": SURFACES[name][0]}
-    moving = [k for k, word in enumerate(FREEDOMS) if word not in still]
-    q = np.array(list(freedoms.values()))
+    moving = [k for k, word in enumerate(COORDINATE_NAMES) if word not in still]
+    q = np.array(list(all_values.values()))
     free = parts_of(joint("surface_surface", **surfaces, q=q.tolist()))
     held = parts_of(
-        joint("surface_surface", **surfaces, q=q[moving].tolist(), fixed={word: freedoms[word] for word in still})
+        joint("surface_surface", **surfaces, q=q[moving].tolist(), fixed={word: all_values[word] for word in still})
     )
     for found, wanted in zip(pose_at(held, q[moving]), pose_at(free, q), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14)
@@ -180,5 +181,5 @@ def test_joints_with_other_exponents_have_other_formulas():
         parts = parts_of(joint("symbolic", **fields))
         np.testing.assert_array_equal(columns_at(parts, np.zeros(1))[:, 0], [0, 0, 0, 1, slope, 0])
         assert parts[0].constants == (3.0,)
-        shapes.add(parts[0].shape)
+        shapes.add(parts[0].joint_map)
     assert len(shapes) == 3

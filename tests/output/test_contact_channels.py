@@ -104,9 +104,7 @@ def test_a_scene_without_contacts_has_no_channel_of_them(tmp_path):
     record(Hdf5Sink(tmp_path / "run.h5"), RICH, samples_of(RICH, TIME), DONE)
     with h5py.File(tmp_path / "run.h5") as file:
         assert "contacts" not in file
-    with pytest.raises(
-        ResultError, match=r"holds no contacts: its scene has none, or `output\.channels` leaves them out"
-    ):
+    with pytest.raises(ResultError, match=r"has no contacts: the scene has none, or `output\.channels` excludes them"):
         read_trajectory(tmp_path / "run.h5").contacts(0)
     with pytest.raises(ArgumentError, match="no channel or group `contacts/count`"):
         select_channels(["contacts/count"], RICH)
@@ -162,7 +160,7 @@ def test_offset_and_instant_come_with_any_channel_of_contacts(tmp_path):
 
 @pytest.mark.parametrize("row", [25, -26])
 def test_an_instant_that_is_not_there_is_told(written, row):
-    with pytest.raises(ResultError, match=f"has no row {row}: it holds 25 output instants"):
+    with pytest.raises(ResultError, match=f"has no row {row}: it has 25 output instants"):
         read_trajectory(written).contacts(row)
 
 
@@ -175,7 +173,7 @@ def test_a_run_without_an_instant_has_one_bound(tmp_path):
         assert run.time.shape == (0,)
         assert run.channel("contacts/offset").values.tolist() == [0]
         assert run.channel("contacts/point").values.shape == (0, 3)
-        with pytest.raises(ResultError, match="has no row 0: it holds 0 output instants"):
+        with pytest.raises(ResultError, match="has no row 0: it has 0 output instants"):
             run.contacts(0)
 
 
@@ -249,7 +247,7 @@ def test_contacts_without_their_bounds_are_damage(tmp_path, written):
     shutil.copyfile(written, path)
     with h5py.File(path, "r+") as file:
         del file["contacts/offset"]
-    with pytest.raises(ResultError, match=r"damaged or cut off \('there is no `contacts/offset`'\)"):
+    with pytest.raises(ResultError, match=r"damaged or truncated \('there is no `contacts/offset`'\)"):
         read_trajectory(path)
 
 
@@ -268,8 +266,8 @@ def test_what_has_no_number_for_each_instant_cannot_be_drawn(written):
     with pytest.raises(ResultError) as refused:
         select(run, ["contacts/point[x]", "contacts/offset", "contacts/*_impulse"])
     assert str(refused.value).splitlines() == [
-        f"{run.source}: {path} has a row for {rows}, so it is no number that changes in time: "
-        "name contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
+        f"{run.source}: {path} has one row for {rows}, so it is not a function of time: "
+        "use contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
         for path, rows in (
             ("contacts/point", ROWS[CONTACT]),
             ("contacts/offset", ROWS[BOUND]),

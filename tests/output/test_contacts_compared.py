@@ -195,7 +195,7 @@ def test_what_is_ignored_is_told_and_contacts_are_still_paired(compared):
 
 def test_contacts_that_cannot_be_paired_are_told(compared):
     comparison = compared(SAMPLES, channels=["contacts/gap", "contacts/body_a"])
-    assert "contacts are not compared: to pair them takes contacts/body_b, contacts/point in both files" in (
+    assert "contacts are not compared: pairing requires contacts/body_b, contacts/point in both files" in (
         comparison.notes
     )
 

@@ -57,8 +57,8 @@ def test_flat_channels_cannot_be_expected():
     found = find_unreadable(entries, TOUCHING, None, 0.1, 2.0)
     assert [number for number, _ in found] == [0, 2]
     assert found[0][1] == (
-        "contacts/gap has a row for each contact of each output instant, so it is no number that changes in time: "
-        "name contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
+        "contacts/gap has one row for each contact of each output instant, so it is not a function of time: "
+        "use contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
     )
 
 
@@ -73,7 +73,7 @@ def test_what_has_a_number_for_each_instant_is_drawn(run, capsys):
 def test_flat_channels_are_not_drawn(run, capsys):
     code, _, told = command(capsys, "plot", run, "contacts/normal")
     assert code == 2
-    assert "run.h5: contacts/normal has a row for each contact of each output instant, so it is no number" in told
+    assert "run.h5: contacts/normal has one row for each contact of each output instant, so it is not" in told
 
 
 def test_info_lists_them_all(run, capsys):

@@ -174,14 +174,14 @@ def test_a_run_without_an_instant_meets_nothing():
 def test_verdicts_show_found_beside_wanted(tmp_path):
     record(Hdf5Sink(tmp_path / "run.h5"), NAMES, oscillation(), Outcome("complete"))
     verdict = judge("energy_drift", read_trajectory(tmp_path / "run.h5"), energy_drift={"max": 1e-6})
-    assert str(verdict).startswith("MISS  energy_drift: found 0.00")
+    assert str(verdict).startswith("FAIL  energy_drift: found 0.00")
     assert "wanted at most 1e-06 J (reached at 4 s)" in str(verdict)
 
 
 UNREADABLE = [
     ("value", {"channel": "joints/hing/q", "at": 0, "value": 0, "atol": 1}, "did you mean `joints/hinge/q`"),
-    ("value", {"channel": "joints/ball/q", "at": 0, "value": 0, "atol": 1}, "has 3 numbers, not 1"),
-    ("value", {"channel": "joints/hinge/q", "at": 0, "value": [0, 1], "atol": 1}, "has 1 numbers, not 2"),
+    ("value", {"channel": "joints/ball/q", "at": 0, "value": 0, "atol": 1}, "has 3 components, not 1"),
+    ("value", {"channel": "joints/hinge/q", "at": 0, "value": [0, 1], "atol": 1}, "has 1 components, not 2"),
     (
         "value",
         {"channel": "joints/hinge/q", "at": 0.015, "value": 0, "atol": 1},
@@ -190,8 +190,8 @@ UNREADABLE = [
     ("value", {"channel": "joints/hinge/q", "at": 11, "value": 0, "atol": 1}, "the last 10 s"),
     ("value", {"channel": "joints/ball/q", "component": 3, "at": 0, "value": 0, "atol": 1}, "no component 3"),
     ("extreme", {"channel": "joints/ball/q", "component": "w", "max": 0}, "no component w"),
-    ("extreme", {"channel": "joints/ball/q", "max": 0}, "choose one by `component`"),
-    ("period", {"channel": "bodies/position", "period": 1}, "holds all bodies"),
+    ("extreme", {"channel": "joints/ball/q", "max": 0}, "select one with `component`"),
+    ("period", {"channel": "bodies/position", "period": 1}, "contains all bodies"),
     ("period", {"channel": "bodies/nobody/com", "period": 1}, "no channel"),
 ]
 
@@ -213,7 +213,7 @@ def test_channels_left_out_are_found_before_the_run():
     assert find_unreadable(entries, NAMES, None, 0.01, 10.0) == []
     found = find_unreadable(entries, NAMES, ["momentum", "bodies/position"], 0.01, 10.0)
     assert [number for number, _ in found] == [0, 1, 2]
-    assert "`output.channels` leaves out" in found[2][1]
+    assert "`output.channels` excludes" in found[2][1]
 
 
 def test_a_scene_that_can_be_met_is_not_refused():

@@ -82,10 +82,10 @@ def test_all_words_that_choose_nothing_are_told(run):
     with pytest.raises(ResultError) as refused:
         select(run, ["joints/hing/q[0]", "energy/total[x]", "joints/hinge/force[fq]", "bodies/hand/con", "time"])
     assert str(refused.value).splitlines() == [
-        f"{run.source} holds no channel or group `joints/hing/q`: did you mean `joints/hinge/q`?",
+        f"{run.source} has no channel or group `joints/hing/q`: did you mean `joints/hinge/q`?",
         f"{run.source}: energy/total has no component `x`: it is a single number",
         f"{run.source}: joints/hinge/force has no component `fq`: valid: fx, fy, fz, mx, my, mz",
-        f"{run.source} holds no channel or group `bodies/hand/con`: did you mean `bodies/hand/com`?",
+        f"{run.source} has no channel or group `bodies/hand/con`: did you mean `bodies/hand/com`?",
     ]
 
 
@@ -94,9 +94,9 @@ def test_what_a_channel_of_a_body_needs_may_be_missing():
     record(memory, RICH, samples_of(RICH, TIME), Outcome("complete"))
     run = memory.trajectory()
     assert {one.name for one in select(run, ["bodies/arm"])} == {"bodies/arm/position"}
-    with pytest.raises(ResultError, match="bodies/arm/com needs bodies/quaternion"):
+    with pytest.raises(ResultError, match="bodies/arm/com requires bodies/quaternion"):
         select(run, ["bodies/arm/com"])
-    with pytest.raises(ResultError, match=r"holds no energies, which `output\.channels` leaves out"):
+    with pytest.raises(ResultError, match=r"has no energies, which `output\.channels` excludes"):
         select_energies(run)
 
 

@@ -78,7 +78,7 @@ def test_a_body_channel_says_what_it_lacks():
     run = memory.trajectory()
     assert run.channel("bodies/arm/position").values.shape == (21, 3)
     with pytest.raises(
-        ResultError, match=r"bodies/arm/com needs bodies/quaternion, which `output\.channels` leaves out"
+        ResultError, match=r"bodies/arm/com requires bodies/quaternion, which `output\.channels` excludes"
     ):
         run.channel("bodies/arm/com")
 
@@ -97,11 +97,11 @@ def test_a_file_may_be_open_elsewhere(file):
     [
         (lambda path, good: None, "does not exist"),
         (lambda path, good: path.mkdir(), "is a folder"),
-        (lambda path, good: path.write_text("mbsim: 1\n"), "no HDF5 file"),
-        (lambda path, good: path.write_bytes(b""), "no HDF5 file"),
-        (lambda path, good: path.write_bytes(good[: len(good) // 2]), "damaged or cut off"),
-        (lambda path, good: path.write_bytes(good[:600]), "damaged or cut off"),
-        (lambda path, good: h5py.File(path, "w").close(), "not one that mbsim wrote"),
+        (lambda path, good: path.write_text("mbsim: 1\n"), "not an HDF5 file"),
+        (lambda path, good: path.write_bytes(b""), "not an HDF5 file"),
+        (lambda path, good: path.write_bytes(good[: len(good) // 2]), "damaged or truncated"),
+        (lambda path, good: path.write_bytes(good[:600]), "damaged or truncated"),
+        (lambda path, good: h5py.File(path, "w").close(), "not a result file of mbsim"),
     ],
     ids=["missing", "folder", "text", "empty", "half", "head", "foreign"],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from multibody_cli.errors import RunFailed
-from multibody_cli.studies.bench.accuracy import Yardstick, common_instants
+from multibody_cli.studies.bench.accuracy import ReferenceComparison, common_instants
 from multibody_cli.studies.simulation import Simulation, prepare
 
 SLIDER = """\
@@ -53,19 +53,19 @@ def write(tmp_path: Path):
     return written
 
 
-def errors(ready, settings: Sequence[tuple[str, ...]]) -> tuple[Yardstick, list[float]]:
+def errors(ready, settings: Sequence[tuple[str, ...]]) -> tuple[ReferenceComparison, list[float]]:
     """Give the errors of several settings of a scene against one reference."""
     simulations: list[Simulation] = [ready(one) for one in settings]
-    yardstick = Yardstick(simulations, ready)
-    return yardstick, [yardstick.error_of(simulation) or 0.0 for simulation in simulations]
+    comparison = ReferenceComparison(simulations, ready)
+    return comparison, [comparison.error_of(simulation) or 0.0 for simulation in simulations]
 
 
 @pytest.mark.parametrize(("integrator", "order"), [("semi_implicit_euler", 1), ("rk4", 4)])
 def test_the_error_falls_with_the_order_of_the_integrator(write, integrator: str, order: int) -> None:
     steps = [(f"simulation.integrator={integrator}", f"simulation.step={h}") for h in (0.01, 0.005, 0.0025)]
-    yardstick, found = errors(write(DOUBLE), steps)
-    assert yardstick.reference.integrator == "dop853"
-    assert yardstick.reference.error < 1e-10
+    comparison, found = errors(write(DOUBLE), steps)
+    assert comparison.reference.integrator == "dop853"
+    assert comparison.reference.error < 1e-10
     ratios = np.array(found[:-1]) / np.array(found[1:])
     np.testing.assert_allclose(ratios, 2.0**order, rtol=0.1)
 
@@ -80,17 +80,17 @@ def test_the_error_is_that_of_the_closed_form(write) -> None:
         if k % 2 == 0:  # at 100 instants
             worst = max(worst, abs(x - np.cos(5.0 * h * k)))
     ready = write(SLIDER)
-    yardstick, [found] = errors(ready, [()])
-    assert yardstick.instants == 100
+    comparison, [found] = errors(ready, [()])
+    assert comparison.instants == 100
     np.testing.assert_allclose(found, worst, rtol=1e-9)
 
 
 def test_where_the_adaptive_integrator_is_refused_a_fine_step_is_the_reference(write) -> None:
-    yardstick, [found] = errors(write(STOP), [()])
-    assert (yardstick.reference.method, yardstick.reference.integrator) == ("aba", "rk4")
-    assert yardstick.reference.settings == ("simulation.step=0.00125",)
+    comparison, [found] = errors(write(STOP), [()])
+    assert (comparison.reference.method, comparison.reference.integrator) == ("aba", "rk4")
+    assert comparison.reference.settings == ("simulation.step=0.00125",)
     # an impact is met to a step, so that this reference is of first order, and says so of itself
-    assert 1e-4 < yardstick.reference.error < found
+    assert 1e-4 < comparison.reference.error < found
 
 
 def test_affine_bodies_are_measured_by_the_only_method_that_takes_them(write) -> None:
@@ -98,16 +98,16 @@ def test_affine_bodies_are_measured_by_the_only_method_that_takes_them(write) ->
         "joints: {slide: {type: prismatic, child: cart, axis: [1, 0, 0], q: 1, stiffness: 50}}\n", ""
     )
     ready = write(affine.replace("step:", "method: baraff, step:"))
-    yardstick, _ = errors(ready, [()])
-    assert yardstick.reference.method == "baraff"
+    comparison, _ = errors(ready, [()])
+    assert comparison.reference.method == "baraff"
 
 
 def test_a_run_that_diverges_has_no_error(write) -> None:
     ready = write(SLIDER)
-    yardstick, _ = errors(ready, [()])
+    comparison, _ = errors(ready, [()])
     stiff = ready(("joints.slide.stiffness=1e14",))
-    assert yardstick.error_of(stiff) is None
-    judged = yardstick.judge(stiff, 1, dict.fromkeys(["scene", "method", "integrator"], "x") | REST)
+    assert comparison.error_of(stiff) is None
+    judged = comparison.judge(stiff, 1, dict.fromkeys(["scene", "method", "integrator"], "x") | REST)
     assert (judged.status, judged.error, judged.cost) == ("diverged", None, None)
 
 

@@ -171,7 +171,7 @@ def hinged_rods(kind):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_planar_double_pendulum_moves_as_a_rigid_one(run, method):
     found, prepared = run(method, **hinged_rods("planar"))
-    assert not prepared.compiled.warnings  # what holds it in its plane is no restraint of the hinges
+    assert not prepared.compiled.warnings  # the planar motion of a body adds no rows to the hinges
     rigid, _ = run("aba", **hinged_rods("rigid"))
     for body in "ab":
         for field in ("position", "quaternion", "linear_velocity"):
@@ -191,7 +191,7 @@ def test_hinges_of_planar_bodies_are_nodes_of_two_rows(run):
     _, prepared = run(duration=0.01, **hinged_rods("planar"))
     system = prepared.compiled.model.system
     assert system.rows["primary"].tolist() == [1] * 4
-    spans = system.tree.holders["last_row"] - system.tree.holders["first_row"]
+    spans = system.tree.inboard_joints["last_row"] - system.tree.inboard_joints["first_row"]
     assert spans.tolist() == [0, 2, 2]
 
 
@@ -215,14 +215,14 @@ def test_a_slider_crank_of_planar_bodies(run, method):
         "guide": {"type": "prismatic", "child": "slider", "axis": [1, 0, 0], "q": float(reach)},
     }
     found, prepared = run(method, bodies=bodies, joints=joints)
-    assert not any("restraints" in words for words in prepared.compiled.warnings)
+    assert not any("constraint_entries" in words for words in prepared.compiled.warnings)
     turned = angle + speed
     expected = r * np.cos(turned) + np.sqrt(length**2 - (r * np.sin(turned)) ** 2)
     np.testing.assert_allclose(final(found, "joints/guide/q"), expected, atol=SOLVED)
 
 
 def slotted_rods(kind):
-    """The second rod turns about a pin at the end of the first and slides over it, so that its locks change."""
+    """The second rod turns about a pin at the end of the first and slides over it: its constraint axes change."""
     turn, reach = 0.3, 0.6
     parts = [{"type": "revolute", "axis": [0, 0, 1]}, {"type": "prismatic", "axis": [1, 0, 0]}]
     place = [1 + reach * np.cos(turn), reach * np.sin(turn), 0]

@@ -206,16 +206,16 @@ def test_steps_that_miss_the_tolerance_are_counted(method, tmp_path):
     missed = found.channel("contacts/residual").values > 1e-14
     assert missed.sum() > 5
     assert np.array_equal(found.channel("contacts/unsolved").values, missed)
-    assert f"do not meet their tolerance in {missed.sum()} of 100 steps" in summary.outcome.message
+    assert f"did not converge to their tolerance in {missed.sum()} of 100 steps" in summary.outcome.message
 
 
 def test_a_crowd_is_told(tmp_path):
     scene = tmp_path / "wall.yaml"
     scene.write_text(wall(2, 1), encoding="utf-8")
     sink = MemorySink()
-    summary = prepare(scene, ["contacts.room=4"]).run(sink)
+    summary = prepare(scene, ["contacts.max_contacts=4"]).run(sink)
     assert summary.outcome.status == "diverged"
-    assert "more contacts than there is room for: set `contacts.room`" in summary.outcome.message
+    assert "more contacts than the contact capacity: increase `contacts.max_contacts`" in summary.outcome.message
 
 
 CONVEYOR = """

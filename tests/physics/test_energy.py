@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from machines import NO_GRAVITY, Machine, Push, accelerations, evaluate, expression, limb, observed, pack, shift
+from machines import NO_GRAVITY, Machine, Push, accelerations, evaluate, expression, observed, pack, shift, tree_link
 from scipy.spatial.transform import Rotation
 from strategies import OBLIQUE, X, Y, Z, machines, random_rotation, random_state, runs_of_parts
 from test_integrators import mixed_tree
 
-from multibody_cli.forces.elements import elastic_energy, push_all
+from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
@@ -98,7 +98,7 @@ def test_each_account_takes_what_belongs_to_it():
     """One degree of freedom, everything known: m = 2 kg moved by q = sin t against spring, damper and gravity."""
     k, d, m, g = 7.0, 0.9, 2.0, 9.81
     push = Push(stiffness=(k,), damping=(d,), motion=("position", [expression("sin(t)")]))
-    packed = pack(Machine([limb(1, 0, (sliding(Z),), mass=m, rest=(0.0,))], pushes={1: push}))
+    packed = pack(Machine([tree_link(1, 0, (sliding(Z),), mass=m, rest=(0.0,))], pushes={1: push}))
     samples = history(packed, "dop853", 1e-3, [0.0, 1.0], rtol=1e-12, atol=1e-12)
     work = {
         f"{account.kind} {account.cause}": value
@@ -121,9 +121,9 @@ free_trees = machines(max_bodies=6, driven=False, pushed=False, gravity=False, r
 def test_a_free_tree_keeps_its_momentum_and_energy(machine):
     """Whatever hangs on a free body without gravity: linear and angular momentum and energy stay, to rk4's error."""
     rng = np.random.default_rng(1)
-    root = limb(1, 0, (floating(),), *random_state(rng, (floating(),)), com=(0.1, 0.0, 0.2))
-    limbs = [root, *(replace(item, row=item.row + 1, parent=item.parent + 1) for item in machine.limbs)]
-    packed = pack(Machine(limbs, NO_GRAVITY))
+    root = tree_link(1, 0, (floating(),), *random_state(rng, (floating(),)), com=(0.1, 0.0, 0.2))
+    tree_links = [root, *(replace(item, row=item.row + 1, parent=item.parent + 1) for item in machine.tree_links)]
+    packed = pack(Machine(tree_links, NO_GRAVITY))
     samples = history(packed, "rk4", 1 / 2048, [0.0, 1 / 16])
     size = 1.0 + samples.kinetic[0]
     np.testing.assert_allclose(samples.linear_momentum[1], samples.linear_momentum[0], atol=1e-7 * size)
@@ -137,11 +137,11 @@ def test_momentum_changes_by_the_force_that_acts():
     point, coms = np.array([0.2, -0.1, 0.3]), [np.zeros(3), np.array([0.1, 0.2, 0.0])]
     load = LoadSpec(body="b", point=point.tolist(), force=force.tolist(), torque=torque.tolist())
     spin = (0.4, -0.3, 0.2, 0.5, -1.0, 0.8)
-    limbs = [
-        limb(1, 0, (floating(),), (0.6, -0.4, 0.3, 1.0, 0.0, 0.0, 0.0), spin),
-        limb(2, 1, (ball(),), v=(1.0, 2.0, 0.5), com=coms[1], origin=shift(0.3, 0.0, 0.0)),
+    tree_links = [
+        tree_link(1, 0, (floating(),), (0.6, -0.4, 0.3, 1.0, 0.0, 0.0, 0.0), spin),
+        tree_link(2, 1, (ball(),), v=(1.0, 2.0, 0.5), com=coms[1], origin=shift(0.3, 0.0, 0.0)),
     ]
-    packed = pack(Machine(limbs, tuple(gravity), loads=[(1, load)]))
+    packed = pack(Machine(tree_links, tuple(gravity), loads=[(1, load)]))
     nodes, weights = np.polynomial.legendre.leggauss(12)
     instants = [0.0, *(0.25 + 0.25 * nodes), 0.5]
     samples = history(packed, "dop853", 1e-3, instants, rtol=1e-11, atol=1e-11)
@@ -164,7 +164,7 @@ def test_semi_implicit_euler_keeps_the_energy_of_an_oscillator_bounded():
     """Symplectic: over a thousand periods the energy error oscillates with h, it does not grow."""
     packed = pack(
         Machine(
-            [limb(1, 0, (sliding(X),), (1.0,), rest=(0.0,))],
+            [tree_link(1, 0, (sliding(X),), (1.0,), rest=(0.0,))],
             NO_GRAVITY,
             {1: Push(stiffness=(4 * math.pi**2,))},
         )
@@ -184,10 +184,10 @@ def test_a_spring_pulls_down_the_slope_of_its_energy(part, seed):
     q, v = random_state(rng, (part,))
     rest, _ = random_state(rng, (part,))
     stiffness = tuple(rng.random(part.nv) * 5)
-    packed = pack(Machine([limb(1, 0, (part,), q, v, rest=rest)], NO_GRAVITY, {1: Push(stiffness=stiffness)}))
+    packed = pack(Machine([tree_link(1, 0, (part,), q, v, rest=rest)], NO_GRAVITY, {1: Push(stiffness=stiffness)}))
     _, work, powers = accelerations(packed)
     system, h = packed.model.system, 1e-5
-    push_all(system.forces, 0.0, packed.tree.q, np.zeros(part.nv), work, powers)
+    apply_forces(system.forces, 0.0, packed.tree.q, np.zeros(part.nv), work, powers)
     for j in range(part.nv):
         ends = []
         for s in (-h, h):
@@ -200,7 +200,7 @@ def test_a_spring_pulls_down_the_slope_of_its_energy(part, seed):
 def test_a_rotation_spring_is_a_function_of_the_rotation_alone():
     """Turned beyond a half turn and on: its energy is that of the shortest way back, and the ledger keeps balancing."""
     spin, inertia = 12.0, 0.2
-    turning_ball = limb(1, 0, (ball(),), v=(0.0, spin, 0.0), inertia=(inertia,) * 3, rest=(1.0, 0.0, 0.0, 0.0))
+    turning_ball = tree_link(1, 0, (ball(),), v=(0.0, spin, 0.0), inertia=(inertia,) * 3, rest=(1.0, 0.0, 0.0, 0.0))
     packed = pack(Machine([turning_ball], NO_GRAVITY, {1: Push(stiffness=(1.0, 1.0, 1.0))}))
     samples = history(packed, "rk4", 1 / 2048, np.linspace(0.0, 1.0, 65))
     angle = np.linalg.norm(samples.coordinates, axis=1)
@@ -215,7 +215,7 @@ def test_dampers_only_take():
     rng = np.random.default_rng(3)
     parts = (ball(), sliding(OBLIQUE))
     push = Push(damping=(0.1, 0.2, 0.3, 0.4))
-    packed = pack(Machine([limb(1, 0, parts, *random_state(rng, parts))], NO_GRAVITY, {1: push}))
+    packed = pack(Machine([tree_link(1, 0, parts, *random_state(rng, parts))], NO_GRAVITY, {1: push}))
     _, _, powers = accelerations(packed)
     v = packed.tree.v
     assert powers == pytest.approx([np.array(push.damping) @ v**2])
@@ -228,11 +228,11 @@ def test_rotating_the_world_turns_the_motion_with_it():
     """No direction is special: turn gravity and the first joint frame, and every internal coordinate moves alike."""
     rng = np.random.default_rng(17)
     R = random_rotation(rng)
-    limbs = [
-        limb(1, 0, (turning(Y),), (0.3,), (1.0,), com=(0.2, 0.1, -0.4)),
-        limb(2, 1, (ball(),), *random_state(rng, (ball(),)), com=(0.1, 0, -0.3), origin=shift(0.1, 0.2, -0.5)),
+    tree_links = [
+        tree_link(1, 0, (turning(Y),), (0.3,), (1.0,), com=(0.2, 0.1, -0.4)),
+        tree_link(2, 1, (ball(),), *random_state(rng, (ball(),)), com=(0.1, 0, -0.3), origin=shift(0.1, 0.2, -0.5)),
     ]
-    turned = [replace(limbs[0], origin=Placement(np.zeros(3), R)), limbs[1]]
-    a = accelerations(pack(Machine(limbs)))[0].a
+    turned = [replace(tree_links[0], origin=Placement(np.zeros(3), R)), tree_links[1]]
+    a = accelerations(pack(Machine(tree_links)))[0].a
     b = accelerations(pack(Machine(turned, tuple(R @ [0.0, 0.0, -9.81]))))[0].a
     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

@@ -8,11 +8,11 @@ import numpy as np
 import oracle
 import pytest
 from hypothesis import given, settings
-from machines import NO_GRAVITY, Machine, accelerations, limb, observed, pack, shift
+from machines import NO_GRAVITY, Machine, accelerations, observed, pack, shift, tree_link
 from strategies import X, Y, Z, machines, random_state
 
 from multibody_cli.joints.contract import PartCode, ball, sliding, turning
-from multibody_cli.tree.articulated_body import respond
+from multibody_cli.tree.articulated_body import apply_inverse_mass
 
 EPS = np.finfo(float).eps
 
@@ -47,7 +47,7 @@ def joint_forces(packed, q, v):
     """Springs, dampers and actuators, (nv,); a spring's torque is found by differencing its energy."""
     tau = np.zeros(packed.model.nv, np.longdouble)
     for row, item in packed.machine.pushes.items():
-        this = packed.machine.limbs[row - 1]
+        this = packed.machine.tree_links[row - 1]
         iq, iv, rest = packed.tree.first_q[row], packed.tree.first_v[row], list(this.start.rest)
         k = 0
         for part in this.parts:
@@ -101,7 +101,7 @@ def turn_quaternion(x, p, inner):
 
 def dense(packed, state):
     """The oracle's view: bodies, M, h, Q, joint forces and wrenches at a state."""
-    bodies = oracle.place(packed.machine.limbs, state.q, state.v)
+    bodies = oracle.place(packed.machine.tree_links, state.q, state.v)
     M, h = oracle.equations(bodies, packed.machine.gravity)
     Q, tau, wrenches = generalized_forces(packed, bodies, state.q, state.v)
     return bodies, M, h, Q, tau, wrenches
@@ -130,7 +130,7 @@ def test_accelerations_efforts_and_reactions_of_random_trees(machine):
     bound = (tolerance(M, ~driven) + 1e-10) * size
     np.testing.assert_allclose(state.a, a.astype(float), rtol=0, atol=bound)
 
-    forces = oracle.reactions(machine.limbs, bodies, a, machine.gravity, wrenches)
+    forces = oracle.reactions(machine.tree_links, bodies, a, machine.gravity, wrenches)
     samples = observed(packed, state, work)
     scale = largest(forces)
     np.testing.assert_allclose(samples.reaction[0], forces.astype(float), rtol=0, atol=bound * 10 * scale)
@@ -150,7 +150,7 @@ def test_energies_momenta_and_poses_of_random_trees(machine):
     packed = pack(machine)
     state, work, _ = accelerations(packed)
     samples = observed(packed, state, work)
-    bodies = oracle.place(machine.limbs, state.q, state.v)
+    bodies = oracle.place(machine.tree_links, state.q, state.v)
     M, _ = oracle.equations(bodies, machine.gravity)
     g = np.array(machine.gravity)
     kinetic = 0.5 * state.v @ M.astype(float) @ state.v
@@ -183,11 +183,11 @@ def test_inverse_mass_product_leaves_driven_coordinates_alone(machine):
     state, work, _ = accelerations(packed)
     driven = packed.tree.tree.driven
     free = ~driven
-    M, _ = oracle.equations(oracle.place(machine.limbs, state.q, state.v), machine.gravity)
+    M, _ = oracle.equations(oracle.place(machine.tree_links, state.q, state.v), machine.gravity)
     x = np.random.default_rng(5).normal(size=packed.model.nv)
     y = np.full(packed.model.nv, np.nan)
     work.wrenches["t"] = work.wrenches["f"] = 0.0
-    respond(packed.model.system, work, x, y)
+    apply_inverse_mass(packed.model.system, work, x, y)
     expected = np.zeros(packed.model.nv)
     if free.any():
         expected[free] = oracle.solve(M[np.ix_(free, free)], x[free].astype(np.longdouble))
@@ -199,14 +199,16 @@ def test_inverse_mass_product_leaves_driven_coordinates_alone(machine):
 def chain(parts_of, count=100):
     """Rods of one metre, held at their ends; all frames are exact in double precision."""
     rng = np.random.default_rng(100)
-    limbs = []
+    tree_links = []
     for row in range(1, count + 1):
         parts = parts_of(row)
         q, v = random_state(rng, parts)
         origin = shift(0.0, 0.0, -1.0 if row > 1 else 0.0)
         com = (0.0, 0.0, -0.5)
-        limbs.append(limb(row, row - 1, parts, q, v, com=com, inertia=(0.0859375, 0.0859375, 0.015625), origin=origin))
-    return pack(Machine(limbs))
+        tree_links.append(
+            tree_link(row, row - 1, parts, q, v, com=com, inertia=(0.0859375, 0.0859375, 0.015625), origin=origin)
+        )
+    return pack(Machine(tree_links))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ def chain(parts_of, count=100):
 def test_long_chains_keep_their_digits(parts_of, bound):
     packed = chain(parts_of)
     state, _, _ = accelerations(packed)
-    bodies = oracle.place(packed.machine.limbs, state.q, state.v)
+    bodies = oracle.place(packed.machine.tree_links, state.q, state.v)
     M, h = oracle.equations(bodies, packed.machine.gravity)
     a = oracle.solve(M, -h)
     assert float(np.abs(state.a - a).max() / np.abs(a).max()) < bound
@@ -231,8 +233,8 @@ def test_far_from_the_origin_dynamics_is_the_same():
     """Only differences of positions enter: a machine a million metres away accelerates as one that is here."""
 
     def accelerate_at(distance):
-        here = limb(1, 0, (sliding(X),), (0.0,), origin=shift(distance, -distance, distance))
-        arm = limb(
+        here = tree_link(1, 0, (sliding(X),), (0.0,), origin=shift(distance, -distance, distance))
+        arm = tree_link(
             2,
             1,
             (turning(X), sliding(Z), turning(Y)),
@@ -250,7 +252,7 @@ def test_a_prescribed_slider_carries_its_load():
     """A mass of 2 kg lifted with 3 m/s^2 takes the effort m (g + a), and does the power m (g + a) v."""
     from machines import Push, expression
 
-    lift = limb(1, 0, (sliding(Z),), (0.0,), mass=2.0)
+    lift = tree_link(1, 0, (sliding(Z),), (0.0,), mass=2.0)
     packed = pack(Machine([lift], pushes={1: Push(motion=("position", [expression("1.5*t**2")]))}))
     state, work, powers = accelerations(packed, t=2.0)
     assert (state.q[0], state.v[0], state.a[0]) == pytest.approx((6.0, 6.0, 3.0))
@@ -260,8 +262,11 @@ def test_a_prescribed_slider_carries_its_load():
 
 def test_a_machine_at_rest_without_forces_stays_at_rest():
     rng = np.random.default_rng(0)
-    limbs = [limb(1, 0, (ball(),), random_state(rng, (ball(),))[0]), limb(2, 1, (turning(X), turning(Y)))]
-    packed = pack(Machine(limbs, NO_GRAVITY))
+    tree_links = [
+        tree_link(1, 0, (ball(),), random_state(rng, (ball(),))[0]),
+        tree_link(2, 1, (turning(X), turning(Y))),
+    ]
+    packed = pack(Machine(tree_links, NO_GRAVITY))
     state, work, _ = accelerations(packed)
     assert np.abs(state.a).max() == 0.0
     assert np.abs(observed(packed, state, work).reaction).max() == 0.0
@@ -273,11 +278,11 @@ def test_work_arrays_carry_nothing_over():
 
     rng = np.random.default_rng(8)
     runs = [(ball(),), (turning(X), turning(Y)), (turning(Z),), (ball(),), (sliding(X),), (turning(Y),)]
-    limbs = [
-        limb(k + 1, [0, 1, 1, 2, 2, 1][k], parts, *random_state(rng, parts), origin=shift(0.1, 0.2, 0.3))
+    tree_links = [
+        tree_link(k + 1, [0, 1, 1, 2, 2, 1][k], parts, *random_state(rng, parts), origin=shift(0.1, 0.2, 0.3))
         for k, parts in enumerate(runs)
     ]
-    packed = pack(Machine(limbs))
+    packed = pack(Machine(tree_links))
     first, work, powers = accelerations(packed)
     other = packed.fresh_state()
     other.v[:] = 7.0
@@ -290,12 +295,12 @@ def test_work_arrays_carry_nothing_over():
 def test_pack_does_not_depend_on_how_a_pose_is_split():
     """The joint frame may be given in the parent or the body may be drawn elsewhere: the same motion."""
     rng = np.random.default_rng(3)
-    base = limb(1, 0, (turning(Y),), (0.4,), (1.0,), com=(0.1, 0.2, 0.3), origin=shift(0.5, 0.25, 0.0))
+    base = tree_link(1, 0, (turning(Y),), (0.4,), (1.0,), com=(0.1, 0.2, 0.3), origin=shift(0.5, 0.25, 0.0))
     moved = replace(base, child_origin=shift(0.25, 0.5, -1.0))
     properties = base.mass.moved(np.array([0.25, 0.5, -1.0]), np.eye(3))
     moved = replace(moved, mass=properties)
     q, v = random_state(rng, (ball(),))
-    tip = limb(2, 1, (ball(),), q, v, origin=shift(0.0, 0.0, 1.0))
+    tip = tree_link(2, 1, (ball(),), q, v, origin=shift(0.0, 0.0, 1.0))
     tip_moved = replace(tip, origin=shift(0.25, 0.5, 0.0))
-    a, b = (accelerations(pack(Machine(limbs)))[0].a for limbs in ([base, tip], [moved, tip_moved]))
+    a, b = (accelerations(pack(Machine(tree_links)))[0].a for tree_links in ([base, tip], [moved, tip_moved]))
     np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)

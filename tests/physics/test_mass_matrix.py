@@ -6,13 +6,13 @@ import numpy as np
 import oracle
 import pytest
 from hypothesis import given, settings
-from machines import Machine, Push, accelerations, expression, freedoms, limb, pack, shift
+from machines import Machine, Push, accelerations, expression, n_dofs, pack, shift, tree_link
 from strategies import X, Y, Z, machines, random_state
 from test_forward_dynamics import chain, dense, largest, tolerance
 from twists import free_columns, jacobian_of_poses, placed, put_wrenches
 
 from multibody_cli.joints.contract import ball, sliding, turning
-from multibody_cli.methods.redmax import accelerate, respond
+from multibody_cli.methods.redmax import accelerate, apply_inverse_mass
 from multibody_cli.tree.mass_matrix import factor, fill_mass_matrix, solve
 from multibody_cli.tree.projection import project_inertia
 
@@ -21,12 +21,12 @@ ROUTES = ("composite", "jacobian")
 routes = pytest.mark.parametrize("route", ROUTES)
 
 
-def along_ways(ways, rows):
+def along_paths(paths, rows):
     """The symmetric matrix (nv, nv) of rows that are kept along the ways of the coordinates; 0 elsewhere."""
-    M = np.zeros((len(ways.depth),) * 2)
-    for j, depth in enumerate(ways.depth):
-        way = ways.way[j, : depth + 1]
-        M[j, way] = M[way, j] = rows[j, : depth + 1]
+    M = np.zeros((len(paths.depth),) * 2)
+    for j, depth in enumerate(paths.depth):
+        path = paths.path[j, : depth + 1]
+        M[j, path] = M[path, j] = rows[j, : depth + 1]
     return M
 
 
@@ -34,14 +34,14 @@ def mass_matrix(packed, work):
     """M of the placed bodies in work arrays of `redmax`, by the route that these are for."""
     tree, scratch = packed.tree.tree, work.scratch
     if len(scratch.J):
-        project_inertia(tree, work, scratch.ways, scratch.J, scratch.M)
+        project_inertia(tree, work, scratch.paths, scratch.J, scratch.M)
     else:
-        fill_mass_matrix(tree, work, scratch.ways, scratch.composites, scratch.M)
-    return along_ways(scratch.ways, scratch.M)
+        fill_mass_matrix(tree, work, scratch.paths, scratch.composites, scratch.M)
+    return along_paths(scratch.paths, scratch.M)
 
 
 def oracle_mass_matrix(packed, state):
-    M, _ = oracle.equations(oracle.place(packed.machine.limbs, state.q, state.v), packed.machine.gravity)
+    M, _ = oracle.equations(oracle.place(packed.machine.tree_links, state.q, state.v), packed.machine.gravity)
     return M
 
 
@@ -72,7 +72,7 @@ def test_accelerations_of_random_trees(machine):
         state, _, powers = accelerations(packed, t=0.35, name="redmax", mass_matrix=route)
         np.testing.assert_allclose(state.a, expected.astype(float), rtol=0, atol=bound)
         np.testing.assert_allclose(state.a, reference.a, rtol=0, atol=bound)
-        scale = largest(reference.v) * 100 * len(machine.limbs)
+        scale = largest(reference.v) * 100 * len(machine.tree_links)
         np.testing.assert_allclose(powers, reference_powers, rtol=0, atol=bound * scale)
 
 
@@ -96,7 +96,7 @@ def test_response_to_impulses_and_generalized_impulses(machine):
     M = oracle_mass_matrix(packed, state)
     x, w, y = rng.normal(size=len(free)), rng.normal(size=J.shape[0]), np.full(len(free), np.nan)
     put_wrenches(work, w)
-    respond(system, work, x, y)
+    apply_inverse_mass(system, work, x, y)
     pushed, expected = x + J.T @ w, np.zeros(len(free))
     if free.any():
         expected[free] = oracle.solve(M[np.ix_(free, free)], pushed[free].astype(np.longdouble))
@@ -126,22 +126,22 @@ def test_armature_is_inertia_of_the_coordinates(machine):
 def bush(parts_of=lambda row: (turning(Z if row % 2 else Y),)):
     """Three branches on one trunk, of which one forks again; the rows of the branches alternate."""
     rng, parents = np.random.default_rng(12), [0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9, 10]
-    limbs = []
+    tree_links = []
     for row, parent in enumerate(parents, start=1):
         parts = parts_of(row)
         q, v = random_state(rng, parts)
-        limbs.append(limb(row, parent, parts, q, v, com=(0.1, 0.0, -0.2), origin=shift(0.1, 0.2, 0.4)))
-    return pack(Machine(limbs))
+        tree_links.append(tree_link(row, parent, parts, q, v, com=(0.1, 0.0, -0.2), origin=shift(0.1, 0.2, 0.4)))
+    return pack(Machine(tree_links))
 
 
 def test_factors_keep_the_branches_of_the_tree():
     """M = L^T D L, with L zero wherever two coordinates lie on different branches."""
     packed = bush()
     _, work, _ = accelerations(packed, name="redmax")
-    ways, tree = work.scratch.ways, packed.tree.tree
+    paths, tree = work.scratch.paths, packed.tree.tree
     M = mass_matrix(packed, work)
-    factor(ways, work.scratch.M)
-    F = along_ways(ways, work.scratch.M)
+    factor(paths, work.scratch.M)
+    F = along_paths(paths, work.scratch.M)
     L, D = np.tril(F, -1) + np.eye(len(F)), np.diag(1 / np.diag(F))
     np.testing.assert_allclose(L.T @ D @ L, M, rtol=0, atol=20 * EPS * np.abs(M).max())
     for j in range(len(F)):  # one hinge a body: coordinate j moves body j + 1
@@ -153,7 +153,7 @@ def test_factors_keep_the_branches_of_the_tree():
     assert work.scratch.M.shape == (14, 6)
     x = np.random.default_rng(0).normal(size=14)
     y = x.copy()
-    solve(ways, work.scratch.M, y)
+    solve(paths, work.scratch.M, y)
     np.testing.assert_allclose(M @ y, x, rtol=0, atol=100 * EPS * np.abs(M).max() * np.abs(y).max())
 
 
@@ -166,7 +166,7 @@ def test_joints_of_many_freedoms_on_branches(route):
     a = oracle.solve(M, Q - h)
     free = np.ones(len(a), dtype=bool)
     np.testing.assert_allclose(state.a, a.astype(float), rtol=0, atol=tolerance(M, free) * largest(a, h))
-    assert freedoms(packed.machine.limbs[0].parts) == 2
+    assert n_dofs(packed.machine.tree_links[0].parts) == 2
 
 
 @routes
@@ -175,7 +175,7 @@ def test_long_chains_lose_what_their_mass_matrix_loses(route, parts):
     """The mass matrix of 60 rods has a condition of 1e7 and more, and no method that forms it can do better."""
     packed = chain(lambda _row: parts, count=60)
     state, _, _ = accelerations(packed, name="redmax", mass_matrix=route)
-    M, h = oracle.equations(oracle.place(packed.machine.limbs, state.q, state.v), packed.machine.gravity)
+    M, h = oracle.equations(oracle.place(packed.machine.tree_links, state.q, state.v), packed.machine.gravity)
     a = oracle.solve(M, -h)
     bound = 10 * EPS * np.linalg.cond(M.astype(float))
     assert bound < 1e-5
@@ -184,8 +184,8 @@ def test_long_chains_lose_what_their_mass_matrix_loses(route, parts):
 
 @routes
 def test_a_machine_without_a_free_coordinate(route):
-    held = limb(1, 0, (), origin=shift(1.0, 0.0, 0.0))
-    lift = limb(2, 1, (sliding(Z),), (0.0,), mass=2.0)
+    held = tree_link(1, 0, (), origin=shift(1.0, 0.0, 0.0))
+    lift = tree_link(2, 1, (sliding(Z),), (0.0,), mass=2.0)
     packed = pack(Machine([held, lift], pushes={2: Push(motion=("position", [expression("1.5*t**2")]))}))
     state, _, powers = accelerations(packed, t=2.0, name="redmax", mass_matrix=route)
     assert (state.q[0], state.v[0], state.a[0]) == pytest.approx((6.0, 6.0, 3.0))
@@ -197,8 +197,10 @@ def test_far_from_the_origin_dynamics_is_the_same(route):
     """Only differences of positions enter."""
 
     def accelerate_at(distance):
-        here = limb(1, 0, (sliding(X),), (0.0,), origin=shift(distance, -distance, distance))
-        arm = limb(2, 1, (turning(X), sliding(Z), turning(Y)), (0.3, 0.7, 0.9), (1.1, -0.4, 0.6), com=(0.2, 0.1, -0.3))
+        here = tree_link(1, 0, (sliding(X),), (0.0,), origin=shift(distance, -distance, distance))
+        arm = tree_link(
+            2, 1, (turning(X), sliding(Z), turning(Y)), (0.3, 0.7, 0.9), (1.1, -0.4, 0.6), com=(0.2, 0.1, -0.3)
+        )
         return accelerations(pack(Machine([here, arm])), name="redmax", mass_matrix=route)[0].a
 
     np.testing.assert_allclose(accelerate_at(2.0**20), accelerate_at(0.0), rtol=1e-13, atol=1e-13)

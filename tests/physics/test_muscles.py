@@ -185,13 +185,13 @@ def test_an_activation_that_is_its_excitation_stays() -> None:
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 TOLD = {
-    "ring": "two neighboring points of its path came together: the line between them has no direction there; move a "
-    "point, or leave one out",
-    "slack": "its fibers were shorter than 0.4 of `optimal_length`, where they do not pull: the path is too short for "
-    "this `tendon_slack_length`",
-    "torn": "its fibers were longer than 1.81 of `optimal_length`, where they no longer answer to activation",
+    "ring": "two neighboring points of its path coincided: the line between them has no direction there; move a "
+    "point, or remove one",
+    "slack": "its fibers were shorter than 0.4 of `optimal_length`, where they apply no force: the path is too short "
+    "for this `tendon_slack_length`",
+    "torn": "its fibers were longer than 1.81 of `optimal_length`, where activation has no effect",
     "quick": "its fibers moved faster than `max_velocity`, where their force no longer changes",
-    "excited": "its activation left the range from 0 to 1, and was held at its end",
+    "excited": "its activation left the range from 0 to 1, and was clipped",
 }
 
 SLIDERS: dict[str, tuple[Data, float, float]] = {

@@ -13,7 +13,7 @@ from runs import energies, forces, positions, record, run_of
 
 from multibody_cli.errors import ArgumentError, OutputError, ResultError
 from multibody_cli.output.selection import select, select_energies
-from multibody_cli.pictures.channels import MOST_LINES, Pens, Run, draw
+from multibody_cli.pictures.channels import MOST_LINES, LineStyles, Run, draw
 from multibody_cli.pictures.panels import arrange
 from multibody_cli.pictures.style import COLORS, new_figure, require_format, save
 
@@ -132,10 +132,10 @@ def test_lines_without_room_are_told():
     run = run_of(positions(TIME, bodies), time=TIME, bodies=bodies)
     figure, remarks = draw([shown(run, "bodies/position")])
     assert len(figure.axes[0].lines) == MOST_LINES
-    pens = {str(Pens(several=False, alone=False).of_line(0, place)) for place in range(MOST_LINES)}
-    assert len(pens) == MOST_LINES  # no two lines look the same
+    styles = {str(LineStyles(several=False, alone=False).of_line(0, place)) for place in range(MOST_LINES)}
+    assert len(styles) == MOST_LINES  # no two lines look the same
     [remark] = remarks
-    assert remark.startswith(f"bodies/*/position: {90 - MOST_LINES} of 90 lines are left out")
+    assert remark.startswith(f"bodies/*/position: {90 - MOST_LINES} of 90 lines are omitted")
     assert draw([shown(run, "bodies/position[x]")])[1][0].startswith("bodies/*/position[x]: 9 of 30 lines")
     two, remarks = draw([shown(run, "bodies/position"), shown(run, "bodies/position")])
     assert len(two.axes[0].lines) == 2 * len(COLORS)
@@ -148,8 +148,8 @@ def test_what_is_not_finite_is_told_and_drawn_as_a_gap(tmp_path):
     run = run_of(record("joints/slide/q", values, "m"), record("joints/lost/q", 0 * TIME + np.nan, "m"), time=TIME)
     figure, remarks = draw([shown(run, "joints")])
     assert remarks == [
-        "run.h5: joints/slide/q at 3 of 41 instants is not finite or beyond 1e+100, and not drawn there",
-        "run.h5: joints/lost/q at 41 of 41 instants is not finite or beyond 1e+100, and not drawn there",
+        "run.h5: joints/slide/q is not finite or exceeds 1e+100 at 3 of 41 instants, which are not drawn",
+        "run.h5: joints/lost/q is not finite or exceeds 1e+100 at 41 of 41 instants, which are not drawn",
     ]
     assert figure.axes[0].get_ylim()[1] < 3.0
     with warnings.catch_warnings():
@@ -188,7 +188,7 @@ def test_a_single_instant_is_a_point(tmp_path):
 
 def test_a_run_without_an_instant_is_refused():
     run = run_of(*energies(TIME[:0]), time=TIME[:0])
-    with pytest.raises(ResultError, match=r"run\.h5 holds no output instant"):
+    with pytest.raises(ResultError, match=r"run\.h5 has no output instants"):
         draw([shown(run, "energy")])
 
 

@@ -1,4 +1,4 @@
-"""Implicit forces: what they make of accelerations, by all methods alike; and integrators that are stable with them."""
+"""Implicit forces: accelerations of all methods, and integrators that are stable with them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 from loops import start
+from pulls import ELEMENTS, INERTIA
 
-from multibody_cli.implicit.implicit_forces import look_ahead
+from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 
 METHODS = ("aba", "redmax", "baraff")
 IMPLICIT = ("linearly_implicit_euler", "sdirk2")
@@ -76,12 +77,29 @@ def test_a_stiff_spring_dies_out_at_any_step(integrator):
     assert energy[-1] < 1e-20 * energy[0]
 
 
+# --- quadratic drag --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("stiffness", [0.0, 1e6])
+def test_quadratic_drag_takes_the_step_of_the_formula(method, stiffness):
+    """(m + 2 h c |v| + h^2 k) (v' - v) = -h (c |v| v + k (x + h v)) and x' = x + h v'."""
+    c, h = 4.0, 1e-2
+    scene = slider(stiffness=stiffness) | {"forces": {"drag": {"body": "m", "quadratic": c}}}
+    scene["joints"]["s"]["v"] = 30.0
+    found = steps(scene, method, "linearly_implicit_euler", h, 5)
+    x, v = 0.1, 30.0
+    for x_found, v_found in found[1:]:
+        force = -c * abs(v) * v - stiffness * (x + h * v)
+        v += h * force / (1.0 + 2.0 * h * c * abs(v) + h * h * stiffness)
+        x += h * v
+        assert (x_found, v_found) == pytest.approx((x, v), abs=1e-10)
+
+
 # --- the same equations by every method ----------------------------------------------------------------------------
 def machine(seed, loop):
     """Five bodies on joints of several kinds, with everything that answers to motion, anywhere and moving."""
     rng = np.random.default_rng(seed)
     types = ["revolute", "spherical", "prismatic", "universal", "revolute"]
-    freedoms = {"revolute": 1, "prismatic": 1, "universal": 2}
+    n_dofs = {"revolute": 1, "prismatic": 1, "universal": 2}
     bodies, joints = {}, {}
     for k, kind in enumerate(types):
         bodies[f"b{k}"] = {"mass": 1.0 + k, "com": rng.normal(size=3).tolist(), "inertia": {"principal": [1, 1.2, 1.5]}}
@@ -90,9 +108,9 @@ def machine(seed, loop):
         if kind == "spherical":
             joint |= {"q": {"rotvec": rng.normal(size=3).tolist()}, "v": rng.normal(size=3).tolist()}
         else:
-            numbers = rng.normal(size=(2, freedoms[kind])).tolist()
+            numbers = rng.normal(size=(2, n_dofs[kind])).tolist()
             joint |= (
-                {"q": numbers[0], "v": numbers[1]} if freedoms[kind] > 1 else {"q": numbers[0][0], "v": numbers[1][0]}
+                {"q": numbers[0], "v": numbers[1]} if n_dofs[kind] > 1 else {"q": numbers[0][0], "v": numbers[1][0]}
             )
         if kind in ("revolute", "prismatic"):
             joint["axis"] = rng.normal(size=3).tolist()
@@ -131,15 +149,44 @@ def machine(seed, loop):
 
 
 def implicit_accelerations(scene, method, **options):
-    """Accelerations of all joints with forces as they will push after 10 ms, and the iterations that they took."""
+    """Accelerations of all joints with the forces after 10 ms, and the iterations that they took."""
     h = 1e-2
     run = start(scene, method, integrator="linearly_implicit_euler", step=h, duration=1.0, options=options)
     model, state, work = run.compiled.model, run.state, run.method.work
-    look_ahead(work, h, h, 0.0)
-    work.ahead[:] = state.v
-    work.foresight.rounds[0] = 0
+    set_implicit_coefficients(work, h, h, 0.0)
+    work.implicit_rates[:] = state.v
+    work.implicit_solve.iterations[0] = 0
     run.method.dynamics.evaluate(model.system, work, 0.0, state.q, state.v, state.a, np.zeros_like(state.ledger))
-    return np.concatenate([state.a[joint.columns] for joint in model.names.joints]), int(work.foresight.rounds[0])
+    found = np.concatenate([state.a[joint.columns] for joint in model.names.joints])
+    return found, int(work.implicit_solve.iterations[0])
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_methods_agree_about_every_force_element_beside_a_spring(name):
+    """The spring makes the system implicit; the element couples or damps bodies with which it has nothing to do."""
+    rng = np.random.default_rng(7)
+
+    def joint(kind, child, parent, **numbers):
+        origin = {"position": rng.normal(size=3).tolist()}
+        return {"type": kind, "child": child, "parent": parent, "origin": origin, **numbers}
+
+    scene = {
+        "bodies": dict.fromkeys("abcd", INERTIA),
+        "joints": {
+            "ja": joint("revolute", "a", "world", axis=[1, 2, 3], q=0.4, v=3.0),
+            "jb": joint("spherical", "b", "a", v=[1.0, -2.0, 3.0]),
+            "jc": joint("prismatic", "c", "a", axis=[0, 1, 1], q=0.2, v=2.0),
+            "jd": joint("prismatic", "d", "world", axis=[1, 0, 0], q=0.1, v=1.0),
+        },
+        **ELEMENTS[name],
+    }
+    ends = [{"body": "world"}, {"body": "d", "point": [0, 0, 0.1]}]
+    elsewhere = {"between": ends, "stiffness": 1e4, "rest_length": 0}
+    scene["springs"] = scene.get("springs", {}) | {"elsewhere": elsewhere}
+    wanted, _ = implicit_accelerations(scene, "redmax")
+    for method in ("aba", "baraff"):
+        found, _ = implicit_accelerations(scene, method)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(), err_msg=method)
 
 
 @pytest.mark.parametrize("loop", [False, True])

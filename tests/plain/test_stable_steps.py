@@ -11,7 +11,11 @@ from loops import loaded, start
 
 from multibody_cli.compile import compile_scene
 from multibody_cli.methods import METHODS
-from multibody_cli.methods.integrators.stability import of_rk4, of_semi_implicit_euler, of_variational_steps
+from multibody_cli.methods.integrators.stability import (
+    rk4_step_limit,
+    semi_implicit_euler_step_limit,
+    variational_step_limit,
+)
 
 K = 1e6
 
@@ -92,11 +96,11 @@ def test_the_steps_are_those_where_the_roots_reach_the_unit_circle(seed):
         return np.eye(2) + z @ (np.eye(2) + z @ (np.eye(2) + z @ (np.eye(2) + z / 4) / 3) / 2)
 
     given = np.array([c]), np.array([w])
-    for step, matrix in ((of_semi_implicit_euler, euler), (of_rk4, rk4)):
+    for step, matrix in ((semi_implicit_euler_step_limit, euler), (rk4_step_limit, rk4)):
         h = step(*given)[0]
         assert np.abs(np.linalg.eigvals(matrix(0.999 * h))).max() <= 1.0 + 1e-12
         assert np.abs(np.linalg.eigvals(matrix(1.001 * h))).max() > 1.0
-    assert of_variational_steps(*given)[0] == pytest.approx(min(2.0 / w, 1.0 / c))
+    assert variational_step_limit(*given)[0] == pytest.approx(min(2.0 / w, 1.0 / c))
 
 
 @pytest.mark.parametrize("damping", [1990.0, 2001.0, 3000.0, 1e4])

@@ -76,6 +76,7 @@ FIRST = {
     "tree/projection.py": ("tests/physics/test_mass_matrix.py",),
     "constraint_solver/solver.py": ("couplings-aba", "limits-aba"),
     "forces/body_drag.py": ("viscous_drag-aba",),
+    "forces/quadratic_drag.py": ("quadratic_drag-aba",),
     "forces/body_load.py": ("point_force-aba",),
     "forces/joint_actuator.py": ("actuator_table-aba",),
     "joints/directions.py": ("floating_ring-aba",),

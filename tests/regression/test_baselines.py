@@ -12,7 +12,7 @@ import yaml
 from multibody_cli.comparison.cases import Verdict
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.methods import METHODS
-from multibody_cli.studies.regression import Trial, attempt, reasons
+from multibody_cli.studies.regression import Trial, acceptance_reasons, run_trial
 
 BASELINES = Path(__file__).parent / "baselines"
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
@@ -31,7 +31,7 @@ def trials() -> Iterator[Any]:
 @pytest.mark.parametrize(("scene", "method"), list(trials()))
 def test_scene_gives_what_its_baseline_says(scene: Path, method: str, tmp_path: Path) -> None:
     known = (BASELINES / scene.stem / f"{method}.h5").exists()
-    case = attempt(Trial(scene, method, optional=not known), BASELINES, tmp_path, Policy(), None)
+    case = run_trial(Trial(scene, method, optional=not known), BASELINES, tmp_path, Policy(), None)
     if case is None:
         return  # refused by name: the scene's own test sees to the words
     assert case.comparison is not None, case.trouble
@@ -43,4 +43,4 @@ def test_every_baseline_has_its_scene_and_its_reason() -> None:
     assert baselines
     for baseline in baselines:
         assert (GALLERY / f"{baseline.parent.name}.yaml").exists(), baseline
-        assert all(reasons(baseline)), baseline
+        assert all(acceptance_reasons(baseline)), baseline

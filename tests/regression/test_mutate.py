@@ -15,7 +15,10 @@ from mutants import EQUIVALENT, PER_FILE, Mutant, all_mutants, drawn, mutants_of
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 MUTANTS = all_mutants(PACKAGE)
 TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
-ROOMS = {"constraints", "contacts", "dynamics", "forces", "joints", "methods", "signals", "spatial"}
+ROOMS = {
+    *("constraints", "contacts", "forces", "joints", "methods", "signals", "spatial"),
+    *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
+}
 
 
 def differences(one: ast.AST, other: ast.AST) -> list[str]:

@@ -120,8 +120,8 @@ def test_motions_that_contradict_each_other_are_refused():
 
 
 def test_redundant_rows_are_named():
-    (warning,) = (w for w in compile_scene(loaded(four_bar())).warnings if "follow from the others" in w)
-    assert "joints.close: 3 of its 5 restraints (along y, about x, about z) follow from the others" in warning
+    (warning,) = (w for w in compile_scene(loaded(four_bar())).warnings if "depend on the others" in w)
+    assert "joints.close: 3 of its 5 constraint rows (along y, about x, about z) depend on the others" in warning
 
 
 def test_a_closing_joint_may_hold_a_prescribed_position():

@@ -48,15 +48,15 @@ def test_results_hold_contacts_unless_told_otherwise(tmp_path):
 def test_flat_channels_are_refused_in_words(tmp_path):
     for name in OF_EACH_CONTACT:
         assert problems(tmp_path, TOUCHING + expecting(name)) == [
-            f"scene.yaml:5:20: expect[0].channel: `{name}` has no number for each instant: "
-            "expect something of `contacts/count` or `contacts/creep`"
+            f"scene.yaml:5:20: expect[0].channel: `{name}` has one value per contact, not per instant: "
+            "use `contacts/count` or `contacts/creep`"
         ]
 
 
 def test_without_contacts_there_is_nothing_to_expect_of_them(tmp_path):
     assert problems(tmp_path, START + expecting("contacts/creep")) == [
-        "scene.yaml:4:20: expect[0].channel: there is no channel `contacts/creep`: "
-        "nothing touches in a scene without `contacts: {}`"
+        "scene.yaml:4:20: expect[0].channel: unknown channel `contacts/creep`: "
+        "contacts are disabled without a section `contacts: {}`"
     ]
 
 
@@ -69,7 +69,7 @@ def test_a_polygon_of_friction_has_an_even_number_of_sides(tmp_path, sides):
 
 def test_the_proximal_method_knows_no_polygons(tmp_path):
     (problem,) = problems(tmp_path, START + "contacts: {sides: 6}\n")
-    assert problem.endswith("circles alone: polygons need `method: staggered_projections`")
+    assert problem.endswith("circular friction cones: polygons need `method: staggered_projections`")
 
 
 def test_contacts_that_are_wrong_are_told_alone(tmp_path):

@@ -39,11 +39,11 @@ SINGULAR = {
     "square": ("type: symbolic, coordinates: [s], translation: ['s**2', 0, 0]", "full rank"),
     "alike": ("type: symbolic, coordinates: [a, b], translation: ['a + b', '2*a + 2*b', 0]", "full rank"),
     "pole": (f"{SPHERE}, q: [0, 90 deg]", "full rank"),
-    "root": ("type: symbolic, coordinates: [s], translation: [s, 's**1.5', 0]", "not a finite number"),
+    "root": ("type: symbolic, coordinates: [s], translation: [s, 's**1.5', 0]", "is not finite"),
     "inflection": (
         "type: curve, orientation: frenet, q: 0.5, "
         "curve: {type: bezier, points: [[0, 0, 0], [1, 1, 0], [2, -1, 0], [3, 0, 0]]}",
-        "not a finite number",
+        "is not finite",
     ),
     "straight": (
         "type: curve, orientation: frenet, curve: {type: bezier, points: [[0, 0, 0], [1, 0, 0]]}, q: 0.5",
@@ -78,7 +78,7 @@ def test_powers_of_zero_are_no_singularity(tmp_path, joint):
 
 def test_fixed_where_an_expression_has_no_value_is_told(tmp_path):
     surface = "parent_surface: {type: expression, position: [u, v, 'sqrt(u)']}, child_surface: {type: plane}"
-    with pytest.raises(SceneError, match=r"cannot be worked out: sqrt\(-1\) is not a real number"):
+    with pytest.raises(SceneError, match=r"cannot be evaluated: sqrt\(-1\) is not a real number"):
         scene(tmp_path, f"type: surface_surface, {surface}, fixed: {{u1: -1, spin: 0}}")
 
 
@@ -95,7 +95,7 @@ def test_leaving_the_domain_stops_the_run(tmp_path, method):
     summary = scene(tmp_path, BEZIER, method).run(sink)
     assert summary.outcome.status == "diverged"
     assert "joint `j` left its domain before t = 0.5" in summary.outcome.message
-    assert "from 0 to 1" in summary.outcome.message
+    assert "the domain is 0 to 1" in summary.outcome.message
     q = np.ravel(sink.trajectory().channel("joints/j/q").values)
     assert 0.9 < q[-1] <= 1.0
 

@@ -48,7 +48,7 @@ def refusals(folder, text):
 def test_a_joint_that_locks_a_rotation(tmp_path, kind, joint):
     (message,) = refusals(tmp_path, scene([kind], f"joints: {{held: {{child: {kind}, {joint}}}}}"))
     word = {"bead": "point", "jelly": "affine"}[kind]
-    start = f"joints.held: locks a rotation of `{kind}`, which is of kind `{word}` and has no orientation"
+    start = f"joints.held: constrains a rotation of `{kind}`, which is of kind `{word}` and has no orientation"
     assert message.startswith(start)
 
 
@@ -70,7 +70,7 @@ def test_what_acts_on_an_angle(tmp_path, field):
     joint = f"joints: {{held: {{parent: arm, child: bead, type: spherical, {field}}}}}"
     name = field.partition(":")[0]
     assert refusals(tmp_path, scene(["arm", "bead"], joint)) == [
-        f"joints.held.{name}: would turn `bead`, which is of kind `point` and has no orientation"
+        f"joints.held.{name}: applies a torque to `bead`, which is of kind `point` and has no orientation"
     ]
 
 
@@ -85,7 +85,10 @@ def test_a_coupling_of_an_angle(tmp_path):
         "type: revolute}\ncouplings: {belt: {type: gear, joints: [hinge, wire/1], ratio: 1}}"
     )
     (message,) = refusals(tmp_path, scene(["bead", "arm"], rest))
-    assert message == "couplings.belt.joints[1]: would turn `bead`, which is of kind `point` and has no orientation"
+    assert (
+        message
+        == "couplings.belt.joints[1]: applies a torque to `bead`, which is of kind `point` and has no orientation"
+    )
 
 
 def test_a_gap_across_the_plane(tmp_path):
@@ -117,5 +120,5 @@ def test_a_body_of_another_kind_keeps_its_place_beside_a_joint(tmp_path):
 def test_an_affine_body_under_another_method(tmp_path, method):
     text = scene(["jelly"], "").replace("method: baraff", f"method: {method}")
     assert refused_on_reading(tmp_path, text) == [
-        f"scene.yaml:4:17: bodies.jelly.kind: method `{method}` cannot take bodies of `kind: affine`: use `baraff`"
+        f"scene.yaml:4:17: bodies.jelly.kind: method `{method}` does not support bodies of `kind: affine`: use `baraff`"
     ]

@@ -53,7 +53,7 @@ def test_a_convex_mesh_acts_as_the_hull_of_its_corners_with_its_flat_faces(tmp_p
     geometry = compile_scene(loaded).model.system.contacts.geometry
     (geom,) = geometry.geoms
     assert geom["kind"] == GeomKind.HULL
-    assert geom["reach"] == pytest.approx(np.sqrt(12.0))
+    assert geom["bounding_radius"] == pytest.approx(np.sqrt(12.0))
     assert (geom["first_vertex"], geom["last_vertex"]) == (0, 8)
     assert len(geometry.faces) == 6
     assert len(geometry.corners) == 24
@@ -71,9 +71,9 @@ def test_cylinders_and_ellipsoids_touch(tmp_path):
 def test_a_mesh_that_is_not_convex_is_refused_with_how_much_it_is_not(tmp_path):
     """The bottom of the dent lies 0.25 m below the top; the corners stand off the planes of its sides."""
     assert problems(tmp_path, scene_of(mesh(tmp_path, DENTED))) == [
-        f"scene.yaml:3:48: bodies.thing.shapes[0].file: the mesh {tmp_path}/thing.obj is not convex, a vertex stands "
-        f"{0.5 / np.sqrt(1.25):.3g} m off the plane of a face, and only convex ones touch others: put it together from "
-        "several convex shapes, or give it `contact: false`"
+        f"scene.yaml:3:48: bodies.thing.shapes[0].file: the mesh {tmp_path}/thing.obj is not convex (a vertex lies "
+        f"{0.5 / np.sqrt(1.25):.3g} m above the plane of a face), but contacts require convex meshes: decompose "
+        "it into convex shapes, or set `contact: false`"
     ]
     assert problems(tmp_path, scene_of(mesh(tmp_path, DENTED, ", contact: false"))) == []
     assert problems(tmp_path, scene_of(mesh(tmp_path, DENTED), contacts="")) == []
@@ -81,7 +81,10 @@ def test_a_mesh_that_is_not_convex_is_refused_with_how_much_it_is_not(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [(OPEN, "is not closed, so it has no volume"), (INSIDE_OUT, "has the volume -1: its triangles must face outward")],
+    [
+        (OPEN, "is not closed, so its volume is undefined"),
+        (INSIDE_OUT, "has the volume -1: its triangles must be oriented outward"),
+    ],
     ids=["open", "inside out"],
 )
 @pytest.mark.parametrize("body", ["mass: 1", GIVEN], ids=["weighed", "given"])
@@ -92,7 +95,7 @@ def test_a_mesh_without_an_inside_is_refused_also_where_its_mass_is_given(tmp_pa
 
 def test_a_torus_is_refused(tmp_path):
     (problem,) = problems(tmp_path, scene_of("{type: torus, major_radius: 1, minor_radius: 0.1}"))
-    assert problem.endswith("shapes[0].type: a torus cannot touch others yet: give it `contact: false`")
+    assert problem.endswith("shapes[0].type: contacts of a torus are not supported: set `contact: false`")
 
 
 def test_the_scene_in_a_result_keeps_the_meshes_that_touch(tmp_path):

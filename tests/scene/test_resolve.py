@@ -82,7 +82,7 @@ def test_entries_of_repeat_stand_where_their_block_stands(tmp_path):
 
 def test_repeat_index_may_not_hide_a_variable(tmp_path):
     assert problems(tmp_path, CHAIN.replace("count: ${n}", "count: 1\n    index: L")) == [
-        "scene.yaml:6:12: repeat[0].index: `L` is the name of a variable already"
+        "scene.yaml:6:12: repeat[0].index: `L` is already the name of a variable"
     ]
 
 
@@ -100,7 +100,7 @@ def test_include(tmp_path):
 def test_include_cycle_of_two(tmp_path):
     (tmp_path / "other.yaml").write_text("include: [scene.yaml]\n")
     assert problems(tmp_path, HEAD + "include: [other.yaml]\n") == [
-        f"other.yaml:1:11: include[0]: `scene.yaml` includes itself, by way of {tmp_path}/other.yaml"
+        f"other.yaml:1:11: include[0]: circular include: `scene.yaml` includes itself through {tmp_path}/other.yaml"
     ]
 
 
@@ -111,7 +111,7 @@ def test_mesh_files_stand_beside_the_file_that_names_them(tmp_path):
         "bodies: {arm: {density: 1, shapes: [{type: mesh, file: part.stl}]}}\n"
     )
     loaded = load(tmp_path, HEAD + "include: [parts/arm.yaml]\n")
-    path = loaded.beside("part.stl", "bodies", "arm", "shapes", 0)
+    path = loaded.resolve_path("part.stl", "bodies", "arm", "shapes", 0)
     assert path == tmp_path / "parts" / "part.stl"
 
 
@@ -135,14 +135,14 @@ def test_overrides(tmp_path):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("vars.m=1", "`vars.m`: there is no `m` to set; valid: n"),
-        ("bodies.bal.mass=1", "`bodies.bal`: there is no `bal` to set; did you mean `ball`?"),
+        ("vars.m=1", "`vars.m`: unknown key `m`; valid: n"),
+        ("bodies.bal.mass=1", "`bodies.bal`: unknown key `bal`; did you mean `ball`?"),
         ("simulation.stop=1", "simulation.stop: unknown key `stop`; did you mean `step`?"),
         ("simulation.step=1 kg", "simulation.step: expected a time (s), but `1 kg` is a mass"),
         ("bodies.ball.shapes[3].radius=1", "`bodies.ball.shapes[3]`: expected an index below 1"),
-        ("bodies.ball.mass.x=1", "`bodies.ball.mass.x`: there is nothing below this to set"),
+        ("bodies.ball.mass.x=1", "`bodies.ball.mass.x`: this value has no entries to set"),
         ("step", "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`"),
-        ("name=[1", "name: `[1` is not a value in YAML"),
+        ("name=[1", "name: `[1` is not a YAML value"),
     ],
 )
 def test_overrides_that_cannot_be_followed(tmp_path, override, message):

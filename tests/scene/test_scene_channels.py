@@ -1,11 +1,17 @@
 """The channels that an assertion may speak of are those that a run reports."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.scene.channels import channels
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.output.bodies import body_paths
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.series import EXPANSIONS, series_of
+from multibody_cli.scene.channels import ELEMENTS, KINDS, channels
 from multibody_cli.scene.load import load_scene
 
 GALLERY = sorted((Path(__file__).parents[2] / "scenes" / "gallery").glob("*.yaml"))
@@ -21,6 +27,30 @@ def test_accounts_and_widths(path):
     for joint in loaded.scene.joints:
         entry = next(entry for entry in names.joints if entry.name == joint)
         assert known[f"joints/{joint}/q"].width == len(entry.coordinates)
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_channels_are_those_of_the_result_file(path):
+    """Names and widths as in the result file, but for arrays of all bodies and channels without components."""
+    loaded = load_scene(path)
+    known = {name: channel.width for name, channel in channels(loaded.scene).items() if channel.width}
+    names = compile_scene(loaded).model.names
+    recorded = {
+        series.path: math.prod(series.shape)
+        for series in series_of(names)
+        if series.channel.per == INSTANT and "body" not in series.channel.dimensions
+    }
+    of_bodies = set(body_paths(names.bodies))
+    assert {name: width for name, width in known.items() if name not in of_bodies} == recorded
+    assert of_bodies <= known.keys()
+
+
+def test_every_unit_and_every_kind_of_element_is_known():
+    assert ELEMENTS.keys() == EXPANSIONS.keys()
+    for channel in (channel for channel in CHANNELS if channel.per == INSTANT):
+        for coordinate in Coordinate:
+            for unit in channel.units.format(q=coordinate.value).split(", "):
+                assert " or " in unit or unit in KINDS
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)

@@ -16,8 +16,8 @@ HINGE = {"type": "revolute", "child": "ball", "limits": [-1, 1]}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": 2}, "order: contacts push at the start of a step"),
-        ({"adaptive": True}, "adaptive: a step with contacts cannot be cut"),
+        ({"order": 2}, "order: contact impulses act at the start of a step"),
+        ({"adaptive": True}, "adaptive: a step with contacts cannot be subdivided"),
         ({"initial_guess": "ig3"}, "initial_guess: has no effect with contacts"),
     ],
 )
@@ -39,8 +39,8 @@ def test_all_that_contacts_forbid_is_told_at_once() -> None:
     ("method", "integrator", "message"),
     [
         ("aba", "dop853", None),
-        ("aba", "rk4", "has no effect: `rk4` takes steps of constant length"),
-        ("variational", "dop853", "that of method `variational` is `simulation.options.tolerance`"),
+        ("aba", "rk4", "has no effect: `rk4` has a fixed step size"),
+        ("variational", "dop853", "method `variational` uses `simulation.options.tolerance`"),
     ],
 )
 def test_a_tolerance_that_nothing_reads_is_told(method: str, integrator: str, message: str | None) -> None:
@@ -56,10 +56,10 @@ def test_a_tolerance_that_nothing_reads_is_told(method: str, integrator: str, me
         ("variational", "order", 3, "expected 1, 2, 4 or 6, found `3`"),
         ("variational", "tolerance", 0, "expected a plain number above 0"),
         ("variational", "max_iterations", 2.5, "expected a whole number, found `2.5`"),
-        ("variational", "max_iterations", 0, "expected 1 at least, found `0`"),
+        ("variational", "max_iterations", 0, "expected at least 1, found `0`"),
         ("variational_maximal", "root_finder", "broyden", "expected `newton` or `riqn`, found `broyden`"),
-        ("variational_maximal", "evaluation", "svi", "it is one of `variational`"),
-        ("aba", "initial_guess", "ig1", "it is one of `variational` and `variational_maximal`"),
+        ("variational_maximal", "evaluation", "svi", "it is an option of `variational`"),
+        ("aba", "initial_guess", "ig1", "it is an option of `variational` and `variational_maximal`"),
         ("variational", "ordr", 1, "did you mean `order`?"),
     ],
 )
@@ -71,5 +71,5 @@ def test_options_that_are_wrong_are_told_in_words(method: str, option: str, valu
 
 
 def test_limits_forbid_composed_steps() -> None:
-    with pytest.raises(SceneError, match="order: the composed steps of orders 4 and 6"):
+    with pytest.raises(SceneError, match="order: orders 4 and 6 are composed"):
         loaded({**BALL, "joints": {"hinge": HINGE}}, method="variational", options={"order": 4})

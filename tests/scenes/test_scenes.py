@@ -200,7 +200,7 @@ def test_tree_takes_its_size(size: int, mbsim: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scene", "settings", "freedoms"),
+    ("scene", "settings", "n_dofs"),
     [
         ("chain", ["vars.n=20"], 20),
         ("chain", ["vars.n=50"], 50),
@@ -213,7 +213,7 @@ def test_tree_takes_its_size(size: int, mbsim: Command, tmp_path: Path) -> None:
 def test_systems_of_the_published_table_have_its_freedoms(
     scene: str,
     settings: list[str],
-    freedoms: int,
+    n_dofs: int,
     mbsim: Command,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -222,4 +222,4 @@ def test_systems_of_the_published_table_have_its_freedoms(
     words = [word for setting in settings for word in ("--set", setting)]
     path = SCENES / "bench" / f"{scene}.yaml"
     assert mbsim("run", path, *words, "--duration", "0.01", "--json", "-o", tmp_path / "result.h5") == 0
-    assert json.loads(capsys.readouterr().out)["freedoms"] == freedoms
+    assert json.loads(capsys.readouterr().out)["n_dofs"] == n_dofs

@@ -54,8 +54,8 @@ def test_quantities_of_a_scene(text, kind, value):
     [
         ("1 kg", units.LENGTH, r"expected a length \(m\), but `1 kg` is a mass"),
         ("1 deg", units.LENGTH, r"expected a length \(m\), but `1 deg` is a plain number or an angle"),
-        ("20 degC", units.LENGTH, "but `20 degC` is something else"),
-        ("1 A*m", units.LENGTH, "but `1 A\\*m` is something else"),
+        ("20 degC", units.LENGTH, "but `20 degC` is another quantity"),
+        ("1 A*m", units.LENGTH, "but `1 A\\*m` is another quantity"),
         ("3 blorps", units.LENGTH, "unknown unit `blorps`"),
         ("1e400 m", units.LENGTH, "found a number that is not finite"),
         ("m", units.LENGTH, r"expected a length \(m\), found `m`"),

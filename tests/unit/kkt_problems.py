@@ -12,10 +12,10 @@ import pytest
 from multibody_cli.kkt import ldl_tree, ldu_tree
 from multibody_cli.kkt.ldu_nodes import ldu_tree_for
 from multibody_cli.kkt.nodes import (
-    HOLDER,
+    INBOARD_JOINT,
     KktTree,
+    dofs_of,
     far_block,
-    freedoms_of,
     kkt_tree_for,
     mass_block,
     near_block,
@@ -38,7 +38,7 @@ KINDS = {
     "any number": [1, 12, 5, 7, 2, 6, 6, 9, 4],
 }
 shapes = pytest.mark.parametrize("parents", SHAPES.values(), ids=SHAPES)
-kinds = pytest.mark.parametrize("freedoms", KINDS.values(), ids=KINDS)
+kinds = pytest.mark.parametrize("n_dofs", KINDS.values(), ids=KINDS)
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Problem:
     """A KKT tree filled by chance, and the same blocks kept apart."""
 
     tree: KktTree
-    holders: np.ndarray
+    inboard_joints: np.ndarray
     masses: list[np.ndarray]
     near: list[np.ndarray]  # J
     far: list[np.ndarray]
-    near_aim: list[np.ndarray]  # K, which is J in a symmetric problem
-    far_aim: list[np.ndarray]
+    near_k: list[np.ndarray]  # K, which is J in a symmetric problem
+    far_k: list[np.ndarray]
     solve: Callable[..., None]
 
     def bodies(self, i: int) -> slice:
@@ -62,28 +62,28 @@ class Problem:
     def rows(self, i: int) -> slice:
         """Where the rows that hold body i stand in it."""
         start = sum(len(M) for M in self.masses[1:])
-        return slice(start + self.holders[i]["first_row"], start + self.holders[i]["last_row"])
+        return slice(start + self.inboard_joints[i]["first_row"], start + self.inboard_joints[i]["last_row"])
 
     def matrix(self) -> np.ndarray:
         """[[D, -J^T], [K, 0]]."""
         size = sum(len(M) for M in self.masses[1:]) + sum(len(j) for j in self.near)
         H = np.zeros((size, size))
-        for i in range(1, len(self.holders)):
-            bodies, rows, parent = self.bodies(i), self.rows(i), self.holders[i]["parent"]
+        for i in range(1, len(self.inboard_joints)):
+            bodies, rows, parent = self.bodies(i), self.rows(i), self.inboard_joints[i]["parent"]
             H[bodies, bodies] = self.masses[i]
-            H[rows, bodies], H[bodies, rows] = self.near_aim[i], -self.near[i].T
+            H[rows, bodies], H[bodies, rows] = self.near_k[i], -self.near[i].T
             if parent:
                 above = self.bodies(parent)
-                H[rows, above], H[above, rows] = self.far_aim[i], -self.far[i].T
+                H[rows, above], H[above, rows] = self.far_k[i], -self.far[i].T
         return H
 
     def solved(self, f: list[np.ndarray], c: np.ndarray) -> np.ndarray:
         """Motions of all bodies, then the multipliers, from the factored tree."""
         x, y = vector_for(self.tree), c.copy()
         for i in range(1, len(f)):
-            freedoms_of(self.tree, x, i)[:] = f[i]
+            dofs_of(self.tree, x, i)[:] = f[i]
         self.solve(self.tree, x, y)
-        return np.concatenate([*(freedoms_of(self.tree, x, i) for i in range(1, len(f))), y])
+        return np.concatenate([*(dofs_of(self.tree, x, i) for i in range(1, len(f))), y])
 
     def error(self, f: list[np.ndarray], c: np.ndarray) -> float:
         """Largest difference from a dense solution, against the largest entry of motions and of multipliers.
@@ -113,37 +113,37 @@ def shuffled(rng, matrices: list[np.ndarray], change: float) -> list[np.ndarray]
     return [A + change * rng.normal(size=A.shape) * (A != 0.0) for A in matrices]
 
 
-def problem(parents, freedoms, rows=None, seed=0) -> Problem:
+def problem(parents, n_dofs, rows=None, seed=0) -> Problem:
     """Fill a tree; without `rows`, each body is held by any number from 1 on; 0 leaves a floating root."""
     rng = np.random.default_rng(seed)
-    freedoms = [RIGID, *freedoms]
+    n_dofs = [RIGID, *n_dofs]
     if rows is None:
-        rows = [0, *(int(rng.integers(1, min(n, 6) + 1)) for n in freedoms[1:])]
+        rows = [0, *(int(rng.integers(1, min(n, 6) + 1)) for n in n_dofs[1:])]
     last = np.cumsum(rows)
-    holders = np.array(list(zip(parents, last - rows, last, strict=True)), HOLDER)
-    tree = kkt_tree_for(holders, freedoms)
+    inboard_joints = np.array(list(zip(parents, last - rows, last, strict=True)), INBOARD_JOINT)
+    tree = kkt_tree_for(inboard_joints, n_dofs)
     masses, near, far = [np.zeros((RIGID, RIGID))], [np.zeros((0, RIGID))], [np.zeros((0, RIGID))]
     for i in range(1, len(parents)):
-        root = rng.normal(size=(freedoms[i], freedoms[i]))
-        masses.append(root @ root.T + np.eye(freedoms[i]))
-        near.append(directions(rng, rows[i], freedoms[i]))
-        far.append(directions(rng, rows[i], freedoms[parents[i]]) * (parents[i] > 0))
+        root = rng.normal(size=(n_dofs[i], n_dofs[i]))
+        masses.append(root @ root.T + np.eye(n_dofs[i]))
+        near.append(directions(rng, rows[i], n_dofs[i]))
+        far.append(directions(rng, rows[i], n_dofs[parents[i]]) * (parents[i] > 0))
         mass_block(tree, i)[:], near_block(tree, i)[:], far_block(tree, i)[:] = masses[i], near[i], far[i]
-    return Problem(tree, holders, masses, near, far, near, far, ldl_tree.solve)
+    return Problem(tree, inboard_joints, masses, near, far, near, far, ldl_tree.solve)
 
 
 def unsymmetric(given: Problem, change=0.2, seed=0) -> Problem:
     """The problem in an unsymmetric tree: blocks with a skew part, and K beside J, both apart by about the change."""
     rng = np.random.default_rng(seed)
-    tree = ldu_tree_for(given.holders, [len(M) for M in given.masses])
+    tree = ldu_tree_for(given.inboard_joints, [len(M) for M in given.masses])
     skew = [change * rng.normal(size=M.shape) for M in given.masses]
     masses = [M + S - S.T for M, S in zip(given.masses, skew, strict=True)]
-    near_aim, far_aim = shuffled(rng, given.near, change), shuffled(rng, given.far, change)
+    near_k, far_k = shuffled(rng, given.near, change), shuffled(rng, given.far, change)
     for i in range(1, len(masses)):
         mass_block(tree, i)[:] = masses[i]
         near_block(tree, i)[:], far_block(tree, i)[:] = given.near[i], given.far[i]
-        near_block(tree, i, "near_aim")[:], far_block(tree, i, "far_aim")[:] = near_aim[i], far_aim[i]
-    return replace(given, tree=tree, masses=masses, near_aim=near_aim, far_aim=far_aim, solve=ldu_tree.solve)
+        near_block(tree, i, "near_k")[:], far_block(tree, i, "far_k")[:] = near_k[i], far_k[i]
+    return replace(given, tree=tree, masses=masses, near_k=near_k, far_k=far_k, solve=ldu_tree.solve)
 
 
 def factored_blocks(H: np.ndarray, nodes: list[slice]) -> set[tuple[int, int]]:

@@ -10,16 +10,16 @@ from loops import Data, loaded
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.constraint_solver.solver import place
+from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.methods.baraff import BARAFF
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace
 from multibody_cli.tree.workspace import Work
-from multibody_cli.variational.constrained import held_for
-from multibody_cli.variational.discrete_motion import keep_momenta, keep_start
-from multibody_cli.variational.newton_maximal import newton_for
-from multibody_cli.variational.poses import pose_all
-from multibody_cli.variational.workspace import Ahead, Settings, ahead_for
+from multibody_cli.variational.constrained import constrained_step_work_for
+from multibody_cli.variational.discrete_motion import initialize_momenta, store_start_of_step
+from multibody_cli.variational.newton_maximal import maximal_newton_for
+from multibody_cli.variational.poses import compute_poses
+from multibody_cli.variational.workspace import Settings, StepWorkspace, step_workspace_for
 
 
 @dataclass
@@ -29,19 +29,19 @@ class Strided:
     system: System
     state: State
     work: Work
-    ahead: Ahead
+    step: StepWorkspace
 
-    def stride(self, h: float) -> None:
+    def move(self, h: float) -> None:
         """Let the coordinates ahead be where the rates of the start lead in a time h."""
-        self.ahead.q[:] = self.state.q
-        displace(self.system.tree, self.ahead.q, self.state.v, h)
-        pose_all(self.system.tree, self.ahead.q, self.ahead.strides, self.ahead.crosser)
+        self.step.q[:] = self.state.q
+        displace(self.system.tree, self.step.q, self.state.v, h)
+        compute_poses(self.system.tree, self.step.q, self.step.discrete_motions, self.step.pose_work)
 
     def turn(self, body: int, twist: np.ndarray) -> None:
         """Move a body ahead by a small twist (w, v) in world axes about its origin."""
-        stride = self.ahead.strides[body]
-        R = Rotation.from_rotvec(twist[:3]).as_matrix() @ stride["R"].reshape(3, 3).T
-        stride["R"], stride["x"] = R.T.ravel(), stride["x"] + twist[3:]
+        discrete_motion = self.step.discrete_motions[body]
+        R = Rotation.from_rotvec(twist[:3]).as_matrix() @ discrete_motion["R"].reshape(3, 3).T
+        discrete_motion["R"], discrete_motion["x"] = R.T.ravel(), discrete_motion["x"] + twist[3:]
 
 
 def strided(scene: Data) -> Strided:
@@ -50,11 +50,13 @@ def strided(scene: Data) -> Strided:
     system, state = compiled.model.system, State(*(array.copy() for array in compiled.state))
     work: Any = BARAFF.workspace(compiled.model, None)
     settings = Settings(1e-10, 50, 0.5, 0, False, np.ones(1), True)
-    ahead = ahead_for(system, len(state.q), len(state.ledger), settings, held_for(system), newton_for(system))
-    place(system, 0.0, state.q, state.v, state.a, work)
-    keep_start(system.tree, work.bodies, ahead.strides)
-    keep_momenta(system.tree.links, work.bodies, ahead.strides)
-    return Strided(system, state, work, ahead)
+    step = step_workspace_for(
+        system, len(state.q), len(state.ledger), settings, constrained_step_work_for(system), maximal_newton_for(system)
+    )
+    update_kinematics(system, 0.0, state.q, state.v, state.a, work)
+    store_start_of_step(system.tree, work.bodies, step.discrete_motions)
+    initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
+    return Strided(system, state, work, step)
 
 
 def oblique(rng: np.random.Generator) -> Data:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from multibody_cli.mass import MassProperties
 from multibody_cli.studies.bench.displacement import Motion, largest_displacement
-from multibody_cli.studies.bench.pareto import front, recommend, visible
+from multibody_cli.studies.bench.pareto import displayed_error, front, recommend
 from multibody_cli.studies.bench.plan import Case, groups_of
 from multibody_cli.studies.bench.words import BenchSpec
 
@@ -23,7 +23,7 @@ from multibody_cli.studies.bench.words import BenchSpec
 class Run:
     error: float | None
     seconds: float | None
-    words: str = "a run"
+    description: str = "a run"
 
 
 PLANTED = [Run(1e-2, 1.0), Run(1e-4, 2.0), Run(1e-3, 3.0), Run(1e-6, 8.0), Run(1e-6, 9.0), Run(None, None)]
@@ -37,35 +37,37 @@ def test_errors_that_the_reference_cannot_tell_apart_count_as_equal() -> None:
     runs = [Run(1e-12, 2.0), Run(2e-13, 3.0), Run(1e-9, 1.0)]
     assert front(runs, 0.0) == [True, True, True]
     assert front(runs, 1e-12) == [True, False, True]
-    assert visible(3e-12, 1e-12) == visible(0.0, 1e-12) == 1e-11
-    assert visible(1.23456e-9, 1e-12) == 1.23e-9
+    assert displayed_error(3e-12, 1e-12) == displayed_error(0.0, 1e-12) == 1e-11
+    assert displayed_error(1.23456e-9, 1e-12) == 1.23e-9
 
 
 def test_the_cheapest_that_reaches_the_accuracy_is_recommended() -> None:
     advice = recommend(PLANTED, 0.0, 1e-4)
     assert advice.index == 1
     assert advice.sentence == (
-        "for 0.0001 m take a run: its error is 0.0001 m, and 2 s for a simulated second (0.5 x real time) is the least "
-        "of the 3 of 6 that reach it"
+        "for 0.0001 m use a run: error 0.0001 m, 2 s per simulated second (0.5 x real time), the fastest of 3 runs out "
+        "of 6 that reach it"
     )
 
 
 def test_where_none_reaches_the_accuracy_the_nearest_is_told() -> None:
     advice = recommend(PLANTED, 0.0, 1e-8)
     assert advice.index is None
-    assert advice.sentence == ("none of 6 reaches 1e-08 m: the nearest, a run, has an error of 1e-06 m, 100 times that")
+    assert advice.sentence == (
+        "none of 6 runs reaches 1e-08 m: the best, a run, has an error of 1e-06 m, 100 times as large"
+    )
 
 
 def test_a_reference_that_is_no_better_than_what_is_asked_recommends_nothing() -> None:
     assert recommend(PLANTED, 5.1e-6, 1e-4).index is None
-    assert "the reference itself is known to 5.1e-06 m only" in recommend(PLANTED, 5.1e-6, 1e-4).sentence
+    assert "the reference is accurate to 5.1e-06 m only" in recommend(PLANTED, 5.1e-6, 1e-4).sentence
     # what the reference may be off by is added to the error
     assert recommend([Run(0.98e-4, 1.0), Run(1e-6, 2.0)], 4e-6, 1e-4).index == 1
 
 
 def test_divergent_runs_are_never_recommended() -> None:
     advice = recommend([Run(None, None)], 0.0, 1.0)
-    assert (advice.index, advice.sentence) == (None, "nothing can be recommended for 1 m: every run diverged")
+    assert (advice.index, advice.sentence) == (None, "no recommendation for 1 m: every run diverged")
 
 
 _ERRORS = st.floats(1e-12, 1.0)
@@ -77,9 +79,9 @@ def test_what_is_recommended_is_on_the_front_and_the_cheapest_that_reaches(
     runs: list[Run], reference_error: float, wanted: float
 ) -> None:
     flags, advice = front(runs, reference_error), recommend(runs, reference_error, wanted)
-    sound = [run for run in runs if run.error is not None and run.seconds is not None]
+    succeeded = [run for run in runs if run.error is not None and run.seconds is not None]
     if advice.index is None:
-        fine = [run for run in sound if (run.error or 0.0) <= 0.99 * wanted]
+        fine = [run for run in succeeded if (run.error or 0.0) <= 0.99 * wanted]
         assert not fine or reference_error > 1e-3 * wanted
         return
     chosen = runs[advice.index]
@@ -87,9 +89,9 @@ def test_what_is_recommended_is_on_the_front_and_the_cheapest_that_reaches(
     assert chosen.error is not None
     assert chosen.seconds is not None
     assert chosen.error + reference_error <= 1.01 * wanted
-    for run in sound:
+    for run in succeeded:
         cheaper = (run.seconds or 0.0) < chosen.seconds
-        assert not cheaper or visible(run.error or 0.0, reference_error) + reference_error > wanted
+        assert not cheaper or displayed_error(run.error or 0.0, reference_error) + reference_error > wanted
 
 
 # --- displacements ------------------------------------------------------------------------------------------------
@@ -155,8 +157,8 @@ def test_a_plan_is_every_scene_with_every_word() -> None:
 
 def test_an_integrator_is_run_with_what_it_heeds() -> None:
     [group] = groups_of(spec(integrator="rk4,dop853", step="1ms,2ms", tolerance="1e-6,1e-9"))
-    ways = [(case.integrator, case.step, case.tolerance) for case in group.cases]
-    assert ways == [
+    settings_of_run = [(case.integrator, case.step, case.tolerance) for case in group.cases]
+    assert settings_of_run == [
         ("rk4", 1e-3, None),
         ("rk4", 2e-3, None),
         ("dop853", None, 1e-6),

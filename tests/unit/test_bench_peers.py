@@ -102,7 +102,7 @@ def test_pieces_are_in_the_frames_of_the_joints(tree: Write) -> None:
 def test_what_peers_lack_is_refused_by_name(tree: Write, setting: str, named: str) -> None:
     with pytest.raises(PeerRefusal) as refusal:
         mechanism(tree(setting))
-    assert str(refusal.value) == (f"peers are given trees of joints under gravity alone, and this scene has {named}")
+    assert str(refusal.value) == (f"peers support only trees of joints under gravity, and this scene has {named}")
 
 
 # --- comparing, with a peer of our own --------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_a_peer_that_differs_is_not_timed(tree: Write, monkeypatch: pytest.Monke
     with_fake(monkeypatch, simulation, factor=1.0 + 1e-5)
     [found] = compare(simulation, ["fake"], 1, setup_of(simulation))
     assert found.status == "differs"
-    assert found.reason == "its accelerations differ by 1.0e-05 of the largest, more than 1e-06: not timed"
+    assert found.reason == "not timed: accelerations differ by 1.0e-05 of the largest, more than 1e-06"
     assert found.difference == pytest.approx(1e-5)
     assert (found.evaluation, found.step) == (None, None)
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_timed_is_told(tree: Write, monkeypatch: pytest.MonkeyPat
     [found] = compare(simulation, ["fake"], 1, setup_of(simulation))
     assert (found.evaluation, found.step) == (None, None)
     assert found.reason == (
-        "an evaluation there is too short to be told from a call; its run does not stay sound for as many steps as ours"
+        "an evaluation is too short to be separated from the cost of a call; its run diverges earlier than ours"
     )
 
 
@@ -178,7 +178,7 @@ def test_a_method_in_the_coordinates_of_the_bodies_is_refused(tree: Write, monke
     maximal = tree("simulation.method=baraff")
     [found] = compare(maximal, ["fake"], 1, setup_of(maximal))
     assert found.status == "refused"
-    assert found.reason.startswith("method `baraff` works in the coordinates of the bodies")
+    assert found.reason.startswith("method `baraff` uses body coordinates")
 
 
 def test_differences_are_relative_to_the_largest_acceleration() -> None:
@@ -192,6 +192,4 @@ def test_a_missing_package_is_told_with_what_installs_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(against, "find_spec", lambda _: None)
     with pytest.raises(ArgumentError) as refusal:
         require_packages(["mujoco", "pinocchio"])
-    assert str(refusal.value) == (
-        "`mujoco` and `pinocchio` cannot be imported here: pip install 'multibody-cli[peers]'"
-    )
+    assert str(refusal.value) == ("`mujoco` and `pinocchio` cannot be imported: pip install 'multibody-cli[peers]'")

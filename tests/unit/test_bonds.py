@@ -1,4 +1,4 @@
-"""Bonds: which joints they are, where their errors vanish, and how these change by motions of the bodies."""
+"""Maximal-coordinate joints: which joints they are, their errors, and the derivatives of these."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from strided import Strided, chain, strided
 
-from multibody_cli.constraint_solver.solver import place
+from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.kkt.nodes import far_block, near_block
 from multibody_cli.tree.workspace import workspace_for
 from multibody_cli.variational.joint_sides import write_sides
-from multibody_cli.variational.maximal_joints import write_errors
+from multibody_cli.variational.maximal_joints import write_maximal_joint_errors
 
 REVOLUTE = {"type": "revolute", "axis": [1.0, -2.0, 0.5], "q": 0.7, "v": 1.2}
 BALL = {"type": "spherical", "q": {"rotvec": [0.4, -0.6, 0.3]}, "v": [0.5, -1.0, 0.7]}
@@ -19,29 +19,34 @@ SLIDER = {"type": "prismatic", "axis": [0.3, 1.0, -2.0], "q": 0.8, "v": -0.6}
 FIXED = {"type": "fixed"}
 BONDS = {"revolute": REVOLUTE, "spherical": BALL, "prismatic": SLIDER, "fixed": FIXED}
 
-bonds = pytest.mark.parametrize("joint", BONDS.values(), ids=BONDS)
+maximal_joints = pytest.mark.parametrize("joint", BONDS.values(), ids=BONDS)
 
 
-def write_every_side(sides, bonds, poses, terms, ends, wrenches):
+def write_every_side(sides, maximal_joints, poses, terms, ends, wrenches):
     for i in range(1, len(sides)):
-        write_sides(sides[i], bonds, poses, terms, ends, wrenches)
+        write_sides(sides[i], maximal_joints, poses, terms, ends, wrenches)
 
 
 every_side = bound_kernel(write_every_side, write_sides=write_sides)
 
 
 def errors(given: Strided) -> np.ndarray:
-    """g of all rows, at the poses ahead."""
+    """g of all rows, at the poses of the iterate."""
     found = np.full(len(given.system.rows), np.nan)
-    write_errors(given.ahead.held.bonds, given.ahead.strides, found)
+    write_maximal_joint_errors(given.step.constrained.maximal_joints, given.step.discrete_motions, found)
     return found
 
 
 def derivatives(given: Strided, side: str) -> np.ndarray:
-    """J (side "") or K (side "_aim") of all rows, (m, bodies, 6)."""
-    newton, held = given.ahead.solver, given.ahead.held
+    """J (side "") or K (side "_k") of all rows, (m, bodies, 6)."""
+    newton, constrained = given.step.solver, given.step.constrained
     every_side(
-        newton.sides, held.bonds, given.ahead.strides, given.work.terms, held.work.terms, newton.kkt.cells.wrenches
+        newton.sides,
+        constrained.maximal_joints,
+        given.step.discrete_motions,
+        given.work.terms,
+        constrained.work.terms,
+        newton.kkt.cells.wrenches,
     )
     nodes = newton.kkt.nodes
     found = np.zeros((len(given.system.rows), len(nodes), 6))
@@ -55,59 +60,59 @@ def derivatives(given: Strided, side: str) -> np.ndarray:
 
 def differences(given: Strided, eps: float = 1e-5) -> np.ndarray:
     """The same as K, from g at bodies that are moved."""
-    found = np.zeros((len(given.system.rows), len(given.ahead.strides), 6))
-    for i in range(1, len(given.ahead.strides)):
-        kept = given.ahead.strides[i : i + 1].copy()
+    found = np.zeros((len(given.system.rows), len(given.step.discrete_motions), 6))
+    for i in range(1, len(given.step.discrete_motions)):
+        kept = given.step.discrete_motions[i : i + 1].copy()
         for k in range(6):
             values = []
             for sign in (1.0, -1.0):
                 given.turn(i, sign * eps * np.eye(6)[k])
                 values.append(errors(given))
-                given.ahead.strides[i : i + 1] = kept
+                given.step.discrete_motions[i : i + 1] = kept
             found[:, i, k] = (values[0] - values[1]) / (2 * eps)
     return found
 
 
 def force_rows(given: Strided) -> np.ndarray:
     """Rows without a moment."""
-    return ~given.ahead.held.bonds.locks["t"].any(axis=1)
+    return ~given.step.constrained.maximal_joints.constraint_axes["t"].any(axis=1)
 
 
-@bonds
+@maximal_joints
 def test_errors_vanish_and_rows_are_those_of_the_start_where_joints_are_closed(joint):
-    """The rows of the start come from ghosts; `fixed` and `spherical` alike, in any place and hung either way."""
+    """The rows of the start come from loop frames; `fixed` and `spherical` alike, in any place and hung either way."""
     given = strided(chain(joint, joint, joint))
-    given.stride(0.0)
-    assert len(given.ahead.held.bonds.table) == 3
-    assert len(given.ahead.held.tree.closures) == 0
+    given.move(0.0)
+    assert len(given.step.constrained.maximal_joints.table) == 3
+    assert len(given.step.constrained.tree.closures) == 0
     assert np.max(np.abs(errors(given))) < 1e-10
-    J, K = derivatives(given, ""), derivatives(given, "_aim")
+    J, K = derivatives(given, ""), derivatives(given, "_k")
     assert np.allclose(K, J, rtol=0.0, atol=1e-10)
     assert np.max(np.abs(J), axis=(1, 2)).min() > 0.1
 
 
-@bonds
+@maximal_joints
 def test_derivatives_are_those_of_the_errors_on_the_manifold(joint):
     given = strided(chain(joint, joint, joint, seed=1))
-    given.stride(0.0)
-    assert np.allclose(derivatives(given, "_aim"), differences(given), rtol=0.0, atol=1e-9)
+    given.move(0.0)
+    assert np.allclose(derivatives(given, "_k"), differences(given), rtol=0.0, atol=1e-9)
 
 
-@bonds
+@maximal_joints
 def test_of_forces_derivatives_are_exact_off_the_manifold_and_of_moments_nearly(joint):
     """At an end that is wrong by e, the derivative of a moment is wrong by no more than e."""
     given = strided(chain(joint, joint, joint, seed=2))
-    given.stride(0.0)
+    given.move(0.0)
     for i in range(1, 4):
         given.turn(i, np.random.default_rng(i).uniform(-0.1, 0.1, 6))
-    gap, wrong = np.max(np.abs(errors(given))), derivatives(given, "_aim") - differences(given)
+    gap, wrong = np.max(np.abs(errors(given))), derivatives(given, "_k") - differences(given)
     assert gap > 0.01
     assert np.max(np.abs(wrong[force_rows(given)])) < 1e-9
     assert np.max(np.abs(wrong)) < 0.4
 
 
-@bonds
-def test_errors_are_those_of_ghosts_to_first_order(joint):
+@maximal_joints
+def test_errors_are_those_of_loop_frames_to_first_order(joint):
     """Beside the manifold by e both differ by e^2, with the same signs: they have the same zeros."""
     given = strided(chain(joint, joint, joint, seed=3))
     system, q = given.system, given.state.q.copy()
@@ -116,9 +121,9 @@ def test_errors_are_those_of_ghosts_to_first_order(joint):
         moved = q.copy()
         moved[7:10] += e * off  # position of the second body
         work = workspace_for(system)
-        place(system, 0.0, moved, np.zeros(len(given.state.v)), np.zeros(len(given.state.v)), work)
+        update_kinematics(system, 0.0, moved, np.zeros(len(given.state.v)), np.zeros(len(given.state.v)), work)
         given.state.q[:], given.state.v[:] = moved, 0.0
-        given.stride(0.0)
+        given.move(0.0)
         assert np.max(np.abs(work.rows["error"])) > 0.1 * e
         last.append(np.max(np.abs(errors(given) - work.rows["error"])))
     assert last[1] <= max(0.02 * last[0], 1e-15)
@@ -135,19 +140,19 @@ def test_errors_are_those_of_ghosts_to_first_order(joint):
     ],
     ids=["screw", "universal", "cylindrical", "driven", "limited"],
 )
-def test_what_needs_its_coordinates_is_no_bond(joint):
-    """Nor is a joint that would be one, if a row reads its coordinate; the search then moves it."""
+def test_joints_that_need_their_coordinates_are_not_maximal_joints(joint):
+    """Nor is a joint of these types if a row reads its coordinate; the coordinate is then part of the iterate."""
     given = strided(chain(REVOLUTE, joint))
-    held = given.ahead.held
-    assert held.bonds.table["closure"].tolist() == [0]
-    assert held.bonds.coordinates.tolist() == [j == 12 for j in range(len(given.state.v))]
-    assert sorted(given.ahead.plain["iv"].tolist()) == [0, 1, 2, 6, 7, 8, *range(13, len(given.state.v))]
+    constrained = given.step.constrained
+    assert constrained.maximal_joints.table["closure"].tolist() == [0]
+    assert constrained.maximal_joints.coordinates.tolist() == [j == 12 for j in range(len(given.state.v))]
+    assert sorted(given.step.plain["iv"].tolist()) == [0, 1, 2, 6, 7, 8, *range(13, len(given.state.v))]
 
 
-def test_nothing_is_a_bond_between_planar_bodies():
+def test_no_joint_between_planar_bodies_is_a_maximal_joint():
     """Their rows are projected onto their own coordinates, from terms."""
     scene = {
         "bodies": {"a": {"kind": "planar", "mass": 1.0, "inertia": {"principal": [0.2, 0.3, 0.4]}}},
         "joints": {"j": {"type": "revolute", "child": "a"}},
     }
-    assert len(strided(scene).ahead.held.bonds.table) == 0
+    assert len(strided(scene).step.constrained.maximal_joints.table) == 0

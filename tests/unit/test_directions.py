@@ -1,4 +1,4 @@
-"""Duals and locks: the algebra of what a joint lets move, and the rows of closures held against finite differences."""
+"""Dual basis and constraint axes: algebra of the motion subspace, and rows of closures against finite differences."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from loops import close_loops, joint_kinds, loaded, random_pose
 from strategies import random_quaternion
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.constraint_solver.solver import place
-from multibody_cli.joints.directions import find_duals, find_locks
+from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.joints.directions import find_constraint_axes, find_dual_basis
 from multibody_cli.kernel import records
-from multibody_cli.model import LOCK
+from multibody_cli.model import CONSTRAINT_AXIS
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.tree.workspace import COLUMN, WRENCH, workspace_for
 
@@ -19,15 +19,15 @@ UPRIGHT = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
 
 
 def directions(S, driven, count):
-    """Duals (n, 6) and locks (count, 6) of columns (n, 6), both [moment; force]."""
+    """Dual basis (n, 6) and constraint axes (count, 6) of columns (n, 6), both [moment; force]."""
     n = len(S)
     columns = np.zeros(n, COLUMN)
     columns["angular"], columns["linear"] = S[:, :3], S[:, 3:]
-    duals, locks, scratch = np.zeros(n, WRENCH), np.zeros(count, LOCK), np.zeros((6, 6))
-    find_duals(records(columns), 0, n, driven, scratch, records(duals))
-    find_locks(records(columns), 0, n, driven, UPRIGHT, scratch, records(locks))
+    dual_basis, constraint_axes, scratch = np.zeros(n, WRENCH), np.zeros(count, CONSTRAINT_AXIS), np.zeros((6, 6))
+    find_dual_basis(records(columns), 0, n, driven, scratch, records(dual_basis))
+    find_constraint_axes(records(columns), 0, n, driven, UPRIGHT, scratch, records(constraint_axes))
     stack = lambda wrenches: np.hstack([wrenches["t"], wrenches["f"]])  # noqa: E731
-    return stack(duals), stack(locks)
+    return stack(dual_basis), stack(constraint_axes)
 
 
 @pytest.mark.parametrize("n", range(7))
@@ -38,23 +38,23 @@ def test_duals_and_locks_of_any_columns(n, seed):
     S = rng.normal(size=(n, 6)) * 10.0 ** rng.integers(-2, 3, (n, 1))
     driven = rng.random(n) < 0.3
     free = ~driven
-    duals, locks = directions(S, driven, 6 - free.sum())
+    dual_basis, constraint_axes = directions(S, driven, 6 - free.sum())
     sizes = np.linalg.norm(S[free], axis=1)
-    np.testing.assert_allclose((duals[free] @ S[free].T) * (sizes[:, None] / sizes), np.eye(free.sum()), atol=1e-8)
-    assert not duals[driven].any()
-    np.testing.assert_allclose(locks @ (S[free] / sizes[:, None]).T, 0.0, atol=1e-11)
-    np.testing.assert_allclose(locks @ locks.T, np.eye(len(locks)), atol=1e-14)
-    assert np.linalg.matrix_rank(np.vstack([duals[free] * sizes[:, None], locks])) == 6
+    np.testing.assert_allclose((dual_basis[free] @ S[free].T) * (sizes[:, None] / sizes), np.eye(free.sum()), atol=1e-8)
+    assert not dual_basis[driven].any()
+    np.testing.assert_allclose(constraint_axes @ (S[free] / sizes[:, None]).T, 0.0, atol=1e-11)
+    np.testing.assert_allclose(constraint_axes @ constraint_axes.T, np.eye(len(constraint_axes)), atol=1e-14)
+    assert np.linalg.matrix_rank(np.vstack([dual_basis[free] * sizes[:, None], constraint_axes])) == 6
 
 
 def test_a_column_that_is_lost_has_no_dual_and_stays_free():
     S = np.random.default_rng(0).normal(size=(3, 6))
     S[2] = S[0] - 2.0 * S[1]
-    duals, locks = directions(S, np.zeros(3, bool), 3)
-    assert not duals[2].any()
-    np.testing.assert_allclose(duals[:2] @ S[:2].T, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(locks @ S.T, 0.0, atol=1e-12)
-    np.testing.assert_allclose(locks @ locks.T, np.eye(3), atol=1e-14)
+    dual_basis, constraint_axes = directions(S, np.zeros(3, bool), 3)
+    assert not dual_basis[2].any()
+    np.testing.assert_allclose(dual_basis[:2] @ S[:2].T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(constraint_axes @ S.T, 0.0, atol=1e-12)
+    np.testing.assert_allclose(constraint_axes @ constraint_axes.T, np.eye(3), atol=1e-14)
 
 
 # --- the rows of a closure ----------------------------------------------------------------------------------------
@@ -88,11 +88,11 @@ class Levels:
     def __init__(self, model, q):
         self.model, self.work, self.q0 = model, workspace_for(model.system), q.copy()
 
-    def place(self, t, q, v, a):
+    def update_kinematics(self, t, q, v, a):
         self.q, self.v = q.copy(), v.copy()
-        place(self.model.system, t, self.q, self.v, a.copy(), self.work)
-        locks = self.work.locks
-        self.T = np.hstack([locks["t"], locks["f"]])
+        update_kinematics(self.model.system, t, self.q, self.v, a.copy(), self.work)
+        constraint_axes = self.work.constraint_axes
+        self.T = np.hstack([constraint_axes["t"], constraint_axes["f"]])
 
     def motions(self, names):
         bodies = self.work.bodies
@@ -150,7 +150,7 @@ def test_each_level_of_a_closure_is_the_derivative_of_the_one_above(kind, driven
 
     # velocities: any rates of the bodies
     v = np.where(loose, rng.normal(size=model.nv), 0.0)
-    levels.place(0.0, state.q, v, still)
+    levels.update_kinematics(0.0, state.q, v, still)
     q = levels.q
     np.testing.assert_allclose(levels.errors(), 0.0, atol=1e-11)
     T, rates, prescribed = levels.T.copy(), levels.velocities(), tree.driven
@@ -160,34 +160,34 @@ def test_each_level_of_a_closure_is_the_derivative_of_the_one_above(kind, driven
         for j in np.flatnonzero(prescribed):
             k = j - held
             qs[-(model.nv - held) + k] += sign * h * 0.7 + 0.2 * h * h
-        levels.place(sign * h, qs, v, still)
+        levels.update_kinematics(sign * h, qs, v, still)
         R.append(levels.T.T @ levels.errors())
     np.testing.assert_allclose(T @ (R[0] - R[1]) / (2 * h), rates, atol=1e-6)
 
     # accelerations: rates that the loop allows, any accelerations
     J = np.array([np.concatenate([T_ for T_ in row]) for row in jacobian(levels, model, q, still, loose)])
     slip = levels.velocities() * 0
-    levels.place(0.0, q, np.zeros(model.nv), still)
+    levels.update_kinematics(0.0, q, np.zeros(model.nv), still)
     offset = levels.velocities()
     v = rng.normal(size=model.nv)
     v[~loose] = 0.0
     v[loose] -= np.linalg.pinv(J) @ (J @ v[loose] + offset)
-    levels.place(0.0, q, v, still)
+    levels.update_kinematics(0.0, q, v, still)
     np.testing.assert_allclose(levels.velocities(), slip, atol=1e-12)
     a = np.where(loose, rng.normal(size=model.nv), 0.0)
-    found = levels.accelerations(change_of(model, levels, a))
+    found = levels.accelerations(load_motion_change(model, levels, a))
     T, q0 = levels.T.copy(), levels.q
     W = []
     for sign in (1, -1):
         qs, vs = moved(model, q0, np.where(loose, v, 0.0), a, sign * h)
         for j in np.flatnonzero(prescribed):
             qs[-(model.nv - held) + j - held] += sign * h * 0.7 + 0.2 * h * h
-        levels.place(sign * h, qs, vs, still)
+        levels.update_kinematics(sign * h, qs, vs, still)
         W.append(levels.T.T @ levels.velocities())
     np.testing.assert_allclose(T @ (W[0] - W[1]) / (2 * h), found, atol=2e-6)
 
 
-def change_of(model, levels, a):
+def load_motion_change(model, levels, a):
     """Accelerations (3, 6), [alpha; a], that dv/dt of the floating coordinates give the bodies."""
     change = np.zeros((3, 6))
     for row in (1, 2):
@@ -201,9 +201,9 @@ def change_of(model, levels, a):
 
 def jacobian(levels, model, q, still, loose):
     """Rows (m, loose) by unit rates."""
-    levels.place(0.0, q, np.zeros(model.nv), still)
+    levels.update_kinematics(0.0, q, np.zeros(model.nv), still)
     zero, columns = levels.velocities(), []
     for j in np.flatnonzero(loose):
-        levels.place(0.0, q, np.eye(model.nv)[j], still)
+        levels.update_kinematics(0.0, q, np.eye(model.nv)[j], still)
         columns.append(levels.velocities() - zero)
     return np.array(columns).T[:, None, :]

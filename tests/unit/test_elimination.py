@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from multibody_cli.kkt.elimination import holders_for, plan_elimination
+from multibody_cli.kkt.elimination import inboard_joints_for, plan_elimination
 
 
 @st.composite
@@ -94,7 +94,7 @@ def test_holders_take_the_rows_of_their_constraint(reverse):
     spans = [(0, 5), (5, 8)]
     if reverse:
         pairs, spans = pairs[::-1], spans[::-1]
-    holders = holders_for(plan_elimination(3, pairs), spans)
-    assert holders["parent"].tolist() == [0, 0, 1, 0]
-    assert holders["first_row"].tolist() == [0, 5, 0, 0]
-    assert holders["last_row"].tolist() == [0, 8, 5, 0]
+    inboard_joints = inboard_joints_for(plan_elimination(3, pairs), spans)
+    assert inboard_joints["parent"].tolist() == [0, 0, 1, 0]
+    assert inboard_joints["first_row"].tolist() == [0, 5, 0, 0]
+    assert inboard_joints["last_row"].tolist() == [0, 8, 5, 0]

@@ -26,9 +26,9 @@ def values_of(chain, q, v):
 def test_terms_are_those_of_the_dense_oracle(machine):
     packed = pack(machine)
     tree, q, v = packed.tree.tree, packed.tree.q, packed.tree.v
-    chain = chain_of(tree, packed.tree.shapes, q)
+    chain = chain_of(tree, packed.tree.joint_maps, q)
     terms = terms_of(tree, chain)
-    M, h = oracle.equations(oracle.place(machine.limbs, q, v), machine.gravity)
+    M, h = oracle.equations(oracle.place(machine.tree_links, q, v), machine.gravity)
     numbers = values_of(chain, q, v)
     n = len(v)
     found = np.array(evaluate([value for row in terms.M for value in row], numbers), float).reshape(n, n)
@@ -42,11 +42,11 @@ def test_terms_are_those_of_the_dense_oracle(machine):
 def test_motion_subspaces_give_the_twists_of_the_bodies(machine):
     packed = pack(machine)
     q, v = packed.tree.q, packed.tree.v
-    chain = chain_of(packed.tree.tree, packed.tree.shapes, q)
-    bodies = oracle.place(machine.limbs, q, v)
+    chain = chain_of(packed.tree.tree, packed.tree.joint_maps, q)
+    bodies = oracle.place(machine.tree_links, q, v)
     numbers = values_of(chain, q, v)
-    for limb, body in zip(machine.limbs, bodies, strict=True):
-        moved = chain.bodies[limb.row]
+    for tree_link, body in zip(machine.tree_links, bodies, strict=True):
+        moved = chain.bodies[tree_link.row]
         columns = [evaluate([*s.w, *s.v], numbers) for s in moved.S]
         S = np.array(columns, float).reshape(-1, 6).T
         R = body.joint_R.value.astype(float)

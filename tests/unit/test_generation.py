@@ -10,27 +10,30 @@ import oracle
 import pytest
 from generated import Interpreted, accelerations_of
 from hypothesis import given, settings
-from machines import Machine, accelerations, limb, pack, shift
+from machines import Machine, accelerations, pack, shift, tree_link
 from strategies import OBLIQUE, X, Y, Z, machines, random_limb
 
-from multibody_cli.joints.contract import Coordinate, ball, exponential_ball, floating, shaped, sliding, turning
+from multibody_cli.joints.contract import ball, exponential_ball, floating, generated_part, sliding, turning
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.shape import Frame, Pieces, Shift, Turn
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.scalar import cos, sin
-from multibody_cli.tree.articulated_body import respond
+from multibody_cli.tree.articulated_body import apply_inverse_mass
 
 
 def rods(count: int, *axes):
     """A chain of alike rods, hinged about these axes in turn."""
     rng = np.random.default_rng(7)
-    limbs = []
+    tree_links = []
     for row in range(1, count + 1):
         parts = (turning(axes[(row - 1) % len(axes)]),)
         q, v = (float(rng.normal()),), (float(rng.normal()),)
         hinge = shift(0, 0, -1.0 if row > 1 else 0)
-        limbs.append(limb(row, row - 1, parts, q, v, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 0.001), origin=hinge))
-    return pack(Machine(limbs))
+        tree_links.append(
+            tree_link(row, row - 1, parts, q, v, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 0.001), origin=hinge)
+        )
+    return pack(Machine(tree_links))
 
 
 def binary(depth: int):
@@ -47,7 +50,7 @@ def binary(depth: int):
     return pack(
         Machine(
             [
-                limb(row, parent, (turning(Y),), (0.3 * row,), (0.1,), com=(0, 0, -0.5), origin=shift(0, 0, -1))
+                tree_link(row, parent, (turning(Y),), (0.3 * row,), (0.1,), com=(0, 0, -0.5), origin=shift(0, 0, -1))
                 for row, parent in enumerate(parents, 1)
             ]
         )
@@ -57,12 +60,12 @@ def binary(depth: int):
 def differing(count: int):
     """A tree of links of which no two are alike, hinged about oblique axes."""
     rng = np.random.default_rng(3)
-    limbs = []
+    tree_links = []
     for row in range(1, count + 1):
         axis = rng.normal(size=3)
         axis = tuple(map(float, axis / np.linalg.norm(axis)))
-        limbs.append(random_limb(rng, row, int(rng.integers(max(0, row - 4), row)), (turning(axis),), False))
-    return pack(Machine(limbs))
+        tree_links.append(random_limb(rng, row, int(rng.integers(max(0, row - 4), row)), (turning(axis),), False))
+    return pack(Machine(tree_links))
 
 
 def nearness(*arrays) -> float:
@@ -85,7 +88,7 @@ def test_accelerations_of_random_trees(machine):
 def test_accelerations_against_dense_equations(machine):
     packed = pack(machine)
     state = packed.fresh_state()
-    M, h = oracle.equations(oracle.place(machine.limbs, state.q, state.v), machine.gravity)
+    M, h = oracle.equations(oracle.place(machine.tree_links, state.q, state.v), machine.gravity)
     if packed.model.nv:
         expected = oracle.solve(M, -h).astype(float)
         bound = nearness(expected, h) * max(1.0, 1e-4 * np.linalg.cond(M.astype(float)))
@@ -99,7 +102,7 @@ def test_armature_is_inertia_of_the_coordinates(machine):
     state, _, _ = accelerations(packed, t=0.35)
     driven, rng = packed.tree.tree.driven, np.random.default_rng(4)
     armature = np.where(rng.random(len(driven)) < 0.7, 0.5 + rng.random(len(driven)), 0.0)
-    M, h = oracle.equations(oracle.place(machine.limbs, state.q, state.v), machine.gravity)
+    M, h = oracle.equations(oracle.place(machine.tree_links, state.q, state.v), machine.gravity)
     expected, _ = oracle.solve_hybrid(M + np.diag(np.where(driven, 0, armature)), -h, driven, state.a)
     found = accelerations_of(packed, state, generated.free(packed, armature > 0), armature)
     bound = nearness(expected, h) * max(1.0, 1e-4 * np.linalg.cond(M.astype(float)) if len(driven) else 1.0)
@@ -127,7 +130,7 @@ def test_placed_bodies_accelerate_and_answer_impulses(machine):
     for name in ("t", "f"):
         work.wrenches[name][:] = rng.normal(size=work.wrenches[name].shape)
     impulses = turned(work.wrenches)
-    respond(system, work, x, y)
+    apply_inverse_mass(system, work, x, y)
     answered = text(1, state.q, state.v, x, np.zeros(nv), impulses)
     np.testing.assert_allclose(answered, y, rtol=0, atol=nearness(y))
 
@@ -135,14 +138,14 @@ def test_placed_bodies_accelerate_and_answer_impulses(machine):
 def test_long_chains_of_balls_keep_their_digits():
     """No rotational inertia passes a ball, exactly."""
     rng = np.random.default_rng(11)
-    limbs = [
-        limb(row, row - 1, (ball(),), (1.0, 0.0, 0.0, 0.0), tuple(rng.normal(size=3)), com=(0, 0, -0.5),
+    tree_links = [
+        tree_link(row, row - 1, (ball(),), (1.0, 0.0, 0.0, 0.0), tuple(rng.normal(size=3)), com=(0, 0, -0.5),
              origin=shift(0.0, 0.0, -1.0))
         for row in range(1, 61)
     ]  # fmt: skip
-    packed = pack(Machine(limbs))
+    packed = pack(Machine(tree_links))
     state, _, _ = accelerations(packed)
-    M, h = oracle.equations(oracle.place(limbs, state.q, state.v), packed.machine.gravity)
+    M, h = oracle.equations(oracle.place(tree_links, state.q, state.v), packed.machine.gravity)
     a = oracle.solve(M, -h)
     error = float(np.abs(accelerations_of(packed, state) - a).max() / np.abs(a).max())
     assert error < 1e-11
@@ -154,8 +157,8 @@ class Wave:
 
     title, pieces, stride = "a wave", (None,), 0
 
-    def factors(self, places, c):
-        x = places[0].q
+    def factors(self, map_coordinates, c):
+        x = map_coordinates[0].q
         return [Shift(Vec3(x, 0.0, c[0] * sin(x))), Turn(Vec3(0.0, 1.0, 0.0), c[1] * cos(x))]
 
 
@@ -164,8 +167,8 @@ class Steps:
 
     title, pieces, stride = "parabolas", (Pieces(), None), 2
 
-    def factors(self, places, c):
-        along, angle = places
+    def factors(self, map_coordinates, c):
+        along, angle = map_coordinates
         rise = c[0] + c[1] * along.u * along.u
         return [Frame(UNIT, Vec3(along.q, rise, 0.0)), Turn(Vec3(0.0, 0.0, 1.0), angle.q), Shift(ZERO)]
 
@@ -177,19 +180,19 @@ WAVE, STEPS = Wave(), Steps()
 def test_shapes_are_formulas_among_the_others(alike):
     def wave(k):
         height = 0.3 if alike else 0.1 + 0.1 * k
-        return (shaped(WAVE, (Coordinate.LENGTH,), (height, 0.5), (0.0,)),)
+        return (generated_part(WAVE, (Coordinate.LENGTH,), (height, 0.5), (0.0,)),)
 
     def steps(k):
         numbers = (0.0, 1.0, 3.0, 0.0, 0.2, 0.2, 0.1, 0.3, 0.4 if alike else 0.1 * k)
-        return (shaped(STEPS, (Coordinate.LENGTH, Coordinate.ANGLE), numbers, (0.0, 0.0)), turning(X))
+        return (generated_part(STEPS, (Coordinate.LENGTH, Coordinate.ANGLE), numbers, (0.0, 0.0)), turning(X))
 
-    limbs = [
-        limb(1, 0, wave(1), (0.4,), (0.7,), com=(0.1, 0.2, 0.3), origin=shift(0, 0, 1)),
-        limb(2, 1, wave(2), (-0.8,), (0.3,), com=(0.3, 0.0, 0.1), origin=shift(0, 0.5, 0)),
-        limb(3, 2, steps(1), (1.4, 0.3, 0.2), (0.5, -0.4, 0.1), com=(0.0, 0.2, 0.1), origin=shift(0, 0, 0.4)),
-        limb(4, 3, steps(2), (-0.6, 0.1, 0.5), (0.9, 0.8, 0.3), com=(0.2, 0.2, 0.0), origin=shift(0, 0.3, 0)),
+    tree_links = [
+        tree_link(1, 0, wave(1), (0.4,), (0.7,), com=(0.1, 0.2, 0.3), origin=shift(0, 0, 1)),
+        tree_link(2, 1, wave(2), (-0.8,), (0.3,), com=(0.3, 0.0, 0.1), origin=shift(0, 0.5, 0)),
+        tree_link(3, 2, steps(1), (1.4, 0.3, 0.2), (0.5, -0.4, 0.1), com=(0.0, 0.2, 0.1), origin=shift(0, 0, 0.4)),
+        tree_link(4, 3, steps(2), (-0.6, 0.1, 0.5), (0.9, 0.8, 0.3), com=(0.2, 0.2, 0.0), origin=shift(0, 0.3, 0)),
     ]
-    packed = pack(Machine(limbs))
+    packed = pack(Machine(tree_links))
     state, _, _ = accelerations(packed)
     np.testing.assert_allclose(accelerations_of(packed, state), state.a, rtol=0, atol=nearness(state.a))
 
@@ -239,10 +242,10 @@ def test_a_tree_of_many_kinds_of_joints():
     runs = [(ball(),), (exponential_ball(),), (floating(),), (turning(X), turning(Y)), (turning(OBLIQUE),)]
     runs += [(sliding(OBLIQUE),), (sliding(X), turning(Z)), (turning(Z),), (turning(Y),), (sliding(Y),), ()]
     parents = [int(rng.integers(max(0, row - 3), row)) for row in range(1, 31)]
-    limbs = [
+    tree_links = [
         random_limb(rng, row, parent, runs[row % len(runs)], row % 2 == 0) for row, parent in enumerate(parents, 1)
     ]
-    packed = pack(Machine(limbs))
+    packed = pack(Machine(tree_links))
     state, _, _ = accelerations(packed)
     written = generated.free(packed)
     assert f"of {len(runs)} kinds" in written.sources[0].text

@@ -1,4 +1,4 @@
-"""The bound below which a row counts as idle, against its formula in terms of the bodies as they were written."""
+"""Threshold of ineffective rows, against its formula in terms of the bodies of the scene."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from loops import start
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.constraint_solver.ineffective_rows import idle_bound
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
 
 MASSES = {"slab": 3.0, "stick": 0.4}
 COMS = {"slab": np.array([0.1, -0.3, 0.2]), "stick": np.array([-0.2, 0.05, 0.4])}
@@ -50,5 +50,5 @@ def test_it_is_what_the_impulse_would_do_to_free_bodies(tilt, moments, error, sh
         work.wrenches[row]["f"], work.wrenches[row]["t"] = force, moment
         about = moment - np.cross(coms[name] - np.array(work.bodies[row]["x"]), force)
         expected += shares[0] * force @ force / MASSES[name] + shares[1] * about @ about / sum(moments)
-    found = idle_bound(run.compiled.model.system.tree.links, work, error)
+    found = ineffective_threshold(run.compiled.model.system.tree.links, work, error)
     assert found == pytest.approx(expected, rel=1e-12, abs=0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.constraint_solver.column_independence import find_shares
+from multibody_cli.constraint_solver.column_independence import compute_column_independence
 from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import COLUMN
 
@@ -16,7 +16,7 @@ def shares_of(*joints, sizes=None):
     ends = np.cumsum([joint.shape[1] for joint in joints])
     found = np.zeros(len(joints))
     sizes = np.ones(S.shape[1]) if sizes is None else sizes
-    find_shares(records(columns), sizes, np.append(0, ends)[:-1], ends, np.zeros((6, 6)), found)
+    compute_column_independence(records(columns), sizes, np.append(0, ends)[:-1], ends, np.zeros((6, 6)), found)
     return found
 
 

@@ -88,5 +88,5 @@ def test_numbers_that_are_none_are_given_on():
 )  # fmt: skip
 def test_other_sentences_are_refused(line):
     lines = [line, "    pass"] if line.endswith(":") else [line]
-    with pytest.raises(KernelError, match="generated source cannot have this"):
+    with pytest.raises(KernelError, match="unsupported syntax in generated source"):
         address_of("a test", function_of(lines), "fif")

@@ -10,13 +10,13 @@ from twists import free_columns, jacobian_of_poses, placed, put_wrenches
 
 from multibody_cli.tree.configuration import displace
 from multibody_cli.tree.jacobian import (
+    accumulate_wrenches_inward,
     add_jacobian_transposed_times,
-    complete_columns,
     fill_jacobians,
-    gather_wrenches,
     jacobian_times,
+    write_ball_columns,
 )
-from multibody_cli.tree.kinematics import place_all
+from multibody_cli.tree.kinematics import forward_kinematics
 
 EPS = np.finfo(float).eps
 
@@ -25,8 +25,8 @@ def jacobians_at(packed, q, v, a=None):
     """J and dJ/dt at (q, v), and the work arrays."""
     tree = packed.tree.tree
     work = packed.method("rk4", 1e-3, name="redmax", mass_matrix="jacobian").work
-    place_all(tree, q, v, np.zeros_like(v) if a is None else a, work)
-    complete_columns(tree, work)
+    forward_kinematics(tree, q, v, np.zeros_like(v) if a is None else a, work)
+    write_ball_columns(tree, work)
     J, dJ = np.zeros((2, 6 * (len(tree.links) - 1), len(v)))
     fill_jacobians(tree, work, J, dJ)
     return J, dJ, work
@@ -88,9 +88,9 @@ def test_gathered_wrenches_balance_the_ground(machine):
     """What reaches the ground is the sum of all wrenches, each moved to the world's origin."""
     packed = pack(machine)
     _, _, work = jacobians_at(packed, packed.tree.q, packed.tree.v)
-    y = np.random.default_rng(2).normal(size=6 * len(machine.limbs))
+    y = np.random.default_rng(2).normal(size=6 * len(machine.tree_links))
     put_wrenches(work, y)
-    gather_wrenches(packed.tree.tree, work)
+    accumulate_wrenches_inward(packed.tree.tree, work)
     t, f = np.split(y.reshape(-1, 6), 2, axis=1)
     x = work.bodies["x"][1:]
     bound = 100 * EPS * (1 + np.abs(x).sum()) * np.abs(y).sum()
@@ -105,7 +105,7 @@ def test_prescribed_motion_enters_through_its_columns(machine):
     state, _, _ = accelerations(packed, t=0.2)
     J, dJ, work = jacobians_at(packed, state.q, state.v, state.a)
     driven = packed.tree.tree.driven
-    lift = np.tile(np.concatenate([np.zeros(3), -np.array(machine.gravity)]), len(machine.limbs))
+    lift = np.tile(np.concatenate([np.zeros(3), -np.array(machine.gravity)]), len(machine.tree_links))
     expected = dJ @ state.v + J @ np.where(driven, state.a, 0.0) + lift
     bound = 1000 * EPS * (1 + np.abs(J).max(initial=0) + np.abs(dJ).max(initial=0)) * (1 + np.abs(state.v).sum())
     np.testing.assert_allclose(placed(work, "alpha", "a"), expected, rtol=0, atol=bound * (1 + np.abs(expected).max()))

@@ -18,7 +18,7 @@ from kkt_problems import (
     problem,
     shapes,
 )
-from machines import Machine, accelerations, limb, pack, shift
+from machines import Machine, accelerations, pack, shift, tree_link
 from strategies import X, Y, random_state
 
 from multibody_cli.constraints.rows import ROW, TERM
@@ -27,23 +27,23 @@ from multibody_cli.kernel import records
 from multibody_cli.kkt.assembly import assemble_rigid
 from multibody_cli.kkt.ldl_tree import factor, solve
 from multibody_cli.kkt.nodes import (
-    HOLDER,
+    INBOARD_JOINT,
     far_block,
     kkt_tree_for,
     mass_block,
     near_block,
     vector_for,
 )
-from multibody_cli.tree.joint_wrenches import transmit_all
+from multibody_cli.tree.joint_wrenches import compute_joint_wrenches
 
 
 # --- the solution -------------------------------------------------------------------------------------------------
 @shapes
 @kinds
 @pytest.mark.parametrize("seed", range(3))
-def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, freedoms, seed):
+def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, n_dofs, seed):
     """One factor serves any number of right-hand sides."""
-    given = problem(parents, freedoms, seed=seed)
+    given = problem(parents, n_dofs, seed=seed)
     factor(given.tree)
     for k in range(3):
         assert given.error(*given.right_hand_side(k)) < 1e-10
@@ -58,9 +58,9 @@ def test_any_number_of_rows_may_hold_a_rigid_body(parents, rows):
 
 
 @kinds
-def test_trees_may_float(freedoms):
+def test_trees_may_float(n_dofs):
     """Two trees: one hangs from a body that nothing holds, the other from a pin."""
-    given = problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], freedoms, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2])
+    given = problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], n_dofs, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2])
     factor(given.tree)
     assert given.error(*given.right_hand_side(0)) < 1e-10
 
@@ -83,16 +83,16 @@ def test_values_and_loops_factor_alike(parents):
 
 
 def test_more_than_six_rows_are_refused():
-    with pytest.raises(ValueError, match="body 1 is held by 7 rows: at most 6 fit"):
-        kkt_tree_for(np.array([(0, 0, 0), (0, 0, 7)], HOLDER), [RIGID, AFFINE])
+    with pytest.raises(ValueError, match="body 1 has 7 constraint rows: at most 6 are supported"):
+        kkt_tree_for(np.array([(0, 0, 0), (0, 0, 7)], INBOARD_JOINT), [RIGID, AFFINE])
 
 
 # --- the pattern --------------------------------------------------------------------------------------------------
 @shapes
 @kinds
-def test_nothing_fills_in(parents, freedoms):
+def test_nothing_fills_in(parents, n_dofs):
     """L has exactly the blocks of H, which are those that the tree keeps: two for a constraint, one for a pin."""
-    given = problem(parents, freedoms)
+    given = problem(parents, n_dofs)
     H, nodes = given.matrix(), leaves_first(given)
     before = {(j, k) for k in range(len(nodes)) for j in range(k + 1, len(nodes)) if H[nodes[j], nodes[k]].any()}
     assert factored_blocks(H, nodes) == before
@@ -117,31 +117,33 @@ def test_a_star_is_dense_as_inverse_masses_and_sparse_as_a_tree():
     assert len(factored_blocks(H, hub_first)) > COUNT * (COUNT - 1) / 2
 
 
-@pytest.mark.parametrize("freedoms", [RIGID, POINT, AFFINE])
-def test_storage_grows_by_the_same_cells_with_every_body(freedoms):
+@pytest.mark.parametrize("n_dofs", [RIGID, POINT, AFFINE])
+def test_storage_grows_by_the_same_cells_with_every_body(n_dofs):
     """Blocks for one body, two sides and one factor of its constraint: nothing that grows with the tree."""
 
     def cells(count):
         parents = [0, *range(count)]
-        tree = problem(parents, [freedoms] * count, [0] + [3] * count).tree
+        tree = problem(parents, [n_dofs] * count, [0] + [3] * count).tree
         return len(tree.cells.numbers) // 6
 
-    wide = -(-freedoms // 6)
-    assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (freedoms * wide + 3 * wide + 3 * wide + 3)
+    wide = -(-n_dofs // 6)
+    assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (n_dofs * wide + 3 * wide + 3 * wide + 3)
 
 
 # --- rigid bodies, against joint coordinates ----------------------------------------------------------------------
 def hanging(parts_of, count, parent_of=lambda row: row - 1):
     """Rods of one metre, held at their ends; all frames are exact in double precision."""
     rng = np.random.default_rng(100)
-    limbs = []
+    tree_links = []
     for row in range(1, count + 1):
         parts = parts_of(row)
         q, v = random_state(rng, parts)
         origin = shift(0.0, 0.0, -1.0 if row > 1 else 0.0)
         inertia = (0.0859375, 0.0859375, 0.015625)
-        limbs.append(limb(row, parent_of(row), parts, q, v, com=(0.0, 0.0, -0.5), inertia=inertia, origin=origin))
-    return pack(Machine(limbs))
+        tree_links.append(
+            tree_link(row, parent_of(row), parts, q, v, com=(0.0, 0.0, -0.5), inertia=inertia, origin=origin)
+        )
+    return pack(Machine(tree_links))
 
 
 def maximal(packed):
@@ -154,8 +156,12 @@ def maximal(packed):
         across = np.linalg.svd(np.array(axes))[2][len(axes) :]
         wrenches.append(np.block([[np.zeros((3, 3)), np.eye(3)], [across, np.zeros((len(across), 3))]]))
     last = np.cumsum([len(w) for w in wrenches])
-    holders = np.zeros(len(links), HOLDER)
-    holders["parent"], holders["last_row"], holders["first_row"][1:] = links["parent"], last, last[:-1]
+    inboard_joints = np.zeros(len(links), INBOARD_JOINT)
+    inboard_joints["parent"], inboard_joints["last_row"], inboard_joints["first_row"][1:] = (
+        links["parent"],
+        last,
+        last[:-1],
+    )
     rows, terms = np.zeros(last[-1], ROW), np.zeros(2 * last[-1], TERM)
     rows["first_term"], rows["last_term"] = 2 * np.arange(last[-1]), 2 * np.arange(last[-1]) + 2
     held = np.repeat(np.arange(len(links)), [len(w) for w in wrenches])
@@ -164,14 +170,16 @@ def maximal(packed):
     arm = np.concatenate([np.tile(bodies[i]["r"], (len(w), 1)) for i, w in enumerate(wrenches)])
     terms["t"][::2], terms["f"][::2] = near[:, :3], near[:, 3:]
     terms["t"][1::2], terms["f"][1::2] = -near[:, :3] - np.cross(arm, near[:, 3:]), -near[:, 3:]
-    tree = kkt_tree_for(holders, [RIGID] * len(links))
+    tree = kkt_tree_for(inboard_joints, [RIGID] * len(links))
     x, y = vector_for(tree), np.zeros(last[-1])
     x.wrenches["t"][1:], x.wrenches["f"][1:] = -bodies["t"][1:], -bodies["f"][1:]
     assemble_rigid(tree, links, work._replace(rows=records(rows), terms=records(terms)))
     factor(tree)
     solve(tree, x, y)
-    transmit_all(packed.model.system.tree, work)
-    held = np.array([y[first:end] @ w for first, end, w in zip(holders["first_row"], last, wrenches, strict=True)])
+    compute_joint_wrenches(packed.model.system.tree, work)
+    held = np.array(
+        [y[first:end] @ w for first, end, w in zip(inboard_joints["first_row"], last, wrenches, strict=True)]
+    )
     return state, work, x.numbers.reshape(-1, 6), held
 
 
@@ -199,7 +207,7 @@ def test_a_chain_of_a_hundred_balls_keeps_its_digits():
     state, work, a, _ = maximal(packed)
     relative = np.diff(a[:, :3], axis=0)
     rates = np.concatenate([work.bodies[i]["R"].reshape(3, 3) @ relative[i - 1] for i in range(1, 101)])
-    bodies = oracle.place(packed.machine.limbs, state.q, state.v)
+    bodies = oracle.place(packed.machine.tree_links, state.q, state.v)
     M, h = oracle.equations(bodies, packed.machine.gravity)
     expected = oracle.solve(M, -h)
     assert float(np.abs(rates - expected).max() / np.abs(expected).max()) < 1e-11

@@ -25,7 +25,7 @@ from multibody_cli.kkt import ldl_tree
 from multibody_cli.kkt.ldu_tree import factor
 from multibody_cli.kkt.nodes import far_block, near_block
 
-SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_aim"), (far_block, "far_aim"))
+SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_k"), (far_block, "far_k"))
 EPSILON = np.finfo(float).eps
 
 
@@ -33,9 +33,9 @@ EPSILON = np.finfo(float).eps
 @shapes
 @kinds
 @pytest.mark.parametrize("seed", range(3))
-def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, freedoms, seed):
+def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, n_dofs, seed):
     """One factor serves any number of right-hand sides."""
-    given = unsymmetric(problem(parents, freedoms, seed=seed), seed=seed)
+    given = unsymmetric(problem(parents, n_dofs, seed=seed), seed=seed)
     factor(given.tree)
     for k in range(3):
         assert given.error(*given.right_hand_side(k)) < 1e-10
@@ -50,9 +50,9 @@ def test_any_number_of_rows_may_hold_a_rigid_body(parents, rows):
 
 
 @kinds
-def test_trees_may_float(freedoms):
+def test_trees_may_float(n_dofs):
     """Two trees: one hangs from a body that nothing holds, the other from a pin."""
-    given = unsymmetric(problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], freedoms, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2]))
+    given = unsymmetric(problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], n_dofs, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2]))
     factor(given.tree)
     assert given.error(*given.right_hand_side(0)) < 1e-10
 
@@ -72,9 +72,9 @@ def test_values_and_loops_factor_alike(parents):
 
 @shapes
 @kinds
-def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, freedoms):
+def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, n_dofs):
     """D symmetric and K = J: motions and multipliers of `kkt_tree`."""
-    sibling = problem(parents, freedoms)
+    sibling = problem(parents, n_dofs)
     given = unsymmetric(sibling, change=0.0)
     ldl_tree.factor(sibling.tree)
     factor(given.tree)
@@ -83,9 +83,9 @@ def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, freedoms):
 
 
 @kinds
-def test_solutions_leave_the_factors_as_they_are(freedoms):
+def test_solutions_leave_the_factors_as_they_are(n_dofs):
     """What was solved before, and what a vector says of the ground, changes not a bit of a solution."""
-    given = unsymmetric(problem(SHAPES["grown by chance"], freedoms))
+    given = unsymmetric(problem(SHAPES["grown by chance"], n_dofs))
     factor(given.tree)
     factors, right_hand_side = given.tree.cells.numbers.copy(), given.right_hand_side(0)
     first = given.solved(*right_hand_side)
@@ -99,9 +99,9 @@ def test_solutions_leave_the_factors_as_they_are(freedoms):
 @shapes
 @kinds
 @pytest.mark.parametrize("seed", range(3))
-def test_no_more_digits_are_lost_than_the_matrix_is_conditioned_for(parents, freedoms, seed):
+def test_no_more_digits_are_lost_than_the_matrix_is_conditioned_for(parents, n_dofs, seed):
     """As a dense solve with pivots would promise, though no pivot is searched for."""
-    given = unsymmetric(problem(parents, freedoms, seed=seed), seed=seed)
+    given = unsymmetric(problem(parents, n_dofs, seed=seed), seed=seed)
     factor(given.tree)
     assert given.error(*given.right_hand_side(seed)) < 2 * EPSILON * np.linalg.cond(given.matrix())
 
@@ -120,9 +120,9 @@ def test_light_bodies_between_heavy_ones_cost_their_ratio_and_no_more(rows, heav
 # --- the pattern --------------------------------------------------------------------------------------------------
 @shapes
 @kinds
-def test_nothing_fills_in(parents, freedoms):
+def test_nothing_fills_in(parents, n_dofs):
     """L has exactly the blocks of the matrix, and the tree keeps each of them twice, for L and for U."""
-    given = unsymmetric(problem(parents, freedoms))
+    given = unsymmetric(problem(parents, n_dofs))
     H, nodes = given.matrix(), leaves_first(given)
     pairs = [(j, k) for k in range(len(nodes)) for j in range(k + 1, len(nodes))]
     before = {(j, k) for j, k in pairs if H[nodes[j], nodes[k]].any()}
@@ -133,13 +133,13 @@ def test_nothing_fills_in(parents, freedoms):
     assert kept == 2 * len(before)
 
 
-@pytest.mark.parametrize("freedoms", [RIGID, POINT, AFFINE])
-def test_storage_grows_by_the_same_cells_with_every_body(freedoms):
+@pytest.mark.parametrize("n_dofs", [RIGID, POINT, AFFINE])
+def test_storage_grows_by_the_same_cells_with_every_body(n_dofs):
     """One block for a body, four sides and one factor of its constraint: nothing that grows with the tree."""
 
     def cells(count):
-        tree = unsymmetric(problem([0, *range(count)], [freedoms] * count, [0] + [3] * count)).tree
+        tree = unsymmetric(problem([0, *range(count)], [n_dofs] * count, [0] + [3] * count)).tree
         return len(tree.cells.numbers) // 6
 
-    wide = -(-freedoms // 6)
-    assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (freedoms * wide + 4 * 3 * wide + 3)
+    wide = -(-n_dofs // 6)
+    assert cells(40) - cells(20) == cells(60) - cells(40) == 20 * (n_dofs * wide + 4 * 3 * wide + 3)

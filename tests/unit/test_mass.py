@@ -10,7 +10,7 @@ import pytest
 
 from multibody_cli.errors import Refused
 from multibody_cli.mass import MassProperties, summed
-from multibody_cli.scene.shape_volumes import matter_of
+from multibody_cli.scene.shape_volumes import volume_properties_of
 from multibody_cli.scene.shapes import SHAPES
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
@@ -70,7 +70,7 @@ def ellipses(z, w, a, b):
 
 @pytest.mark.parametrize("name", sorted(set(SHAPES) - {"plane", "mesh"}))
 def test_volume_and_inertia_of_a_shape_by_layers(name):
-    matter = matter_of(written(name), Path())
+    matter = volume_properties_of(written(name), Path())
     z, w, area, about_x, about_y = layers(name)
     volume = w @ area
     squares = np.array([w @ about_y, w @ about_x, w @ (area * z**2)])  # integrals of x^2, y^2, z^2
@@ -85,7 +85,7 @@ def test_volume_and_inertia_of_a_shape_by_layers(name):
 
 def test_limits_of_shapes_agree():
     def inertia(name, **fields):
-        return matter_of(SHAPES[name].model_validate({"type": name, **fields}), Path()).inertia
+        return volume_properties_of(SHAPES[name].model_validate({"type": name, **fields}), Path()).inertia
 
     np.testing.assert_allclose(inertia("ellipsoid", radii=[0.4] * 3), inertia("sphere", radius=0.4))
     np.testing.assert_allclose(inertia("capsule", radius=0.4, length=1e-12), inertia("sphere", radius=0.4), rtol=1e-10)
@@ -95,7 +95,7 @@ def test_limits_of_shapes_agree():
 
 def test_a_plane_has_no_matter():
     with pytest.raises(TypeError, match="without volume"):
-        matter_of(SHAPES["plane"].model_validate({"type": "plane"}), Path())
+        volume_properties_of(SHAPES["plane"].model_validate({"type": "plane"}), Path())
 
 
 TETRAHEDRON = """v 0 0 0
@@ -114,7 +114,9 @@ def test_a_mesh_weighs_what_it_encloses(tmp_path):
     pytest.importorskip("trimesh")
     file = tmp_path / "corner.obj"
     file.write_text(TETRAHEDRON)
-    matter = matter_of(SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file), "scale": 2.0}), file)
+    matter = volume_properties_of(
+        SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file), "scale": 2.0}), file
+    )
     edges = 2.0 * np.array([1.0, 2.0, 3.0])
     assert matter.volume == pytest.approx(edges.prod() / 6)
     np.testing.assert_allclose(matter.centre, edges / 4)
@@ -135,7 +137,7 @@ def test_a_mesh_without_a_volume_is_refused(tmp_path, text, complaint):
     file = tmp_path / "mesh.obj"
     file.write_text(text)
     with pytest.raises(Refused, match=complaint):
-        matter_of(SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file)}), file)
+        volume_properties_of(SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file)}), file)
 
 
 # --- sums and frames ---------------------------------------------------------------------------------------

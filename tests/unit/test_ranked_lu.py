@@ -12,7 +12,7 @@ from multibody_cli.kernel import records
 from multibody_cli.linalg.free_rows import scratch_for
 from multibody_cli.linalg.multipliers import SOLVED, solve_multipliers
 from multibody_cli.linalg.ranked_lu import ranked_lu_for, solve_ranked
-from multibody_cli.variational.newton_constraints import Exact, solve_mixed
+from multibody_cli.variational.newton_constraints import NewtonConstraintWork, solve_complementarity
 
 
 def solved(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
@@ -60,7 +60,7 @@ def test_a_lever_of_either_sign_is_answered_down_to_the_bound() -> None:
 class Dual(NamedTuple):
     """What is read of the problem of the multipliers."""
 
-    called: Any
+    active_rows: Any
     W: Any
     r: Any
     lower: Any
@@ -88,5 +88,9 @@ def test_rows_that_only_push_are_those_of_the_bounded_minimum(seed: int) -> None
     rows["one_sided"] = one_sided
     dual = Dual(np.arange(m), W, r, lower, np.zeros(m))
     whole = np.zeros(m, np.int64)
-    solve_mixed(Work(records(rows), dual), Exact(ranked_lu_for(m), np.zeros(m), np.zeros(m), whole, whole.copy()), m)
+    solve_complementarity(
+        Work(records(rows), dual),
+        NewtonConstraintWork(ranked_lu_for(m), np.zeros(m), np.zeros(m), whole, whole.copy()),
+        m,
+    )
     np.testing.assert_allclose(dual.x, expected, rtol=0, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The derivative of the momentum of a stride against finite differences, and the corrections that follow from it."""
+"""The derivative of the discrete momentum against finite differences, and Newton corrections with it."""
 
 from __future__ import annotations
 
@@ -10,55 +10,57 @@ from test_bonds import BALL, REVOLUTE, SLIDER
 
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.kkt.nodes import mass_block
-from multibody_cli.tree.configuration import displace_some
-from multibody_cli.variational.discrete_motion import find_lacks
-from multibody_cli.variational.iterate_poses import look_held
-from multibody_cli.variational.momentum_derivative import write_derivative, write_projected
-from multibody_cli.variational.newton_maximal import answer_exactly
+from multibody_cli.tree.configuration import displace_coordinates
+from multibody_cli.variational.discrete_motion import drnea_body_residuals
+from multibody_cli.variational.iterate_poses import evaluate_iterate_constrained
+from multibody_cli.variational.momentum_derivative import write_derivative, write_projected_derivative
+from multibody_cli.variational.newton_maximal import newton_maximal_response
 
 
-def write_every_derivative(nodes, wrenches, links, bodies, strides):
+def write_every_derivative(nodes, wrenches, links, bodies, discrete_motions):
     for i in range(1, len(nodes)):
-        write_derivative(wrenches, nodes[i].block, links[i], bodies[i], strides[i])
+        write_derivative(wrenches, nodes[i].block, links[i], bodies[i], discrete_motions[i])
 
 
-def write_every_projected(nodes, numbers, links, bodies, strides, columns):
+def write_every_projected(nodes, numbers, links, bodies, discrete_motions, columns):
     for i in range(1, len(nodes)):
-        write_projected(numbers, nodes[i], links[i], bodies[i], strides[i], columns)
+        write_projected_derivative(numbers, nodes[i], links[i], bodies[i], discrete_motions[i], columns)
 
 
 every_derivative = bound_kernel(write_every_derivative, write_derivative=write_derivative)
-every_projected = bound_kernel(write_every_projected, write_projected=write_projected)
+every_projected = bound_kernel(write_every_projected, write_projected_derivative=write_projected_derivative)
 
 
 def momentum(given: Strided, h: float) -> np.ndarray:
-    """Of the stride of each body, about its origin at the start, times h."""
-    work, strides = given.work, given.ahead.strides
-    find_lacks(given.system.tree.links, work.bodies, strides, h, work.wrenches)
-    count = len(strides)
-    brought = np.hstack([strides["t"], strides["f"]])
+    """Discrete momentum of each body, about its origin at the start, times h."""
+    work, discrete_motions = given.work, given.step.discrete_motions
+    drnea_body_residuals(given.system.tree.links, work.bodies, discrete_motions, h, work.wrenches)
+    count = len(discrete_motions)
+    brought = np.hstack([discrete_motions["t"], discrete_motions["f"]])
     return h * (brought - np.hstack([work.wrenches["t"][:count], work.wrenches["f"][:count]]))
 
 
 def differences(given: Strided, body: int, motions: np.ndarray, h: float, eps: float = 1e-6) -> np.ndarray:
     """What unit motions (n, 6) of a body at the end add to its momentum, (6, n)."""
-    kept, found = given.ahead.strides[body : body + 1].copy(), []
+    kept, found = given.step.discrete_motions[body : body + 1].copy(), []
     for motion in motions:
         values = []
         for sign in (1.0, -1.0):
             given.turn(body, sign * eps * motion)
             values.append(momentum(given, h)[body])
-            given.ahead.strides[body : body + 1] = kept
+            given.step.discrete_motions[body : body + 1] = kept
         found.append((values[0] - values[1]) / (2 * eps))
     return np.array(found).T
 
 
 def test_the_derivative_of_rigid_bodies():
-    """Of strides that turn by half a radian, with centres of mass away from the origins."""
+    """Discrete motions that rotate by half a radian, with centers of mass away from the origins."""
     given, h = strided(chain(BALL, REVOLUTE, seed=5)), 0.5
-    given.stride(h)
-    kkt = given.ahead.solver.kkt
-    every_derivative(kkt.nodes, kkt.cells.wrenches, given.system.tree.links, given.work.bodies, given.ahead.strides)
+    given.move(h)
+    kkt = given.step.solver.kkt
+    every_derivative(
+        kkt.nodes, kkt.cells.wrenches, given.system.tree.links, given.work.bodies, given.step.discrete_motions
+    )
     for i in (1, 2):
         assert np.allclose(mass_block(kkt, i), differences(given, i, np.eye(6), h), rtol=0.0, atol=1e-8)
 
@@ -78,27 +80,27 @@ def test_the_derivative_of_planar_bodies_in_their_own_coordinates():
         "joints": {"j": {"type": "revolute", "child": "a", "child_origin": {"position": [0.4, 0.0, 0.0]}}},
     }
     given, h = strided(scene), 0.2
-    given.stride(h)
-    kkt, columns = given.ahead.solver.kkt, given.work.columns[:3]
+    given.move(h)
+    kkt, columns = given.step.solver.kkt, given.work.columns[:3]
     S = np.hstack([columns["angular"], columns["linear"]])
     every_projected(
-        kkt.nodes, kkt.cells.numbers, given.system.tree.links, given.work.bodies, given.ahead.strides, columns
+        kkt.nodes, kkt.cells.numbers, given.system.tree.links, given.work.bodies, given.step.discrete_motions, columns
     )
     assert np.allclose(mass_block(kkt, 1), S @ differences(given, 1, S, h), rtol=0.0, atol=1e-8)
 
 
 def test_corrections_shrink_quadratically():
-    """All bonds and derivatives in one: a wide step from an end that breaks every joint."""
+    """All joints and derivatives in one: a large step from an end that breaks every joint."""
     given, h = strided(chain(BALL, REVOLUTE, SLIDER, REVOLUTE, seed=6)), 0.2
-    system, work, ahead = given.system, given.work, given.ahead
-    given.stride(h)
+    system, work, step = given.system, given.work, given.step
+    given.move(h)
     sizes = []
     for _ in range(6):
-        look_held(system, work, ahead, h)
-        find_lacks(system.tree.links, work.bodies, ahead.strides, h, work.wrenches)
+        evaluate_iterate_constrained(system, work, step, h)
+        drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
         work.impulse[:] = 0.0
-        answer_exactly(system, work, ahead, h)
-        displace_some(ahead.plain, ahead.quaternions, ahead.q, work.response, h)
+        newton_maximal_response(system, work, step, h)
+        displace_coordinates(step.plain, step.quaternions, step.q, work.response, h)
         sizes.append(np.max(np.abs(work.response)))
     assert sizes[0] > 0.05
     assert min(sizes) < 1e-12

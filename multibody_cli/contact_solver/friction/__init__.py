@@ -1,1 +1,1 @@
-"""Coulomb friction on a Delassus matrix, of whatever bodies and method: staggered projections, ended by Newton."""
+"""Solvers for Coulomb friction problems, without knowledge of bodies or methods."""

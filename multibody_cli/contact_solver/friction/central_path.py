@@ -1,8 +1,8 @@
-"""The path of solutions of Coulomb's law with rounded corners, followed while these sharpen: a way to it from afar.
+"""Path following for the smoothed Coulomb's law: a globalization of Newton's method.
 
-Coulomb's law itself has corners, around which Newton's method may run forever where many contacts slide and press each
-other.  Rounded off by sigma (`rounded_law`) it has none, and the solutions for all sigma are a path.  Each step aims at
-a tenth of sigma, and is shortened where that leaves the path: where what is left of the equations exceeds sigma.
+Coulomb's law is nonsmooth, and Newton's method may cycle if many contacts slide and press on each other.  Smoothed by
+sigma (`smoothed_law`) the equations are smooth, and their solutions for all sigma form a path.  Each step aims at a
+tenth of sigma.  It is shortened if it leaves the neighbourhood of the path, where the residual exceeds sigma.
 
 Source: Qi, Sun and Zhou, A new look at smoothing Newton methods, Math. Program. 87 (2000).
 """
@@ -12,55 +12,60 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.factored import PER_CONTACT
-from multibody_cli.contact_solver.friction.smoothed_law import begin, find_left, find_step
+from multibody_cli.contact_solver.friction.smoothed_law import compute_residual, compute_step, initialize
 from multibody_cli.kernel import kernel
 
-SHARPENING = 0.1
-"""sigma of a step relative to that of the one before, at least."""
+SMOOTHING_REDUCTION = 0.1
+"""Smallest ratio of sigma between consecutive steps."""
 
-STEPS = 60
-"""Steps of Newton's method, at most."""
+MAX_STEPS = 60
+"""Largest number of Newton steps."""
 
-SHORT, SHORTEST, PATIENCE = 0.1, 1e-3, 10
-"""Share of a step that is short, and that is the last to be tried; short steps after which a path is given up."""
+SHORT_STEP, MIN_STEP, MAX_SHORT_STEPS = 0.1, 1e-3, 10
+"""Fraction of a short step, smallest fraction, and number of short steps in a row that ends a path."""
 
 
 @kernel
-def follow_path(F, free, eps, first, last, x, xi, S, E) -> tuple[int, bool]:
-    """Follow the path from one sigma to another, relative to the velocities of the problem.
+def follow_path(F, xi0, compliance, first, last, x, xi, S, E) -> tuple[int, bool]:
+    """Follow the path from sigma = `first` to `last`, relative to the velocities of the problem.
 
-    The guess x (m,) becomes the impulses at the end, and xi, its velocities, goes with it: the steps made, and whether
-    the end was reached.
+    The guess x (m,) is replaced by the impulses at the end, and xi (n,) by their normal velocities.  Returns the number
+    of steps, and whether the end of the path was reached.
     """
     n, m, steps, short = len(xi), len(x), 0, 0
-    size = begin(F, free, x, xi, S)
+    size = initialize(F, xi0, x, xi, S)
     sigma, least, near = first * size, last * size, math.sqrt(m / PER_CONTACT)
-    left = find_left(F, eps, sigma, free, S.y[:m], xi, S)
-    while steps < STEPS and short < PATIENCE and left < math.inf and (sigma > least or left > near * sigma):
-        aim = max(SHARPENING * sigma, 0.9 * least) if left <= near * sigma else sigma
-        find_step(F, eps, sigma, aim, n, S, E)
+    residual = compute_residual(F, compliance, sigma, xi0, S.y[:m], xi, S)
+    while (
+        steps < MAX_STEPS
+        and short < MAX_SHORT_STEPS
+        and residual < math.inf
+        and (sigma > least or residual > near * sigma)
+    ):
+        aim = max(SMOOTHING_REDUCTION * sigma, 0.9 * least) if residual <= near * sigma else sigma
+        compute_step(F, compliance, sigma, aim, n, S, E)
         share, then, then_left, taken = 2.0, sigma, math.inf, False
-        while not taken and share > SHORTEST:
+        while not taken and share > MIN_STEP:
             share *= 0.5
             then = math.sqrt(sigma * sigma + share * (aim * aim - sigma * sigma))
-            go(S.y[:m], share, S.y_step, S.y_ahead)
-            go(xi, share, S.xi_step, S.xi_ahead)
-            then_left = find_left(F, eps, then, free, S.y_ahead[:m], S.xi_ahead[:n], S)
-            taken = then_left < (1.0 - 0.1 * share) * left or (aim < sigma and then_left <= near * then)
-        go(S.y[:m], share, S.y_step, S.y)
-        go(xi, share, S.xi_step, xi)
-        sigma, left = then, then_left
-        short = short + 1 if share < SHORT else 0
+            step_along(S.y[:m], share, S.y_step, S.y_trial)
+            step_along(xi, share, S.xi_step, S.xi_trial)
+            then_left = compute_residual(F, compliance, then, xi0, S.y_trial[:m], S.xi_trial[:n], S)
+            taken = then_left < (1.0 - 0.1 * share) * residual or (aim < sigma and then_left <= near * then)
+        step_along(S.y[:m], share, S.y_step, S.y)
+        step_along(xi, share, S.xi_step, xi)
+        sigma, residual = then, then_left
+        short = short + 1 if share < SHORT_STEP else 0
         steps += 1
-    if not left < math.inf:
+    if not residual < math.inf:
         return steps, False
     for k in range(m):
         x[k] = S.x[k] / S.unit[k]
-    return steps, sigma <= least and left <= near * sigma
+    return steps, sigma <= least and residual <= near * sigma
 
 
 @kernel
-def go(start, share, step, ahead):
-    """ahead = start + share step."""
+def step_along(start, share, step, trial):
+    """Compute ahead = start + share step."""
     for i in range(len(start)):
-        ahead[i] = start[i] + share * step[i]
+        trial[i] = start[i] + share * step[i]

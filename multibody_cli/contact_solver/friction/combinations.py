@@ -1,7 +1,7 @@
-"""Rows combined of rows: with C the coefficients, V = C W C^T, b = C u, and impulses C^T y.
+"""Linear combinations of rows: with coefficients C, matrix V = C W C^T, velocities C u, and impulses C^T y.
 
-What a pass varies are seldom the rows of W themselves: directions of friction turn with the sliding, and a normal
-impulse may bring its friction along.
+A pass varies combinations of rows of W: friction directions follow the sliding, and a normal impulse may include its
+friction.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from multibody_cli.kernel import formula, kernel
 
 
 @formula
-def put(C, k, first, a0, a1, a2):
-    """Combined row k: a0 of row `first`, a1 of the next, a2 of the next but one."""
+def set_combination(C, k, first, a0, a1, a2):
+    """Set combined row k: coefficients of rows first, first + 1 and first + 2."""
     C.first[k] = first
     C.a[k, 0] = a0
     C.a[k, 1] = a1
@@ -19,8 +19,8 @@ def put(C, k, first, a0, a1, a2):
 
 
 @kernel
-def product(R, i, W, C, k):
-    """Entry (i, k) of R W C^T."""
+def combined_entry(R, i, W, C, k):
+    """Return entry (i, k) of R W C^T."""
     total = 0.0
     for g in range(3):
         if R.a[i, g] != 0.0:
@@ -31,8 +31,8 @@ def product(R, i, W, C, k):
 
 
 @kernel
-def combined(C, k, u):
-    """Row k of C u."""
+def combined_velocity(C, k, u):
+    """Return row k of C u."""
     total = 0.0
     for g in range(3):
         if C.a[k, g] != 0.0:
@@ -41,7 +41,7 @@ def combined(C, k, u):
 
 
 @kernel
-def expand(C, n, y, x):
+def add_combined_impulses(C, n, y, x):
     """Add C^T y to x, for the first n combined rows."""
     for k in range(n):
         for g in range(3):

@@ -1,8 +1,8 @@
-"""Sparse linear systems of the shape 1 + B^T D B, not symmetric, by elimination within the envelope.
+"""Sparse nonsymmetric linear systems of the form 1 + B^T D B, by elimination within the envelope.
 
-Two blocks are neighbours where a contact joins them.  In the order of Cuthill and McKee neighbours stand close to each
-other, so that row i and column i of the matrix begin at some first[i], and elimination fills in nothing outside.
-Pivots are taken as they come: 1 + B^T D B is positive definite where D is symmetric, and near it else.
+Blocks joined by a contact are neighbours.  The Cuthill-McKee order places neighbours close to each other, so that
+entries of row and column i start at first[i], and elimination causes no fill outside the envelope.  There is no
+pivoting: 1 + B^T D B is positive definite for symmetric D, and close to it otherwise.
 
 Sources: Cuthill and McKee, Proc. 24th ACM Nat. Conf. (1969); George and Liu, Computer Solution of Large Sparse Positive
 Definite Systems (1981), 4.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.factored import PER_CONTACT, SIDES, block_of
+from multibody_cli.contact_solver.friction.factored import BLOCKS_PER_ROW, PER_CONTACT, block_of_rows
 from multibody_cli.kernel import formula, kernel
 
 Floats = NDArray[np.float64]
@@ -23,23 +23,23 @@ Integers = NDArray[np.int64]
 
 
 class Envelope(NamedTuple):
-    """A matrix (n, n): entry (i, j) with j < i lies at begin[i] + j - first[i] in `lower`, entry (j, i) in `upper`."""
+    """A matrix (n, n): entry (i, j) with j < i is at begin[i] + j - first[i] in `lower`, entry (j, i) in `upper`."""
 
     first: Integers  # (n,)
     begin: Integers  # (n,)
-    lower: Floats  # what is allocated but never reached takes no memory
+    lower: Floats  # untouched pages take no memory
     upper: Floats
     diagonal: Floats  # (n,)
-    order: Integers  # (blocks,) blocks in the order of their numbers in xi
+    order: Integers  # (blocks,) block numbers in the order of xi
     seen: Integers  # (blocks,)
-    lowest: Integers  # (blocks,) where the first neighbour of a block begins
-    contact: Integers  # (blocks,) the first contact of a block, and (contacts, 2) the next of each side; -1 ends
-    following: Integers
+    lowest: Integers  # (blocks,) start of the first neighbour of a block
+    contact: Integers  # (blocks,) first contact of a block; -1 for none
+    following: Integers  # (contacts, 2) next contact of each side; -1 ends
     product: Floats  # (3, n) D B of one contact
 
 
-def envelope_for(n: int, blocks: int, contacts: int) -> Envelope:
-    """Allocate room for n unknowns in so many blocks."""
+def envelope_scratch_for(n: int, blocks: int, contacts: int) -> Envelope:
+    """Allocate the storage for n unknowns in so many blocks."""
     return Envelope(
         first=np.zeros(n, np.int64),
         begin=np.zeros(n, np.int64),
@@ -50,7 +50,7 @@ def envelope_for(n: int, blocks: int, contacts: int) -> Envelope:
         seen=np.zeros(blocks, np.int64),
         lowest=np.zeros(blocks, np.int64),
         contact=np.zeros(blocks, np.int64),
-        following=np.zeros((contacts, SIDES), np.int64),
+        following=np.zeros((contacts, BLOCKS_PER_ROW), np.int64),
         product=np.zeros((PER_CONTACT, n)),
     )
 
@@ -58,11 +58,11 @@ def envelope_for(n: int, blocks: int, contacts: int) -> Envelope:
 # --- order ----------------------------------------------------------------------------------------------------------
 @kernel
 def order_blocks(F, E):
-    """Give the blocks their places in xi, near to those of their neighbours; how many numbers xi has."""
+    """Place the blocks in xi close to their neighbours; return the length of xi."""
     blocks = len(F.start)
     list_contacts(F, E)
-    spread(F, 0, E)
-    spread(F, E.order[blocks - 1], E)
+    order_by_distance(F, 0, E)
+    order_by_distance(F, E.order[blocks - 1], E)
     place = 0
     for k in range(blocks):
         F.start[E.order[k]] = place
@@ -73,22 +73,22 @@ def order_blocks(F, E):
 
 @kernel
 def list_contacts(F, E):
-    """Chain the contacts of each block, the last first."""
+    """Build a linked list of the contacts of each block, last contact first."""
     for b in range(len(F.start)):
         E.contact[b] = -1
     for c in range(len(F.mu)):
         n = F.equalities + F.limits + PER_CONTACT * c
-        for side in range(SIDES):
-            b = block_of(F, n, PER_CONTACT, side)
+        for side in range(BLOCKS_PER_ROW):
+            b = block_of_rows(F, n, PER_CONTACT, side)
             if b >= 0:
                 E.following[c, side] = E.contact[b]
                 E.contact[b] = c
 
 
 @kernel
-def spread(F, first, E):
-    """Order the blocks by their distance from one; those that cannot be reached come behind, likewise."""
-    blocks, statics = len(F.start), F.equalities + F.limits
+def order_by_distance(F, first, E):
+    """Order the blocks by their graph distance from the block `first`; unconnected components follow."""
+    blocks, constraint_rows = len(F.start), F.equalities + F.limits
     for b in range(blocks):
         E.seen[b] = 0
     listed = visited = 0
@@ -104,9 +104,9 @@ def spread(F, first, E):
         visited += 1
         c = E.contact[b]
         while c >= 0:
-            n = statics + PER_CONTACT * c
-            side = 0 if block_of(F, n, PER_CONTACT, 0) == b else 1
-            other = block_of(F, n, PER_CONTACT, 1 - side)
+            n = constraint_rows + PER_CONTACT * c
+            side = 0 if block_of_rows(F, n, PER_CONTACT, 0) == b else 1
+            other = block_of_rows(F, n, PER_CONTACT, 1 - side)
             if other >= 0 and not E.seen[other]:
                 E.order[listed] = other
                 E.seen[other] = 1
@@ -116,12 +116,12 @@ def spread(F, first, E):
 
 @kernel
 def lay_out(F, E):
-    """Where each row of the matrix begins."""
+    """Compute the start of each row of the matrix."""
     for b in range(len(F.start)):
         E.lowest[b] = F.start[b]
     for c in range(len(F.mu)):
         n = F.equalities + F.limits + PER_CONTACT * c
-        a, b = block_of(F, n, PER_CONTACT, 0), block_of(F, n, PER_CONTACT, 1)
+        a, b = block_of_rows(F, n, PER_CONTACT, 0), block_of_rows(F, n, PER_CONTACT, 1)
         if a >= 0 and b >= 0:
             lowest = min(F.start[a], F.start[b])
             E.lowest[a] = min(E.lowest[a], lowest)
@@ -138,7 +138,7 @@ def lay_out(F, E):
 # --- entries --------------------------------------------------------------------------------------------------------
 @kernel
 def clear(n, E):
-    """Make the matrix 1."""
+    """Set the matrix to the identity."""
     for i in range(n):
         E.diagonal[i] = 1.0
     for k in range(E.begin[n - 1] + n - 1 - E.first[n - 1] if n > 0 else 0):
@@ -148,10 +148,10 @@ def clear(n, E):
 
 @kernel
 def add_rows(F, k, rows, D, stiffness, E):
-    """Add B^T D B times a stiffness, for `rows` rows from k on; the derivatives D (m, 3) are those of `maps`."""
+    """Add stiffness B^T D B for `rows` rows from k on; D (m, 3) are the derivatives of `maps`."""
     B, product = F.B, E.product
-    for side in range(SIDES):
-        b = block_of(F, k, rows, side)
+    for side in range(BLOCKS_PER_ROW):
+        b = block_of_rows(F, k, rows, side)
         if b < 0:
             continue
         for i in range(rows):
@@ -161,15 +161,15 @@ def add_rows(F, k, rows, D, stiffness, E):
                     if F.block[k + j, side] == b:
                         total += D[k + i, j] * B[F.first[k + j, side] + h]
                 product[i, h] = stiffness * total
-        for other in range(SIDES):
-            a = block_of(F, k, rows, other)
+        for other in range(BLOCKS_PER_ROW):
+            a = block_of_rows(F, k, rows, other)
             if a >= 0:
                 add_block(F, k, rows, other, a, b, E)
 
 
 @kernel
 def add_block(F, k, rows, side, a, b, E):
-    """Add B_a^T times the product of block b; entries that the other triangle holds are left to it."""
+    """Add B_a^T times the product of block b."""
     B, product = F.B, E.product
     for g in range(F.width[a]):
         i = F.start[a] + g
@@ -189,7 +189,7 @@ def add_block(F, k, rows, side, a, b, E):
 # --- elimination ----------------------------------------------------------------------------------------------------
 @formula
 def dot(x, a, y, b, n):
-    """Product of n entries of x from a on and of y from b on; four sums, so that they do not wait for each other."""
+    """Return the dot product of n entries of x from a on and of y from b on, by four independent sums."""
     s0 = s1 = s2 = s3 = 0.0
     whole = n - n % 4
     for k in range(0, whole, 4):
@@ -204,7 +204,7 @@ def dot(x, a, y, b, n):
 
 @kernel
 def eliminate(n, E):
-    """Replace the matrix by its factors: a unit lower one, and an upper one with the diagonal."""
+    """Replace the matrix by its LU factors: a unit lower triangle, and an upper triangle with the diagonal."""
     first, begin, lower, upper, diagonal = E.first, E.begin, E.lower, E.upper, E.diagonal
     for i in range(n):
         f_i, b_i = first[i], begin[i] - first[i]

@@ -1,14 +1,16 @@
-"""Delassus matrices of many rows, by their factor: W = B B^T, of which only what is not 0 is kept.
+"""Friction problems with a factored Delassus matrix W = B B^T, stored by nonzero blocks.
 
-Row k of B is what row k feels of the *normal velocities* xi of the mechanisms that it touches, in which the kinetic
-energy is 1/2 xi.xi: B = J L with M^-1 = L L^T.  With xi0 the normal velocities without impulses, impulses x make it
+Row k of B is the response of row k to the *normal velocities* xi of the articulations it acts on, in which the kinetic
+energy is 1/2 xi.xi: B = J L with M^-1 = L L^T.  With xi0 the normal velocities without impulses, impulses x result in
 
     u = B xi + b,   xi = xi0 + B^T x,   r = B xi0 + b.
 
-Only b, what gaps and driven bodies add, is not 0 for what rests: so u is not found as a difference of large numbers.
+The offset b, due to gaps and prescribed motion, is the only nonzero term for bodies at rest, so that u is not computed
+as a difference of large numbers.
 
-A mechanism is a *block* of xi; a contact feels two of them at most, any other row one.  W has as many entries as there
-are pairs of rows on a mechanism; B has one block, or two, for each row.
+Each articulation is a *block* of xi.  A contact row has at most two blocks, any other row one.  In loops over blocks,
+side 0 is body A of a contact and side 1 is body B.  W has as many entries as there are pairs of rows on a common
+articulation; B has one or two blocks for each row.
 """
 
 from __future__ import annotations
@@ -23,53 +25,53 @@ from multibody_cli.kernel import kernel
 from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE
 
 PER_CONTACT = 3
-SIDES = 2
+BLOCKS_PER_ROW = 2
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 class Factored(NamedTuple):
-    """One problem: rows are equalities, limits, and three for each contact: normal, tangent, tangent."""
+    """A friction problem; rows are equalities, limits, and three for each contact: normal, tangent, tangent."""
 
-    B: Floats  # all entries, one block behind the other
-    first: Integers  # (m, 2) where the entries of a row begin, for each of its sides
-    block: Integers  # (m, 2) of which block of xi they are; -1: of none
-    start: Integers  # (blocks,) where a block begins in xi
-    width: Integers  # (blocks,) how many numbers it has
-    free: Floats  # (n,) xi0, block behind block in the order of their numbers
+    B: Floats  # entries of all blocks, one block after the other
+    first: Integers  # (m, 2) start of the entries of a row in B, for each side
+    block: Integers  # (m, 2) block of xi of each side; -1 for none
+    start: Integers  # (blocks,) start of each block in xi
+    width: Integers  # (blocks,) number of normal velocities of each block
+    xi0: Floats  # (n,) normal velocities without impulses, in the order of block numbers
     r: Floats  # (m,) velocities of the rows without impulses
-    b: Floats  # (m,)
-    w: Floats  # (m,) a scale of the rows' own W, one for the three rows of a contact
+    b: Floats  # (m,) offset, see above
+    w: Floats  # (m,) scale of each row: its diagonal entry of W, one value for the three rows of a contact
     mu: Floats  # (contacts,) coefficients of friction
     equalities: int
     limits: int
-    journals: int  # so many contacts come first that are none: what presses them is given, and has no rows
+    friction_patches: int  # number of leading contacts that are friction patches: normal impulse given, no normal row
 
 
 class FactoredScratch(NamedTuple):
-    """Room for a problem; see `Factored`."""
+    """Storage of a `Factored` problem."""
 
     first: Integers
     block: Integers
     start: Integers
     width: Integers
-    free: Floats
+    xi0: Floats
     r: Floats
     b: Floats
     w: Floats
     mu: Floats
 
 
-def factored_for(statics: int, contacts: int, n: int, blocks: int) -> FactoredScratch:
-    """Allocate room for so many rows beside contacts, contacts, and n numbers in so many blocks."""
-    m = statics + PER_CONTACT * contacts
+def factored_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: int) -> FactoredScratch:
+    """Allocate storage for so many constraint rows and contacts, and n normal velocities in so many blocks."""
+    m = constraint_rows + PER_CONTACT * contacts
     return FactoredScratch(
-        first=np.zeros((m, SIDES), np.int64),
-        block=np.zeros((m, SIDES), np.int64),
+        first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         start=np.zeros(blocks, np.int64),
         width=np.zeros(blocks, np.int64),
-        free=np.zeros(n),
+        xi0=np.zeros(n),
         r=np.zeros(m),
         b=np.zeros(m),
         w=np.zeros(m),
@@ -78,10 +80,10 @@ def factored_for(statics: int, contacts: int, n: int, blocks: int) -> FactoredSc
 
 
 @kernel
-def felt(F, k, xi, total):
-    """Entry k of B xi, added to a total."""
+def add_row_product(F, k, xi, total):
+    """Return total + (B xi)_k."""
     B, first, block = F.B, F.first, F.block
-    for side in range(SIDES):
+    for side in range(BLOCKS_PER_ROW):
         b = block[k, side]
         if b >= 0:
             at, start = first[k, side], F.start[b]
@@ -91,39 +93,39 @@ def felt(F, k, xi, total):
 
 
 @kernel
-def find_velocities(F, xi, u):
-    """u = B xi + b."""
+def compute_row_velocities(F, xi, u):
+    """Compute u = B xi + b."""
     for k in range(len(F.b)):
-        u[k] = felt(F, k, xi, F.b[k])
+        u[k] = add_row_product(F, k, xi, F.b[k])
 
 
 @kernel
-def let_free(F, xi):
-    """xi = xi0, in the places of the blocks."""
+def set_free_velocity(F, xi):
+    """Set xi = xi0, at the positions of the blocks in xi."""
     at = 0
     for b in range(len(F.width)):
         for i in range(F.width[b]):
-            xi[F.start[b] + i] = F.free[at + i]
+            xi[F.start[b] + i] = F.xi0[at + i]
         at += F.width[b]
 
 
 @kernel
-def find_constants(F, xi0):
-    """b = r - B xi0."""
+def compute_offset(F, xi0):
+    """Compute b = r - B xi0."""
     for k in range(len(F.b)):
         F.b[k] = 0.0
-    find_velocities(F, xi0, F.b)
+    compute_row_velocities(F, xi0, F.b)
     for k in range(len(F.b)):
         F.b[k] = F.r[k] - F.b[k]
 
 
 @kernel
-def pull(F, x, xi):
+def accumulate_transposed(F, x, xi):
     """Add B^T x to xi."""
     B, first, block = F.B, F.first, F.block
     for k in range(len(F.r)):
         if x[k] != 0.0:
-            for side in range(SIDES):
+            for side in range(BLOCKS_PER_ROW):
                 b = block[k, side]
                 if b >= 0:
                     at, start = first[k, side], F.start[b]
@@ -132,11 +134,11 @@ def pull(F, x, xi):
 
 
 @kernel
-def entry(F, k, h):
-    """Entry (k, h) of W."""
+def delassus_entry(F, k, h):
+    """Return entry (k, h) of W."""
     B, total = F.B, 0.0
-    for side in range(SIDES):
-        for other in range(SIDES):
+    for side in range(BLOCKS_PER_ROW):
+        for other in range(BLOCKS_PER_ROW):
             b = F.block[k, side]
             if b >= 0 and b == F.block[h, other]:
                 for i in range(F.width[b]):
@@ -145,8 +147,8 @@ def entry(F, k, h):
 
 
 @kernel
-def block_of(F, k, rows, side):
-    """The block that the rows from k on feel on one side; -1 where none of them feels any."""
+def block_of_rows(F, k, rows, side):
+    """Return the block of `rows` rows starting at k on one side; -1 if none of the rows has one."""
     block = F.block[k, side]
     for j in range(1, rows):
         block = max(block, F.block[k + j, side])
@@ -154,22 +156,22 @@ def block_of(F, k, rows, side):
 
 
 @kernel
-def weigh(F):
-    """Fill in the scales of the rows; rows without effect are taken out of the problem."""
-    statics = F.equalities + F.limits
+def scale_rows(F):
+    """Compute the row scales w; rows with negligible response are removed from the problem."""
+    constraint_rows = F.equalities + F.limits
     largest = 0.0
     for k in range(len(F.r)):
-        F.w[k] = entry(F, k, k)
+        F.w[k] = delassus_entry(F, k, k)
         largest = max(largest, F.w[k])
     for k in range(len(F.r)):
         if not F.w[k] > NEGLIGIBLE * largest:
             F.r[k] = 0.0
-            for side in range(SIDES):
+            for side in range(BLOCKS_PER_ROW):
                 F.block[k, side] = -1
-            F.w[k] = 0.0 if k >= statics else 1.0
+            F.w[k] = 0.0 if k >= constraint_rows else 1.0
     for c in range(len(F.mu)):
-        n = statics + PER_CONTACT * c
-        a, b, d = F.w[n + 1], entry(F, n + 1, n + 2), F.w[n + 2]
+        n = constraint_rows + PER_CONTACT * c
+        a, b, d = F.w[n + 1], delassus_entry(F, n + 1, n + 2), F.w[n + 2]
         scale = max(F.w[n], 0.5 * (a + d) + math.sqrt(0.25 * (a - d) * (a - d) + b * b))
         for k in range(n, n + PER_CONTACT):
             F.w[k] = scale if scale > 0.0 else 1.0

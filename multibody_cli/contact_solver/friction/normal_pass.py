@@ -1,6 +1,6 @@
-"""The normal pass: equalities, limits and normal impulses that minimize 1/2 x.W x + r.x while friction stays as it is.
+"""The normal pass: equalities, limits and normal impulses that minimize 1/2 x.W x + r.x for fixed friction.
 
-The program of (2.113) in Sueda's notes, with normal velocities positive where bodies separate.
+This is the program (2.113) in Sueda's notes, with normal velocities positive for separating bodies.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from multibody_cli.linalg.multipliers import solve_multipliers
 
 @kernel
 def project_normals(P, x, S):
-    """Replace all impulses in x but friction; the status of `solve_multipliers`.
+    """Replace all impulses in x except friction; return the status of `solve_multipliers`.
 
-    Friction is kept by bounds that leave it no choice.  No guess: redundant contacts share, whatever came before.
+    Friction is fixed by equal bounds.  There is no initial guess, so that redundant contacts share loads by minimum
+    norm.
     """
     m = len(P.r)
     for i in range(m):

@@ -1,7 +1,7 @@
-"""What a friction problem is made of, how it is to be solved, and what is told of the solution.
+"""Friction problems, solver options, scratch arrays and reports.
 
-Rows, in this order: equalities, one-sided rows (limits), and three for each contact: normal, tangent, tangent.  With
-impulses x (m,), the rows have the velocities u = W x + r after the impulses, W = J M^-1 J^T.
+Rows are ordered: equalities, unilateral rows (limits), and three rows for each contact: normal, tangent, tangent.
+Impulses x (m,) result in row velocities u = W x + r with the Delassus matrix W = J M^-1 J^T.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from multibody_cli.kernel import formula
 from multibody_cli.linalg import free_rows
 
-LEAST_SIDES = 4
-"""Sides of a pyramid, at least."""
+MIN_SIDES = 4
+"""Smallest number of sides of a friction polygon."""
 
-LEAST_FRICTION = 1e-150
-"""Friction impulse that counts as 0, so that nothing overflows that is divided by it."""
+MIN_FRICTION_IMPULSE = 1e-150
+"""Friction impulses below this value count as 0, to avoid overflow in divisions."""
 
 
 class Problem(NamedTuple):
-    """One problem: kernels of this room take it whole."""
+    """A friction problem with its whole Delassus matrix."""
 
     W: NDArray[np.float64]  # (m, m) symmetric, both triangles
     r: NDArray[np.float64]  # (m,) velocities of the rows without impulses
@@ -32,71 +32,71 @@ class Problem(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How to solve."""
+    """Solver options."""
 
     tolerance: float = 1e-11  # of the residual, relative to the size of the problem (`conditions`)
-    sweeps: int = 100  # pairs of passes, at most
-    sides: int = 0  # 0: friction limits are discs; even, 4 or more: regular polygons inside of the discs
-    dense: bool = False  # whether by passes over the whole Delassus matrix; else by the proximal method
-    single_qp: bool = False  # Anitescu's one quadratic program over the pyramid of `sides`
+    sweeps: int = 100  # pairs of passes
+    sides: int = 0  # 0: friction discs; an even number of 4 or more: regular polygons inscribed in the discs
+    dense: bool = False  # whether to use the whole Delassus matrix instead of the proximal method
+    single_qp: bool = False  # whether to solve Anitescu's convex relaxation on a pyramid with `sides` sides
 
 
 class Report(NamedTuple):
-    """How it ended."""
+    """Result of a solve."""
 
     status: int  # SOLVED, CONTRADICTORY, UNFINISHED or NOT_FINITE of `linalg.multipliers`
     sweeps: int  # pairs of passes
-    steps: int  # steps of Newton's method
-    residual: float  # the worst condition, relative to the size of the problem
-    change: float  # of the impulses in the last sweep, in the norm of M^-1, relative to that of the impulses
+    steps: int  # Newton steps
+    residual: float  # largest violation of a condition, relative to the size of the problem
+    change: float  # (m,) W times a change of impulses
 
 
 class Combinations(NamedTuple):
-    """Rows made of up to three rows of W that follow each other: coefficients a of rows first, first + 1, first + 2."""
+    """Linear combinations of up to three consecutive rows: coefficients a of rows first, first + 1, first + 2."""
 
     first: NDArray[np.int64]  # (p,)
     a: NDArray[np.float64]  # (p, 3)
 
 
 class Scratch(NamedTuple):
-    """Work arrays of one solver; m rows, and up to p in a pass."""
+    """Work arrays of the dense solvers, for m rows and up to p combined rows in a pass."""
 
     W: NDArray[np.float64]  # (m, m)
     r: NDArray[np.float64]  # (m,)
     mu: NDArray[np.float64]  # (contacts,)
-    radius: NDArray[np.float64]  # (contacts,) limits of friction
+    radius: NDArray[np.float64]  # (contacts,) friction limits
     x: NDArray[np.float64]  # (m,)
     u: NDArray[np.float64]  # (m,)
-    best: NDArray[np.float64]  # (m,) impulses worth keeping
-    kept: NDArray[np.float64]  # (m,) the best impulses that meet the tolerance
+    best: NDArray[np.float64]  # (m,) impulses with the smallest residual so far
+    accepted: NDArray[np.float64]  # (m,) best impulses that meet the tolerance
     before: NDArray[np.float64]  # (m,) impulses before a sweep
     last: NDArray[np.float64]  # (m,) impulses before a step
     change: NDArray[np.float64]  # (m,) W times a change of impulses
-    made: Combinations  # what impulses are varied
-    read: Combinations  # what velocities are wanted
-    scale: NDArray[np.float64]  # (p,) units of what is varied
-    weight: NDArray[np.float64]  # (p,) units of what is wanted, inverted
-    shift: NDArray[np.float64]  # (p,) added to the diagonal
-    V: NDArray[np.float64]  # (p, p) W of combined rows
+    impulse_combinations: Combinations  # impulse directions that are varied
+    velocity_combinations: Combinations  # velocity conditions
+    scale: NDArray[np.float64]  # (p,) scales of the impulse directions
+    weight: NDArray[np.float64]  # (p,) inverse scales of the velocity conditions
+    diagonal_shift: NDArray[np.float64]  # (p,) added to the diagonal
+    V: NDArray[np.float64]  # (p, p) Delassus matrix of the combined rows
     b: NDArray[np.float64]  # (p,)
     y: NDArray[np.float64]  # (p,)
     lower: NDArray[np.float64]  # (p,)
     upper: NDArray[np.float64]  # (p,)
     order: NDArray[np.int64]  # (p,)
     solver: Any  # of `linalg.multipliers`, for p rows
-    island: NDArray[np.int64]  # (m,) of which island a row is: the number of its first row
+    island: NDArray[np.int64]  # (m,) island of each row: the number of its first row
     rows: NDArray[np.int64]  # (m,) the rows of one island
 
 
 def combinations_for(p: int) -> Combinations:
-    """Room for p combined rows."""
+    """Allocate p combined rows."""
     return Combinations(np.zeros(p, np.int64), np.zeros((p, 3)))
 
 
 def scratch_for(equalities: int, limits: int, contacts: int, options: Options) -> Scratch:
-    """Allocate the work arrays for up to so many rows, solved with these options."""
+    """Allocate the work arrays for up to so many rows, for solves with these options."""
     m = equalities + limits + 3 * contacts
-    edges = max(options.sides, LEAST_SIDES) if options.single_qp else options.sides
+    edges = max(options.sides, MIN_SIDES) if options.single_qp else options.sides
     p = max(m, equalities + limits + edges * contacts)
     return Scratch(
         W=np.zeros((m, m)),
@@ -106,15 +106,15 @@ def scratch_for(equalities: int, limits: int, contacts: int, options: Options) -
         x=np.zeros(m),
         u=np.zeros(m),
         best=np.zeros(m),
-        kept=np.zeros(m),
+        accepted=np.zeros(m),
         before=np.zeros(m),
         last=np.zeros(m),
         change=np.zeros(m),
-        made=combinations_for(p),
-        read=combinations_for(p),
+        impulse_combinations=combinations_for(p),
+        velocity_combinations=combinations_for(p),
         scale=np.zeros(p),
         weight=np.zeros(p),
-        shift=np.zeros(p),
+        diagonal_shift=np.zeros(p),
         V=np.zeros((p, p)),
         b=np.zeros(p),
         y=np.zeros(p),
@@ -129,11 +129,11 @@ def scratch_for(equalities: int, limits: int, contacts: int, options: Options) -
 
 @formula
 def normal_row(P, c):
-    """Row of the normal of contact c; its tangents follow."""
+    """Return the normal row of contact c; its two tangent rows follow."""
     return P.equalities + P.limits + 3 * c
 
 
 @formula
 def friction_limit(mu, alpha):
-    """Radius of the disc of friction impulses; no normal impulse, no friction, however large mu is."""
-    return mu * alpha if alpha > 0.0 and mu * alpha > LEAST_FRICTION else 0.0
+    """Return the radius of the friction disc; 0 without normal impulse."""
+    return mu * alpha if alpha > 0.0 and mu * alpha > MIN_FRICTION_IMPULSE else 0.0

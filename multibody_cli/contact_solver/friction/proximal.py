@@ -1,17 +1,17 @@
-"""Many rows at once: a proximal method, each step of it solved by Newton's method for the velocities.
+"""Proximal method for large friction problems, with a semismooth Newton method for the normal velocities.
 
-With a guess x of the impulses and a compliance R = eps w, impulses that give way a little to velocities,
+With a guess x of the impulses and a compliance R = eps w,
 
     gamma = P(x - u / R),   u = B xi + b,   xi = xi0 + B^T gamma,
 
-are one equation for xi, as large as there are velocities, not rows, and sparse as bodies touch each other.  Its
-solution is the next guess: as gamma comes near x the velocities come to what P asks exactly, redundant rows or not, and
-of all impulses that do the same x stays the nearest to the first guess.  A tenth of eps each time lets this end in a
-few steps.
+is one equation for xi.  Its dimension is the number of velocities, not of rows, and it has the sparsity of the contact
+graph.  Its solution gamma is the next guess.  As gamma converges to x, velocities converge to those that satisfy P
+exactly, even with redundant rows, and x converges to the admissible impulses closest to the first guess.  The
+compliance is reduced tenfold in each iteration, so that a few iterations suffice.
 
-Newton's method for it may fail from afar.  Then the path of `central_path` is followed, and Coulomb's law is tried
-again from its end: in rounds, with less compliance where the path led to its end, and with more where it did not.  A
-heap at rest is one round, and the impulses of the step before are nearly those of the next.
+Newton's method may fail far from the solution.  The solver then follows the path of `central_path` and restarts from
+its end: in rounds, with less compliance if the end of the path was reached, and with more if it was not.  A heap at
+rest takes one round, because the impulses of the previous step are nearly those of the next.
 
 Sources: Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); Castro, Permenter and Han, An unconstrained
 convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocities as unknowns).
@@ -25,112 +25,116 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.central_path import follow_path, go
+from multibody_cli.contact_solver.friction.central_path import follow_path, step_along
 from multibody_cli.contact_solver.friction.envelope import (
     Envelope,
     add_rows,
     clear,
     eliminate,
-    envelope_for,
+    envelope_scratch_for,
     order_blocks,
     substitute,
 )
 from multibody_cli.contact_solver.friction.factored import (
     PER_CONTACT,
-    find_constants,
-    find_velocities,
-    let_free,
-    pull,
-    weigh,
+    accumulate_transposed,
+    compute_offset,
+    compute_row_velocities,
+    scale_rows,
+    set_free_velocity,
 )
 from multibody_cli.contact_solver.friction.maps import project
 from multibody_cli.contact_solver.friction.problem import Report
-from multibody_cli.contact_solver.friction.smoothed_law import RoundedScratch, rounded_for
+from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch, smoothed_scratch_for
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 Floats = NDArray[np.float64]
 
-COMPLIANCE, LEAST_COMPLIANCE, STIFFENING = 1e-4, 1e-6, 0.1
-"""Compliance of a row relative to its own W: of the first step of a try, of any, and from one step to the next."""
+INITIAL_COMPLIANCE, MIN_COMPLIANCE, COMPLIANCE_FACTOR = 1e-4, 1e-6, 0.1
+"""Compliance of a row relative to its own W: of the first iteration, its minimum, and its ratio between iterations."""
 
-POLISHING = 1e-3
-"""Compliance of the last steps: round-off in u counts 1 / eps times in impulses."""
+POLISHING_COMPLIANCE = 1e-3
+"""Compliance of the last iterations: round-off in u is amplified by 1 / eps in impulses."""
 
-STEPS, TRIES = 12, 15
-"""Steps of Newton's method of one proximal step, and proximal steps of one try, at most."""
+MAX_STEPS, MAX_ITERATIONS = 12, 15
+"""Largest number of Newton steps in a proximal iteration, and of proximal iterations."""
 
-FIRST_PATH, LEAST_PATH, CLOSER, FARTHER = 1e-4, 1e-9, 0.01, 3.0
-"""Compliance of a path relative to a row's own W: of the first and the least; from one that leads to its end to the
-next, and from one that does not."""
+INITIAL_PATH_COMPLIANCE, MIN_PATH_COMPLIANCE, COMPLIANCE_DECREASE, COMPLIANCE_INCREASE = 1e-4, 1e-9, 0.01, 3.0
+"""Compliance of a path relative to a row's own W: initial value, minimum, factor after a path whose end was reached,
+and factor after one that was abandoned.
+"""
 
-ROUNDEST, SHARPEST, OVERLAP = 0.1, 0.1, 10.0
-"""sigma with which paths begin; with which they end, relative to their compliance; and with which one begins that goes
-on where another has ended, relative to the sigma there."""
+INITIAL_SMOOTHING, FINAL_SMOOTHING, RESTART_SMOOTHING = 0.1, 0.1, 10.0
+"""Initial sigma of a path; its final sigma relative to the compliance; and the initial sigma of a path that continues
+another one, relative to the final sigma there.
+"""
 
-ROUNDS = 8
-"""How many paths are followed, at most."""
+MAX_PATHS = 8
+"""Largest number of paths."""
 
-EXACT, EXTRA = 1e-12, 1
-"""Residual at which a round more is not tried, and rounds that are, to come there, once the tolerance is met."""
+EXACT, EXTRA_PATHS = 1e-12, 1
+"""Residual below which no further path is followed, and number of paths followed to reach it after the tolerance is
+met.
+"""
 
 ROUND_OFF = 1e-14
-"""Residual that is as good as any."""
+"""Residual that cannot be improved."""
 
-EQUAL, NEARLY_EQUAL = 1e-13, 1e-9
-"""What may be left of the equation for xi, relative to its terms: wanted, and where steps no longer halve it."""
+EQUATION_TOLERANCE, LOOSE_EQUATION_TOLERANCE = 1e-13, 1e-9
+"""Residual of the equation for xi, relative to its terms: tolerance, and tolerance once steps no longer halve it."""
 
 
 class ProximalScratch(NamedTuple):
     """Work arrays for m rows and n velocities."""
 
-    free: Floats  # (n,) normal velocities without impulses
-    xi: Floats  # (n,) of a round
-    tried: Floats  # (n,) of a try
-    ahead: Floats  # (n,) at the end of a step
+    xi0: Floats  # (n,) normal velocities without impulses
+    xi: Floats  # (n,) of a path
+    xi_iterate: Floats  # (n,) of the proximal iterations
+    trial: Floats  # (n,) at a trial step
     step: Floats  # (n,)
-    pulled: Floats  # (n,)
+    xi_residual: Floats  # (n,) residual of the equation for xi
     u: Floats  # (m,)
     y: Floats  # (m,)
     gamma: Floats  # (m,)
     D: Floats  # (m, 3)
-    centre: Floats  # (m,) the guess of a try
-    best: Floats  # (m,)
+    proximal_point: Floats  # (m,) guess of a proximal iteration
+    best: Floats  # (m,) impulses with the smallest residual
     envelope: Envelope
-    rounded: RoundedScratch
+    smoothed: SmoothedScratch
 
 
-def proximal_for(statics: int, contacts: int, n: int, blocks: int) -> ProximalScratch:
+def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: int) -> ProximalScratch:
     """Allocate the work arrays for problems of up to that size."""
-    m = statics + PER_CONTACT * contacts
+    m = constraint_rows + PER_CONTACT * contacts
     return ProximalScratch(
-        free=np.zeros(n),
+        xi0=np.zeros(n),
         xi=np.zeros(n),
-        tried=np.zeros(n),
-        ahead=np.zeros(n),
+        xi_iterate=np.zeros(n),
+        trial=np.zeros(n),
         step=np.zeros(n),
-        pulled=np.zeros(n),
+        xi_residual=np.zeros(n),
         u=np.zeros(m),
         y=np.zeros(m),
         gamma=np.zeros(m),
         D=np.zeros((m, PER_CONTACT)),
-        centre=np.zeros(m),
+        proximal_point=np.zeros(m),
         best=np.zeros(m),
-        envelope=envelope_for(n, blocks, contacts),
-        rounded=rounded_for(m, n, contacts),
+        envelope=envelope_scratch_for(n, blocks, contacts),
+        smoothed=smoothed_scratch_for(m, n, contacts),
     )
 
 
 @kernel
-def solve_many(F, options, x, S) -> Report:
-    """Impulses of one problem into x (m,), which comes in as a guess, or NaN; a `Report`.
+def solve_proximal(F, options, x, S) -> Report:
+    """Solve for the impulses x (m,) of one problem; x holds the initial guess or NaN.  Return a `Report`.
 
-    `F` is a `Factored` without places of its blocks and without scales of its rows: they are found here.
+    `F` is a `Factored` problem; the positions of its blocks and the scales of its rows are computed here.
     """
-    weigh(F)
+    scale_rows(F)
     n = order_blocks(F, S.envelope)
-    let_free(F, S.free)
-    find_constants(F, S.free)
+    set_free_velocity(F, S.xi0)
+    compute_offset(F, S.xi0)
     total = 0.0
     for k in range(len(x)):
         total += 0.0 * F.r[k] + 0.0 * F.w[k]
@@ -140,179 +144,184 @@ def solve_many(F, options, x, S) -> Report:
         for k in range(len(x)):
             x[k] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan, math.nan)
-    return iterate(F, options, x, S, n)
+    return alternate_with_paths(F, options, x, S, n)
 
 
 @kernel
-def iterate(F, options, x, S, n) -> Report:
-    """Try Coulomb's law, and follow paths in turn."""
+def alternate_with_paths(F, options, x, S, n) -> Report:
+    """Alternate proximal iterations and paths until the residual meets the tolerance."""
     xi = S.xi[:n]
     project(F, x, S.best, S.D)
-    steps, least = attempt(F, x, n, residual_of(F, S.best, S), S)
-    rounds, met, eps, first = 0, 0, FIRST_PATH, ROUNDEST
-    while least > EXACT and met <= EXTRA and rounds < min(ROUNDS, options.sweeps):
-        set_velocities(F, x, xi, S)
-        made, reached = follow_path(F, S.free, eps, first, SHARPEST * eps, x, xi, S.rounded, S.envelope)
-        steps += made
-        least = keep_better(F, x, least, S)
-        made, least = attempt(F, x, n, least, S)
-        steps += made
-        keep(S.best, x, len(x))
+    steps, best_residual = proximal_iterations(F, x, n, relative_residual(F, S.best, S), S)
+    rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
+    while best_residual > EXACT and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
+        set_normal_velocities(F, x, xi, S)
+        new_steps, reached = follow_path(
+            F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.envelope
+        )
+        steps += new_steps
+        best_residual = keep_if_better(F, x, best_residual, S)
+        new_steps, best_residual = proximal_iterations(F, x, n, best_residual, S)
+        steps += new_steps
+        copy(S.best, x, len(x))
         if reached:
-            first, eps = OVERLAP * SHARPEST * eps, max(CLOSER * eps, LEAST_PATH)
+            first, compliance = (
+                RESTART_SMOOTHING * FINAL_SMOOTHING * compliance,
+                max(COMPLIANCE_DECREASE * compliance, MIN_PATH_COMPLIANCE),
+            )
         else:
-            first, eps = ROUNDEST, FARTHER * eps
+            first, compliance = INITIAL_SMOOTHING, COMPLIANCE_INCREASE * compliance
         rounds += 1
-        met += least <= options.tolerance
-    keep(S.best, x, len(x))
-    if least <= options.tolerance:
-        return Report(SOLVED, rounds + 1, steps, least, 0.0)
-    weaken(F, x, S, n)
-    return Report(UNFINISHED, rounds + 1, steps, least, 0.0)
+        met += best_residual <= options.tolerance
+    copy(S.best, x, len(x))
+    if best_residual <= options.tolerance:
+        return Report(SOLVED, rounds + 1, steps, best_residual, 0.0)
+    scale_to_dissipate(F, x, S, n)
+    return Report(UNFINISHED, rounds + 1, steps, best_residual, 0.0)
 
 
 @kernel
-def set_velocities(F, x, xi, S):
-    """xi = xi0 + B^T x."""
+def set_normal_velocities(F, x, xi, S):
+    """Compute xi = xi0 + B^T x."""
     for i in range(len(xi)):
-        xi[i] = S.free[i]
-    pull(F, x, xi)
+        xi[i] = S.xi0[i]
+    accumulate_transposed(F, x, xi)
 
 
-# --- tries ----------------------------------------------------------------------------------------------------------
+# --- proximal iterations --------------------------------------------------------------------------------------------
 @kernel
-def attempt(F, x, n, least, S) -> tuple[int, float]:
-    """Proximal steps with Coulomb's law from x, which stays: the steps of Newton's method, and the least residual."""
-    tried = S.tried[:n]
-    set_velocities(F, x, tried, S)
-    keep(x, S.centre, len(x))
-    steps, eps, last, polishes = 0, COMPLIANCE, math.inf, False
-    for _ in range(TRIES):
-        made, met = follow_coulomb(F, eps, S.centre, tried, S)
-        steps += made
+def proximal_iterations(F, x, n, best_residual, S) -> tuple[int, float]:
+    """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual."""
+    xi_iterate = S.xi_iterate[:n]
+    set_normal_velocities(F, x, xi_iterate, S)
+    copy(x, S.proximal_point, len(x))
+    steps, compliance, last, polishing = 0, INITIAL_COMPLIANCE, math.inf, False
+    for _ in range(MAX_ITERATIONS):
+        new_steps, met = follow_coulomb(F, compliance, S.proximal_point, xi_iterate, S)
+        steps += new_steps
         if not met:
             break
         for k in range(len(x)):
-            S.centre[k] = S.gamma[k]
-        residual = residual_of(F, S.centre, S)
-        if residual < least:
-            least = residual
-            keep(S.centre, S.best, len(x))
-        if residual <= ROUND_OFF or (polishes and not residual < 0.9 * last):
+            S.proximal_point[k] = S.gamma[k]
+        residual = relative_residual(F, S.proximal_point, S)
+        if residual < best_residual:
+            best_residual = residual
+            copy(S.proximal_point, S.best, len(x))
+        if residual <= ROUND_OFF or (polishing and not residual < 0.9 * last):
             break
-        if residual < 0.9 * last and not polishes:
-            eps = max(STIFFENING * eps, LEAST_COMPLIANCE)
+        if residual < 0.9 * last and not polishing:
+            compliance = max(COMPLIANCE_FACTOR * compliance, MIN_COMPLIANCE)
         else:
-            polishes, eps = True, POLISHING
+            polishing, compliance = True, POLISHING_COMPLIANCE
         last = residual
-    return steps, least
+    return steps, best_residual
 
 
 @kernel
-def keep(x, best, m):
-    """Keep impulses."""
+def copy(x, best, m):
+    """Copy the first m entries of x into best."""
     for k in range(m):
         best[k] = x[k]
 
 
 @kernel
-def keep_better(F, x, least, S):
-    """Keep what Coulomb's law makes of impulses, if that is better than the best: the least residual."""
-    residual_of(F, x, S)
-    keep(S.gamma, S.centre, len(x))
-    residual = residual_of(F, S.centre, S)
-    if residual < least:
-        keep(S.centre, S.best, len(x))
+def keep_if_better(F, x, best_residual, S):
+    """Project impulses by Coulomb's law and keep the result if it is the best; return the smallest residual."""
+    relative_residual(F, x, S)
+    copy(S.gamma, S.proximal_point, len(x))
+    residual = relative_residual(F, S.proximal_point, S)
+    if residual < best_residual:
+        copy(S.proximal_point, S.best, len(x))
         return residual
-    return least
+    return best_residual
 
 
 @kernel
-def defect(F, eps, centre, xi, S) -> tuple[float, float]:
-    """gamma and its derivatives, and xi - xi0 - B^T gamma into `S.pulled`: its norm, and that of B^T gamma."""
-    pulled = S.pulled[: len(xi)]
-    find_velocities(F, xi, S.u)
+def equation_residual(F, compliance, proximal_point, xi, S) -> tuple[float, float]:
+    """Compute gamma, its derivatives, and the residual xi - xi0 - B^T gamma; return its norm and that of B^T gamma."""
+    xi_residual = S.xi_residual[: len(xi)]
+    compute_row_velocities(F, xi, S.u)
     for k in range(len(F.r)):
-        S.y[k] = centre[k] - S.u[k] / (eps * F.w[k])
+        S.y[k] = proximal_point[k] - S.u[k] / (compliance * F.w[k])
     project(F, S.y, S.gamma, S.D)
-    left = whole = 0.0
+    norm = scale = 0.0
     for i in range(len(xi)):
-        pulled[i] = 0.0
-    pull(F, S.gamma, pulled)
+        xi_residual[i] = 0.0
+    accumulate_transposed(F, S.gamma, xi_residual)
     for i in range(len(xi)):
-        whole += pulled[i] * pulled[i]
-        pulled[i] = xi[i] - S.free[i] - pulled[i]
-        left += pulled[i] * pulled[i]
-    return math.sqrt(left), math.sqrt(whole)
+        scale += xi_residual[i] * xi_residual[i]
+        xi_residual[i] = xi[i] - S.xi0[i] - xi_residual[i]
+        norm += xi_residual[i] * xi_residual[i]
+    return math.sqrt(norm), math.sqrt(scale)
 
 
 @kernel
-def find_step(F, eps, n, S):
-    """The step of Newton's method from what `defect` has found, into `S.step`."""
+def compute_step(F, compliance, n, S):
+    """Compute the Newton step from the result of `equation_residual` into `S.step`."""
     E = S.envelope
     clear(n, E)
-    statics = F.equalities + F.limits
-    for k in range(statics):
+    constraint_rows = F.equalities + F.limits
+    for k in range(constraint_rows):
         if S.D[k, 0] != 0.0:
-            add_rows(F, k, 1, S.D, 1.0 / (eps * F.w[k]), E)
+            add_rows(F, k, 1, S.D, 1.0 / (compliance * F.w[k]), E)
     for c in range(len(F.mu)):
-        k = statics + PER_CONTACT * c
-        if S.D[k, 0] != 0.0 and (c >= F.journals or S.D[k + 1, 1] != 0.0 or S.D[k + 2, 2] != 0.0):
-            add_rows(F, k, PER_CONTACT, S.D, 1.0 / (eps * F.w[k]), E)
+        k = constraint_rows + PER_CONTACT * c
+        if S.D[k, 0] != 0.0 and (c >= F.friction_patches or S.D[k + 1, 1] != 0.0 or S.D[k + 2, 2] != 0.0):
+            add_rows(F, k, PER_CONTACT, S.D, 1.0 / (compliance * F.w[k]), E)
     eliminate(n, E)
     step = S.step[:n]
     for i in range(n):
-        step[i] = -S.pulled[i]
+        step[i] = -S.xi_residual[i]
     substitute(n, E, step)
 
 
 @kernel
-def follow_coulomb(F, eps, centre, xi, S) -> tuple[int, bool]:
-    """Solve for xi, in place, with Coulomb's law: the steps made, and whether it is solved; gamma goes with it."""
+def follow_coulomb(F, compliance, proximal_point, xi, S) -> tuple[int, bool]:
+    """Solve for xi in place by Newton's method, updating gamma; return the number of steps, and convergence."""
     n, failed = len(xi), 0
-    left, whole = defect(F, eps, centre, xi, S)
-    for steps in range(STEPS):
-        if left <= EQUAL * whole:
+    norm, scale = equation_residual(F, compliance, proximal_point, xi, S)
+    for steps in range(MAX_STEPS):
+        if norm <= EQUATION_TOLERANCE * scale:
             return steps, True
-        find_step(F, eps, n, S)
+        compute_step(F, compliance, n, S)
         share = 1.0
-        go(xi, share, S.step, S.ahead[:n])
-        now, whole = defect(F, eps, centre, S.ahead[:n], S)
-        if now <= NEARLY_EQUAL * whole and now > 0.5 * left:
-            go(xi, share, S.step, xi)
+        step_along(xi, share, S.step, S.trial[:n])
+        now, scale = equation_residual(F, compliance, proximal_point, S.trial[:n], S)
+        if now <= LOOSE_EQUATION_TOLERANCE * scale and now > 0.5 * norm:
+            step_along(xi, share, S.step, xi)
             return steps + 1, True
-        while not now < (1.0 - 0.1 * share) * left and share > 0.1:
+        while not now < (1.0 - 0.1 * share) * norm and share > 0.1:
             share *= 0.5
-            go(xi, share, S.step, S.ahead[:n])
-            now, whole = defect(F, eps, centre, S.ahead[:n], S)
-        if not now < left:
+            step_along(xi, share, S.step, S.trial[:n])
+            now, scale = equation_residual(F, compliance, proximal_point, S.trial[:n], S)
+        if not now < norm:
             failed += 1
             if failed == 2 or not now < math.inf:
-                return steps + 1, left <= NEARLY_EQUAL * whole
+                return steps + 1, norm <= LOOSE_EQUATION_TOLERANCE * scale
         for i in range(n):
-            xi[i] = S.ahead[i]
-        left = now
-    return STEPS, left <= NEARLY_EQUAL * whole
+            xi[i] = S.trial[i]
+        norm = now
+    return MAX_STEPS, norm <= LOOSE_EQUATION_TOLERANCE * scale
 
 
-# --- the end ----------------------------------------------------------------------------------------------------------
+# --- residual and fallback --------------------------------------------------------------------------------------------
 @kernel
-def residual_of(F, x, S) -> float:
-    """The worst condition of `conditions`, relative to the size of the problem; gamma becomes P(x - u / w)."""
+def relative_residual(F, x, S) -> float:
+    """Return the largest violation of `conditions`, relative to the size of the problem; gamma becomes P(x - u / w)."""
     n = 0
     for b in range(len(F.width)):
         n += F.width[b]
-    after = S.pulled[:n]
-    set_velocities(F, x, after, S)
-    find_velocities(F, after, S.u)
+    after = S.xi_residual[:n]
+    set_normal_velocities(F, x, after, S)
+    compute_row_velocities(F, after, S.u)
     size = worst = 0.0
     for i in range(n):
-        size += (after[i] - S.free[i]) ** 2
+        size += (after[i] - S.xi0[i]) ** 2
     size = math.sqrt(size)
     for k in range(len(F.r)):
         size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
         S.y[k] = x[k] - S.u[k] / F.w[k]
-    for c in range(F.journals):  # what is pressed at rest has a size as well
+    for c in range(F.friction_patches):  # what is pressed at rest has a size as well
         k = F.equalities + F.limits + PER_CONTACT * c
         size = max(size, x[k] * math.sqrt(F.w[k]))
     project(F, S.y, S.gamma, S.D)
@@ -326,13 +335,13 @@ def residual_of(F, x, S) -> float:
 
 
 @kernel
-def weaken(F, x, S, n):
-    """Scale impulses that would feed energy until they do not: 1/2 x.W x + r.x <= 0."""
-    after = S.pulled[:n]
-    set_velocities(F, x, after, S)
+def scale_to_dissipate(F, x, S, n):
+    """Scale the impulses such that they do not increase the energy: 1/2 x.W x + r.x <= 0."""
+    after = S.xi_residual[:n]
+    set_normal_velocities(F, x, after, S)
     work = squared = 0.0
     for i in range(n):
-        squared += (after[i] - S.free[i]) ** 2
+        squared += (after[i] - S.xi0[i]) ** 2
     for k in range(len(x)):
         work += F.r[k] * x[k]
     if work + 0.5 * squared > 0.0:

@@ -1,13 +1,13 @@
-"""Projections onto the cone |beta| <= alpha, onto a disc and onto the half line, with rounded corners.
+"""Smoothed projections onto the cone |beta| <= alpha, onto a disc and onto the half line.
 
     p(a) = (a + sqrt(a^2 + 4 sigma^2)) / 2
 
-for the half line, and for the cone the same along the directions (1, -d) and (1, d), d that of y_t:
+is the smoothed projection onto the half line.  For the cone, with d the direction of y_t,
 
     P(y) = p(y_n - |y_t|) (1, -d) / 2 + p(y_n + |y_t|) (1, d) / 2.
 
-Its derivative is symmetric and has these two directions, and the one across both, as eigenvectors, so that functions of
-it are functions of three numbers, the *slopes*, which lie between 0 and 1.
+The derivative of P is symmetric.  Its eigenvectors are (1, -d), (1, d) and the direction perpendicular to both, so that
+functions of the derivative are functions of its three eigenvalues, the *slopes*, between 0 and 1.
 
 Source: Fukushima, Luo and Tseng, Smoothing functions for second-order-cone complementarity problems, SIAM J. Optim. 12
 (2002).
@@ -22,57 +22,57 @@ from multibody_cli.kernel import formula, kernel
 
 
 @formula
-def rounded(a, square):
-    """p(a), its slope, and its derivative by sigma^2, which is given."""
+def smoothed_half_line(a, square):
+    """Return p(a), its slope, and its derivative by sigma^2, for `square` = sigma^2."""
     root = math.sqrt(a * a + 4.0 * square)
     value = 0.5 * (a + root) if a > 0.0 else 2.0 * square / (root - a)
     return value, value / root, 1.0 / root
 
 
 @kernel
-def round_line(k, square, y, x, slope, rise):
-    """x = P(y) of row k on the half line, its slope, and its derivative by sigma^2."""
-    x[k], slope[k], rise[k] = rounded(y[k], square)
+def project_smoothed_half_line(k, square, y, x, slope, square_slope):
+    """Compute x = P(y) of row k on the half line, its slope, and its derivative by sigma^2."""
+    x[k], slope[k], square_slope[k] = smoothed_half_line(y[k], square)
 
 
 @kernel
-def round_cone(c, k, square, y, x, slope, rise, d):
-    """x = P(y) of the three rows from k on of contact c, its slopes, its derivative by sigma^2, and the direction d."""
+def project_smoothed_cone(c, k, square, y, x, slope, square_slope, d):
+    """Compute x = P(y) of contact c with rows from k on, the slopes, the derivative by sigma^2, and the direction d."""
     length = math.hypot(y[k + 1], y[k + 2])
     d[c, 0], d[c, 1] = direction_of(y, k, length)
-    inner, slope[k], inner_rise = rounded(y[k] - length, square)
-    outer, slope[k + 1], outer_rise = rounded(y[k] + length, square)
+    inner, slope[k], inner_rise = smoothed_half_line(y[k] - length, square)
+    outer, slope[k + 1], outer_rise = smoothed_half_line(y[k] + length, square)
     if length > 1e-8 * (abs(y[k]) + math.sqrt(square)):
         slope[k + 2] = 0.5 * (outer - inner) / length
     else:
         slope[k + 2] = 0.5 * (slope[k] + slope[k + 1])
-    x[k], rise[k] = 0.5 * (outer + inner), 0.5 * (outer_rise + inner_rise)
+    x[k], square_slope[k] = 0.5 * (outer + inner), 0.5 * (outer_rise + inner_rise)
     for i in range(2):
         x[k + 1 + i] = 0.5 * (outer - inner) * d[c, i]
-        rise[k + 1 + i] = 0.5 * (outer_rise - inner_rise) * d[c, i]
+        square_slope[k + 1 + i] = 0.5 * (outer_rise - inner_rise) * d[c, i]
 
 
 @kernel
-def round_disc(c, k, square, radius, y, x, slope, rise, d):
-    """x = P(y) onto the disc of a radius, of the last two of the three rows from k on; the first stays as it is.
+def project_smoothed_disc(c, k, square, radius, y, x, slope, square_slope, d):
+    """Compute x = P(y) onto a disc, for the last two of the three rows from k on; the first row stays.
 
-    |x| = (sqrt((|y| + radius)^2 + 4 sigma^2) - sqrt((|y| - radius)^2 + 4 sigma^2)) / 2; the last two slopes are those
-    along d and across it.
+    |x| = (sqrt((|y| + radius)^2 + 4 sigma^2) - sqrt((|y| - radius)^2 + 4 sigma^2)) / 2; the last two slopes are the
+    eigenvalues along d and across it.
     """
     length = math.hypot(y[k + 1], y[k + 2])
     d[c, 0], d[c, 1] = direction_of(y, k, length)
     more, less = length + radius, length - radius
     far, near = math.sqrt(more * more + 4.0 * square), math.sqrt(less * less + 4.0 * square)
     slope[k], slope[k + 1], slope[k + 2] = 0.0, 0.5 * (more / far - less / near), 2.0 * radius / (far + near)
-    x[k], rise[k] = y[k], 0.0
+    x[k], square_slope[k] = y[k], 0.0
     for i in range(2):
         x[k + 1 + i] = slope[k + 2] * y[k + 1 + i]
-        rise[k + 1 + i] = (1.0 / far - 1.0 / near) * d[c, i]
+        square_slope[k + 1 + i] = (1.0 / far - 1.0 / near) * d[c, i]
 
 
 @kernel
 def write_flat(k, along, across, d1, d2, D):
-    """The symmetric matrix with these eigenvalues along (d1, d2) and across it, and nothing of the first row."""
+    """Write the symmetric matrix with these eigenvalues along (d1, d2) and across it, and zero first row and column."""
     for i in range(3):
         D[k, i] = D[k + i, 0] = 0.0
     write_across(k, D, d1, d2, along, across)
@@ -80,7 +80,7 @@ def write_flat(k, along, across, d1, d2, D):
 
 @kernel
 def write_function(k, inner, outer, across, d1, d2, D):
-    """The symmetric matrix with these eigenvalues, into the rows from k on of D (m, 3)."""
+    """Write the symmetric matrix with these eigenvalues into the rows from k on of D (m, 3)."""
     mean, half, rest = 0.5 * (outer + inner), 0.5 * (outer - inner), 0.5 * (outer + inner) - across
     D[k, 0] = mean
     D[k, 1] = D[k + 1, 0] = half * d1
@@ -92,7 +92,7 @@ def write_function(k, inner, outer, across, d1, d2, D):
 
 @kernel
 def multiply(k, D, y):
-    """y = D y for the three rows from k on."""
+    """Compute y = D y for the three rows from k on."""
     a, b, c = y[k], y[k + 1], y[k + 2]
     for i in range(k, k + 3):
         y[i] = D[i, 0] * a + D[i, 1] * b + D[i, 2] * c

@@ -1,19 +1,19 @@
-"""Coulomb's law with rounded corners, as equations, and a step of Newton's method for them.
+"""Smoothed Coulomb's law as a system of equations, and a Newton step for it.
 
-In units in which every cone is |beta| <= alpha, Coulomb's law says of a contact (de Saxce)
+In units in which every cone is |beta| <= alpha, Coulomb's law for a contact is (de Saxce)
 
     x and z in the cone,   x.z = 0,   z = (u_n + |u_t|, u_t)
 
-or x = P(y), z = P(y) - y for some y, where P projects onto the cone.  Rounded off by sigma (`rounded_cone`) x and z lie
-inside of their cones.  With a guess of the impulses and a compliance eps,
+or x = P(y), z = P(y) - y for some y, where P projects onto the cone.  With smoothing by sigma (`smoothed_cone`), x and
+z are in the interior of their cones.  With a guess of the impulses and a compliance eps,
 
     u + (|u_t|, 0) + eps (P(y) - guess) = P(y) - y,   u = B xi + b,   xi = xi0 + B^T P(y)
 
-are equations for y and xi.  y is eliminated contact by contact, so that a system for xi is left, as sparse as bodies
-touch each other.  Limits are cones of one dimension; of equalities x = y, whatever y.  Journals have discs of a given
+are equations for y and xi.  Eliminating y contact by contact leaves a system for xi with the sparsity of the contact
+graph.  Limits are cones of one dimension; equalities have x = y for all y.  Friction patches have discs of given
 radius, without |u_t|.
 
-A step changes sigma^2 too, in which x and z are nearly linear, so that it leads along the path of the solutions.
+A Newton step changes sigma^2 as well.  Because x and z are nearly linear in sigma^2, steps follow the solution path.
 
 Sources: de Saxce and Feng, Math. Comput. Model. 28 (1998); Qi, Sun and Zhou, A new look at smoothing Newton methods,
 Math. Program. 87 (2000) (sigma as an unknown).
@@ -28,12 +28,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.envelope import add_rows, clear, eliminate, substitute
-from multibody_cli.contact_solver.friction.factored import PER_CONTACT, felt, find_velocities, pull
+from multibody_cli.contact_solver.friction.factored import (
+    PER_CONTACT,
+    accumulate_transposed,
+    add_row_product,
+    compute_row_velocities,
+)
 from multibody_cli.contact_solver.friction.smoothed_cone import (
     multiply,
-    round_cone,
-    round_disc,
-    round_line,
+    project_smoothed_cone,
+    project_smoothed_disc,
+    project_smoothed_half_line,
     write_flat,
     write_function,
 )
@@ -41,55 +46,55 @@ from multibody_cli.kernel import formula, kernel
 
 Floats = NDArray[np.float64]
 
-SLOW = 1e-3
-"""Speed of sliding, relative to sigma, around which |u_t| is rounded off."""
+SPEED_SMOOTHING = 1e-3
+"""Smoothing of the sliding speed |u_t|, relative to sigma."""
 
-SLIPPERY = 1e-3
-"""Coefficient of friction below which a contact has none here: a cone as sharp as that is no cone."""
+MIN_CONE_FRICTION = 1e-3
+"""Coefficient of friction below which a contact is frictionless here, because its cone is degenerate."""
 
 
-class RoundedScratch(NamedTuple):
+class SmoothedScratch(NamedTuple):
     """Work arrays for m rows and n velocities, in the units of the equations."""
 
-    unit: Floats  # (m,) impulses are so many times those of the problem
+    unit: Floats  # (m,) scale: impulses here are `unit` times those of the problem
     guess: Floats  # (m,)
     y: Floats  # (m,)
-    y_ahead: Floats  # (m,) at the end of a step
+    y_trial: Floats  # (m,) at a trial step
     y_step: Floats  # (m,)
-    xi_ahead: Floats  # (n,)
+    xi_trial: Floats  # (n,) at a trial step
     xi_step: Floats  # (n,)
     x: Floats  # (m,) P(y)
     u: Floats  # (m,)
-    later: Floats  # (m,) change of u by a step
-    left: Floats  # (m,) what is left of the equations of the rows, and of those for xi
-    xi_left: Floats  # (n,)
-    slope: Floats  # (m,) see `rounded_cone`
-    rise: Floats  # (m,)
+    velocity_change: Floats  # (m,) change of u in a step
+    residual: Floats  # (m,) residual of the equations of the rows
+    xi_residual: Floats  # (n,)
+    slope: Floats  # (m,) see `smoothed_cone`
+    square_slope: Floats  # (m,)
     d: Floats  # (contacts, 2)
-    pressed: Floats  # (m,) impulses in the units of the problem
-    K: Floats  # (m, 3) derivative of y by -z, which is (1 - P' + eps P')^-1
+    impulse: Floats  # (m,) impulses in the units of the problem
+    K: Floats  # (m, 3) derivative of y by -z: (1 - P' + eps P')^-1
     D: Floats  # (m, 3) derivative of the impulses by -u, in the units of the problem
 
 
-def rounded_for(m: int, n: int, contacts: int) -> RoundedScratch:
+def smoothed_scratch_for(m: int, n: int, contacts: int) -> SmoothedScratch:
     """Allocate the work arrays."""
-    return RoundedScratch(
+    return SmoothedScratch(
         unit=np.zeros(m),
         guess=np.zeros(m),
         y=np.zeros(m),
-        y_ahead=np.zeros(m),
+        y_trial=np.zeros(m),
         y_step=np.zeros(m),
-        xi_ahead=np.zeros(n),
+        xi_trial=np.zeros(n),
         xi_step=np.zeros(n),
         x=np.zeros(m),
         u=np.zeros(m),
-        later=np.zeros(m),
-        left=np.zeros(m),
-        xi_left=np.zeros(n),
+        velocity_change=np.zeros(m),
+        residual=np.zeros(m),
+        xi_residual=np.zeros(n),
         slope=np.zeros(m),
-        rise=np.zeros(m),
+        square_slope=np.zeros(m),
         d=np.zeros((contacts, 2)),
-        pressed=np.zeros(m),
+        impulse=np.zeros(m),
         D=np.zeros((m, PER_CONTACT)),
         K=np.zeros((m, PER_CONTACT)),
     )
@@ -97,151 +102,157 @@ def rounded_for(m: int, n: int, contacts: int) -> RoundedScratch:
 
 @kernel
 def has_cone(F, c):
-    """Whether contact c has friction here that goes with what presses it."""
-    return c >= F.journals and F.mu[c] >= SLIPPERY
+    """Return whether contact c has a friction cone, with a limit proportional to its normal impulse."""
+    return c >= F.friction_patches and F.mu[c] >= MIN_CONE_FRICTION
 
 
 @kernel
-def begin(F, free, x, xi, S) -> float:
-    """Units, the guess, and y of the guess; the size of the velocities of the problem."""
-    m, statics, size = len(x), F.equalities + F.limits, 0.0
+def initialize(F, xi0, x, xi, S) -> float:
+    """Compute the units, the scaled guess and the initial y; return the size of the velocities of the problem."""
+    m, constraint_rows, size = len(x), F.equalities + F.limits, 0.0
     for i in range(len(xi)):
-        size += (xi[i] - free[i]) ** 2
+        size += (xi[i] - xi0[i]) ** 2
     size = math.sqrt(size)
     for k in range(m):
         S.unit[k] = math.sqrt(F.w[k])
         size = max(size, abs(F.r[k]) / S.unit[k])
     for c in range(len(F.mu)):
         if has_cone(F, c):
-            S.unit[statics + PER_CONTACT * c] *= F.mu[c]
-    find_velocities(F, xi, S.u)
+            S.unit[constraint_rows + PER_CONTACT * c] *= F.mu[c]
+    compute_row_velocities(F, xi, S.u)
     for k in range(m):
         S.u[k] /= S.unit[k]
         S.guess[k] = S.unit[k] * x[k]
         S.y[k] = S.guess[k] - S.u[k]
     for c in range(len(F.mu)):
         if has_cone(F, c):
-            k = statics + PER_CONTACT * c
+            k = constraint_rows + PER_CONTACT * c
             S.y[k] -= math.hypot(S.u[k + 1], S.u[k + 2])
     return size
 
 
 # --- equations ------------------------------------------------------------------------------------------------------
 @kernel
-def find_left(F, eps, sigma, free, y, xi, S) -> float:
-    """What is left of the equations at y and xi, and all that a step from there needs; its norm."""
-    m, statics, square, left = len(F.r), F.equalities + F.limits, sigma * sigma, S.left
-    find_velocities(F, xi, S.u)
+def compute_residual(F, compliance, sigma, xi0, y, xi, S) -> float:
+    """Compute the residual of the equations at y and xi, and the data of a Newton step; return its norm."""
+    m, constraint_rows, square, residual = len(F.r), F.equalities + F.limits, sigma * sigma, S.residual
+    compute_row_velocities(F, xi, S.u)
     for k in range(m):
         S.u[k] /= S.unit[k]
     for k in range(F.equalities):
-        S.x[k], S.slope[k], S.rise[k] = y[k], 1.0, 0.0
-    for k in range(F.equalities, statics):
-        round_line(k, square, y, S.x, S.slope, S.rise)
+        S.x[k], S.slope[k], S.square_slope[k] = y[k], 1.0, 0.0
+    for k in range(F.equalities, constraint_rows):
+        project_smoothed_half_line(k, square, y, S.x, S.slope, S.square_slope)
     for c in range(len(F.mu)):
-        k = statics + PER_CONTACT * c
-        if c < F.journals:
-            round_disc(c, k, square, S.guess[k], y, S.x, S.slope, S.rise, S.d)
+        k = constraint_rows + PER_CONTACT * c
+        if c < F.friction_patches:
+            project_smoothed_disc(c, k, square, S.guess[k], y, S.x, S.slope, S.square_slope, S.d)
         elif has_cone(F, c):
-            round_cone(c, k, square, y, S.x, S.slope, S.rise, S.d)
+            project_smoothed_cone(c, k, square, y, S.x, S.slope, S.square_slope, S.d)
         else:
-            round_line(k, square, y, S.x, S.slope, S.rise)
+            project_smoothed_half_line(k, square, y, S.x, S.slope, S.square_slope)
     for k in range(m):
-        left[k] = S.u[k] + eps * (S.x[k] - S.guess[k]) - (S.x[k] - y[k])
+        residual[k] = S.u[k] + compliance * (S.x[k] - S.guess[k]) - (S.x[k] - y[k])
     for c in range(len(F.mu)):
-        k = statics + PER_CONTACT * c
+        k = constraint_rows + PER_CONTACT * c
         if has_cone(F, c):
-            left[k] += rounded_speed(k, sigma, S) - SLOW * sigma
-        elif c >= F.journals:
+            residual[k] += smoothed_speed(k, sigma, S) - SPEED_SMOOTHING * sigma
+        elif c >= F.friction_patches:
             for j in range(k + 1, k + PER_CONTACT):
-                S.x[j] = S.slope[j] = S.rise[j] = left[j] = 0.0
-    return measure(free, xi, m, F, S)
+                S.x[j] = S.slope[j] = S.square_slope[j] = residual[j] = 0.0
+    return residual_norm(xi0, xi, m, F, S)
 
 
 @kernel
-def rounded_speed(k, sigma, S):
-    """|u_t| of the contact whose rows begin with k, never 0."""
-    return math.sqrt(S.u[k + 1] ** 2 + S.u[k + 2] ** 2 + (SLOW * sigma) ** 2)
+def smoothed_speed(k, sigma, S):
+    """Return the smoothed |u_t| of the contact with rows from k on, always positive."""
+    return math.sqrt(S.u[k + 1] ** 2 + S.u[k + 2] ** 2 + (SPEED_SMOOTHING * sigma) ** 2)
 
 
 @kernel
-def measure(free, xi, m, F, S) -> float:
-    """What is left of the equations for xi, from x; the norm with that of the rows."""
+def residual_norm(xi0, xi, m, F, S) -> float:
+    """Compute the residual of the equations for xi from x; return the norm of all residuals."""
     total = 0.0
     for k in range(m):
-        total += S.left[k] * S.left[k]
-        S.pressed[k] = S.x[k] / S.unit[k]
+        total += S.residual[k] * S.residual[k]
+        S.impulse[k] = S.x[k] / S.unit[k]
     for i in range(len(xi)):
-        S.xi_left[i] = 0.0
-    pull(F, S.pressed[:m], S.xi_left)
+        S.xi_residual[i] = 0.0
+    accumulate_transposed(F, S.impulse[:m], S.xi_residual)
     for i in range(len(xi)):
-        S.xi_left[i] = xi[i] - free[i] - S.xi_left[i]
-        total += S.xi_left[i] * S.xi_left[i]
+        S.xi_residual[i] = xi[i] - xi0[i] - S.xi_residual[i]
+        total += S.xi_residual[i] * S.xi_residual[i]
     return math.sqrt(total)
 
 
-# --- a step ---------------------------------------------------------------------------------------------------------
+# --- step -----------------------------------------------------------------------------------------------------------
 @kernel
-def find_step(F, eps, sigma, aim, n, S, E):
-    """The step of Newton's method for y, xi and sigma^2, which is to become aim^2.
+def compute_step(F, compliance, sigma, aim, n, S, E):
+    """Compute the Newton step for y, xi and sigma^2, with target aim^2.
 
-    Of the rows: left + z_step + (1 - P' + eps P') y_step = 0, with |u_t| in z_step; of xi, with x_step = P' y_step +
-    rise: xi_left + xi_step - B^T x_step = 0.
+    Rows: residual + z_step + (1 - P' + eps P') y_step = 0, with |u_t| in z_step; xi, with x_step = P' y_step +
+    square_slope (change of sigma^2): xi_residual + xi_step - B^T x_step = 0.
     """
-    m, statics, rise = len(F.r), F.equalities + F.limits, aim * aim - sigma * sigma
+    m, constraint_rows, square_slope = len(F.r), F.equalities + F.limits, aim * aim - sigma * sigma
     for k in range(m):
-        S.rise[k] *= rise
-        S.left[k] -= (1.0 - eps) * S.rise[k]
+        S.square_slope[k] *= square_slope
+        S.residual[k] -= (1.0 - compliance) * S.square_slope[k]
     clear(n, E)
-    for k in range(statics):
-        eliminate_line(k, eps, S)
+    for k in range(constraint_rows):
+        eliminate_line(k, compliance, S)
         add_rows(F, k, 1, S.D, 1.0, E)
     for c in range(len(F.mu)):
-        k = statics + PER_CONTACT * c
-        if c < F.journals:
-            eliminate_disc(c, k, eps, S)
+        k = constraint_rows + PER_CONTACT * c
+        if c < F.friction_patches:
+            eliminate_disc(c, k, compliance, S)
             add_rows(F, k, PER_CONTACT, S.D, 1.0, E)
         elif has_cone(F, c):
-            S.left[k] += SLOW * (SLOW * sigma / rounded_speed(k, sigma, S) - 1.0) * (aim - sigma)
-            eliminate_cone(c, k, eps, sigma, S)
+            S.residual[k] += (
+                SPEED_SMOOTHING * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, S) - 1.0) * (aim - sigma)
+            )
+            eliminate_cone(c, k, compliance, sigma, S)
             add_rows(F, k, PER_CONTACT, S.D, 1.0, E)
         else:
-            eliminate_line(k, eps, S)
+            eliminate_line(k, compliance, S)
             add_rows(F, k, 1, S.D, 1.0, E)
     eliminate(n, E)
     step = S.xi_step[:n]
     for i in range(n):
-        step[i] = -S.xi_left[i]
-    pull(F, S.pressed[:m], step)
+        step[i] = -S.xi_residual[i]
+    accumulate_transposed(F, S.impulse[:m], step)
     substitute(n, E, step)
-    follow_rows(F, sigma, S)
+    back_substitute_rows(F, sigma, S)
 
 
 @formula
-def given_way(slope, eps):
-    """How y gives way along a direction in which P' is a slope: an eigenvalue of K."""
-    return 1.0 / ((1.0 - slope) + eps * slope)
+def compliance_eigenvalue(slope, compliance):
+    """Return the eigenvalue of K along an eigenvector of P' with eigenvalue `slope`."""
+    return 1.0 / ((1.0 - slope) + compliance * slope)
 
 
 @kernel
-def eliminate_line(k, eps, S):
-    """Of one row: K, D, and the change of its impulse if xi stays."""
-    S.K[k, 0] = given_way(S.slope[k], eps)
-    S.pressed[k] = (S.rise[k] - S.slope[k] * S.K[k, 0] * S.left[k]) / S.unit[k]
+def eliminate_line(k, compliance, S):
+    """Compute K, D and the change of impulse at fixed xi, for one row."""
+    S.K[k, 0] = compliance_eigenvalue(S.slope[k], compliance)
+    S.impulse[k] = (S.square_slope[k] - S.slope[k] * S.K[k, 0] * S.residual[k]) / S.unit[k]
     S.D[k, 0] = S.slope[k] * S.K[k, 0] / S.unit[k] ** 2
 
 
 @kernel
-def eliminate_cone(contact, k, eps, sigma, S):
-    """Of the three rows of a contact likewise."""
+def eliminate_cone(contact, k, compliance, sigma, S):
+    """Compute K, D and the change of impulse at fixed xi, for the three rows of a contact."""
     inner, outer, across = S.slope[k], S.slope[k + 1], S.slope[k + 2]
-    a, b, c = given_way(inner, eps), given_way(outer, eps), given_way(across, eps)
+    a, b, c = (
+        compliance_eigenvalue(inner, compliance),
+        compliance_eigenvalue(outer, compliance),
+        compliance_eigenvalue(across, compliance),
+    )
     write_function(k, a, b, c, S.d[contact, 0], S.d[contact, 1], S.K)
     write_function(k, inner * a, outer * b, across * c, S.d[contact, 0], S.d[contact, 1], S.D)
-    speed = rounded_speed(k, sigma, S)
+    speed = smoothed_speed(k, sigma, S)
     for i in range(k, k + PER_CONTACT):
-        pressed = S.D[i, 0] * S.left[k] + S.D[i, 1] * S.left[k + 1] + S.D[i, 2] * S.left[k + 2]
-        S.pressed[i] = (S.rise[i] - pressed) / S.unit[i]
+        impulse = S.D[i, 0] * S.residual[k] + S.D[i, 1] * S.residual[k + 1] + S.D[i, 2] * S.residual[k + 2]
+        S.impulse[i] = (S.square_slope[i] - impulse) / S.unit[i]
     for i in range(k, k + PER_CONTACT):
         for j in range(1, PER_CONTACT):
             S.D[i, j] += S.D[i, 0] * S.u[k + j] / speed
@@ -250,36 +261,38 @@ def eliminate_cone(contact, k, eps, sigma, S):
 
 
 @kernel
-def eliminate_disc(contact, k, eps, S):
-    """Of the three rows of a journal, the first of which does not change."""
+def eliminate_disc(contact, k, compliance, S):
+    """Compute K, D and the change of impulse at fixed xi, for a friction patch; the first row does not change."""
     along, across = S.slope[k + 1], S.slope[k + 2]
-    a, b = given_way(along, eps), given_way(across, eps)
+    a, b = compliance_eigenvalue(along, compliance), compliance_eigenvalue(across, compliance)
     write_flat(k, a, b, S.d[contact, 0], S.d[contact, 1], S.K)
     write_flat(k, along * a, across * b, S.d[contact, 0], S.d[contact, 1], S.D)
-    S.pressed[k] = 0.0
+    S.impulse[k] = 0.0
     for i in range(k + 1, k + PER_CONTACT):
-        pressed = S.D[i, 1] * S.left[k + 1] + S.D[i, 2] * S.left[k + 2]
-        S.pressed[i] = (S.rise[i] - pressed) / S.unit[i]
+        impulse = S.D[i, 1] * S.residual[k + 1] + S.D[i, 2] * S.residual[k + 2]
+        S.impulse[i] = (S.square_slope[i] - impulse) / S.unit[i]
     for i in range(k + 1, k + PER_CONTACT):
         for j in range(1, PER_CONTACT):
             S.D[i, j] /= S.unit[i] * S.unit[k + j]
 
 
 @kernel
-def follow_rows(F, sigma, S):
-    """The step for y that belongs to that for xi."""
-    statics, later, step = F.equalities + F.limits, S.later, S.y_step
+def back_substitute_rows(F, sigma, S):
+    """Compute the step for y from the step for xi."""
+    constraint_rows, velocity_change, step = F.equalities + F.limits, S.velocity_change, S.y_step
     for k in range(len(F.r)):
-        later[k] = felt(F, k, S.xi_step, 0.0) / S.unit[k]
-        step[k] = -S.left[k] - later[k]
-    for k in range(statics):
+        velocity_change[k] = add_row_product(F, k, S.xi_step, 0.0) / S.unit[k]
+        step[k] = -S.residual[k] - velocity_change[k]
+    for k in range(constraint_rows):
         step[k] *= S.K[k, 0]
     for c in range(len(F.mu)):
-        k = statics + PER_CONTACT * c
-        if c < F.journals:
+        k = constraint_rows + PER_CONTACT * c
+        if c < F.friction_patches:
             multiply(k, S.K, step)
         elif has_cone(F, c):
-            step[k] -= (S.u[k + 1] * later[k + 1] + S.u[k + 2] * later[k + 2]) / rounded_speed(k, sigma, S)
+            step[k] -= (S.u[k + 1] * velocity_change[k + 1] + S.u[k + 2] * velocity_change[k + 2]) / smoothed_speed(
+                k, sigma, S
+            )
             multiply(k, S.K, step)
         else:
             step[k] *= S.K[k, 0]

@@ -1,20 +1,20 @@
-"""Staggered projections: normal impulses for given friction, friction for given normal impulses, until both agree.
+"""Staggered projections: normal impulses for fixed friction and friction for fixed normal impulses, until both agree.
 
-    normal pass    minimize 1/2 x.W x + r.x over equalities, limits >= 0 and alpha >= 0, with friction as it is
-    friction pass  the same over equalities and |beta_c| <= mu_c alpha_c, with limits and alpha as they are
+    normal pass    minimize 1/2 x.W x + r.x over equalities, limits >= 0 and alpha >= 0, with friction fixed
+    friction pass  the same over equalities and |beta_c| <= mu_c alpha_c, with limits and alpha fixed
 
-Each pass is solved by active sets, to round-off, so what is left is the fixed point.  Where friction turns bodies, and
-so shifts their weight, plain staggering crawls, and where sliding friction presses harder than it is pressed it does
-not converge at all.  So after the first pair the passes are made together, with the limits of friction alone as they
-were, in turn with sweeps of Gauss-Seidel; and after each sweep `newton` is tried.  What comes out is
+Each pass is solved to round-off by an active-set method.  The staggering converges slowly if friction turns bodies and
+so redistributes their weight, and not at all if sliding friction increases the normal impulse that limits it.  After
+the first pair of passes the solver therefore solves both passes together for fixed friction limits, in alternation with
+Gauss-Seidel sweeps, and tries `newton` after each sweep.  The status of the result is
 
-    SOLVED         all conditions of `conditions` are met within the tolerance; mostly they are met to round-off
-    CONTRADICTORY  the rows without friction already contradict each other: no impulses can satisfy them
-    UNFINISHED     the passes have not met: the impulses are those of `retreat`
+    SOLVED         all conditions of `conditions` are met within the tolerance, in most cases to round-off
+    CONTRADICTORY  the rows without friction contradict each other: no impulses satisfy them
+    UNFINISHED     the passes did not converge: the impulses are those of `energy_safe_fallback`
     NOT_FINITE     W, r or mu is not finite, or mu is negative: the impulses are NaN
 
-Always friction is within its limits, no limit or contact pulls, and 1/2 x.W x + r.x is not positive: the energy does
-not grow, if r are the velocities before the impulses.
+In all cases friction is within its limits, unilateral impulses are non-negative, and 1/2 x.W x + r.x is not positive:
+energy does not increase if r are the velocities before the impulses.
 
 Sources: Kaufman, Sueda, James and Pai, Staggered projections for frictional contact in multibody systems, ACM Trans.
 Graph. 27 (2008); Sueda, notes 2.11, (2.113), (2.114) and algorithm 7.
@@ -25,70 +25,70 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contact_solver.friction.conditions import (
-    find_velocities,
+    compute_row_velocities,
     limit_friction,
     normal_residual,
-    size_of,
+    problem_size,
     tangent_residual,
 )
-from multibody_cli.contact_solver.friction.convex_relaxation import solve_single
-from multibody_cli.contact_solver.friction.fallback import retreat
+from multibody_cli.contact_solver.friction.convex_relaxation import solve_convex_relaxation
+from multibody_cli.contact_solver.friction.fallback import energy_safe_fallback
 from multibody_cli.contact_solver.friction.friction_pass import project_friction, project_together
-from multibody_cli.contact_solver.friction.gauss_seidel import sweep
-from multibody_cli.contact_solver.friction.newton import finish
+from multibody_cli.contact_solver.friction.gauss_seidel import gauss_seidel_sweep
+from multibody_cli.contact_solver.friction.newton import polish
 from multibody_cli.contact_solver.friction.normal_pass import project_normals
-from multibody_cli.contact_solver.friction.problem import LEAST_SIDES, Report
+from multibody_cli.contact_solver.friction.problem import MIN_SIDES, Report
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED, is_finite
 
 ALTERNATING, STAGGERING = 10, 50
-"""Up to the first number of sweeps passes and Gauss-Seidel alternate; up to the second there are passes, begun anew.
+"""Sweep numbers: up to `ALTERNATING`, passes and Gauss-Seidel alternate; up to `STAGGERING`, passes restart from zero.
 
-Then it is damped Gauss-Seidel, which cycles less.  Each reaches solutions that the others do not.
+Later sweeps are damped Gauss-Seidel, which cycles less.  Each phase reaches solutions that the others do not.
 """
 
 ROUND_OFF, PATIENCE = 3e-15, 4
-"""A solution with this residual is as good as any; one that meets the tolerance only is improved while sweeps help.
+"""Residual that cannot be improved, and sweeps in a row that may fail to improve a solution within the tolerance.
 
-So what sticks does not creep, however close to sliding it is; that many sweeps in a row may fail to help.
+Improving solutions beyond the tolerance avoids creep of contacts that stick close to their friction limit.
 """
 
 
 @kernel
 def solve_problem(P, options, x, S):
-    """Impulses of one problem into x (m,), which comes in as a guess of the friction, or NaN; a `Report`."""
-    if not is_finite(P.W, P.r) or not is_friction(P.mu):
+    """Solve for the impulses x (m,) of one problem; x holds a guess of the friction or NaN.  Return a `Report`."""
+    if not is_finite(P.W, P.r) or not are_valid_coefficients(P.mu):
         for i in range(len(x)):
             x[i] = math.nan
         return Report(NOT_FINITE, 0, 0, math.nan, math.nan)
     if options.single_qp:
-        return told(P, solve_single(P, max(options.sides, LEAST_SIDES), x, S), 1, 0, False, 0.0, x, S)
-    begin(P, x)
-    if not has_friction(P.mu):
-        return told(P, project_normals(P, x, S), 1, 0, False, 0.0, x, S)
+        return make_report(P, solve_convex_relaxation(P, max(options.sides, MIN_SIDES), x, S), 1, 0, False, 0.0, x, S)
+    initialize_guess(P, x)
+    if not any_friction(P.mu):
+        return make_report(P, project_normals(P, x, S), 1, 0, False, 0.0, x, S)
     return stagger(P, options, x, S)
 
 
 @kernel
 def stagger(P, options, x, S):
-    """Alternate the passes, from a guess of the friction."""
-    status, steps, change, least, mark, failed = SOLVED, 0, math.inf, math.inf, math.inf, 0
+    """Alternate the passes, starting from a guess of the friction."""
+    status, steps, change, least, last_improvement, failed = SOLVED, 0, math.inf, math.inf, math.inf, 0
     for sweeps in range(1, options.sweeps + 1):
         for i in range(len(x)):
             S.before[i] = x[i]
-        status = improve(P, options, sweeps, status, x, S)
-        change = change_of(P, x, S)
+        status = improve_once(P, options, sweeps, status, x, S)
+        change = relative_change(P, x, S)
         if status == SOLVED and options.sides == 0:
-            made, residual = finish(P, options.tolerance, x, S)
-            steps += made
+            new_steps, residual = polish(P, options.tolerance, x, S)
+            steps += new_steps
             if residual <= options.tolerance:
                 failed += 1
-                if residual < 0.5 * mark:
-                    mark, failed = residual, 0
+                if residual < 0.5 * last_improvement:
+                    last_improvement, failed = residual, 0
                 if residual < least:
                     least = residual
                     for i in range(len(x)):
-                        S.kept[i] = x[i]
+                        S.accepted[i] = x[i]
             elif least < math.inf:
                 failed += 1
             if least <= ROUND_OFF or failed == PATIENCE:
@@ -97,10 +97,10 @@ def stagger(P, options, x, S):
             break
     if least < math.inf:
         for i in range(len(x)):
-            x[i] = S.kept[i]
-        return told(P, SOLVED, sweeps, steps, True, change, x, S)
-    status = retreat(P, options.tolerance, x, S)
-    report = told(P, status, sweeps, steps, options.sides == 0, change, x, S)
+            x[i] = S.accepted[i]
+        return make_report(P, SOLVED, sweeps, steps, True, change, x, S)
+    status = energy_safe_fallback(P, options.tolerance, x, S)
+    report = make_report(P, status, sweeps, steps, options.sides == 0, change, x, S)
     left = report.residual if options.sides == 0 else change  # a normal pass came last: for polygons this tells nothing
     if status == SOLVED and left > options.tolerance:
         return Report(UNFINISHED, sweeps, steps, report.residual, change)
@@ -108,10 +108,10 @@ def stagger(P, options, x, S):
 
 
 @kernel
-def improve(P, options, sweeps, status, x, S):
-    """One sweep; whether the rows contradict each other, as far as is known."""
-    if options.sides == 0 and relaxes(sweeps):
-        sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u[: len(x)])
+def improve_once(P, options, sweeps, status, x, S):
+    """Apply one sweep; return the status of the normal pass, as far as known."""
+    if options.sides == 0 and is_gauss_seidel_sweep(sweeps):
+        gauss_seidel_sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u[: len(x)])
         return status
     if options.sides > 0 or sweeps == 1 or status != SOLVED:
         status = project_normals(P, x, S)
@@ -126,16 +126,16 @@ def improve(P, options, sweeps, status, x, S):
 
 
 @formula
-def relaxes(sweeps):
-    """Whether a sweep is one of Gauss-Seidel."""
+def is_gauss_seidel_sweep(sweeps):
+    """Return whether a sweep is one of Gauss-Seidel."""
     return sweeps > STAGGERING or (sweeps <= ALTERNATING and sweeps % 2 == 0)
 
 
 @kernel
-def told(P, status, sweeps, steps, discs, change, x, S):
-    """The report of impulses x."""
-    find_velocities(P, x, S.u)
-    residual, size = normal_residual(P, x, S.u), size_of(P, x, S.u)
+def make_report(P, status, sweeps, steps, discs, change, x, S):
+    """Return the `Report` of impulses x."""
+    compute_row_velocities(P, x, S.u)
+    residual, size = normal_residual(P, x, S.u), problem_size(P, x, S.u)
     if discs:
         limit_friction(P, x, S.radius)
         residual = max(residual, tangent_residual(P, S.radius, x, S.u))
@@ -143,8 +143,8 @@ def told(P, status, sweeps, steps, discs, change, x, S):
 
 
 @kernel
-def change_of(P, x, S):
-    """Change of the impulses in a sweep, in the norm of M^-1, relative to that of the impulses."""
+def relative_change(P, x, S):
+    """Return the change of the impulses in a sweep relative to the impulses, in the norm of W."""
     changed = whole = 0.0
     for i in range(len(x)):
         for j in range(len(x)):
@@ -154,19 +154,19 @@ def change_of(P, x, S):
 
 
 @kernel
-def begin(P, x):
-    """Start from nothing where a guess is not finite."""
+def initialize_guess(P, x):
+    """Replace a guess that is not finite by 0."""
     for i in range(len(x)):
         if not abs(x[i]) < math.inf:
             x[i] = 0.0
-    if not has_friction(P.mu):
+    if not any_friction(P.mu):
         for i in range(len(x)):
             x[i] = 0.0
 
 
 @kernel
-def is_friction(mu):
-    """Whether all coefficients of friction are such."""
+def are_valid_coefficients(mu):
+    """Return whether all coefficients of friction are non-negative."""
     good = True
     for c in range(len(mu)):
         good = good and mu[c] >= 0.0
@@ -174,8 +174,8 @@ def is_friction(mu):
 
 
 @kernel
-def has_friction(mu):
-    """Whether any contact has friction."""
+def any_friction(mu):
+    """Return whether any contact has friction."""
     rough = False
     for c in range(len(mu)):
         rough = rough or mu[c] > 0.0

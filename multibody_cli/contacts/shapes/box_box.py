@@ -1,10 +1,10 @@
-"""Boxes against boxes: a patch over a face, one point between edges, or the nearest points of boxes that are apart.
+"""Boxes against boxes: a patch over a face, a point between edges, or the nearest points of separated boxes.
 
-The best separating axis (`separation`) says how they meet.  Over a face the patch is what of the other box lies over
-it (`clipping`); where edges meet at a small angle to a face, as those of boxes that stand on each other and rock, that
-patch is kept beside the point between the edges.  The smallest gap of a pair is exact: the distance where boxes are
-apart, and minus the shortest way out where they are not.  The points of a patch do not always show it: boxes past each
-other's corners are nearest elsewhere (`box_features`), and the deepest corner may lie beside the face.
+The best separating axis (`separation`) determines the kind of contact.  Over a face, the patch is the part of the other
+box over the face (`clipping`).  If edges meet at a small angle to a face, as for stacked, rocking boxes, that patch is
+kept in addition to the point between the edges.  The smallest gap of a pair is exact: the distance of separated boxes,
+and minus the depth of penetrating boxes.  The patch does not always contain that point: boxes past each other's corners
+are nearest elsewhere (`box_features`), and the deepest corner may be beside the face.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 
 from multibody_cli.contacts.shapes.box import side
 from multibody_cli.contacts.shapes.box_features import nearest_points
-from multibody_cli.contacts.shapes.clipping import FEATURES, put_face
-from multibody_cli.contacts.shapes.patch import direction, put
+from multibody_cli.contacts.shapes.clipping import FEATURES, write_clipped_face
+from multibody_cli.contacts.shapes.patch import direction, write_contact
 from multibody_cli.contacts.shapes.segments import nearest_parameters
 from multibody_cli.contacts.shapes.separation import ROUND_OFF, best_axes, size_of
 from multibody_cli.kernel import formula, kernel
@@ -25,12 +25,12 @@ ROCKING = 0.99
 
 BETWEEN_EDGES = FEATURES
 BEYOND = FEATURES + 9
-"""Features of the point between two edges, by their axes, and of the point that a patch does not show."""
+"""Features of the point between two edges, by their axes, and of the point outside the patch."""
 
 
 @kernel
 def box_box(a, b, margin, polygon, contacts, n) -> int:
-    """Over a face, between edges, or at the nearest points."""
+    """Write the contacts over a face, between edges, or at the nearest points."""
     axis, face = best_axes(a, b, margin)
     if not axis.separation < margin:
         return n
@@ -47,30 +47,30 @@ def box_box(a, b, margin, polygon, contacts, n) -> int:
 
 @kernel
 def _over_face(a, b, face, floor, margin, polygon, contacts, n):
-    """At the corners of what of one box lies over a face of the other; gives the next row and the smallest gap."""
+    """Write contacts at the corners of the part of one box over a face of the other; return next row and least gap."""
     k = face.code % 3
     if face.code < 3:
-        return put_face(a, b, k, side(dot(face.normal, a.R[k])), True, floor, margin, polygon, contacts, n)
-    return put_face(b, a, k, -side(dot(face.normal, b.R[k])), False, floor, margin, polygon, contacts, n)
+        return write_clipped_face(a, b, k, side(dot(face.normal, a.R[k])), True, floor, margin, polygon, contacts, n)
+    return write_clipped_face(b, a, k, -side(dot(face.normal, b.R[k])), False, floor, margin, polygon, contacts, n)
 
 
 @formula
 def support(box, m):
-    """The corner of a box that is furthest along m."""
+    """Return the corner of a box farthest along m."""
     x, y, z = side(dot(m, box.R.x)) * box.size.x, side(dot(m, box.R.y)) * box.size.y, side(dot(m, box.R.z)) * box.size.z
     return box.x + x * box.R.x + y * box.R.y + z * box.R.z
 
 
 @formula
 def _middle_of_edge(box, k, m):
-    """The middle of the edge along axis k that is furthest along m."""
+    """Return the middle of the edge along axis k farthest along m."""
     u = box.R[k]
     return support(box, m) - (side(dot(m, u)) * box.size[k]) * u
 
 
 @kernel
 def _between_edges(a, b, axis, margin, contacts, n) -> tuple[int, float]:
-    """Where the edges that look at each other are nearest; gives the next row and the gap."""
+    """Write the contact at the nearest points of the two facing edges; return the next row and the gap."""
     i, j = (axis.code - 6) // 3, (axis.code - 6) % 3
     p, q = _middle_of_edge(a, i, axis.normal), _middle_of_edge(b, j, -axis.normal)
     u, v = a.R[i], b.R[j]
@@ -79,21 +79,23 @@ def _between_edges(a, b, axis, margin, contacts, n) -> tuple[int, float]:
     if gap > 0.0 and dot(q - p, q - p) > (gap + ROUND_OFF * size_of(a, b)) ** 2:
         return n, direction(q - p, axis.normal)[1]  # they do not face each other
     middle = 0.5 * (p + q)
-    return put(
+    return write_contact(
         contacts, n, margin, middle - (0.5 * gap) * axis.normal, axis.normal, gap, BETWEEN_EDGES + axis.code - 6
     ), gap
 
 
 @kernel
 def _beyond(a, b, axis, margin, contacts, n) -> int:
-    """At the nearest points of boxes that are apart, or at the deepest corner over the face."""
+    """Write the contact at the nearest points of separated boxes, or at the deepest corner over the face."""
     if axis.separation > 0.0:
         p, q = nearest_points(a, b)
         normal, gap = direction(q - p, axis.normal)
         if gap <= ROUND_OFF * size_of(a, b):
             normal = axis.normal
-        return put(contacts, n, margin, p, normal, gap, BEYOND)
+        return write_contact(contacts, n, margin, p, normal, gap, BEYOND)
     gap = axis.separation
     if axis.code < 3:
-        return put(contacts, n, margin, support(b, -axis.normal) - gap * axis.normal, axis.normal, gap, BEYOND)
-    return put(contacts, n, margin, support(a, axis.normal), axis.normal, gap, BEYOND)
+        return write_contact(
+            contacts, n, margin, support(b, -axis.normal) - gap * axis.normal, axis.normal, gap, BEYOND
+        )
+    return write_contact(contacts, n, margin, support(a, axis.normal), axis.normal, gap, BEYOND)

@@ -13,7 +13,7 @@ from multibody_cli.spatial.values import Vec3
 
 @kernel
 def nearest_points(a, b) -> tuple[Vec3, Vec3]:
-    """The nearest points of A and B."""
+    """Return the nearest points of A and B."""
     p, q, best = a.x, b.x, math.inf
     for k in range(8):
         on_b = corner(b, k)
@@ -40,13 +40,13 @@ def nearest_points(a, b) -> tuple[Vec3, Vec3]:
 
 @formula
 def _nearest_of(box, p):
-    """The point of a box that is nearest to p."""
+    """Return the point of a box nearest to p."""
     return box.x + box.R @ within(in_frame(box, p), box.size)
 
 
 @formula
 def _middle(box, k):
-    """The middle of edge k < 12; four follow one another along each axis."""
+    """Return the middle of edge k < 12; each axis has four consecutive edges."""
     j, h = (k // 4 + 1) % 3, (k // 4 + 2) % 3
     return (
         box.x

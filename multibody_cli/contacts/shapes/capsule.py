@@ -9,15 +9,15 @@ from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import cross, dot
 
 SIDE_BY_SIDE = 0.1**2
-"""Square of the sine of the angle below which capsules lie along each other, and touch at the ends of their overlap."""
+"""Squared sine of the angle below which capsules are parallel, with contacts at the ends of their overlap."""
 
 PARALLEL = 1e-9**2
-"""Likewise, below which a nearest point between those ends tells nothing more."""
+"""Squared sine of the angle below which the nearest points between those ends are not an additional contact."""
 
 
 @kernel
 def plane_capsule(a, b, margin, contacts, n):
-    """At both end balls."""
+    """Write contacts at both end balls."""
     half = b.size.y * b.R.z
     n = ball_on_plane(a, b.x - half, b.size.x, margin, contacts, n, 0)
     return ball_on_plane(a, b.x + half, b.size.x, margin, contacts, n, 1)
@@ -25,14 +25,14 @@ def plane_capsule(a, b, margin, contacts, n):
 
 @kernel
 def sphere_capsule(a, b, margin, contacts, n):
-    """On the line to the nearest point of the segment; where the center lies on it, along x of the capsule."""
+    """Write the contact on the line to the nearest point of the segment; along x of the capsule for a center on it."""
     nearest = b.x + clamped(dot(b.R.z, a.x - b.x), b.size.y) * b.R.z
     return two_balls(a.x, a.size.x, nearest, b.size.x, b.R.x, margin, contacts, n, 0)
 
 
 @kernel
 def capsule_capsule(a, b, margin, contacts, n) -> int:
-    """At the nearest points of the segments, and at the ends of their overlap where they lie side by side."""
+    """Write contacts at the nearest points of the segments, and at the ends of their overlap if they are parallel."""
     u, S, ra = a.R.z, a.size.y, a.size.x
     v, T, rb = b.R.z, b.size.y, b.size.x
     w, across = b.x - a.x, cross(u, v)

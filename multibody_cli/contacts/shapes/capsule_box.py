@@ -1,10 +1,10 @@
 """Capsules against boxes: the segment of the capsule, p(t) = p + t d in the frame of the box, against the box.
 
-Outside, the square of the distance from the box is convex in t, and its derivative is linear between the places where
-the segment crosses the planes of the faces; so the nearest point is exact.  Where the segment touches the box, the
-shortest way out is that of a point out of the box swept along the segment, whose faces are those of the box and those
-that an edge of the box and the segment span.  A capsule that lies along a face or an edge touches at both ends of what
-lies there.
+Outside, the squared distance from the box is convex in t, and its derivative is linear between the points where the
+segment crosses the planes of the faces, so that the nearest point is exact.  If the segment intersects the box, the
+smallest separating translation is that of a point out of the box swept along the segment, whose faces are those of the
+box and those spanned by an edge of the box and the segment.  A capsule along a face or an edge has contacts at both
+ends of the overlap.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.shapes.box import ball_at_box, distance_from_box, in_frame, side, within
-from multibody_cli.contacts.shapes.patch import direction, put
+from multibody_cli.contacts.shapes.patch import direction, write_contact
 from multibody_cli.contacts.shapes.segments import nearest_parameters
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import UNIT, cross, dot, scaled, transposed_times
 from multibody_cli.spatial.values import Vec3
 
 ALONG = 0.1
-"""Sine of the angle to a face or an edge below which a capsule lies along it."""
+"""Sine of the angle to a face or an edge below which a capsule is parallel to it."""
 
 FACES_FIRST = 1e-3
-"""Share of its depth by which a way out across an edge must be shorter than one through a face to be taken."""
+"""Fraction of the depth by which a translation across an edge must be shorter than one through a face to be chosen."""
 
 ROUND_OFF = 1e-9
-"""Share of the size of the shapes that counts as nothing."""
+"""Round-off relative to the size of the shapes."""
 
 
 @kernel
 def capsule_box(a, b, margin, contacts, n) -> int:
-    """At the nearest point, or at both ends of what lies along a face or an edge."""
+    """Write the contact at the nearest point, or at both ends of the overlap with a face or an edge."""
     p, d = in_frame(b, a.x), transposed_times(b.R, a.R.z)
     t = _nearest(p, d, a.size.y, b.size)
     outward, distance = direction(p + t * d - within(p + t * d, b.size), UNIT.z)
@@ -41,13 +41,13 @@ def capsule_box(a, b, margin, contacts, n) -> int:
 
 @formula
 def _slope(p, d, h):
-    """Half the derivative along d of the squared distance of p from the box."""
+    """Return half the derivative along d of the squared distance of p from the box."""
     return dot(d, p - within(p, h))
 
 
 @kernel
 def _nearest(p, d, S, h) -> float:
-    """Parameter of the point of the segment that is nearest to the box: where the slope is 0, or an end."""
+    """Return the parameter of the segment point nearest to the box: a zero of the slope, or an end."""
     low, high = -S, S
     at_low, at_high = _slope(p - S * d, d, h), _slope(p + S * d, d, h)
     if at_low >= 0.0:
@@ -68,7 +68,7 @@ def _nearest(p, d, S, h) -> float:
 
 @formula
 def _clip(x, dx, h, low, high):
-    """The part of [low, high] where |x + t dx| <= h; one end of it where there is none."""
+    """Return the part of [low, high] where |x + t dx| <= h; one end of it if that part is empty."""
     if dx == 0.0:
         return low, high
     first, last = (-h - x) / dx, (h - x) / dx
@@ -78,7 +78,7 @@ def _clip(x, dx, h, low, high):
 
 @kernel
 def _outside(p, d, t, outward, size, box, margin, contacts, n) -> int:
-    """The segment does not touch the box; `outward` leads from the box to its nearest point, at t."""
+    """Write contacts of a segment outside the box; `outward` points from the box to its nearest point, at t."""
     h, radius, low, high = box.size, size.x, -size.y, size.y
     lies = False
     for i in range(3):
@@ -101,7 +101,7 @@ def _outside(p, d, t, outward, size, box, margin, contacts, n) -> int:
 
 @kernel
 def _inside(p, d, size, box, margin, contacts, n) -> int:
-    """The segment touches the box: through the nearest face, or across an edge if that is clearly shorter."""
+    """Write contacts of a segment that intersects the box: through the nearest face, or across a much closer edge."""
     h, S, best, axis, edge = box.size, size.y, -math.inf, 0, False
     for i in range(3):
         depth = abs(p[i]) - S * abs(d[i]) - h[i]
@@ -122,14 +122,14 @@ def _inside(p, d, size, box, margin, contacts, n) -> int:
 
 @formula
 def _put_ball(at, out, depth, radius, box, margin, contacts, n, feature):
-    """The contact of a ball about a point of the segment that must be pushed along `out` by -depth."""
+    """Write the contact of a ball about a point of the segment, with normal `out`."""
     normal = -(box.R @ out)
-    return put(contacts, n, margin, box.x + box.R @ at + radius * normal, normal, depth - radius, feature)
+    return write_contact(contacts, n, margin, box.x + box.R @ at + radius * normal, normal, depth - radius, feature)
 
 
 @kernel
 def _through_face(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
-    """At both ends of what lies over the face, and at the deepest end where that is not one of them."""
+    """Write contacts at both ends of the overlap with the face, and at the deepest end of the segment."""
     h, radius, rise = box.size, size.x, dot(out, d)
     low, high = -size.y, size.y
     for i in range(3):
@@ -147,7 +147,7 @@ def _through_face(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
 
 @kernel
 def _across_edge(p, d, axis, out, best, size, box, margin, contacts, n) -> int:
-    """At the point of the segment that is nearest to the edge."""
+    """Write the contact at the point of the segment nearest to the edge."""
     h, u = box.size, UNIT[axis]
     foot = scaled(Vec3(1.0 - u.x, 1.0 - u.y, 1.0 - u.z), Vec3(side(out.x) * h.x, side(out.y) * h.y, side(out.z) * h.z))
     t = nearest_parameters(foot - p, d, size.y, u, h[axis])[0]

@@ -1,8 +1,7 @@
-"""What of one box lies over a face of another: the face that looks at it most, cut off at the edges of that face.
+"""Clipping of the incident face of one box along the edges of a reference face of another.
 
-The polygon (`polygon`) lies in the axes of the face.  An edge is named after the other face of its box that it
-belongs to, and a corner after the two edges that meet there, so that it keeps its name when the boxes change their
-parts.
+The polygon (`polygon`) is in the axes of the reference face.  An edge is named after the adjacent face of its box, and
+a corner after the two edges that meet there, so that names persist when the boxes exchange roles.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.shapes.box import in_frame, side
-from multibody_cli.contacts.shapes.patch import put
+from multibody_cli.contacts.shapes.patch import write_contact
 from multibody_cli.contacts.shapes.polygon import cut
 from multibody_cli.contacts.shapes.separation import ROUND_OFF
 from multibody_cli.kernel import formula, kernel
@@ -21,21 +20,21 @@ NAMES = 2 * FACES
 """Faces of both boxes, those of A first."""
 
 FEATURES = FACES * FACES * NAMES * NAMES
-"""One for each two faces and each two edges."""
+"""One number for each combination of two faces and two edges."""
 
 
 @formula
 def name_of(axis, out):
-    """Number of the face of a box whose normal leads along an axis, to the side `out`."""
+    """Return the number of the face of a box with outward normal along an axis, on the side `out`."""
     return 2 * axis + (1 if out > 0.0 else 0)
 
 
 @kernel
-def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, n) -> tuple[int, float]:
-    """Write the corners of what of `other` lies over the face of the box `face` with the outward normal out UNIT[axis].
+def write_clipped_face(face, other, axis, out, forward, floor, margin, polygon, contacts, n) -> tuple[int, float]:
+    """Write contacts at the corners of the part of `other` over a face of `face` with outward normal out UNIT[axis].
 
-    `face` is A if `forward`, else B; no gap is said to be below `floor`.  Gives the next row, and the height of the
-    lowest corner.
+    `face` is A if `forward`, else B; gaps are at least `floor`.  Returns the next row, and the height of the lowest
+    corner.
     """
     mine, theirs = (0, FACES) if forward else (FACES, 0)
     incident = _lay_down(face, other, axis, out, theirs, polygon)
@@ -57,13 +56,13 @@ def put_face(face, other, axis, out, forward, floor, margin, polygon, contacts, 
         feature = (NAMES * faces + min(edge, before)) * NAMES + max(edge, before)
         p = face.x + corners[k, 0] * face.R[(axis + 1) % 3] + corners[k, 1] * face.R[(axis + 2) % 3]
         p = p + (face.size[axis] + (0.0 if forward else height)) * outward  # on the surface of A
-        n = put(contacts, n, margin, p, normal, height, feature)
+        n = write_contact(contacts, n, margin, p, normal, height, feature)
     return n, lowest
 
 
 @kernel
 def _lay_down(face, other, axis, out, first_name, polygon) -> int:
-    """Write the corners of the incident face of `other` in the axes of the face of `face`; give the name of it."""
+    """Write the corners of the incident face of `other` in the axes of the face of `face`; return its name."""
     R = transposed_product(face.R, other.R)
     j = 0
     for k in range(1, 3):

@@ -1,12 +1,12 @@
-"""Signed distance of two solids, the direction in which it is measured, and where: one method, apart or not.
+"""Signed distance of two convex solids, with direction and midpoint, for separated and penetrating solids.
 
-A polytope grows inside of the difference of the solids (`polytope`) toward the origin, if it is outside, or toward the
-nearest part of its own surface.  Each direction asked for gives a bound from below, how far the solids are apart along
-it, and the polytope one from above; they meet after finitely many steps where both solids have corners, and by Newton's
-method on the last facet (`tangency`) where they are round.
+A polytope expands inside the Minkowski difference of the solids (`polytope`) toward the origin, if the origin is
+outside, or toward the nearest part of its own surface.  Each support direction gives a lower bound of the distance, and
+the polytope gives an upper bound.  The bounds meet after finitely many steps for polyhedra; for round solids, Newton's
+method is applied to the last facet (`tangency`).
 
-Bodies at rest are apart or deep by round-off.  The direction is then that of a facet, which has size, and never that of
-the vector between the nearest points, which has none.
+Bodies at rest have gaps or penetrations of round-off.  The direction is then the normal of a facet, which has finite
+size, and not the vector between the nearest points, which is noise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ import math
 from typing import NamedTuple
 
 from multibody_cli.contacts.shapes.patch import direction
-from multibody_cli.contacts.shapes.polytope import POINTS, begin, corners_of, expand, nearest_weights, put_point
+from multibody_cli.contacts.shapes.polytope import (
+    POINTS,
+    begin,
+    corners_of,
+    expand,
+    nearest_weights,
+    write_support_point,
+)
 from multibody_cli.contacts.shapes.solid import ANY, support
 from multibody_cli.contacts.shapes.tangency import refine
 from multibody_cli.kernel import kernel
@@ -26,24 +33,24 @@ from multibody_cli.spatial.values import Vec3
 LAST_POINT = POINTS - 1
 
 CLOSE = 1e-13
-"""Share of the size of the solids by which the bounds may differ in the end."""
+"""Final difference of the bounds, relative to the size of the solids."""
 
 NEAR_APART, NEAR_INSIDE = 1e-3, 1e-8
 """Likewise, from which Newton's method is tried: apart, what it finds is the only maximum; inside, there may be others,
 which differ by less than this."""
 
 SLOWER = 0.03
-"""Factor to the bound from which it is tried again."""
+"""Factor to the bound at which Newton's method is tried again."""
 
 SHORT = 1e-9
-"""Share of the size of the solids up to which the vector between nearest points has lost its direction."""
+"""Distance, relative to the size of the solids, below which the direction between nearest points is noise."""
 
 ALMOST_ONE = 1e-5
-"""Share of the size of the solids within which corners are one point that moves with the direction."""
+"""Distance, relative to the size of the solids, within which corners are one point that moves with the direction."""
 
 
 class Closest(NamedTuple):
-    """How two solids meet: direction from A to B, signed distance, and the middle between the nearest points."""
+    """Direction from A to B, signed distance, and midpoint of the nearest points of two solids."""
 
     normal: Vec3
     gap: float
@@ -52,10 +59,10 @@ class Closest(NamedTuple):
 
 @kernel
 def closest(convex, vertices, limit) -> Closest:
-    """Signed distance of two solids without their balls; no more than a bound above `limit` where it is beyond."""
+    """Return the signed distance of two solids without their balls, or a bound above `limit` if it exceeds `limit`."""
     size = convex.solids[0].size
     normal, _ = direction(load(convex.solids[1].x) - load(convex.solids[0].x), UNIT.z)
-    gap = -dot(normal, put_point(convex, vertices, 0, normal, ANY, ANY))
+    gap = -dot(normal, write_support_point(convex, vertices, 0, normal, ANY, ANY))
     if gap >= limit:
         return Closest(normal, gap, ZERO)
     points, facets = begin(convex, vertices, normal)
@@ -65,8 +72,8 @@ def closest(convex, vertices, limit) -> Closest:
         row, apart = _facing(convex, facets, size)
         facet = convex.facets[row]
         i, j, k = facet.i, facet.j, facet.k
-        weights, upper, normal = _aim(convex, facet, apart, size)
-        gap = -dot(normal, put_point(convex, vertices, points, normal, ANY, ANY))
+        weights, upper, normal = _next_direction(convex, facet, apart, size)
+        gap = -dot(normal, write_support_point(convex, vertices, points, normal, ANY, ANY))
         if gap >= limit:
             return Closest(normal, gap, ZERO)
         ended = upper - gap <= round_off or points == LAST_POINT
@@ -107,8 +114,8 @@ def _facing(convex, facets, size) -> tuple[int, bool]:
 
 
 @kernel
-def _aim(convex, facet, apart, size) -> tuple[tuple[float, float, float], float, Vec3]:
-    """Weights of the corners of a facet in its nearest point, the bound from above, and the direction to ask for."""
+def _next_direction(convex, facet, apart, size) -> tuple[tuple[float, float, float], float, Vec3]:
+    """Return the weights of the nearest point of a facet, the upper bound, and the next support direction."""
     a, b, c = corners_of(convex, facet)
     normal = load(facet.normal)
     if not apart:

@@ -1,9 +1,9 @@
-"""Any two convex solids: the patch over a face or along edges that lie side by side, and the nearest points.
+"""Contacts of two convex solids: a patch over a face or along parallel edges, and the nearest points.
 
-The direction in which the solids are nearest, or least deep in each other, comes from `closest`.  If a face of one of
-them looks almost along it, the patch is what the other shows there, cut off at the edges of that face, with the normal
-of the face; else it may be where two edges lie side by side.  The smallest gap of a pair is exact: where the patch does
-not show it, or has another normal, the nearest points are one more contact.
+The direction of smallest distance or penetration comes from `closest`.  If a face of one solid is almost perpendicular
+to it, the patch is the supporting face of the other solid clipped along that face, with the normal of the face;
+otherwise two parallel edges may have two contacts.  The smallest gap of a pair is exact: the nearest points are an
+additional contact if the patch does not contain them, or has another normal.
 
 Features are numbers of faces and of edges, as in `clipping`: a corner of a patch is named after the faces of A and of B
 and the two edges that meet there.
@@ -16,37 +16,37 @@ import math
 from multibody_cli.contacts.contract import FACE_CORNERS
 from multibody_cli.contacts.shapes.closest import closest
 from multibody_cli.contacts.shapes.cylinder import RIM
-from multibody_cli.contacts.shapes.patch import direction, put
-from multibody_cli.contacts.shapes.polygon import cut, thin_out
+from multibody_cli.contacts.shapes.patch import direction, write_contact
+from multibody_cli.contacts.shapes.polygon import cut, reduce_corners
 from multibody_cli.contacts.shapes.shown import (
-    corner_shown,
-    edge_shown,
-    face_shown,
+    corner_of_supporting_face,
     face_toward,
     number_of_corners,
+    supporting_edge,
+    supporting_face,
 )
-from multibody_cli.contacts.shapes.solid import is_smooth, take
+from multibody_cli.contacts.shapes.solid import is_smooth, write_solid
 from multibody_cli.contacts.shapes.tangency import across
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import cross, dot
 
 ROCKING = 0.14
-"""Sine of the angle between the direction and the normal of a face up to which there is a patch over the face."""
+"""Sine of the angle between direction and face normal below which there is a patch over the face."""
 
 TILTED = 1e-6
-"""Sine of that angle above which the patch does not show the nearest points, whatever its gaps."""
+"""Sine of that angle above which the nearest points are added to the patch."""
 
 SAME = 1e-9
-"""Sine of the angle by which a face of B must look more along the direction than one of A to be taken."""
+"""Sine of the angle by which a face of B must be better aligned than one of A to be chosen."""
 
 SIDE_BY_SIDE = 0.1
-"""Sine of the angle below which edges lie along each other."""
+"""Sine of the angle below which edges are parallel."""
 
 ROUND_OFF = 1e-9
-"""Share of the size of the solids that counts as nothing."""
+"""Round-off relative to the size of the solids."""
 
 MOST = 8
-"""Points of a patch over a face."""
+"""Largest number of points of a patch over a face."""
 
 NEAREST = 0
 BESIDE = 1
@@ -61,11 +61,11 @@ CUT_AT = 2 * RIM
 
 @kernel
 def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, n) -> int:
-    """Over a face, along edges, and at the nearest points."""
-    convex, contacts, origin, size = work.convex, work.contacts, a.x, geom_a.reach + geom_b.reach
+    """Write the patch over a face or along edges, and the nearest points."""
+    convex, contacts, origin, size = work.convex, work.contacts, a.x, geom_a.bounding_radius + geom_b.bounding_radius
     one, other = convex.solids[0], convex.solids[1]
-    take(geom_a, a, origin, size, one)
-    take(geom_b, b, origin, size, other)
+    write_solid(geom_a, a, origin, size, one)
+    write_solid(geom_b, b, origin, size, other)
     radii = one.radius + other.radius
     normal, gap, middle = closest(convex, geometry.vertices, margin + radii)
     gap, smallest = gap - radii, math.inf
@@ -81,20 +81,20 @@ def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, n) -> int:
         else:
             tilted = min(sine_a, sine_b) > TILTED
             if tilted:
-                n = put(contacts, n, margin, nearest, normal, gap, NEAREST)
+                n = write_contact(contacts, n, margin, nearest, normal, gap, NEAREST)
             holder = 1 if sine_b < sine_a - SAME else 0
             face, up = (face_b, up_b) if holder else (face_a, up_a)
             n, smallest = _over_face(convex, geometry, origin, holder, face, up, gap, margin, work.polygon, contacts, n)
             if tilted:
                 return n
     if smallest > gap + ROUND_OFF * size:
-        n = put(contacts, n, margin, nearest, normal, gap, NEAREST)
+        n = write_contact(contacts, n, margin, nearest, normal, gap, NEAREST)
     return n
 
 
 @formula
 def _sine(m, up):
-    """Sine of the angle between a direction and a normal; above 1 where it is obtuse, or there is none."""
+    """Return the sine of the angle between a direction and a normal; above 1 if it is obtuse or the normal is 0."""
     s = cross(m, up)
     return math.sqrt(dot(s, s)) if dot(m, up) > 0.0 else 2.0
 
@@ -103,18 +103,21 @@ def _sine(m, up):
 def _lay_down(solid, geometry, face, count, m, base, e, f, up, first_name, polygon):
     """Write a face as a polygon in the axes e and f about a point, with its heights along `up`."""
     for k in range(count):
-        p = corner_shown(solid, geometry.vertices, geometry.faces, geometry.corners, face, k, count, m) - base
+        p = (
+            corner_of_supporting_face(solid, geometry.vertices, geometry.faces, geometry.corners, face, k, count, m)
+            - base
+        )
         polygon[k, 0], polygon[k, 1], polygon[k, 2], polygon[k, 3] = dot(p, e), dot(p, f), dot(p, up), first_name + k
 
 
 @kernel
 def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygon, contacts, n) -> tuple[int, float]:
-    """What the other solid shows over a face of solid number `holder`; gives the next row and the smallest gap."""
+    """Write the contacts over a face of solid number `holder`; return the next row and the smallest gap."""
     mine, other = convex.solids[holder], convex.solids[1 - holder]
-    size, shown = mine.size, face_shown(other, geometry.faces, -up)
+    size, shown = mine.size, supporting_face(other, geometry.faces, -up)
     e, f = across(up)
     rim = number_of_corners(mine, geometry.faces, face, CUT_AT)
-    base = corner_shown(mine, geometry.vertices, geometry.faces, geometry.corners, face, 0, rim, up)
+    base = corner_of_supporting_face(mine, geometry.vertices, geometry.faces, geometry.corners, face, 0, rim, up)
     _lay_down(mine, geometry, face, rim, up, base, e, f, up, holder * FACE_CORNERS, polygon[2])
     count, source = number_of_corners(other, geometry.faces, shown, RIM), 0
     closed = count > 2
@@ -142,23 +145,23 @@ def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygo
                 corners[near, i] = corners[k, i]
             corners[near, 3] = polygon[2, k, 0]
             near += 1
-    near = thin_out(corners, near, MOST, ROUND_OFF * size)
+    near = reduce_corners(corners, near, MOST, ROUND_OFF * size)
     normal, smallest = (up if holder == 0 else -up), math.inf
     for k in range(near):
         p = origin + base + corners[k, 0] * e + corners[k, 1] * f
         p = p + (0.0 if holder == 0 else corners[k, 2]) * up  # on the surface of A
         feature = OVER + faces * NAMES * NAMES + int(corners[k, 3])
-        n = put(contacts, n, margin, p, normal, corners[k, 2], feature)
+        n = write_contact(contacts, n, margin, p, normal, corners[k, 2], feature)
         smallest = min(smallest, corners[k, 2])
     return n, smallest
 
 
 @kernel
 def _along_edges(convex, geometry, origin, normal, margin, contacts, n) -> tuple[int, float]:
-    """At both ends of where two edges lie side by side; gives the next row and the smallest gap."""
+    """Write the contacts at both ends of two parallel edges; return the next row and the smallest gap."""
     one, other, smallest = convex.solids[0], convex.solids[1], math.inf
-    p, q, lies = edge_shown(one, geometry.vertices, geometry.faces, geometry.corners, normal)
-    v, w, lies_too = edge_shown(other, geometry.vertices, geometry.faces, geometry.corners, -normal)
+    p, q, lies = supporting_edge(one, geometry.vertices, geometry.faces, geometry.corners, normal)
+    v, w, lies_too = supporting_edge(other, geometry.vertices, geometry.faces, geometry.corners, -normal)
     if not (lies and lies_too):
         return n, smallest
     along, length = direction(q - p, normal)
@@ -176,6 +179,6 @@ def _along_edges(convex, geometry, origin, normal, margin, contacts, n) -> tuple
         gap = dot(normal, on_b - on_a) - one.radius - other.radius
         middle = 0.5 * (on_a + on_b) + (0.5 * (one.radius - other.radius)) * normal
         if k == 0 or high > low:
-            n = put(contacts, n, margin, origin + middle - (0.5 * gap) * normal, normal, gap, BESIDE + k)
+            n = write_contact(contacts, n, margin, origin + middle - (0.5 * gap) * normal, normal, gap, BESIDE + k)
             smallest = min(smallest, gap)
     return n, smallest

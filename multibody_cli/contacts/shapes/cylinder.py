@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.shapes.box import in_frame, side
-from multibody_cli.contacts.shapes.patch import direction, put
+from multibody_cli.contacts.shapes.patch import direction, write_contact
 from multibody_cli.contacts.shapes.segments import clamped
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import UNIT, dot, transposed_times
 from multibody_cli.spatial.values import Vec3
 
 STANDING = 0.1
-"""Sine of the angle between axis and normal below which points all around the rims can carry."""
+"""Sine of the angle between axis and normal below which there are contacts all around a rim."""
 
 UPRIGHT = 1e-12
 """Sine of that angle below which no point of a rim is lower than the others."""
@@ -23,7 +23,7 @@ HALF_ROOT = math.sqrt(0.5)
 
 @kernel
 def plane_cylinder(a, b, margin, contacts, n) -> int:
-    """At the lowest point of each rim and, where the cylinder stands, at eight points of it that move with the body."""
+    """Write contacts at the lowest point of each rim, and for a standing cylinder at eight body-fixed points."""
     up = transposed_times(b.R, a.R.z)
     sine = math.hypot(up.x, up.y)
     for end in range(2):
@@ -40,7 +40,7 @@ def plane_cylinder(a, b, margin, contacts, n) -> int:
 
 @formula
 def _rim_point(k, radius, z):
-    """Point k of a regular octagon."""
+    """Return point k of a regular octagon."""
     x, y = (radius, 0.0) if k % 2 == 0 else (HALF_ROOT * radius, HALF_ROOT * radius)
     quarter = k // 2
     if quarter & 1:
@@ -52,12 +52,12 @@ def _rim_point(k, radius, z):
 def _put_point(plane, cylinder, p, margin, contacts, n, feature):
     normal, p = plane.R.z, cylinder.x + cylinder.R @ p
     height = dot(normal, p - plane.x)
-    return put(contacts, n, margin, p - height * normal, normal, height, feature)
+    return write_contact(contacts, n, margin, p - height * normal, normal, height, feature)
 
 
 @kernel
 def sphere_cylinder(a, b, margin, contacts, n) -> int:
-    """At the point nearest to the center, or to the nearest of side and ends if the center is inside."""
+    """Write the contact at the point of the cylinder, or of its side and ends, nearest to the center."""
     p, radius, half = in_frame(b, a.x), b.size.x, b.size.y
     distance_of_axis = math.hypot(p.x, p.y)
     around = Vec3(p.x / distance_of_axis, p.y / distance_of_axis, 0.0) if distance_of_axis > 0.0 else UNIT.x
@@ -70,4 +70,4 @@ def sphere_cylinder(a, b, margin, contacts, n) -> int:
         else:
             outward = around
     normal = -(b.R @ outward)
-    return put(contacts, n, margin, a.x + a.size.x * normal, normal, distance - a.size.x, 0)
+    return write_contact(contacts, n, margin, a.x + a.size.x * normal, normal, distance - a.size.x, 0)

@@ -1,15 +1,15 @@
 """Convex hulls of vertices against planes.
 
-Hulls may have very many vertices near a plane.  Of those within the margin, the lowest is taken and the outermost in
-eight directions along the plane: every corner of their outline whose angle is below 135 degrees is one of them, for its
-normals span more than 45 degrees.
+A hull may have many vertices near a plane.  Contacts are the lowest vertex and, of those within the margin, the
+outermost in eight directions along the plane.  These include every corner of their outline with an angle below 135
+degrees, because its normals span more than 45 degrees.
 """
 
 from __future__ import annotations
 
 import math
 
-from multibody_cli.contacts.shapes.patch import put
+from multibody_cli.contacts.shapes.patch import write_contact
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import dot, transposed_times
 from multibody_cli.spatial.values import Vec3
@@ -26,7 +26,7 @@ def _vertex(vertices, k):
 
 @kernel
 def plane_hull(a, b, first, last, vertices, margin, contacts, n) -> int:
-    """At the lowest vertex, and at the outermost of those within the margin; `feature` is the number of the vertex."""
+    """Write contacts at the lowest vertex and the outermost ones; `feature` is the number of the vertex."""
     up = transposed_times(b.R, a.R.z)
     base = dot(a.R.z, b.x - a.x)
     lowest, low = first, math.inf
@@ -37,20 +37,20 @@ def plane_hull(a, b, first, last, vertices, margin, contacts, n) -> int:
         if height < low:
             lowest, low = k, height
     begin = n
-    n = _put_vertex(a, b, lowest, first, vertices, margin, contacts, n)
+    n = _write_vertex_contact(a, b, lowest, first, vertices, margin, contacts, n)
     if near > 1:
         for k in range(len(DIRECTIONS)):
             x, y = DIRECTIONS[k]
             along = transposed_times(b.R, x * a.R.x + y * a.R.y)
             outermost = _outermost(along, up, margin - base, first, last, vertices)
             if not _is_taken(outermost - first, contacts, begin, n):
-                n = _put_vertex(a, b, outermost, first, vertices, margin, contacts, n)
+                n = _write_vertex_contact(a, b, outermost, first, vertices, margin, contacts, n)
     return n
 
 
 @kernel
 def _outermost(along, up, below, first, last, vertices):
-    """Number of the vertex that is furthest along a direction, of those that are low enough."""
+    """Return the vertex farthest along a direction, of those that are low enough."""
     found, far = first, -math.inf
     for k in range(first, last):
         p = _vertex(vertices, k)
@@ -61,7 +61,7 @@ def _outermost(along, up, below, first, last, vertices):
 
 @kernel
 def _is_taken(feature, contacts, begin, n):
-    """Whether one of the contacts of the pair has this feature already."""
+    """Return whether a contact of the pair has this feature."""
     taken = False
     for k in range(begin, min(n, len(contacts))):
         taken = taken or contacts[k].feature == feature
@@ -69,7 +69,7 @@ def _is_taken(feature, contacts, begin, n):
 
 
 @formula
-def _put_vertex(plane, hull, k, first, vertices, margin, contacts, n):
+def _write_vertex_contact(plane, hull, k, first, vertices, margin, contacts, n):
     normal, p = plane.R.z, hull.x + hull.R @ _vertex(vertices, k)
     height = dot(normal, p - plane.x)
-    return put(contacts, n, margin, p - height * normal, normal, height, k - first)
+    return write_contact(contacts, n, margin, p - height * normal, normal, height, k - first)

@@ -1,4 +1,4 @@
-"""Points of a patch: how a contact is written, and the direction from one point to another."""
+"""Contact points: writing of a contact, and unit vectors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from multibody_cli.spatial.memory import store
 from multibody_cli.spatial.products import dot
 
 NO_LENGTH = 1e-150
-"""Length up to which the squares of components have lost their digits, m."""
+"""Length below which the squares of components underflow, m."""
 
 
 @formula
-def put(contacts, n, margin, p, normal, gap, feature):
+def write_contact(contacts, n, margin, p, normal, gap, feature):
     """Write contact n if its gap is below the margin; p is the point on the surface of A.
 
-    Gives the number of the next one, also where the table has no room left: so the caller learns how many there are.
+    Returns the next row, even if the table is full, so that the caller knows the number of contacts.
     """
     if not gap < margin:
         return n
@@ -31,7 +31,7 @@ def put(contacts, n, margin, p, normal, gap, feature):
 
 @formula
 def direction(d, spare):
-    """Unit vector along d and the length of d; `spare` and 0 where d is zero."""
+    """Return the unit vector along d and the length of d; `spare` and 0 if d is 0."""
     length = math.sqrt(dot(d, d))
     if length > NO_LENGTH:
         return (1.0 / length) * d, length

@@ -1,6 +1,6 @@
 """Polygons in a plane, as tables of rows (u, v, height, edge).
 
-A row is a corner: where it lies in the plane, how high above it, and the name of the edge that leads to the next one.
+A row is a corner: its position in the plane, its height above the plane, and the name of the edge to the next corner.
 
 Source: Sutherland and Hodgman, Reentrant polygon clipping, 1974.
 """
@@ -12,12 +12,12 @@ import math
 from multibody_cli.kernel import formula, kernel
 
 BY_CHANCE = 1e-6
-"""Share of the largest corner cut off below which two corners matter equally."""
+"""Ratio of areas within which two corners are equally significant."""
 
 
 @kernel
 def cut(corners, count, closed, x, y, bound, edge, kept) -> int:
-    """Keep what lies at x u + y v <= bound of a polygon, or of a line that is not closed; how many corners are left."""
+    """Clip a polygon, or an open line, to x u + y v <= bound; return the number of corners."""
     m = 0
     for k in range(count):
         following = k + 1 if k + 1 < count else (0 if closed else k)
@@ -34,7 +34,7 @@ def cut(corners, count, closed, x, y, bound, edge, kept) -> int:
 
 @formula
 def _append(corners, k, following, share, edge, kept, m):
-    """Write the point between two corners as corner m of the polygon that is kept, if there is room."""
+    """Write the point between two corners as corner m of the clipped polygon, if the table has space."""
     if m == len(kept):
         return m
     for i in range(3):
@@ -44,10 +44,10 @@ def _append(corners, k, following, share, edge, kept, m):
 
 
 @kernel
-def thin_out(corners, count, room, apart) -> int:
-    """Drop corners that are nearer than `apart` to the next one, and then until `room` are left that keep the outline.
+def reduce_corners(corners, count, room, apart) -> int:
+    """Drop corners closer than `apart` to the next one, then the least significant until at most `room` are left.
 
-    Gives how many are left.
+    Returns the number of corners.
     """
     for k in range(count - 1, -1, -1):
         following = k + 1 if k + 1 < count else 0
@@ -70,7 +70,7 @@ def thin_out(corners, count, room, apart) -> int:
 
 @kernel
 def _drop(corners, count, row):
-    """Take one row out; how many are left."""
+    """Remove one row; return the number of rows."""
     for k in range(row, count - 1):
         for i in range(4):
             corners[k, i] = corners[k + 1, i]
@@ -79,7 +79,7 @@ def _drop(corners, count, row):
 
 @formula
 def _cut_off(corners, count, k):
-    """Twice the area that a polygon loses without its corner k."""
+    """Return twice the area lost by removing corner k."""
     i, j = (k - 1 if k > 0 else count - 1), (k + 1 if k + 1 < count else 0)
     ux, uy = corners[k, 0] - corners[i, 0], corners[k, 1] - corners[i, 1]
     vx, vy = corners[j, 0] - corners[k, 0], corners[j, 1] - corners[k, 1]

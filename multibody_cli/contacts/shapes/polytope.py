@@ -1,8 +1,8 @@
-"""A polytope that grows inside of the difference of two solids, A - B.
+"""An expanding polytope inside the Minkowski difference A - B of two solids.
 
-The difference holds every a - b.  It holds the origin where the solids meet; a plane that touches it, with the outward
-normal n, is as far above the origin as A must go back along n to be free of B.  The polytope is known by its points,
-each the furthest of the difference in some direction, and its triangles with their normals outward.
+The difference is the set of all a - b.  It contains the origin if the solids intersect; a supporting plane with outward
+normal n at distance d from the origin means that A separates from B by a translation of -d n.  The polytope is stored
+as support points of the difference, and triangles with outward normals.
 
 Source: van den Bergen, Collision Detection in Interactive 3D Environments, 2003 (expanding polytope algorithm).
 """
@@ -21,36 +21,38 @@ from multibody_cli.spatial.products import UNIT, ZERO, cross, dot
 from multibody_cli.spatial.values import Vec3
 
 POINTS = 256
-"""Points that a polytope has at most."""
+"""Largest number of points of a polytope."""
 
 SPARE = 4
-"""Rows of points after those, for scratch."""
+"""Additional rows of points, for scratch."""
 
 FACETS = 2 * POINTS
 
 POINT = np.dtype([("e", "f8", 3), ("a", "f8", 3), ("b", "f8", 3), ("branch_a", "i8"), ("branch_b", "i8")])
-"""A point e = a - b of the difference, and the branches of A and B on which a and b lie."""
+"""A point e = a - b of the difference, and the branches of A and B of a and b."""
 
 FACET = np.dtype(
     [("normal", "f8", 3), ("offset", "f8"), ("distance", "f8"), ("doubt", "f8"), ("i", "i8"), ("j", "i8"), ("k", "i8")]
 )
-"""A triangle: its outward normal, how far its plane lies above the origin, its distance from there, by how much
-round-off may have moved its plane at the other end of the polytope, and the rows of its corners."""
+"""A triangle: outward normal, distance of its plane and of the triangle itself from the origin, possible error of the
+plane due to round-off at the other end of the polytope, and rows of its corners.
+"""
 
 BESIDE = Vec3(3e-15, -7e-15, 5e-15)
-"""Directions are asked for a hair beside: of points that are equally far, A and B then give the same side, and their
-difference is a corner of the difference."""
+"""Perturbation of support directions: among equally distant points A and B then return the same side, so that their
+difference is a corner of the Minkowski difference.
+"""
 
 ROUND_OFF = 2e-15
-"""Share of the size of the solids that counts as nothing."""
+"""Round-off relative to the size of the solids."""
 
 DEGENERATE = 1e-26
-"""Share of the square of its longest edge below which a triangle has no area, and no normal."""
+"""Squared cross product of two edges, relative to the fourth power of the longest edge, of a degenerate triangle."""
 
 
 @kernel
-def put_point(convex, vertices, row, m, branch_a, branch_b):
-    """Write the point that is furthest along m, on given branches or any."""
+def write_support_point(convex, vertices, row, m, branch_a, branch_b):
+    """Write the support point of the difference along m, on given branches or any; return it."""
     point, m = convex.points[row], m + BESIDE
     a, branch_a = support(convex.solids[0], vertices, m, branch_a)
     b, branch_b = support(convex.solids[1], vertices, -m, branch_b)
@@ -63,7 +65,7 @@ def put_point(convex, vertices, row, m, branch_a, branch_b):
 
 @kernel
 def nearest_weights(a, b, c) -> tuple[float, float, float]:
-    """Weights of the corners in the point of a triangle that is nearest to the origin.
+    """Return the barycentric weights of the point of a triangle nearest to the origin.
 
     Source: Ericson, Real-Time Collision Detection, 5.1.5.
     """
@@ -93,14 +95,14 @@ def nearest_weights(a, b, c) -> tuple[float, float, float]:
 
 @formula
 def corners_of(convex, facet):
-    """The three corners of a facet."""
+    """Return the three corners of a facet."""
     points = convex.points
     return load(points[facet.i].e), load(points[facet.j].e), load(points[facet.k].e)
 
 
 @kernel
-def put_facet(convex, row, i, j, k):
-    """Write a facet; one without area is infinitely far away."""
+def write_facet(convex, row, i, j, k):
+    """Write a facet; a degenerate facet has infinite distance."""
     facet = convex.facets[row]
     facet.i, facet.j, facet.k = i, j, k
     a, b, c = corners_of(convex, facet)
@@ -123,9 +125,9 @@ def put_facet(convex, row, i, j, k):
 
 @kernel
 def begin(convex, vertices, normal):
-    """Write a tetrahedron of points of the difference, the first of them along a direction."""
-    p = put_point(convex, vertices, 0, normal, ANY, ANY)
-    q = put_point(convex, vertices, 1, -normal, ANY, ANY)
+    """Write an initial tetrahedron of support points, the first one along `normal`."""
+    p = write_support_point(convex, vertices, 0, normal, ANY, ANY)
+    q = write_support_point(convex, vertices, 1, -normal, ANY, ANY)
     along, _ = direction(p - q, normal)
     least = 0
     for k in range(1, 3):
@@ -140,32 +142,35 @@ def begin(convex, vertices, normal):
         i, j = 0, 1
     else:
         i, j = 1, 0
-    put_facet(convex, 0, i, j, 2)
-    put_facet(convex, 1, j, i, 3)
-    put_facet(convex, 2, i, 2, 3)
-    put_facet(convex, 3, 2, j, 3)
+    write_facet(convex, 0, i, j, 2)
+    write_facet(convex, 1, j, i, 3)
+    write_facet(convex, 2, i, 2, 3)
+    write_facet(convex, 3, 2, j, 3)
     return 4, 4
 
 
 @kernel
 def _put_farthest(convex, vertices, row, base, e, f, along):
-    """Write the point along e, -e, f or -f that lies furthest from the line through `base`, or from the plane if 0."""
+    """Write the support point along e, -e, f or -f farthest from the line through `base`, or from the plane.
+
+    The line is parallel to `along`; if `along` is 0, the distance is that from the plane through `base` with normal e.
+    """
     best, far = e, -1.0
     for k in range(4):
         m = (1.0 if k % 2 == 0 else -1.0) * (e if k < 2 else f)
-        p = put_point(convex, vertices, row, m, ANY, ANY) - base
+        p = write_support_point(convex, vertices, row, m, ANY, ANY) - base
         p = p - dot(p, along) * along
         apart = dot(p, p) if dot(along, along) > 0.0 else abs(dot(p, e))
         if apart > far:
             best, far = m, apart
-    put_point(convex, vertices, row, best, ANY, ANY)
+    write_support_point(convex, vertices, row, best, ANY, ANY)
 
 
 @kernel
 def expand(convex, facets, row) -> int:
-    """Take in the point of a row: the facet that it is highest above, and those around it that see it, give way.
+    """Add a point to the polytope and replace the facets that it sees.
 
-    Gives the number of facets, or -1 where none sees the point, or there is no room.
+    Returns the number of facets, or -1 if no facet sees the point or the table is full.
     """
     p, edges, seed, highest = load(convex.points[row].e), convex.edges, -1, 0.0
     for k in range(facets):
@@ -175,7 +180,7 @@ def expand(convex, facets, row) -> int:
             seed, highest = k, above
     if seed < 0:
         return -1
-    count, k = _take_off(convex, facets - 1, seed, 0), 0
+    count, k = _remove_facet(convex, facets - 1, seed, 0), 0
     facets -= 1
     while k < facets:
         facet = convex.facets[k]
@@ -183,19 +188,19 @@ def expand(convex, facets, row) -> int:
             if count + 3 > len(edges):
                 return -1
             facets -= 1
-            count, k = _take_off(convex, facets, k, count), 0
+            count, k = _remove_facet(convex, facets, k, count), 0
         else:
             k += 1
     if facets + count > len(convex.facets):
         return -1
     for k in range(count):
-        put_facet(convex, facets + k, edges[k, 0], edges[k, 1], row)
+        write_facet(convex, facets + k, edges[k, 0], edges[k, 1], row)
     return facets + count
 
 
 @kernel
-def _take_off(convex, last, k, count):
-    """Take facet k off, whose place the last one takes; its edges go to the list of those on the rim of the hole."""
+def _remove_facet(convex, last, k, count):
+    """Remove facet k; the last facet takes its row, and its edges are toggled in the list of horizon edges."""
     facet = convex.facets[k]
     count = _toggle(convex.edges, count, facet.i, facet.j)
     count = _toggle(convex.edges, count, facet.j, facet.k)
@@ -206,7 +211,7 @@ def _take_off(convex, last, k, count):
 
 @formula
 def _borders(edges, count, facet):
-    """Whether a facet has an edge of the list, seen from its other side."""
+    """Return whether a facet has an edge of the list, in the opposite direction."""
     found = False
     for k in range(count):
         i, j = edges[k, 1], edges[k, 0]
@@ -221,7 +226,7 @@ def _borders(edges, count, facet):
 
 @kernel
 def _toggle(edges, count, i, j):
-    """Add the edge from i to j to a list, or take the one from j to i off it."""
+    """Add the edge (i, j) to a list, or remove (j, i) from it; return the number of edges."""
     for k in range(count):
         if edges[k, 0] == j and edges[k, 1] == i:
             edges[k, 0], edges[k, 1] = edges[count - 1, 0], edges[count - 1, 1]

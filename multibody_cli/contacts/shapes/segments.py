@@ -1,4 +1,4 @@
-"""Segments c + s u, |s| <= S, with a unit vector u: where they are nearest to points and to each other."""
+"""Nearest points of segments c + s u, |s| <= S, with a unit vector u."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from multibody_cli.spatial.products import cross, dot
 
 @formula
 def clamped(x, bound):
-    """The number nearest to x within [-bound, bound]."""
+    """Return x clamped to [-bound, bound]."""
     return min(max(x, -bound), bound)
 
 

@@ -1,10 +1,9 @@
-"""Along which axis two boxes are furthest apart, or least deep in each other: separating axes.
+"""Separating axes of two boxes: the axis of largest separation, or of smallest penetration.
 
-Boxes are apart where one of 15 axes separates them: the normals of their faces, and those of the planes that two edges
-span.  The separation along each of them is never more than the distance, and where boxes penetrate the largest one is
-minus the shortest way out.  Faces of A go before those of B, and both before edges, unless the others are clearly
-better: boxes that lie on each other would otherwise change between axes that differ by round-off, and their patch with
-them.
+Boxes are separated if one of 15 axes separates them: the normals of their faces, and those of the planes spanned by two
+edges.  The separation along each axis is at most the distance, and for penetrating boxes the largest separation is
+minus the depth.  Faces of A are preferred to those of B, and both to edges, unless the others are clearly better:
+otherwise resting boxes would alternate between axes that differ by round-off, and their patch with them.
 
 Source: Gottschalk, Lin and Manocha, OBBTree, SIGGRAPH 1996.
 """
@@ -21,13 +20,13 @@ from multibody_cli.spatial.products import UNIT, cross, dot, transposed_times
 from multibody_cli.spatial.values import Vec3
 
 BIAS = 1e-3
-"""Share of the separation by which another axis must be better to be taken."""
+"""Relative difference in separation by which another axis must be better to be chosen."""
 
 ROUND_OFF = 1e-9
-"""Share of the size of the boxes that counts as nothing."""
+"""Round-off relative to the size of the boxes."""
 
 PARALLEL = 1e-10
-"""Sine of the angle between edges below which they span no plane."""
+"""Sine of the angle below which edges are parallel."""
 
 
 class Axis(NamedTuple):
@@ -40,19 +39,19 @@ class Axis(NamedTuple):
 
 @formula
 def half_width(R, h, m):
-    """Half the width along m of a box with the axes R and half edges h."""
+    """Return half the width along m of a box with axes R and half edges h."""
     return abs(dot(R.x, m)) * h.x + abs(dot(R.y, m)) * h.y + abs(dot(R.z, m)) * h.z
 
 
 @formula
 def size_of(a, b):
-    """How large two boxes are."""
+    """Return the size of two boxes."""
     return a.size.x + a.size.y + a.size.z + b.size.x + b.size.y + b.size.z
 
 
 @kernel
 def best_axes(a, b, margin):
-    """Give the best axis of all, and the best one of faces; no better one is looked for than the margin."""
+    """Return the best of all axes and the best face axis; the search stops at a separation above the margin."""
     w = b.x - a.x
     face = _best_face(a, b, w, margin)
     if face.separation < margin:

@@ -1,7 +1,7 @@
-"""What a solid shows along a direction: a flat face, or a straight edge.
+"""Supporting features of a solid along a direction: a flat face, or a straight edge.
 
-Boxes and hulls have faces and edges; cylinders have caps, and lines along their sides; capsules have such lines about
-which their balls lie.  A cap is a regular polygon that moves with the body.
+Boxes and hulls have faces and edges; cylinders have caps, and lines along their sides; capsules have such lines as the
+axes of their balls.  A cap is a regular polygon fixed to the body.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from multibody_cli.spatial.products import ZERO, dot, transposed_times
 from multibody_cli.spatial.values import Vec3
 
 NONE = -1
-"""Number of a face where there is none."""
+"""Number of a face if there is none."""
 
 LINE = 2
-"""Number of the face of a cylinder or capsule that stands for the line along its side; 0 and 1 are its caps."""
+"""Face number of the line along the side of a cylinder or capsule; 0 and 1 are the caps."""
 
 STEEP = math.sqrt(0.5)
-"""Cosine of the angle to the axis above which a cylinder shows a cap."""
+"""Cosine of the angle to the axis above which the supporting face of a cylinder is a cap."""
 
 ALONG = 0.1
-"""Sine of the angle to a plane below which an edge lies along it."""
+"""Sine of the angle to a plane below which an edge is parallel to it."""
 
 
 @kernel
 def face_toward(solid, faces, m) -> tuple[int, Vec3]:
-    """The face that looks along m most, and its outward normal."""
+    """Return the face whose outward normal is best aligned with m, and the normal."""
     R = load(solid.R)
     u = transposed_times(R, m)
     best, far, normal = NONE, -math.inf, ZERO
@@ -44,8 +44,8 @@ def face_toward(solid, faces, m) -> tuple[int, Vec3]:
 
 
 @kernel
-def face_shown(solid, faces, m):
-    """The face, cap or line that looks along m most, without regard to how much; none of a ball or an ellipsoid."""
+def supporting_face(solid, faces, m):
+    """Return the face, cap or line best aligned with m; none for a ball or an ellipsoid."""
     if solid.last_face > solid.first_face:
         return face_toward(solid, faces, m)[0]
     if is_cylinder(solid):
@@ -58,7 +58,7 @@ def face_shown(solid, faces, m):
 
 @kernel
 def number_of_corners(solid, faces, face, rim):
-    """How many corners a face has; `rim` for a cap."""
+    """Return the number of corners of a face; `rim` for a cap."""
     if face == NONE:
         return 0
     if solid.last_face > solid.first_face:
@@ -67,8 +67,8 @@ def number_of_corners(solid, faces, face, rim):
 
 
 @kernel
-def corner_shown(solid, vertices, faces, corners, face, k, count, m) -> Vec3:
-    """Corner k of a face that looks along m, counterclockwise as seen from outside."""
+def corner_of_supporting_face(solid, vertices, faces, corners, face, k, count, m) -> Vec3:
+    """Return corner k of a face toward m, counterclockwise as seen from outside."""
     R = load(solid.R)
     if solid.last_face > solid.first_face:
         return load(solid.x) + R @ vertex(vertices, corners[faces[solid.first_face + face].first + k])
@@ -82,8 +82,8 @@ def corner_shown(solid, vertices, faces, corners, face, k, count, m) -> Vec3:
 
 
 @kernel
-def edge_shown(solid, vertices, faces, corners, m) -> tuple[Vec3, Vec3, bool]:
-    """The straight edge that reaches furthest along m, by its ends, and whether it lies across m."""
+def supporting_edge(solid, vertices, faces, corners, m) -> tuple[Vec3, Vec3, bool]:
+    """Return the ends of the straight edge farthest along m, and whether it is perpendicular to m."""
     p, q = ZERO, ZERO
     if solid.last_face > solid.first_face:
         u, best = transposed_times(load(solid.R), m), -math.inf

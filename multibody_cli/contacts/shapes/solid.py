@@ -1,13 +1,13 @@
-"""Convex solids as all pairs of them are held against each other: how far they reach along a direction.
+"""Convex solids for the general convex pair: support functions and their derivatives.
 
-Boxes and hulls are the hull of their vertices.  All others are a sum of up to three simple sets,
+Boxes and hulls are the convex hull of their vertices.  All others are a Minkowski sum of up to three simple sets,
 
     an ellipsoid with the semi-axes `radii`, which for a cylinder is a disc,
     the segment |z| <= half,
-    a ball of `radius`, which is left out here: it changes distances by its radius, and normals not at all,
+    a ball of `radius`, which is left out here: it changes distances by its radius, and does not change normals,
 
-so that one text serves them all.  What reaches furthest along a direction m is a smooth function of m on each *branch*:
-a vertex, or an end of the segment.  Points and directions are in the axes of the world, about the origin of A.
+so that they share one implementation.  The support point along a direction m is a smooth function of m on each
+*branch*: a vertex, or an end of the segment.  Points and directions are in world axes, relative to the origin of A.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ SOLID = np.dtype(
 )
 
 ANY = -1
-"""The branch that reaches furthest."""
+"""The branch of the support point."""
 
 
 @kernel
-def take(geom, shape, origin, size, solid):
-    """Write a geom that was placed as a solid about an origin; `size` is that of both of a pair."""
+def write_solid(geom, shape, origin, size, solid):
+    """Write a geom with its world frame as a solid relative to an origin; `size` is that of both solids of a pair."""
     store(solid.x, shape.x - origin)
     store(solid.R, shape.R)
     store(solid.radii, ZERO)
@@ -66,13 +66,13 @@ def take(geom, shape, origin, size, solid):
 
 @formula
 def vertex(vertices, k):
-    """Row k of the table of vertices."""
+    """Return row k of the table of vertices."""
     return Vec3(vertices[k, 0], vertices[k, 1], vertices[k, 2])
 
 
 @kernel
 def support(solid, vertices, m, branch) -> tuple[Vec3, int]:
-    """Give the point that is furthest along m, of all or of one branch, and its branch."""
+    """Return the support point along m, of all branches or of one, and its branch."""
     R = load(solid.R)
     u = transposed_times(R, m)
     if solid.last_vertex > solid.first_vertex:
@@ -94,8 +94,8 @@ def support(solid, vertices, m, branch) -> tuple[Vec3, int]:
 
 
 @kernel
-def bending(solid, m, e, f) -> tuple[float, float, float]:
-    """Second derivatives e e, e f and f f of how far a solid reaches along m, for directions e and f across m.
+def support_hessian(solid, m, e, f) -> tuple[float, float, float]:
+    """Second derivatives e e, e f and f f of the support function at m, for directions e and f perpendicular to m.
 
     From the gradient p = diag(r)^2 u / |diag(r) u| of |diag(r) u|: (diag(r)^2 - p p^T) / |diag(r) u|.
     """
@@ -112,11 +112,11 @@ def bending(solid, m, e, f) -> tuple[float, float, float]:
 
 @formula
 def is_smooth(solid):
-    """Whether a solid shows neither faces nor edges."""
+    """Return whether a solid has neither faces nor edges."""
     return solid.last_vertex == solid.first_vertex and (solid.radii[2] > 0.0 or solid.half == 0.0)
 
 
 @formula
 def is_cylinder(solid):
-    """Whether a solid has caps."""
+    """Return whether a solid has caps."""
     return solid.radii[0] > 0.0 and solid.radii[2] == 0.0

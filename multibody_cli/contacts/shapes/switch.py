@@ -1,7 +1,6 @@
-"""The one place that branches on the kinds of geoms.
+"""Narrow-phase dispatch by the kinds of geoms.
 
-Pairs that can be said in closed form have kernels of their own; all others are held against each other as convex
-solids.
+Pairs with closed-form solutions have their own kernels; all other pairs use the convex algorithm.
 """
 
 from __future__ import annotations
@@ -15,15 +14,12 @@ PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL = map(int, GeomKind)
 
 
 @kernel
-def touch(i, j, geometry, margin, work, n) -> int:
-    """Write the contacts of geoms i (A) and j (B) from row n on; the kind of A is not above that of B.
-
-    Gives the next row.
-    """
+def contact_points_of_pair(i, j, geometry, margin, work, n) -> int:
+    """Write the contacts of geoms i (A) and j (B) from row n on, kind of A <= kind of B; return the next row."""
     geom_a, geom_b, contacts = geometry.geoms[i], geometry.geoms[j], work.contacts
     a, b = shape_of(geom_a, work.placed[i]), shape_of(geom_b, work.placed[j])
     if geom_a.kind == PLANE:
-        return _touch_plane(geom_b, a, b, geometry.vertices, margin, contacts, n)
+        return _contact_points_with_plane(geom_b, a, b, geometry.vertices, margin, contacts, n)
     if geom_b.kind == SPHERE:
         return sphere.sphere_sphere(a, b, margin, contacts, n)
     if geom_b.kind == CAPSULE:
@@ -42,7 +38,7 @@ def touch(i, j, geometry, margin, work, n) -> int:
 
 
 @kernel
-def _touch_plane(geom, a, b, vertices, margin, contacts, n) -> int:
+def _contact_points_with_plane(geom, a, b, vertices, margin, contacts, n) -> int:
     if geom.kind == SPHERE:
         return sphere.plane_sphere(a, b, margin, contacts, n)
     if geom.kind == CAPSULE:

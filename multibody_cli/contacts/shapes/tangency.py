@@ -1,14 +1,14 @@
-"""Newton's method for the direction along which two solids are furthest apart, or least deep in each other.
+"""Newton's method for the direction of largest separation, or smallest penetration, of two solids.
 
-The gap along a unit vector n is s(n) = -n.e, where e is the point of the difference A - B that is furthest along n; the
-signed distance is its maximum.  On each branch k of the difference (`solid`) it is smooth, with the gradient -e_k, and
-all branches have the same second derivative -H.  Where the maximum lies on some branches at once, their gaps are equal,
-and the origin's projection along n is a mean of theirs with weights that are not negative:
+The gap along a unit vector n is s(n) = -n.e, where e is the support point of the difference A - B along n; the signed
+distance is its maximum.  On each branch k of the difference (`solid`) it is smooth, with the gradient -e_k, and all
+branches have the same second derivative -H.  If the maximum is on several branches, their gaps are equal, and the
+projection of the origin along n is a mean of theirs with non-negative weights:
 
     maximize s  such that  s <= -n.e_k,  |n| = 1
 
-Steps d across n solve its conditions to first order; three branches need no curvature, and one is Newton's method on
-the sphere, with H + s 1.
+Steps d perpendicular to n solve its conditions to first order; three branches need no curvature, and one is Newton's
+method on the sphere, with H + s 1.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.shapes.patch import direction
-from multibody_cli.contacts.shapes.polytope import POINTS, put_point
-from multibody_cli.contacts.shapes.solid import ANY, bending
+from multibody_cli.contacts.shapes.polytope import POINTS, write_support_point
+from multibody_cli.contacts.shapes.solid import ANY, support_hessian
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import UNIT, ZERO, cross, dot
@@ -25,28 +25,28 @@ from multibody_cli.spatial.values import Vec3
 
 STEPS = 30
 LAST = 1e-9
-"""A step this small, in radians, leaves an error of its square."""
+"""Smallest step, radians: the remaining error is its square."""
 
 LARGEST = 0.3
-"""Longest step: beyond, the solution is not near enough to be met at once."""
+"""Largest step, radians."""
 
 EXACT = 2e-14
-"""Share of the size of the shapes by which branches may differ."""
+"""Difference of the branches at convergence, relative to the size of the shapes."""
 
 OUTSIDE = 1e-11
-"""Weights down to minus this are none."""
+"""Weights above minus this value count as non-negative."""
 
 
 @formula
 def across(n):
-    """Two unit vectors across a unit vector and each other."""
+    """Return two unit vectors perpendicular to a unit vector and to each other."""
     e, _ = direction(cross(n, UNIT.x if abs(n.x) < 0.7 else UNIT.y), UNIT.z)
     return e, cross(n, e)
 
 
 @kernel
 def _list_branch(convex, count, corner):
-    """Add the branches of a corner of the polytope to the scratch rows, unless they are there; how many there are."""
+    """Add the branches of a polytope corner to the scratch rows, unless present; return their number."""
     a, b = convex.points[corner].branch_a, convex.points[corner].branch_b
     for k in range(POINTS, POINTS + count):
         if convex.points[k].branch_a == a and convex.points[k].branch_b == b:
@@ -58,7 +58,7 @@ def _list_branch(convex, count, corner):
 
 @kernel
 def _step(convex, count, n, e, f) -> tuple[float, float, float, float]:
-    """Components of the step along e and f, infinite where there is none, and the weights of the branches."""
+    """Return the step along e and f, infinite if there is none, and the weights of the branches."""
     p = load(convex.points[POINTS].e)
     s = -dot(n, p)
     x0, y0 = dot(e, p), dot(f, p)
@@ -71,8 +71,8 @@ def _step(convex, count, n, e, f) -> tuple[float, float, float, float]:
             return math.inf, 0.0, 0.0, 0.0
         v, w = (x2 * y0 - x0 * y2) / determinant, (x0 * y1 - x1 * y0) / determinant
         return (y1 * z2 - y2 * z1) / determinant, (x2 * z1 - x1 * z2) / determinant, v, w
-    ee, ef, ff = bending(convex.solids[0], n, e, f)
-    ge, gef, gff = bending(convex.solids[1], -n, e, f)
+    ee, ef, ff = support_hessian(convex.solids[0], n, e, f)
+    ge, gef, gff = support_hessian(convex.solids[1], -n, e, f)
     ee, ef, ff = ee + ge + s, ef + gef, ff + gff + s
     if count == 1:
         determinant = ee * ff - ef * ef
@@ -109,7 +109,7 @@ def refine(convex, vertices, facet, weights, n) -> tuple[bool, Vec3, float, Vec3
         count = _list_branch(convex, count, facet.k)
     for _ in range(STEPS):
         for k in range(POINTS, POINTS + count):
-            put_point(convex, vertices, k, n, convex.points[k].branch_a, convex.points[k].branch_b)
+            write_support_point(convex, vertices, k, n, convex.points[k].branch_a, convex.points[k].branch_b)
         e, f = across(n)
         x, y, v, w = _step(convex, count, n, e, f)
         length = math.sqrt(x * x + y * y)
@@ -124,11 +124,11 @@ def refine(convex, vertices, facet, weights, n) -> tuple[bool, Vec3, float, Vec3
 
 @kernel
 def _examined(convex, vertices, count, n, v, w) -> tuple[bool, Vec3, float, Vec3]:
-    """Whether no branch is nearer, and the point between them is in their midst."""
-    gap = -dot(n, put_point(convex, vertices, POINTS + count, n, ANY, ANY))
+    """Check that no branch is nearer and that the nearest point is inside the simplex of the branches."""
+    gap = -dot(n, write_support_point(convex, vertices, POINTS + count, n, ANY, ANY))
     highest, middle = -math.inf, ZERO
     for k in range(count):
-        p = put_point(
+        p = write_support_point(
             convex, vertices, POINTS + k, n, convex.points[POINTS + k].branch_a, convex.points[POINTS + k].branch_b
         )
         share = 1.0 - v - w if k == 0 else (v if k == 1 else w)

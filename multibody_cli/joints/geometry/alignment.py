@@ -1,18 +1,18 @@
-"""Frames along a curve: how a body that runs along it is turned.
+"""Frames along a curve: the orientation of a body that moves along it.
 
-    fixed                    it keeps its orientation
+    fixed                    constant orientation
     frenet                   x along the tangent, y towards the centre of curvature
-    rotation minimizing      x along the tangent t, without any turn about it: w . t = 0
+    rotation minimizing      x along the tangent t, without rotation about it: w . t = 0
 
-A frame without turn follows from the minimal rotation that takes a fixed direction e to the tangent,
+A rotation-minimizing frame follows from the minimal rotation that takes a fixed direction e to the tangent,
 
     R_0 = 1 + [e x t] + [e x t]^2 / (1 + e . t),
 
-by a turn about the tangent that makes up for that of R_0, d(theta)/ds = -w_0 . t.  As a rule this has no closed form:
-it is integrated beforehand and kept as polynomials of fifth degree between knots, twice continuously differentiable.
-The tangent never comes near -e, for e is chosen so.
+by a rotation about the tangent that compensates that of R_0, d(theta)/ds = -w_0 . t.  In general this has no closed
+form: it is integrated beforehand and stored as polynomials of fifth degree between knots, twice continuously
+differentiable.  The direction e is chosen so that the tangent never comes near -e.
 
-Sources: Bishop 1975 (the frame without turn); Sueda, notes 2.4.12, for curves that joints run along.
+Sources: Bishop 1975 (rotation-minimizing frame); Sueda, notes 2.4.12, for curve joints.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from multibody_cli.joints.shape import (
     Constants,
     Factor,
     Frame,
+    MapCoordinate,
     NamedConstants,
     Pieces,
-    Place,
     Shift,
     Turn,
     cross,
@@ -47,36 +47,36 @@ Vector = tuple[float, float, float]
 X = Vec3(1.0, 0.0, 0.0)
 
 KNOTS, KNOTS_OF_PIECE = 256, 32
-"""Knots at which the turn is kept: along a whole curve at least, and along each of its pieces at least."""
+"""Minimum number of knots of the stored angle: along a whole curve, and along each of its pieces."""
 
 FINER = (1, 4, 16, 64)
-"""How many times as many, until the turn about the tangent is small enough."""
+"""Factors of the number of knots, tried until the residual rotation is within tolerance."""
 
 SLIP = 1e-9
-"""Turn about the tangent that may be left, relative to that of the frame by minimal rotation."""
+"""Tolerance of the residual rotation about the tangent, relative to that of the frame by minimal rotation."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 
 
 def unit(a: Vec3) -> Vec3:
-    """Give the direction of a vector."""
+    """Return the direction of a vector."""
     return (1.0 / sqrt(dot(a, a))) * a
 
 
 # --- the frames ---------------------------------------------------------------------------------------------------
 class Alignment(Protocol):
-    """A way to be turned along a path; its own constants stand behind those of the path, from k on."""
+    """Orientation along a path; its own constants follow those of the path, from k on."""
 
     @property
     def words(self) -> str:
-        """What it is."""
+        """Short description."""
 
     @property
     def count(self) -> int:
         """Number of constants."""
 
-    def factors(self, path: Path, s: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """Give the frame at the parameter."""
+    def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """Return the frame at the parameter."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Fixed:
     words = "not turning"
     count = 0
 
-    def factors(self, path: Path, s: Place, c: Constants, k: int) -> Sequence[Factor]:
+    def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
         """The position alone."""
         return [Shift(path.position(s, c))]
 
@@ -98,7 +98,7 @@ class Frenet:
     words = "in the Frenet frame"
     count = 0
 
-    def factors(self, path: Path, s: Place, c: Constants, k: int) -> Sequence[Factor]:
+    def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
         """From the first two derivatives of the position."""
         p = path.position(s, c)
         dp = derivative(p, s.along)
@@ -108,13 +108,13 @@ class Frenet:
 
 @dataclass(frozen=True)
 class Untwisted:
-    """Without turn, along a path whose Frenet frame turns at a constant rate; one constant, the angle at 0."""
+    """Rotation-minimizing, for a Frenet frame of constant torsion; one constant, the angle at 0."""
 
     words = "without turning about the tangent"
     count = 1
 
-    def factors(self, path: Path, s: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """The Frenet frame, turned back."""
+    def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """The Frenet frame, with its rotation compensated."""
         rate = path.twist(c)
         assert rate is not None
         return [*Frenet().factors(path, s, c, k), Turn(X, c[k] - rate * s.q)]
@@ -122,21 +122,21 @@ class Untwisted:
 
 @dataclass(frozen=True)
 class Transported:
-    """Without turn, along any path: constants are e, a direction f across it, and the polynomial of the turn."""
+    """Rotation-minimizing, along any path; constants: e, a direction f across it, the polynomial of the angle."""
 
     words = "without turning about the tangent"
     count = 12
 
-    def factors(self, path: Path, s: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """The frame by minimal rotation, turned back."""
+    def factors(self, path: Path, s: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """The frame by minimal rotation, with its rotation compensated."""
         turn: Value = c[k + 11]
         for j in range(k + 10, k + 5, -1):
             turn = s.u * turn + c[j]
         return [minimal(path, s, c, c.vector(k), c.vector(k + 3)), Turn(X, turn)]
 
 
-def minimal(path: Path, s: Place, c: Constants, e: Vec3, f: Vec3) -> Frame:
-    """Give the frame (t, R_0 f, R_0 (e x f))."""
+def minimal(path: Path, s: MapCoordinate, c: Constants, e: Vec3, f: Vec3) -> Frame:
+    """Return the frame (t, R_0 f, R_0 (e x f))."""
     p = path.position(s, c)
     t = unit(derivative(p, s.along))
     w, share = cross(e, t), 1.0 / (1.0 + dot(e, t))
@@ -150,7 +150,7 @@ def minimal(path: Path, s: Place, c: Constants, e: Vec3, f: Vec3) -> Frame:
 # --- shapes along curves ------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class AlongPath:
-    """The motion along one kind of path, in one kind of alignment."""
+    """The motion along one kind of path, with one kind of alignment."""
 
     path: Path
     alignment: Alignment
@@ -158,7 +158,7 @@ class AlongPath:
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """Short description."""
         return f"along {self.path.title}, {self.alignment.words}"
 
     @property
@@ -166,43 +166,43 @@ class AlongPath:
         """Constants of the path, then those of the alignment."""
         return self.path.count + self.alignment.count
 
-    def factors(self, places: Sequence[Place], c: Constants) -> Sequence[Factor]:
-        """Give the frame at the parameter."""
-        return self.alignment.factors(self.path, places[0], c, self.path.count)
+    def factors(self, map_coordinates: Sequence[MapCoordinate], c: Constants) -> Sequence[Factor]:
+        """Return the frame at the parameter."""
+        return self.alignment.factors(self.path, map_coordinates[0], c, self.path.count)
 
 
 Ride = tuple[AlongPath, Row]
-"""A shape and its constants."""
+"""A joint map and its constants."""
 
 
 def ride(curve: Curve, alignment: Alignment, rows: Sequence[Row]) -> Ride:
-    """Give the shape of a motion along a curve; `rows` are the constants of the alignment in each piece."""
+    """Return the joint map of a motion along a curve; `rows` are the constants of the alignment in each piece."""
     numbers = [number for own, more in zip(curve.rows, rows, strict=True) for number in (*own, *more)]
     head = curve.head if curve.in_pieces else ()
     return AlongPath(curve.path, alignment, (curve.pieces,)), (*head, *numbers)
 
 
 def not_turning(curve: Curve, up: Vector) -> Ride:
-    """Give the motion along a curve in the axes of the parent."""
+    """Return the motion along a curve in the axes of the parent."""
     return ride(curve, Fixed(), [()] * len(curve.rows))
 
 
 def frenet(curve: Curve, up: Vector) -> Ride:
-    """Give the motion along a curve in the Frenet frame."""
+    """Return the motion along a curve in the Frenet frame."""
     return ride(curve, Frenet(), [()] * len(curve.rows))
 
 
 def rotation_minimizing(curve: Curve, up: Vector) -> Ride:
-    """Give the motion along a curve without turn about the tangent, with z as near to `up` as can be at its start."""
+    """Return the motion along a curve with a rotation-minimizing frame, its initial z as near to `up` as possible."""
     if curve.path.twist(NamedConstants()) is not None:
-        frame = Frenet().factors(curve.path, curve.place, NamedConstants(), 0)[0]
+        frame = Frenet().factors(curve.path, curve.symbolic_parameter, NamedConstants(), 0)[0]
         return ride(curve, Untwisted(), [(_upright(curve, frame, up),)])  # type: ignore[arg-type]
     for finer in FINER:
         fine = _cut(curve, finer)
         tangents = _tangents(fine)
         e = _pole(tangents)
         f = np.linalg.svd(e[None])[2][1]
-        frame = minimal(fine.path, fine.place, NamedConstants(), Vec3(*e), Vec3(*f))
+        frame = minimal(fine.path, fine.symbolic_parameter, NamedConstants(), Vec3(*e), Vec3(*f))
         turns, slip = _turns(fine, frame, _upright(fine, frame, up))
         if slip <= SLIP:
             break
@@ -219,22 +219,24 @@ ORIENTATIONS: dict[str, Callable[[Curve, Vector], Ride]] = {
 """Every orientation by the word of the scene file."""
 
 
-# --- the turn that makes up for that of the minimal rotation ------------------------------------------------------
+# --- compensation of the rotation about the tangent ---------------------------------------------------------------
 def _cut(curve: Curve, finer: int) -> Curve:
-    """Cut a curve at the knots at which the turn is kept, or at several times as many."""
+    """Cut a curve at the knots of the stored angle, or at a multiple of them."""
     return refined(curve, finer * max(KNOTS // len(curve.rows), KNOTS_OF_PIECE))
 
 
 def _tangents(curve: Curve) -> Floats:
-    """Tangents (n, 3) at the beginning of all pieces, and at the end."""
+    """Return tangents (n, 3) at the beginning of all pieces, and at the end."""
     count = len(curve.rows)
-    t = unit(derivative(curve.path.position(curve.place, NamedConstants()), curve.place.along))
+    t = unit(
+        derivative(curve.path.position(curve.symbolic_parameter, NamedConstants()), curve.symbolic_parameter.along)
+    )
     piece = np.append(np.arange(count), count - 1)
     return curve.at(t, piece, np.append(np.zeros(count), 1.0)).T
 
 
-def place_without_tangent(curve: Curve) -> float | None:
-    """Give a parameter at which a curve has no tangent, if its frame without turn asks for the tangent there."""
+def parameter_without_tangent(curve: Curve) -> float | None:
+    """Return a parameter at which a curve has no tangent, if its rotation-minimizing frame needs one there."""
     if curve.path.twist(NamedConstants()) is not None:
         return None
     fine = _cut(curve, FINER[-1])
@@ -244,31 +246,32 @@ def place_without_tangent(curve: Curve) -> float | None:
 
 
 def _pole(tangents: Floats) -> Floats:
-    """Find a direction (3,) that no tangent is opposite to, nor nearly so if that can be."""
+    """Return a direction (3,) that no tangent is opposite to, as far as possible."""
     axes = np.linalg.svd(tangents)[2]
     around = np.random.default_rng(0).normal(size=(200, 3))
     candidates = np.vstack([axes, -axes, around / np.linalg.norm(around, axis=1)[:, None]])
     nearness = np.round(
         (candidates @ tangents.T).min(axis=1), 6
-    )  # the first of those that are equal, whatever rounding
+    )  # the first of equal candidates, regardless of round-off
     return np.asarray(candidates[int(np.argmax(nearness))])
 
 
 def _upright(curve: Curve, frame: Frame, up: Vector) -> float:
-    """Angle about the tangent at the start that brings z of a frame nearest to a direction."""
+    """Return the angle about the tangent at the start that brings z of a frame nearest to a direction."""
     way = np.array([0.0 if curve.in_pieces else curve.reference])
     y, z = (curve.at(axis, np.zeros(1, np.int64), way)[:, 0] for axis in frame.R[1:])
     return math.atan2(-float(y @ up), float(z @ up))
 
 
 def _turns(curve: Curve, frame: Frame, first: float) -> tuple[Floats, float]:
-    """Coefficients (n, 6) of the turn in each piece, by powers of the way through it; how far its rate is from right.
+    """Return the coefficients (n, 6) of the angle in each piece, and the error of its rate.
 
-    The latter, at the middles of pieces, is relative to the largest rate, if that is above 1.
+    The coefficients are by powers of the local coordinate.  The error, at the middles of pieces, is relative to the
+    largest rate, if that is above 1.
     """
     count, step = len(curve.rows), 1.0 / curve.head[1]
-    rate = -frame.moved([curve.place.along]).S[0].w.x
-    bend = differentiate([rate], curve.place.along)[0]
+    rate = -frame.pose_and_subspace([curve.symbolic_parameter.along]).S[0].w.x
+    bend = differentiate([rate], curve.symbolic_parameter.along)[0]
     pieces = np.arange(count)
     nodes = 0.5 * (1.0 + _NODES)
     inner = curve.at([rate], np.repeat(pieces, len(nodes)), np.tile(nodes, count))[0].reshape(count, -1)
@@ -276,7 +279,7 @@ def _turns(curve: Curve, frame: Frame, first: float) -> tuple[Floats, float]:
     ends = [curve.at([rate, bend], pieces, np.full(count, u)) for u in (0.0, 1.0)]
     middle = curve.at([rate], pieces, np.full(count, 0.5))[0]
     excess = 0.0
-    if curve.closed:  # it must come back by whole turns
+    if curve.closed:  # the total must be a multiple of a full turn
         total = float(grown.sum())
         excess = (total - math.tau * round(total / math.tau)) / (count * step)
     value = first + np.append(0.0, np.cumsum(grown - excess * step))[:-1]

@@ -1,4 +1,4 @@
-"""Curves as a scene file writes them."""
+"""Curves in a scene file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, WrittenRound, b_spline, bezier
 from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_position
 from multibody_cli.joints.geometry.written import written
@@ -15,12 +15,12 @@ from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLeng
 from multibody_cli.spec.reading import located_error
 
 MOST_OF_BEZIER = 12
-"""Control points of a Bezier curve, at most: beyond, its coefficients lose digits, and a spline follows better."""
+"""Maximum number of control points of a Bezier curve; beyond, its coefficients are ill-conditioned."""
 
 LEAST_OF_SPLINE = 4
 
 DERIVATIVES = 2
-"""How many derivatives of a closed curve must come back, as joints have accelerations."""
+"""Number of derivatives that agree at both ends of a closed curve, for accelerations of joints."""
 
 
 class CurveForm(Spec):
@@ -30,7 +30,7 @@ class CurveForm(Spec):
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         raise NotImplementedError
 
 
@@ -46,19 +46,19 @@ class BezierCurveSpec(CurveForm):
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         return bezier(self.points)
 
 
 class BSplineCurveSpec(CurveForm):
-    """A uniform cubic B-spline; s runs by 1 from piece to piece."""
+    """A uniform cubic B-spline; s increases by 1 per piece."""
 
     type: Literal["bspline"]
     points: list[Position] = Field(
-        description="Control points, m; n of them make n - 3 pieces, or n where the curve is closed.",
+        description="Control points, m; n points make n - 3 pieces, or n if the curve is closed.",
         json_schema_extra={"minItems": LEAST_OF_SPLINE},
     )
-    closed: bool = Field(False, description="Whether the end leads on to the beginning.")
+    closed: bool = Field(False, description="Whether the end is connected to the beginning.")
 
     @field_validator("points")
     @classmethod
@@ -69,7 +69,7 @@ class BSplineCurveSpec(CurveForm):
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         return b_spline(self.points, self.closed)
 
 
@@ -78,11 +78,11 @@ class HelixCurveSpec(CurveForm):
 
     type: Literal["helix"]
     radius: PositiveLength = Field(description="Radius, m.")
-    pitch: Length = Field(description="Rise per turn, m; below 0 it descends.")
+    pitch: Length = Field(description="Rise per turn, m; negative for a descending helix.")
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         return Curve(Helix(), ((self.radius, self.pitch / math.tau),), Coordinate.ANGLE)
 
 
@@ -94,7 +94,7 @@ class CircleCurveSpec(CurveForm):
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         return Curve(Circle(), ((self.radius,),), Coordinate.ANGLE)
 
 
@@ -106,7 +106,7 @@ class CycloidCurveSpec(CurveForm):
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         return Curve(Cycloid(), ((self.radius,),), Coordinate.ANGLE, reference=math.pi)
 
 
@@ -117,13 +117,11 @@ class WrittenCurveSpec(CurveForm):
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
     parameter: Word = Field("s", description="Name of the parameter, which is the coordinate of the joint.")
     position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameter.")
-    domain: tuple[Number, Number] | None = Field(
-        None, description="Where the parameter begins and ends; endless unless given."
-    )
+    domain: tuple[Number, Number] | None = Field(None, description="Interval of the parameter; unbounded by default.")
     closed: bool = Field(
         False,
-        description="Whether the end of the domain leads on to its beginning; position and first two derivatives are "
-        "the same at both.",
+        description="Whether the end of the domain is connected to its beginning; position and first two "
+        "derivatives must agree at both.",
     )
 
     @model_validator(mode="after")
@@ -132,16 +130,16 @@ class WrittenCurveSpec(CurveForm):
         if self.domain is not None and not self.domain[0] < self.domain[1]:
             raise located_error("expected the beginning before the end", "domain")
         if self.closed and self.domain is None:
-            raise located_error("needs a `domain`, whose end leads on to its beginning", "closed")
+            raise located_error("needs a `domain`", "closed")
         if self.closed and not self.curve.comes_back(DERIVATIVES):
             raise located_error(
-                "is not so: position, first or second derivative differ between both ends of the `domain`", "closed"
+                "position, first or second derivative differ between both ends of the `domain`", "closed"
             )
         return self
 
     @property
     def curve(self) -> Curve:
-        """The curve that was written so."""
+        """The curve."""
         expressions, constants = written(self.position, (self.parameter,), self.parameters)
         if self.domain is None:
             return Curve(Written(expressions), (constants,), Coordinate.NUMBER)

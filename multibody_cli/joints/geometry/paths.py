@@ -1,4 +1,4 @@
-"""Curves in space as formulas of one parameter, with the constants that tell one from another of its kind."""
+"""Curves in space as formulas of one parameter, with constants."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.written import Expressions
-from multibody_cli.joints.shape import Constants, NamedConstants, Pieces, Place, derivative
+from multibody_cli.joints.shape import Constants, MapCoordinate, NamedConstants, Pieces, derivative
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import Value, cos, name, sin, sqrt
@@ -23,33 +23,33 @@ Integers = NDArray[np.int64]
 Row = tuple[float, ...]
 
 SAME = 1e-9
-"""How far apart both ends of a closed curve may be by rounding, beside its size."""
+"""Tolerance of the distance between both ends of a closed curve, relative to its size."""
 
 
 class Path(Protocol):
-    """The kind of a curve: two that are equal are the same formulas."""
+    """The kind of a curve; equal kinds have the same formulas."""
 
     @property
     def title(self) -> str:
-        """What it is, in a word or two."""
+        """Short description."""
 
     @property
     def count(self) -> int:
         """Number of constants."""
 
-    def position(self, s: Place, c: Constants) -> Vec3:
-        """Give the point at a parameter."""
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
+        """Return the point at a parameter."""
 
     def twist(self, c: Constants) -> Value | None:
-        """Give the rate at which the Frenet frame turns about the tangent, if it is constant; None if it is not."""
+        """Return the rate of rotation of the Frenet frame about the tangent if it is constant, else None."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
-        """Give the constants of equal parts of a piece."""
+        """Return the constants of equal parts of a piece."""
 
 
 @dataclass(frozen=True)
 class Polynomial:
-    """A curve of polynomial pieces, by their coefficients: a Bezier curve or a B-spline."""
+    """A piecewise polynomial curve, by its coefficients: a Bezier curve or a B-spline."""
 
     degree: int
     title = "a curve of polynomials"
@@ -59,7 +59,7 @@ class Polynomial:
         """Three numbers for each coefficient."""
         return 3 * (self.degree + 1)
 
-    def position(self, s: Place, c: Constants) -> Vec3:
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
         """Horner's scheme."""
         p = c.vector(3 * self.degree)
         for k in range(self.degree - 1, -1, -1):
@@ -67,7 +67,7 @@ class Polynomial:
         return p
 
     def twist(self, c: Constants) -> None:
-        """Its torsion is anything."""
+        """Not constant."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
         """p(u) with u = (j + w) / parts, by powers of w."""
@@ -83,10 +83,10 @@ class Polynomial:
 
 
 class _OneFormula:
-    """A curve whose formula holds along all of it, as it is."""
+    """A curve with one formula along all of it."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
-        """The same in every part."""
+        """Return the same constants for every part."""
         return [row] * parts
 
 
@@ -97,7 +97,7 @@ class Helix(_OneFormula):
     title = "a helix"
     count = 2
 
-    def position(self, s: Place, c: Constants) -> Vec3:
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
         """The angle is the parameter."""
         return Vec3(c[0] * cos(s.q), c[0] * sin(s.q), c[1] * s.q)
 
@@ -113,7 +113,7 @@ class Circle(_OneFormula):
     title = "a circle"
     count = 1
 
-    def position(self, s: Place, c: Constants) -> Vec3:
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
         """The angle is the parameter."""
         return Vec3(c[0] * cos(s.q), c[0] * sin(s.q), 0.0)
 
@@ -124,13 +124,13 @@ class Circle(_OneFormula):
 
 @dataclass(frozen=True)
 class Cycloid(_OneFormula):
-    """The way of a point on the rim of a circle that rolls below the x axis: (R (s - sin s), 0, -R (1 - cos s))."""
+    """The path of a point on the rim of a circle that rolls below the x axis: (R (s - sin s), 0, -R (1 - cos s))."""
 
     title = "a cycloid"
     count = 1
 
-    def position(self, s: Place, c: Constants) -> Vec3:
-        """The angle that the circle has turned by is the parameter."""
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
+        """The parameter is the rotation angle of the circle."""
         return Vec3(c[0] * (s.q - sin(s.q)), 0.0, c[0] * (cos(s.q) - 1.0))
 
     def twist(self, c: Constants) -> float:
@@ -140,7 +140,7 @@ class Cycloid(_OneFormula):
 
 @dataclass(frozen=True)
 class Written(_OneFormula):
-    """A curve that the user wrote: expressions of a parameter and of named constants."""
+    """A user-defined curve: expressions of a parameter and of named constants."""
 
     expressions: Expressions
     title = "a curve by expressions"
@@ -150,19 +150,19 @@ class Written(_OneFormula):
         """One for each name."""
         return len(self.expressions.constants)
 
-    def position(self, s: Place, c: Constants) -> Vec3:
-        """Read the expressions."""
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
+        """Evaluate the expressions."""
         return Vec3(*self.expressions.at([s.q], c))
 
     def twist(self, c: Constants) -> None:
-        """Its torsion is anything."""
+        """Not constant."""
 
 
 @dataclass(frozen=True)
 class WrittenRound:
-    """A closed curve that the user wrote: however often it was gone round, its parameter is within the domain.
+    """A user-defined closed curve, with a parameter reduced to the domain.
 
-    Behind the named constants stand the parameter where a piece begins, and how far it goes through it.
+    Behind the named constants follow the parameter at the beginning of a piece, and the length of the piece.
     """
 
     expressions: Expressions
@@ -173,15 +173,15 @@ class WrittenRound:
         """One for each name, and two of the piece."""
         return len(self.expressions.constants) + 2
 
-    def position(self, s: Place, c: Constants) -> Vec3:
-        """Read the expressions."""
+    def position(self, s: MapCoordinate, c: Constants) -> Vec3:
+        """Evaluate the expressions."""
         return Vec3(*self.expressions.at([c[self.count - 2] + c[self.count - 1] * s.u], c))
 
     def twist(self, c: Constants) -> None:
-        """Its torsion is anything."""
+        """Not constant."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
-        """The same expressions, on a part of the way each."""
+        """Return the same expressions, on equal parts of the interval."""
         *constants, start, length = row
         return [(*constants, start + j * length / parts, length / parts) for j in range(parts)]
 
@@ -195,17 +195,17 @@ class Curve:
     path
         Its kind.
     rows
-        Constants of each of its pieces, of which a curve without pieces is one.
+        Constants of each of its pieces; one row for a curve without pieces.
     kind
-        What its parameter measures.
+        Quantity of its parameter.
     domain
-        Where its parameter begins and ends; infinite where it does not.
+        Interval of its parameter; infinite if unbounded.
     closed
-        Whether the end leads on to the beginning.
+        Whether the end is connected to the beginning.
     in_pieces
-        Whether it is made of pieces of equal length in the parameter.
+        Whether it consists of pieces of equal length in the parameter.
     reference
-        Where it has a tangent, of an endless one.
+        A parameter with a tangent, for an unbounded curve.
     """
 
     path: Path
@@ -218,17 +218,20 @@ class Curve:
 
     @property
     def pieces(self) -> Pieces | None:
-        """The pieces as a shape has them."""
+        """The pieces, for a joint map."""
         return Pieces(self.closed) if self.in_pieces else None
 
     @property
     def head(self) -> Row:
-        """What stands before the constants of pieces."""
+        """The leading constants."""
         start, end = self.domain
         return (start, len(self.rows) / (end - start), float(len(self.rows)))
 
     def at(self, values: Sequence[Value], piece: Integers, u: Floats) -> Floats:
-        """Work formulas of `place` and of constants without offset out, at u in pieces, (n,) each; (len(values), n)."""
+        """Evaluate formulas of `symbolic_parameter` and of constants without offset; return (len(values), n).
+
+        `piece` (n,) are the pieces, and `u` (n,) the local coordinates within them.
+        """
         start, per_unit, _ = self.head if self.in_pieces else (0.0, 1.0, 1.0)
         rows = np.array(self.rows).reshape(len(self.rows), -1)
         names: dict[str, Any] = {f"c[{k}]": rows[piece, k] for k in range(rows.shape[1])}
@@ -236,24 +239,24 @@ class Curve:
         return np.array([np.broadcast_to(value, u.shape) for value in evaluate(values, names)])
 
     def comes_back(self, derivatives: int) -> bool:
-        """Whether position and as many derivatives are the same at both ends of the domain, of a closed curve."""
-        orders = [self.path.position(self.place, NamedConstants())]
+        """Whether position and `derivatives` derivatives agree at both ends of the domain of a closed curve."""
+        orders = [self.path.position(self.symbolic_parameter, NamedConstants())]
         for _ in range(derivatives):
-            orders.append(derivative(orders[-1], self.place.along))
+            orders.append(derivative(orders[-1], self.symbolic_parameter.along))
         ends = self.at([*itertools.chain(*orders)], np.array([0, len(self.rows) - 1]), np.array([0.0, 1.0]))
         per_length = np.repeat((self.domain[1] - self.domain[0]) ** np.arange(derivatives + 1), 3)[:, None]
         both = ends * per_length
         return bool(np.allclose(both[:, 0], both[:, 1], rtol=0.0, atol=SAME * (1.0 + np.abs(both).max())))
 
     @property
-    def place(self) -> Place:
-        """The parameter, in formulas for `at`."""
+    def symbolic_parameter(self) -> MapCoordinate:
+        """The parameter as a symbol, for `at`."""
         q, u = name("q[0]"), name("u0")
-        return Place(q, u, {q: 1.0, u: name("per_unit")}) if self.in_pieces else Place(q, q, {q: 1.0})
+        return MapCoordinate(q, u, {q: 1.0, u: name("per_unit")}) if self.in_pieces else MapCoordinate(q, q, {q: 1.0})
 
 
 def bezier(points: Sequence[Row]) -> Curve:
-    """Make a Bezier curve of any degree, over [0, 1], from its control points (n, 3)."""
+    """Return a Bezier curve of any degree, over [0, 1], from its control points (n, 3)."""
     row = (power_basis(len(points)) @ np.array(points)).ravel()
     return Curve(Polynomial(len(points) - 1), (tuple(row.tolist()),), Coordinate.NUMBER, (0.0, 1.0), in_pieces=True)
 
@@ -268,7 +271,7 @@ def power_basis(points: int) -> Floats:
 
 
 def b_spline(points: Sequence[Row], closed: bool) -> Curve:
-    """Make a uniform cubic B-spline from control points (n, 3): one piece for each unit of the parameter.
+    """Return a uniform cubic B-spline from control points (n, 3): one piece for each unit of the parameter.
 
     Source: Sueda, notes (2.60)-(2.62).
     """
@@ -283,6 +286,6 @@ def b_spline(points: Sequence[Row], closed: bool) -> Curve:
 
 
 def refined(curve: Curve, parts: int) -> Curve:
-    """Cut every piece of a curve into parts of equal length: it stays the same curve."""
+    """Cut every piece of a curve into parts of equal length; the curve is unchanged."""
     rows = [cut for row in curve.rows for cut in curve.path.cut(row, parts)]
     return replace(curve, rows=tuple(rows), in_pieces=True)

@@ -1,4 +1,4 @@
-"""Surfaces as a scene file writes them."""
+"""Surfaces in a scene file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from multibody_cli.joints.contract import Coordinate
+from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.domain import ENDLESS, Interval
 from multibody_cli.joints.geometry import surfaces
 from multibody_cli.joints.geometry.paths import Row, power_basis
@@ -17,33 +17,33 @@ from multibody_cli.spec import Catalogue, Number, Position, PositiveLength, Spec
 from multibody_cli.spec.reading import located_error
 
 MOST_OF_PATCH = 8
-"""Control points of a Bezier patch along one parameter, at most."""
+"""Maximum number of control points of a Bezier patch along one parameter."""
 
 
 class SurfaceForm(Spec):
     """A surface, in the frame of the joint on its body's side."""
 
     type: str
-    inside: bool = Field(False, description="Whether the other surface touches it from within, as a ball does a bowl.")
+    inside: bool = Field(False, description="Whether the other surface touches it from inside, as a ball in a bowl.")
 
     @property
     def surface(self) -> surfaces.Surface:
-        """Its kind."""
+        """The kind of surface."""
         raise NotImplementedError
 
     @property
     def constants(self) -> Row:
-        """What tells it from others of its kind."""
+        """Constants of the surface."""
         return ()
 
     @property
     def kinds(self) -> tuple[Coordinate, Coordinate]:
-        """What its parameters measure."""
+        """Quantities of the parameters."""
         return Coordinate.ANGLE, Coordinate.ANGLE
 
     @property
     def domains(self) -> tuple[Interval, Interval]:
-        """Where its parameters begin and end."""
+        """Intervals of the parameters."""
         return ENDLESS, ENDLESS
 
 
@@ -54,7 +54,7 @@ class PlaneSurfaceSpec(SurfaceForm):
 
     @property
     def surface(self) -> surfaces.Plane:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Plane()
 
     @property
@@ -71,7 +71,7 @@ class SphereSurfaceSpec(SurfaceForm):
 
     @property
     def surface(self) -> surfaces.Sphere:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Sphere()
 
     @property
@@ -81,14 +81,14 @@ class SphereSurfaceSpec(SurfaceForm):
 
 
 class EllipsoidSurfaceSpec(SurfaceForm):
-    """An ellipsoid: u is the longitude from x, v the latitude, both of the unit sphere that it is scaled from."""
+    """An ellipsoid: u is the longitude from x, v the latitude, both of the unit sphere before scaling."""
 
     type: Literal["ellipsoid"]
     radii: Annotated[Vector, Vector3(units.LENGTH, above=0.0)] = Field(description="Semi-axes [a, b, c], m.")
 
     @property
     def surface(self) -> surfaces.Ellipsoid:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Ellipsoid()
 
     @property
@@ -104,7 +104,7 @@ class TorusSurfaceSpec(TorusRadii, SurfaceForm):
 
     @property
     def surface(self) -> surfaces.Torus:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Torus()
 
     @property
@@ -114,14 +114,14 @@ class TorusSurfaceSpec(TorusRadii, SurfaceForm):
 
 
 class CylinderSurfaceSpec(SurfaceForm):
-    """An endless cylinder about z: u is the angle from x, v the height."""
+    """An infinite cylinder about z: u is the angle from x, v the height."""
 
     type: Literal["cylinder"]
     radius: PositiveLength = Field(description="Radius, m.")
 
     @property
     def surface(self) -> surfaces.Cylinder:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Cylinder()
 
     @property
@@ -136,13 +136,13 @@ class CylinderSurfaceSpec(SurfaceForm):
 
 
 class PatchSurfaceSpec(SurfaceForm):
-    """A Bezier patch over u and v in [0, 1]; its normal points as a right-handed screw moves that turns from u to v."""
+    """A Bezier patch over u and v in [0, 1]; its normal follows from u and v by the right-hand rule."""
 
     type: Literal["bezier"]
     points: list[list[Position]] = Field(
         min_length=2,
         max_length=MOST_OF_PATCH,
-        description="Control points, m: a list for each row along u, of rows along v.",
+        description="Control points, m: one list of points along v for each row along u.",
     )
 
     @field_validator("points")
@@ -157,7 +157,7 @@ class PatchSurfaceSpec(SurfaceForm):
 
     @property
     def surface(self) -> surfaces.Patch:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Patch(len(self.points) - 1, len(self.points[0]) - 1)
 
     @property
@@ -169,7 +169,7 @@ class PatchSurfaceSpec(SurfaceForm):
 
     @property
     def kinds(self) -> tuple[Coordinate, Coordinate]:
-        """Two plain numbers."""
+        """Two dimensionless numbers."""
         return Coordinate.NUMBER, Coordinate.NUMBER
 
     @property
@@ -179,14 +179,14 @@ class PatchSurfaceSpec(SurfaceForm):
 
 
 class WrittenSurfaceSpec(SurfaceForm):
-    """A surface by expressions of two parameters; its normal follows from these in order by the right hand."""
+    """A surface by expressions of two parameters; its normal follows from these in order by the right-hand rule."""
 
     type: Literal["expression"]
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
     coordinates: tuple[Word, Word] = Field(("u", "v"), description="Names of both parameters.")
     position: tuple[Formula, Formula, Formula] = Field(description="x, y and z, m, as expressions of the parameters.")
     domain: tuple[tuple[Number, Number] | None, tuple[Number, Number] | None] = Field(
-        (None, None), description="Where each parameter begins and ends; null where it is endless."
+        (None, None), description="Interval of each parameter; null for an unbounded one."
     )
 
     @model_validator(mode="after")
@@ -199,7 +199,7 @@ class WrittenSurfaceSpec(SurfaceForm):
 
     @property
     def surface(self) -> surfaces.Written:
-        """Its kind."""
+        """The kind of surface."""
         return surfaces.Written(written(self.position, self.coordinates, self.parameters)[0])
 
     @property
@@ -209,12 +209,12 @@ class WrittenSurfaceSpec(SurfaceForm):
 
     @property
     def kinds(self) -> tuple[Coordinate, Coordinate]:
-        """Two plain numbers."""
+        """Two dimensionless numbers."""
         return Coordinate.NUMBER, Coordinate.NUMBER
 
     @property
     def domains(self) -> tuple[Interval, Interval]:
-        """As they were written."""
+        """As written."""
         first, second = (interval or ENDLESS for interval in self.domain)
         return first, second
 

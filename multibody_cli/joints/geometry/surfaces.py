@@ -1,4 +1,4 @@
-"""Surfaces as formulas of two parameters: the frame (e_1, e_2, n) that lies on them, n outward.
+"""Surfaces as formulas of two parameters: the frame (e_1, e_2, n) on the surface, n outward.
 
 e_1 points along the first parameter, n is normal to the surface, e_2 = n x e_1.
 
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from multibody_cli.joints.geometry.alignment import unit
 from multibody_cli.joints.geometry.written import Expressions
-from multibody_cli.joints.shape import Constants, Factor, Frame, Place, Shift, Turn, cross, derivative
+from multibody_cli.joints.shape import Constants, Factor, Frame, MapCoordinate, Shift, Turn, cross, derivative
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Mat3, Vec3
 from multibody_cli.symbolic.scalar import Scalar, Value, cos, name, sin
@@ -22,22 +22,22 @@ from multibody_cli.symbolic.substitution import substitute
 X, Y, Z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
 
 OUTWARD = Frame(Mat3(Y, Z, X), ZERO)
-"""Frame on a surface whose normal is x, and whose first parameter runs along y."""
+"""Frame on a surface with normal x and first parameter along y."""
 
 
 class Surface(Protocol):
-    """The kind of a surface: two that are equal are the same formulas."""
+    """The kind of a surface; equal kinds have the same formulas."""
 
     @property
     def title(self) -> str:
-        """What it is, in a word or two."""
+        """Short description."""
 
     @property
     def count(self) -> int:
         """Number of constants."""
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """Give the frame at two parameters; its constants are those from k on."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """Return the frame at two parameters; its constants are those from k on."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Plane:
     title = "a plane"
     count = 0
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """The axes stay."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """A translation."""
         return [Shift(Vec3(u.q, v.q, 0.0))]
 
 
@@ -59,8 +59,8 @@ class Sphere:
     title = "a sphere"
     count = 1
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """Two turns, and the radius."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """Two rotations, and the radius."""
         return [Turn(Z, u.q), Turn(Y, -v.q), Shift(c[k] * X), OUTWARD]
 
 
@@ -71,8 +71,8 @@ class Torus:
     title = "a torus"
     count = 2
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """Two turns, each with its radius."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """Two rotations, each with its radius."""
         return [Turn(Z, u.q), Shift(c[k] * X), Turn(Y, -v.q), Shift(c[k + 1] * X), OUTWARD]
 
 
@@ -83,20 +83,20 @@ class Cylinder:
     title = "a cylinder"
     count = 1
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """A turn, and the way out and along."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """A rotation, and a translation outward and along the axis."""
         return [Turn(Z, u.q), Shift(Vec3(c[k], 0.0, v.q)), OUTWARD]
 
 
 class _ByPosition:
-    """A surface whose frame follows from the position."""
+    """A surface whose frame is derived from the position."""
 
     def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
-        """Give the point at two parameters."""
+        """Return the point at two parameters."""
         raise NotImplementedError
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """From the derivatives of the position; a parameter that stays is a name until they are taken."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """Derive the frame from the derivatives of the position; a fixed parameter is a symbol for differentiation."""
         a, b = (at.q if isinstance(at.q, Scalar) else name(word) for at, word in ((u, "fixed u"), (v, "fixed v")))
         p = self.position(a, b, c, k)
         known = substitute([*p, *derivative(p, {a: 1.0}), *derivative(p, {b: 1.0})], {a: u.q, b: v.q})
@@ -112,8 +112,8 @@ class Ellipsoid:
     title = "an ellipsoid"
     count = 3
 
-    def factors(self, u: Place, v: Place, c: Constants, k: int) -> Sequence[Factor]:
-        """Scaled from the unit sphere; the frame goes on across the poles, where the derivative by u changes sides."""
+    def factors(self, u: MapCoordinate, v: MapCoordinate, c: Constants, k: int) -> Sequence[Factor]:
+        """Scale the unit sphere; the frame is continuous at the poles, where the derivative by u changes sign."""
         (x, y, z), radii = (cos(u.q) * cos(v.q), sin(u.q) * cos(v.q), sin(v.q)), c.vector(k)
         e = unit(Vec3(-radii.x * sin(u.q), radii.y * cos(u.q), 0.0))
         n = unit(Vec3(x / radii.x, y / radii.y, z / radii.z))
@@ -147,7 +147,7 @@ class Patch(_ByPosition):
 
 @dataclass(frozen=True)
 class Written(_ByPosition):
-    """A surface that the user wrote: expressions of two parameters and of named constants."""
+    """A user-defined surface: expressions of two parameters and of named constants."""
 
     expressions: Expressions
     title = "a surface by expressions"
@@ -158,5 +158,5 @@ class Written(_ByPosition):
         return len(self.expressions.constants)
 
     def position(self, u: Value, v: Value, c: Constants, k: int) -> Vec3:
-        """Read the expressions."""
+        """Evaluate the expressions."""
         return Vec3(*self.expressions.at([u, v], c, k))

@@ -1,4 +1,4 @@
-"""What a user writes where a joint is described by formulas: names, constants, expressions."""
+"""User-defined formulas of joints: names, constants, expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic.json_schema import WithJsonSchema
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import FUNCTIONS, parse, require_names
 from multibody_cli.joints.geometry.written import exponents_among
-from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any, shown
+from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any
 from multibody_cli.spec.reading import located_error, moved_error, read_each
 from multibody_cli.symbolic.reading import formula_of, names_in
 from multibody_cli.symbolic.scalar import Value, name
@@ -24,13 +24,13 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def read_word(value: Any) -> str:
-    """Read a name that expressions may use."""
+    """Read a name for use in expressions."""
     if not isinstance(value, str) or not _WORD.fullmatch(value):
-        raise ValueError(f"expected a name of letters, digits and _, found {shown(value)}")
+        raise ValueError(f"expected a name of letters, digits and _, found {format_value(value)}")
     if value in FUNCTIONS:
         raise ValueError(f"`{value}` is a function: choose another name")
     if keyword.iskeyword(value):
-        raise ValueError(f"`{value}` cannot stand in an expression: choose another name")
+        raise ValueError(f"`{value}` is reserved in expressions: choose another name")
     return value
 
 
@@ -38,10 +38,10 @@ def _read_formula(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return repr(float(value))
     if not isinstance(value, str):
-        raise ValueError(f"expected an expression, found {shown(value)}")
+        raise ValueError(f"expected an expression, found {format_value(value)}")
     try:
         expression = parse(value)
-        # whatever the names stand for, this tells functions that have corners
+        # refuses functions with corners, for any values of the names
         formula_of(expression, {word: name(word) for word in (*expression.names, "e", "pi", "tau")})
     except ExpressionError as error:
         raise ValueError(str(error)) from None
@@ -50,7 +50,7 @@ def _read_formula(value: Any) -> str:
 
 def _read_parameters(value: Any) -> dict[str, float]:
     if not isinstance(value, dict):
-        raise ValueError(f"expected names with their values, as {{radius: 0.1}}, found {shown(value)}")
+        raise ValueError(f"expected names with their values, as {{radius: 0.1}}, found {format_value(value)}")
     found = {}
     for key, number in value.items():
         try:
@@ -72,12 +72,12 @@ Parameters = Annotated[
 def require_sense(
     texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float], *within: str
 ) -> None:
-    """Refuse expressions with names that nothing stands for, or with exponents that make no sense.
+    """Refuse expressions with unknown names, or with exponents that are not constant.
 
     Raises
     ------
     ValidationError
-        With all of them, each at its place in the list, or `within` the entry there.
+        With all of them, each at its position in the list, or `within` the entry there.
     """
     names: dict[str, Value] = {word: name(word) for word in (*coordinates, *parameters)}
 
@@ -92,7 +92,7 @@ def require_sense(
 
 
 def require_used(parameters: Collection[str], texts: Sequence[str]) -> None:
-    """Refuse named constants that no expression has.
+    """Refuse named constants that no expression uses.
 
     Raises
     ------
@@ -102,11 +102,11 @@ def require_used(parameters: Collection[str], texts: Sequence[str]) -> None:
     used = {word for text in texts for word in names_in(parse(text))}
     for word in parameters:
         if word not in used:
-            raise located_error("has no effect: no expression has it", word)
+            raise located_error("has no effect: no expression uses it", word)
 
 
-def require_apart(coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
-    """Refuse a name that stands for a coordinate and for a constant.
+def require_distinct_names(coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
+    """Refuse a name of both a coordinate and a constant.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def require_apart(coordinates: Collection[str], parameters: Mapping[str, float])
 
 
 def require_position(texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float]) -> None:
-    """Refuse a `position` by expressions and `parameters` that do not make sense together.
+    """Refuse inconsistent `position` expressions and `parameters`.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def require_position(texts: Sequence[str], coordinates: Collection[str], paramet
         At the key and entry.
     """
     with _below("parameters"):
-        require_apart(coordinates, parameters)
+        require_distinct_names(coordinates, parameters)
     with _below("position"):
         require_sense(texts, coordinates, parameters)
     with _below("parameters"):
@@ -136,7 +136,7 @@ def require_position(texts: Sequence[str], coordinates: Collection[str], paramet
 
 @contextmanager
 def _below(key: str) -> Iterator[None]:
-    """Let errors about entries be errors about those of a key."""
+    """Move errors about entries below a key."""
     try:
         yield
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Ball part: a rotation held as a unit quaternion, without singularity.
+"""Ball part: a rotation stored as a unit quaternion, without singularity.
 
 X = (R(q), 0), v is the angular velocity in the outer frame, S = [1; 0], c = 0.  Numbers q (4,), v (3,).
 """
@@ -14,7 +14,7 @@ from multibody_cli.spatial.values import Motion, Vec3
 
 @formula
 def turn(P, iq, iv, q, v):
-    """Outer orientation and relative angular velocity; S is the outer orientation itself."""
+    """Return outer orientation and relative angular velocity; S is the outer orientation itself."""
     R = P @ rotation_of_quaternion(q[iq], q[iq + 1], q[iq + 2], q[iq + 3])
     return R, R @ Vec3(v[iv], v[iv + 1], v[iv + 2])
 

@@ -1,12 +1,12 @@
-"""From one frame to the next across a part: velocities and accelerations in world axes.
+"""Propagation from the inner to the outer frame of a part: velocities and accelerations in world axes.
 
-The outer origin lies at d from the inner one and moves with the twist (spin, slip) against it.  With inner
-angular velocity w, differentiating x + d, v + w x d + slip and w + spin once more gives
+The outer origin lies at d from the inner one and moves with the twist (spin, slip) relative to it.  With inner angular
+velocity w, differentiating x + d, v + w x d + slip and w + spin once more yields
 
     alpha' = alpha + w x spin + c_w
     a'     = a + alpha x d + w x (w x d) + (2 w + spin) x slip + c_v
 
-where c = (dS/dt) v is the bias of the part, its components taken in the moving outer frame.
+where c = (dS/dt) v is the bias of the part, its components in the moving outer frame.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from multibody_cli.spatial.values import Motion
 
 
 class Crossing(NamedTuple):
-    """What a part does, in world axes: outer orientation, displacement, relative twist and its bias."""
+    """Relative motion across a part, in world axes: outer orientation, displacement, relative twist and its bias."""
 
     R: Any
     d: Any
@@ -29,17 +29,17 @@ class Crossing(NamedTuple):
 
 
 @formula
-def carried(a, alpha, w, r):
+def point_acceleration(a, alpha, w, r):
     """Acceleration of the point at r on a rigid body whose origin has acceleration a."""
     return a + cross(alpha, r) + cross(w, cross(w, r))
 
 
 @formula
 def step_across(frame, crossing):
-    """Move the record `frame` (x R w v alpha a, and r from the parent) across a part, in place."""
+    """Propagate the record `frame` (x R w v alpha a, and r from the parent) across a part, in place."""
     spin, slip = crossing.twist.w, crossing.twist.v
     w, alpha, d = load(frame.w), load(frame.alpha), crossing.d
-    store(frame.a, carried(load(frame.a), alpha, w, d) + cross(2.0 * w + spin, slip) + crossing.bias.v)
+    store(frame.a, point_acceleration(load(frame.a), alpha, w, d) + cross(2.0 * w + spin, slip) + crossing.bias.v)
     store(frame.v, load(frame.v) + cross(w, d) + slip)
     store(frame.alpha, alpha + cross(w, spin) + crossing.bias.w)
     store(frame.w, w + spin)
@@ -56,8 +56,8 @@ def write_column(column, angular, linear):
 
 
 @formula
-def turn_columns(columns, rates, first, last, w):
-    """The rate of columns that are constant in a frame that turns by w, about their part's own outer origin."""
+def rotate_columns(columns, rates, first, last, w):
+    """Write the rate of columns that are constant in a frame of angular velocity w, about the part's outer origin."""
     for j in range(first, last):
         store(rates[j].angular_rate, cross(w, load(columns[j].angular)))
         store(rates[j].linear_rate, cross(w, load(columns[j].linear)))

@@ -1,7 +1,7 @@
-"""Exponential part: a rotation held as a rotation vector q, with v = dq/dt.
+"""Exponential part: a rotation stored as a rotation vector q, with v = dq/dt.
 
-X = (exp[q], 0), S = [J_r(q); 0], c = [(dJ_r/dt) v; 0].  J_r is singular at |q| = 2 pi: `recentre` takes the equal
-rotation (1 - 2 pi/|q|) q once |q| exceeds 3 pi/2, with v mapped so that the angular velocity is unchanged.
+X = (exp[q], 0), S = [J_r(q); 0], c = [(dJ_r/dt) v; 0].  J_r is singular at |q| = 2 pi: once |q| exceeds 3 pi/2,
+`recentre` replaces q by the equal rotation (1 - 2 pi/|q|) q, with v mapped so that the angular velocity is unchanged.
 
 Source: Sueda, notes 2.4.8, (2.43)-(2.47).
 """
@@ -41,8 +41,8 @@ def across(P, iq, iv, q, v, columns):
 
 
 @formula
-def bend_columns(R, iq, iv, q, v, rates):
-    """Add the change of S in the outer frame R to the rates of its columns."""
+def add_subspace_change(R, iq, iv, q, v, rates):
+    """Add the derivative of S in the outer frame R to the rates of its columns."""
     p, u = Vec3(q[iq], q[iq + 1], q[iq + 2]), Vec3(v[iv], v[iv + 1], v[iv + 2])
     for j, e in enumerate(UNIT):
         rate = rates[iv + j]
@@ -51,7 +51,7 @@ def bend_columns(R, iq, iv, q, v, rates):
 
 @formula
 def recentre(iq, iv, q, v):
-    """Take the equal rotation of smaller angle, in place, before the singularity at one turn; whether it did."""
+    """Replace q by the equal rotation of smaller angle near the singularity, in place; return whether it did."""
     p = Vec3(q[iq], q[iq + 1], q[iq + 2])
     angle = math.sqrt(dot(p, p))
     if angle <= RECENTRE_BEYOND:

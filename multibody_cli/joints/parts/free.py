@@ -1,9 +1,9 @@
-"""Free part: six freedoms, with position and unit quaternion.
+"""Free part: six degrees of freedom, with position and unit quaternion.
 
-q (7,) is the position p of the outer origin in the inner frame, then the quaternion of the rotation R;
-v (6,) is [dp/dt; angular velocity], both in the axes of the inner frame.  In the axes of the inner frame
-S = [[0, 1], [1, 0]] is constant; in the outer frame S = [[0, R^T], [R^T, 0]], so that the bias, whose components
-are those of the outer frame, is c = [0; -w x dp/dt] there.
+q (7,) is the position p of the outer origin in the inner frame, then the quaternion of the rotation R; v (6,) is
+[dp/dt; angular velocity], both in the axes of the inner frame.  In the axes of the inner frame S = [[0, 1], [1, 0]] is
+constant; in the outer frame S = [[0, R^T], [R^T, 0]], so that the bias, whose components are those of the outer frame,
+is c = [0; -w x dp/dt] there.
 """
 
 from __future__ import annotations

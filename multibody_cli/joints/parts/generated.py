@@ -1,6 +1,6 @@
-"""Generated part: pose, S and dS/dt by code that was generated from formulas (`joints.shape`), called by its address.
+"""Generated part: pose, S and dS/dt by code generated from formulas (`joints.shape`), called by its address.
 
-The formulas are in the part's own frames; here they are turned into world axes.  Plain coordinates: v = dq/dt.
+The formulas are in the part's own frames; this module transforms them to world axes.  Plain coordinates: v = dq/dt.
 
 Source: Si and Guenter 2011, (9), (12).
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.joints.parts.crossing import Crossing, write_column
-from multibody_cli.joints.shape import FIRST_COLUMN, PER_COLUMN, ROOM
+from multibody_cli.joints.shape import FIRST_COLUMN, MAX_OUTPUTS, PER_COLUMN
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO
@@ -21,29 +21,29 @@ from multibody_cli.spatial.values import Mat3, Motion, Vec3
 from multibody_cli.symbolic.generated import call
 
 
-class Shaping(NamedTuple):
-    """What generated code reads and writes: the constants of all parts, and what was found for one of them."""
+class GeneratedBuffers(NamedTuple):
+    """Input and output of generated code: the constants of all parts, and the results for one of them."""
 
     constants: NDArray[np.float64]
     out: NDArray[np.float64]
 
 
-def shaping_for(constants: NDArray[np.float64]) -> Shaping:
-    """Allocate it."""
-    return Shaping(constants, np.zeros(ROOM))
+def generated_buffers_for(constants: NDArray[np.float64]) -> GeneratedBuffers:
+    """Allocate the buffers."""
+    return GeneratedBuffers(constants, np.zeros(MAX_OUTPUTS))
 
 
 @formula
 def vector(numbers, k):
-    """Three numbers from k on."""
+    """Return three numbers from k on."""
     return Vec3(numbers[k], numbers[k + 1], numbers[k + 2])
 
 
 @formula
-def across(part, P, q, v, shaping, columns):
+def across(part, P, q, v, generated_buffers, columns):
     """Cross a generated part from the orientation P of its inner frame; write its columns of S."""
-    out = shaping.out
-    call(part.address, q, part.iq, v, part.iv, shaping.constants, part.first_constant, out)
+    out = generated_buffers.out
+    call(part.address, q, part.iq, v, part.iv, generated_buffers.constants, part.first_constant, out)
     R = P @ Mat3(vector(out, 0), vector(out, 3), vector(out, 6))
     spin, slip, bias_w, bias_v = ZERO, ZERO, ZERO, ZERO
     for j in range(part.width):
@@ -58,9 +58,9 @@ def across(part, P, q, v, shaping, columns):
 
 
 @formula
-def bend_columns(part, R, shaping, rates):
-    """Add the change of S in the outer frame R to the rates of its columns, right after it was crossed."""
+def add_subspace_change(part, R, generated_buffers, rates):
+    """Add the derivative of S in the outer frame R to the rates of its columns, right after `across`."""
     for j in range(part.width):
         rate, k = rates[part.iv + j], FIRST_COLUMN + PER_COLUMN * j
-        store(rate.angular_rate, load(rate.angular_rate) + R @ vector(shaping.out, k + 6))
-        store(rate.linear_rate, load(rate.linear_rate) + R @ vector(shaping.out, k + 9))
+        store(rate.angular_rate, load(rate.angular_rate) + R @ vector(generated_buffers.out, k + 6))
+        store(rate.linear_rate, load(rate.linear_rate) + R @ vector(generated_buffers.out, k + 9))

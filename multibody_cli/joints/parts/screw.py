@@ -21,25 +21,25 @@ ALONG_X, ALONG_Y, ALONG_Z, OBLIQUE, NOT_TURNING = range(5)
 
 @formula
 def axis_in_world(screw, P):
-    """The turning axis, from the orientation P of the inner frame; it is the same in the outer frame."""
-    if screw.along == ALONG_Y:
+    """Axis of rotation, from the orientation P of the inner frame; it is the same in the outer frame."""
+    if screw.axis_kind == ALONG_Y:
         return P.y
-    if screw.along == ALONG_X:
+    if screw.axis_kind == ALONG_X:
         return P.x
-    if screw.along == ALONG_Z:
+    if screw.axis_kind == ALONG_Z:
         return P.z
     return P @ load(screw.turn)
 
 
 @formula
 def turned(screw, P, angle):
-    """P exp[turn angle], cheaply where the axis is one of the frame's own."""
+    """P exp[turn angle]; cheaper if the axis is an axis of the frame."""
     s, c = sine_and_cosine(angle)
-    if screw.along == ALONG_Y:
+    if screw.axis_kind == ALONG_Y:
         return Mat3(c * P.x - s * P.z, P.y, s * P.x + c * P.z)
-    if screw.along == ALONG_X:
+    if screw.axis_kind == ALONG_X:
         return Mat3(P.x, c * P.y + s * P.z, c * P.z - s * P.y)
-    if screw.along == ALONG_Z:
+    if screw.axis_kind == ALONG_Z:
         return Mat3(c * P.x + s * P.y, c * P.y - s * P.x, P.z)
     return P @ rotation_about(load(screw.turn), s, c)
 
@@ -47,14 +47,14 @@ def turned(screw, P, angle):
 @formula
 def orientation_across(screw, P, angle):
     """Outer orientation."""
-    if screw.along == NOT_TURNING:
+    if screw.axis_kind == NOT_TURNING:
         return P
     return turned(screw, P, angle)
 
 
 @formula
 def turn(screw, P, angle, rate, column):
-    """Outer orientation and relative angular velocity; writes the angular half of the column of S."""
+    """Return outer orientation and relative angular velocity; write the angular half of the column of S."""
     axis = axis_in_world(screw, P)
     store(column.angular, axis)
     return orientation_across(screw, P, angle), rate * axis
@@ -62,7 +62,7 @@ def turn(screw, P, angle, rate, column):
 
 @formula
 def slide(screw, P, travel, rate, column):
-    """Displacement and relative linear velocity; writes the linear half of the column of S."""
+    """Return displacement and relative linear velocity; write the linear half of the column of S."""
     axis = P @ load(screw.slide)
     store(column.linear, axis)
     return travel * axis, rate * axis

@@ -1,4 +1,4 @@
-"""The catalogue of integrators, for every method that gives accelerations."""
+"""The catalogue of integrators, for every method that computes accelerations."""
 
 from __future__ import annotations
 

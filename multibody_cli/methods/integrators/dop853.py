@@ -1,8 +1,8 @@
-"""DOP853: Dormand and Prince's method of order 8 with adaptive steps and dense output of order 7.
+"""DOP853: the Runge-Kutta method of Dormand and Prince of order 8, with adaptive steps and dense output of order 7.
 
-Steps are chosen by the error of q and v alone, against atol + rtol |y|; the ledger is integrated along.  No step
-crosses a point of a table, where derivatives jump and a short pulse would be missed, or the end of the run.  Output
-instants are read from the interpolant of the step that contains them, so they never shorten a step.
+Step sizes are controlled by the error of q and v, relative to atol + rtol |y|; the ledger is integrated along.  No step
+crosses a knot of a table, where derivatives are discontinuous and a short pulse could be missed, or the end of the run.
+Output is interpolated within steps, and does not shorten them.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
 """
@@ -25,7 +25,7 @@ from multibody_cli.methods.contract import (
     StepControl,
     Stepper,
     evaluate,
-    restore,
+    project_onto_constraints,
 )
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
@@ -39,7 +39,7 @@ _TERMS = 7  # of the interpolant
 
 
 class Scratch(NamedTuple):
-    """Everything the integrator keeps between output instants; y = [q, v, ledger]."""
+    """Data of the integrator between outputs; y = [q, v, ledger]."""
 
     times: Floats  # (3,) start and end of the last step, size of the next
     breaks: Floats  # (m,) instants that no step crosses, s, rising: the points of tables and the end of the run
@@ -52,15 +52,15 @@ class Scratch(NamedTuple):
 
 
 def slope(system, work, t, y, dy, a, nq, nv):
-    """dy/dt of y = [q, v, ledger]; prescribed coordinates of y are set on the way."""
+    """Compute dy/dt of y = [q, v, ledger]; sets prescribed coordinates of y."""
     q, v = y[:nq], y[nq : nq + nv]
     evaluate(system, work, t, q, v, a, dy[nq + nv :])
     rate(system.tree, q, v, dy[:nq])
     copy(a, dy[nq : nq + nv])
 
 
-def reach_stage(system, work, scratch, s, h, nq, nv):
-    """Argument and slope of stage s from those before it."""
+def evaluate_stage(system, work, scratch, s, h, nq, nv):
+    """Compute argument and slope of stage s from the stages before it."""
     y, slopes = scratch.stage, scratch.slopes
     copy(scratch.y0, y)
     for j in range(s):
@@ -70,7 +70,7 @@ def reach_stage(system, work, scratch, s, h, nq, nv):
 
 
 def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
-    """Take one step, as large as the tolerance allows; the attempts it took, or 0 if none was small enough."""
+    """Take one step, as large as the tolerance allows; return the attempts, 0 if the step became too small."""
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
     times[0], h, rejected = times[1], times[2], False
     copy(y1, y0)
@@ -82,7 +82,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     while h > 1e-14 * max(1.0, abs(times[0])):
         attempts += 1
         for s in range(1, STAGES):
-            reach_stage(system, work, scratch, s, h, nq, nv)
+            evaluate_stage(system, work, scratch, s, h, nq, nv)
         copy(y0, y1)
         for j in range(STAGES):
             if B[j] != 0.0:
@@ -92,7 +92,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
             factor = _GROW if error == 0.0 else min(_GROW, _SAFETY * error ** (-1.0 / 8.0))
             times[1], times[2] = times[0] + h, h * (min(1.0, factor) if rejected else factor)
             normalize(system.tree, y1[:nq])
-            restore(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
+            project_onto_constraints(system, work, times[1], y1[:nq], y1[nq : nq + nv], scratch.a, y1[nq + nv :])
             slope(system, work, times[1], y1, slopes[_LAST], scratch.a, nq, nv)
             return attempts
         rejected = True
@@ -101,11 +101,11 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
 
 
 def prepare_interpolant(system, work, scratch, nq, nv):
-    """The three extra stages and the terms of the interpolant over the last step."""
+    """Compute the three extra stages and the terms of the interpolant over the last step."""
     y0, y1, slopes, terms = scratch.y0, scratch.y1, scratch.slopes, scratch.terms
     h = scratch.times[1] - scratch.times[0]
     for s in range(_LAST + 1, len(slopes)):
-        reach_stage(system, work, scratch, s, h, nq, nv)
+        evaluate_stage(system, work, scratch, s, h, nq, nv)
     for i in range(len(y0)):
         change = y1[i] - y0[i]
         terms[0, i] = change
@@ -120,10 +120,10 @@ def prepare_interpolant(system, work, scratch, nq, nv):
 
 
 def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
-    """Bring the state to `until`, or to where the step became too small; the steps taken."""
+    """Advance the state to `until`, or until the step becomes too small; return the number of steps."""
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
     if times[1] == times[0]:  # the first call
-        restore(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
+        project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
         start(state, scratch)
         slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
         copy(scratch.y1, scratch.y0)
@@ -146,22 +146,24 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
     copy(scratch.stage[nq : nq + nv], state.v)
     copy(scratch.stage[nq + nv :], state.ledger)
     normalize(system.tree, state.q)
-    restore(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
+    project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
     evaluate(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
     return steps
 
 
 @cache
 def make(dynamics: Dynamics) -> Kernel:
-    """Make the stepping kernel of one method, from its parts upward."""
+    """Bind the stepping kernel to a method."""
     slope_ = bound_kernel(slope, evaluate=dynamics.evaluate)
-    reach_stage_ = bound_kernel(reach_stage, slope=slope_)
-    take_step_ = bound_kernel(take_step, slope=slope_, reach_stage=reach_stage_, restore=dynamics.restore)
-    interpolant_ = bound_kernel(prepare_interpolant, reach_stage=reach_stage_)
+    reach_stage_ = bound_kernel(evaluate_stage, slope=slope_)
+    take_step_ = bound_kernel(
+        take_step, slope=slope_, evaluate_stage=reach_stage_, project_onto_constraints=dynamics.project_onto_constraints
+    )
+    interpolant_ = bound_kernel(prepare_interpolant, evaluate_stage=reach_stage_)
     return bound_kernel(
         advance_dop853,
         evaluate=dynamics.evaluate,
-        restore=dynamics.restore,
+        project_onto_constraints=dynamics.project_onto_constraints,
         slope=slope_,
         take_step=take_step_,
         prepare_interpolant=interpolant_,
@@ -170,7 +172,7 @@ def make(dynamics: Dynamics) -> Kernel:
 
 @kernel
 def time_to_break(breaks, t):
-    """How long until the next instant that no step may cross; a table jumps or bends there, or the run ends."""
+    """Return the time to the next instant that no step may cross: a knot of a table, or the end of the run."""
     near = 1e-13 * max(1.0, abs(t))
     for k in range(len(breaks)):
         if breaks[k] > t + near:
@@ -180,7 +182,7 @@ def time_to_break(breaks, t):
 
 @kernel
 def start(state, scratch):
-    """Take the state over as the end of an empty step."""
+    """Copy the state as the end of an empty step."""
     nq, nv = len(state.q), len(state.v)
     scratch.times[0] = scratch.times[1] = state.time[0]
     copy(state.q, scratch.y1[:nq])
@@ -190,7 +192,7 @@ def start(state, scratch):
 
 @kernel
 def error_norm(y0, y1, slopes, h, rtol, atol, n) -> float:
-    """The error of a step against the tolerance, from its estimates of third and fifth order (II.10.17)."""
+    """Return the error of a step relative to the tolerance, from its estimates of third and fifth order (II.10.17)."""
     sum3, sum5 = 0.0, 0.0
     for i in range(n):
         e3, e5 = 0.0, 0.0
@@ -208,7 +210,7 @@ def error_norm(y0, y1, slopes, h, rtol, atol, n) -> float:
 
 @kernel
 def interpolate(scratch, theta, y):
-    """y at the fraction theta of the last step (II.6.8)."""
+    """Compute y at the fraction theta of the last step (II.6.8)."""
     y0, terms = scratch.y0, scratch.terms
     for i in range(len(y)):
         value = 0.0
@@ -229,7 +231,7 @@ class Dop853Stepper:
         self._steps = 0
 
     def advance(self, state: State, until: float) -> Report:
-        """Bring the whole state to `until`, by as many steps as the tolerance asks for."""
+        """Advance the state to `until`, by as many steps as the tolerance requires."""
         control = self._control
         self._steps += int(
             self._advance(self._system, state, self._work, self._scratch, until, control.rtol, control.atol)
@@ -239,7 +241,9 @@ class Dop853Stepper:
         return Report(steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL)
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
     n = len(state.q) + len(state.v) + len(state.ledger)
     scratch = Scratch(

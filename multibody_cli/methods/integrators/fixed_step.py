@@ -1,4 +1,4 @@
-"""What integrators of constant step share: counting steps exactly, and stopping at a step that diverges."""
+"""Steppers of constant step: exact step counts, and a stop at the first step that diverges."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from multibody_cli.tree.workspace import Work
 class FixedStepper:
     """Runs a kernel `take(system, state, work, scratch, h, start, first, count)`.
 
-    The kernel gives how many of `count` steps ended with finite accelerations, and -1 if those at its start were not;
-    step k ends at start + k h.
+    The kernel returns how many of `count` steps ended with finite accelerations, and -1 if those at the start were not
+    finite; step k ends at start + k h.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class FixedStepper:
         self._steps = 0
 
     def advance(self, state: State, until: float) -> Report:
-        """Take the whole number of steps that lead to `until`."""
+        """Advance the state to `until` by a whole number of steps."""
         if self._start is None:
             self._start = float(state.time[0])
         h, first = self._h, self._steps

@@ -1,12 +1,12 @@
-"""Linearly implicit Euler: springs, dampers and muscles push as they will at the end of the step.
+"""Linearly implicit Euler: forces of springs, dampers and muscles at the end of the step, to first order.
 
-With K and D the derivatives of all forces by positions and rates, v' = v + h x and q' = q moved by h v', where
+With K and D the derivatives of all forces with respect to positions and rates, v' = v + h x and q' = q displaced by h
+v', where
 
     (M - h D - h^2 K) x = f(q, v, t) + h K v.
 
-That is one evaluation with implicit forces (`implicit.implicit_forces`).  First order; stiff springs need no small
-steps, but motion that is faster than the step loses its energy.  Everything else is taken as semi-implicit Euler takes
-it.
+This is one evaluation with implicit forces (`implicit.implicit_forces`).  The method is of first order.  Stiff springs
+need no small steps, but motion faster than the step is damped.  All other forces are treated as in semi-implicit Euler.
 
 Source: Sueda, notes 2.5, (2.77)-(2.79); Baraff and Witkin 1998.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.implicit.implicit_forces import look_ahead
+from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -26,63 +26,71 @@ from multibody_cli.methods.contract import (
     Kernel,
     StepControl,
     Stepper,
-    collide,
-    conclude,
     evaluate,
-    restore,
+    finalize_output,
+    project_onto_constraints,
+    solve_contact_step,
 )
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
 def take_implicit_steps(system, state, work, scratch, h, start, first, count) -> int:
-    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
+    """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after, touch = scratch
+    before, after, contact_work = scratch
     done = 0
     if first == 0:
-        restore(system, work, time[0], q, v, a, ledger)
-    look_ahead(work, h, h, 0.0)
-    copy(v, work.ahead)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
+    set_implicit_coefficients(work, h, h, 0.0)
+    copy(v, work.implicit_rates)
     evaluate(system, work, time[0], q, v, a, before)
-    sound = is_finite(a)
-    while sound and done < count:
+    valid = is_finite(a)
+    while valid and done < count:
         add_scaled(v, h, a)
-        if not collide(system, work, touch, time[0], h, q, v, ledger):
-            sound = False
+        if not solve_contact_step(system, work, contact_work, time[0], h, q, v, ledger):
+            valid = False
             break
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = start + (first + done + 1) * h
-        restore(system, work, time[0], q, v, a, ledger)
-        copy(v, work.ahead)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
+        copy(v, work.implicit_rates)
         evaluate(system, work, time[0], q, v, a, after)
-        sound = is_sound(v, a)
-        if sound:
+        valid = is_finite_and_bounded(v, a)
+        if valid:
             done += 1
             for i in range(len(ledger)):
                 ledger[i] += 0.5 * h * (before[i] + after[i])
                 before[i] = after[i]
-    look_ahead(work, 0.0, 0.0, 0.0)
-    if sound:  # accelerations as they are, for output
+    set_implicit_coefficients(work, 0.0, 0.0, 0.0)
+    if valid:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
-        conclude(system, work, touch, time[0], h, q, v, a, after)
-    return done if first + done > 0 or sound else -1
+        finalize_output(system, work, contact_work, time[0], h, q, v, a, after)
+    return done if first + done > 0 or valid else -1
 
 
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Make the stepping kernel of one method."""
-    return bound_kernel(take_implicit_steps, **dynamics.kernels)
+    return bound_kernel(
+        take_implicit_steps,
+        evaluate=dynamics.evaluate,
+        project_onto_constraints=dynamics.project_onto_constraints,
+        solve_contact_step=dynamics.solve_contact_step,
+        finalize_output=dynamics.finalize_output,
+    )
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), touch)
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
@@ -92,6 +100,6 @@ INTEGRATOR = Integrator(
     1,
     False,
     bind,
-    collides=True,
+    supports_contacts=True,
     implicit=True,
 )

@@ -12,21 +12,29 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.kernel import bound_kernel, formula
-from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper, evaluate, restore
+from multibody_cli.methods.contract import (
+    Dynamics,
+    Integrator,
+    Kernel,
+    StepControl,
+    Stepper,
+    evaluate,
+    project_onto_constraints,
+)
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.stability import of_rk4
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
+from multibody_cli.methods.integrators.stability import rk4_step_limit
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import normalize, rate, recentre
 from multibody_cli.tree.workspace import Work
 
 
 def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:
-    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
+    """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
     if first == 0:
-        restore(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, power[0])
         if not is_finite(a):
             return -1
@@ -52,9 +60,9 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = start + (step + 1) * h
-        restore(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, power[0])
-        if not is_sound(v, a):
+        if not is_finite_and_bounded(v, a):
             return step - first
     return count
 
@@ -68,11 +76,15 @@ def add_weighted(target, h, slopes):
 
 @cache
 def make(dynamics: Dynamics) -> Kernel:
-    """Make the stepping kernel of one method."""
-    return bound_kernel(take_rk4_steps, evaluate=dynamics.evaluate, restore=dynamics.restore)
+    """Bind the stepping kernel to a method."""
+    return bound_kernel(
+        take_rk4_steps, evaluate=dynamics.evaluate, project_onto_constraints=dynamics.project_onto_constraints
+    )
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
     scratch = (
         np.zeros_like(state.q),
@@ -84,4 +96,4 @@ def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: Stat
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
-INTEGRATOR = Integrator("rk4", "fourth order Runge-Kutta, fixed step", 4, False, bind, stable_step=of_rk4)
+INTEGRATOR = Integrator("rk4", "fourth order Runge-Kutta, fixed step", 4, False, bind, stable_step=rk4_step_limit)

@@ -2,20 +2,21 @@
 
 With g = 1 - 1/sqrt(2), the two stages of a step of h lie at t + g h and at its end,
 
-    V1 = v + h g A1,                        Q1 = q moved by h g V1,
-    V2 = v + h ((1 - g) A1 + g A2),         Q2 = q moved by h ((1 - g) V1 + g V2),
+    V1 = v + h g A1,                        Q1 = q displaced by h g V1,
+    V2 = v + h ((1 - g) A1 + g A2),         Q2 = q displaced by h ((1 - g) V1 + g V2),
 
-where each A is the acceleration at its own Q and V, and the second stage is the end of the step.  Newton's method finds
-A: with M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) gives the next one,
+where each A is the acceleration at its own Q and V, and the second stage is the end of the step.  Newton's method
+solves for A: with M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) gives the
+next iterate,
 
     M' A' = f(Q, V, t) + (M' - M) A.
 
-The first round, from A = 0, is a linearly implicit step.  What M' leaves out of the derivatives costs rounds, not
-accuracy.  Stiff springs and dampers cost no small steps: what is faster than the step dies out, while slow motion is
-of second order.
+The first iteration, from A = 0, is a linearly implicit step.  Derivatives that M' neglects cost iterations, not
+accuracy.  Stiff springs and dampers need no small steps: motion faster than the step is damped, slow motion is of
+second order.
 
-Sources: Alexander, Diagonally implicit Runge-Kutta methods for stiff O.D.E.'s, SIAM J. Numer. Anal. 14 (1977);
-Hairer and Wanner, Solving Ordinary Differential Equations II, IV.6.
+Sources: Alexander, Diagonally implicit Runge-Kutta methods for stiff O.D.E.'s, SIAM J. Numer. Anal. 14 (1977); Hairer
+and Wanner, Solving Ordinary Differential Equations II, IV.6.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.implicit.implicit_forces import free_end, look_ahead
+from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.methods.contract import (
     Dynamics,
@@ -37,34 +38,36 @@ from multibody_cli.methods.contract import (
     StepControl,
     Stepper,
     evaluate,
-    restore,
+    project_onto_constraints,
 )
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_sound
+from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import Integers, State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 GAMMA = 1.0 - 1.0 / math.sqrt(2.0)
 
-ROUNDS = 30
-"""Rounds of Newton's method for a stage, at most."""
+MAX_NEWTON_ITERATIONS = 30
+"""Maximum number of Newton iterations per stage."""
 
-FOUND = 1e-10
-"""A change of the accelerations, relative to them, with which a stage is found."""
+STAGE_TOLERANCE = 1e-10
+"""Change of the accelerations, relative to them, at which a stage has converged."""
 
 ROUND_OFF = 1e-14
-"""The same for what it changes in the velocities, which carry no more digits than these, and in the coordinates, m or
-rad: at rest, what the round-off of a length makes of the force of a stiff spring moves things by no more."""
+"""Change of the velocities, relative to them, and of the coordinates, m or rad, that counts as round-off.
+
+At rest, the round-off of a length times the stiffness of a spring moves bodies by no more.
+"""
 
 
 def take_sdirk2_steps(system, state, work, scratch, h, start, first, count):
-    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
+    """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    q0, v0, drift, base, powers, lost = scratch
-    lost[0] = 0
+    q0, v0, displacement, base, powers, not_converged = scratch
+    not_converged[0] = 0
     if first == 0:
-        restore(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, powers[0])
         if not is_finite(a):
             return -1
@@ -74,61 +77,61 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count):
         copy(v, v0)
         copy(v, base)
         for j in range(len(v)):
-            drift[j] = a[j] = 0.0  # what stiff springs do now would lead far astray
-        if not find_stage(system, work, time[0] + GAMMA * h, GAMMA * h, q0, base, drift, q, v, a, powers[0]):
-            lost[0] = 1
+            displacement[j] = a[j] = 0.0  # the explicit accelerations of stiff springs are a bad guess
+        if not solve_stage(system, work, time[0] + GAMMA * h, GAMMA * h, q0, base, displacement, q, v, a, powers[0]):
+            not_converged[0] = 1
             break
         for j in range(len(v)):
-            drift[j] = (1.0 - GAMMA) * h * v[j]
+            displacement[j] = (1.0 - GAMMA) * h * v[j]
             base[j] = v0[j] + (1.0 - GAMMA) * h * a[j]
         end = start + (first + done + 1) * h
-        if not find_stage(system, work, end, GAMMA * h, q0, base, drift, q, v, a, powers[1]):
-            lost[0] = 1
+        if not solve_stage(system, work, end, GAMMA * h, q0, base, displacement, q, v, a, powers[1]):
+            not_converged[0] = 1
             break
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = end
         for k in range(len(ledger)):
             ledger[k] += h * ((1.0 - GAMMA) * powers[0, k] + GAMMA * powers[1, k])
-        restore(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, powers[0])
-        if not is_sound(v, a):
+        if not is_finite_and_bounded(v, a):
             break
         done += 1
     return done
 
 
-def find_stage(system, work, t, h, q0, base, drift, q, v, a, powers):
-    """Find q, v = base + h a and the accelerations a of a stage, from a guess of a; whether they were found.
+def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
+    """Solve a stage for q, v = base + h a and the accelerations a, from a guess of a; return whether it converged.
 
-    q is q0 moved by drift + h v.
+    q is q0 displaced by displacement + h v.
     """
-    driven, ahead = system.tree.driven, work.ahead
-    look_ahead(work, h, -h * h, -h)
-    found = False
-    for _ in range(ROUNDS):
+    driven, implicit_rates = system.tree.driven, work.implicit_rates
+    set_implicit_coefficients(work, h, -h * h, -h)
+    converged = False
+    for _ in range(MAX_NEWTON_ITERATIONS):
         copy(base, v)
         add_scaled(v, h, a)
         copy(q0, q)
         for j in range(len(v)):
-            ahead[j] = drift[j] + h * v[j]
-        displace(system.tree, q, ahead, 1.0)
+            implicit_rates[j] = displacement[j] + h * v[j]
+        displace(system.tree, q, implicit_rates, 1.0)
         for j in range(len(v)):
-            ahead[j] = 0.0 if driven[j] else a[j]
+            implicit_rates[j] = 0.0 if driven[j] else a[j]
         evaluate(system, work, t, q, v, a, powers)
         if not is_finite(a):
             break
-        change, largest, fastest = spread_of(driven, free_end(system.tree), ahead, a, v)
-        if change <= FOUND * largest or h * change <= ROUND_OFF * max(fastest, 1.0 / h):
-            found = True
+        change, largest, fastest = stage_changes(driven, free_end(system.tree), implicit_rates, a, v)
+        if change <= STAGE_TOLERANCE * largest or h * change <= ROUND_OFF * max(fastest, 1.0 / h):
+            converged = True
             break
-    look_ahead(work, 0.0, 0.0, 0.0)
-    return found
+    set_implicit_coefficients(work, 0.0, 0.0, 0.0)
+    return converged
 
 
 @kernel
-def spread_of(driven, last, before, after, v):
-    """Largest change of the accelerations, largest acceleration, and largest velocity, of coordinates up to `last`."""
+def stage_changes(driven, last, before, after, v):
+    """Return the largest change of the accelerations, acceleration, and velocity, of coordinates before `last`."""
     change, largest, fastest = 0.0, 0.0, 0.0
     for j in range(last):
         fastest = max(fastest, abs(v[j]))
@@ -140,36 +143,42 @@ def spread_of(driven, last, before, after, v):
 
 @cache
 def make(dynamics: Dynamics) -> Kernel:
-    """Make the stepping kernel of one method."""
-    stage = bound_kernel(find_stage, evaluate=dynamics.evaluate)
-    kernels = {"evaluate": dynamics.evaluate, "restore": dynamics.restore, "find_stage": stage}
+    """Bind the stepping kernel to a method."""
+    stage = bound_kernel(solve_stage, evaluate=dynamics.evaluate)
+    kernels = {
+        "evaluate": dynamics.evaluate,
+        "project_onto_constraints": dynamics.project_onto_constraints,
+        "solve_stage": stage,
+    }
     return bound_kernel(take_sdirk2_steps, **kernels)
 
 
 class ImplicitStepper(FixedStepper):
-    """Tells of a stage that Newton's method did not find."""
+    """Reports stages for which Newton's method did not converge."""
 
-    def __init__(self, lost: Integers, *args: Any) -> None:
+    def __init__(self, not_converged: Integers, *args: Any) -> None:
         super().__init__(*args)
-        self._lost = lost
+        self._not_converged = not_converged
 
     def advance(self, state: State, until: float) -> Report:
-        """Take the whole number of steps that lead to `until`."""
+        """Advance the state to `until` by a whole number of steps."""
         report = super().advance(state, until)
-        if report.status is Status.OK or not self._lost[0]:
+        if report.status is Status.OK or not self._not_converged[0]:
             return report
-        return report._replace(status=Status.NOT_FOUND, remedy="Try a smaller `simulation.step`.")
+        return report._replace(status=Status.NOT_CONVERGED, remedy="Try a smaller `simulation.step`.")
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
     q, v = state.q, state.v
-    lost = np.zeros(1, np.int64)
-    scratch = (np.zeros_like(q), *(np.zeros_like(v) for _ in range(3)), np.zeros((2, len(state.ledger))), lost)
-    return ImplicitStepper(lost, make(dynamics), system, work, scratch, control)
+    not_converged = np.zeros(1, np.int64)
+    scratch = (np.zeros_like(q), *(np.zeros_like(v) for _ in range(3)), np.zeros((2, len(state.ledger))), not_converged)
+    return ImplicitStepper(not_converged, make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator(
     "sdirk2", "second order, implicit in all springs, dampers and muscles, fixed step", 2, False, bind, implicit=True
 )
-"""L-stable: what is faster than the step dies out."""
+"""L-stable: motion faster than the step is damped."""

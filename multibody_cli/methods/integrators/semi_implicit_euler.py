@@ -1,6 +1,6 @@
-"""Semi-implicit Euler: v' = v + h a(q, v, t), q' = q moved by h v'.  First order; symplectic for separable systems.
+"""Semi-implicit Euler: v' = v + h a(q, v, t), q' = q displaced by h v'.  First order; symplectic for separable systems.
 
-Each account of the ledger takes the mean of its power before and after the step.
+Each account of the ledger is integrated by the mean of its power before and after the step.
 """
 
 from __future__ import annotations
@@ -17,59 +17,61 @@ from multibody_cli.methods.contract import (
     Kernel,
     StepControl,
     Stepper,
-    collide,
-    conclude,
     evaluate,
-    restore,
-    resume,
+    finalize_output,
+    project_onto_constraints,
+    resume_stepping,
+    solve_contact_step,
 )
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
-from multibody_cli.methods.integrators.stability import of_semi_implicit_euler
-from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_sound
+from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
+from multibody_cli.methods.integrators.vectors import add_scaled, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
 def take_euler_steps(system, state, work, scratch, h, start, first, count) -> int:
-    """Take `count` steps of h; how many ended sound, -1 if the accelerations at the start are not finite."""
+    """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after, touch = scratch
+    before, after, contact_work = scratch
     if first == 0:
-        restore(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, before)
         if not is_finite(a):
             return -1
     else:
-        resume(touch, a)
+        resume_stepping(contact_work, a)
     for step in range(first + 1, first + count + 1):
         add_scaled(v, h, a)
-        if not collide(system, work, touch, time[0], h, q, v, ledger):
+        if not solve_contact_step(system, work, contact_work, time[0], h, q, v, ledger):
             return step - first - 1
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
         time[0] = start + step * h
-        restore(system, work, time[0], q, v, a, ledger)
+        project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, after)
-        if not is_sound(v, a):
+        if not is_finite_and_bounded(v, a):
             return step - first - 1
         for i in range(len(ledger)):
             ledger[i] += 0.5 * h * (before[i] + after[i])
             before[i] = after[i]
-    conclude(system, work, touch, time[0], h, q, v, a, after)
+    finalize_output(system, work, contact_work, time[0], h, q, v, a, after)
     return count
 
 
 @cache
 def make(dynamics: Dynamics) -> Kernel:
-    """Make the stepping kernel of one method."""
+    """Bind the stepping kernel to a method."""
     return bound_kernel(take_euler_steps, **dynamics.kernels)
 
 
-def bind(dynamics: Dynamics, system: System, work: Work, touch: Any, state: State, control: StepControl) -> Stepper:
+def bind(
+    dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
+) -> Stepper:
     """Bind to a model."""
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), touch)
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
@@ -79,6 +81,6 @@ INTEGRATOR = Integrator(
     1,
     False,
     bind,
-    collides=True,
-    stable_step=of_semi_implicit_euler,
+    supports_contacts=True,
+    stable_step=semi_implicit_euler_step_limit,
 )

@@ -1,7 +1,7 @@
-"""The largest steps that explicit integrators can take beside linear springs and dampers.
+"""Stability limits of explicit integrators with linear springs and dampers.
 
-Small motion about an equilibrium is a sum of motions each of which obeys x'' + c x' + w^2 x = 0.  Each function gives,
-for dampings c and frequencies w (n,) 1/s, the steps (n,) s above which the computed motion grows.
+Small motion about an equilibrium is a superposition of modes x'' + c x' + w^2 x = 0.  Each function returns, for
+dampings c and frequencies w (n,) 1/s, the steps (n,) s above which the computed motion grows.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_STILL = 1e-300
+_TINY = 1e-300
 
 
-def of_semi_implicit_euler(c: Floats, w: Floats) -> Floats:
+def semi_implicit_euler_step_limit(c: Floats, w: Floats) -> Floats:
     """Both roots of z^2 - (2 - h c - h^2 w^2) z + 1 - h c lie in the unit circle up to h^2 w^2 + 2 h c = 4."""
-    return np.asarray(4.0 / np.maximum(c + np.sqrt(c * c + 4.0 * w * w), _STILL))
+    return np.asarray(4.0 / np.maximum(c + np.sqrt(c * c + 4.0 * w * w), _TINY))
 
 
-def of_variational_steps(c: Floats, w: Floats) -> Floats:
-    """Stormer's and Verlet's h w = 2, and h c = 1 of a damper that pushes as it does at the start of the step."""
-    return np.minimum(2.0 / np.maximum(w, _STILL), 1.0 / np.maximum(c, _STILL))
+def variational_step_limit(c: Floats, w: Floats) -> Floats:
+    """The limit h w = 2 of Stormer-Verlet, and h c = 1 of a damper with the force of the start of the step."""
+    return np.minimum(2.0 / np.maximum(w, _TINY), 1.0 / np.maximum(c, _TINY))
 
 
-def of_rk4(c: Floats, w: Floats) -> Floats:
+def rk4_step_limit(c: Floats, w: Floats) -> Floats:
     """|1 + z + z^2/2 + z^3/6 + z^4/24| <= 1 at z = h lambda, for both exponents lambda, by bisection."""
     split = np.sqrt((0.25 * c * c - w * w).astype(complex))
     return np.minimum(*(_along(-0.5 * c + sign * split) for sign in (1.0, -1.0)))
 
 
 def _along(exponents: NDArray[np.complex128]) -> Floats:
-    size = np.maximum(np.abs(exponents), _STILL)
+    size = np.maximum(np.abs(exponents), _TINY)
     low, high = np.zeros(len(size)), np.full(len(size), 3.0)
     for _ in range(50):
         z = 0.5 * (low + high) * (exponents / size)

@@ -1,4 +1,4 @@
-"""What only the whole scene can tell: names that must exist, things that cannot go together."""
+"""Consistency checks of a scene: references between elements and combinations of features."""
 
 from collections.abc import Callable
 
@@ -30,10 +30,10 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     times.check_times,
     expectations.check_expectations,
 )
-"""Every check; each tells its problems to the draft."""
+"""All checks; each reports its problems to the draft."""
 
 
 def check(draft: Draft) -> None:
-    """Run every check."""
+    """Run all checks."""
     for run in CHECKS:
         run(draft)

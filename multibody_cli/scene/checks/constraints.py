@@ -1,4 +1,4 @@
-"""Couplings and constraints: they name bodies and coordinates that exist, and of the kinds that they need."""
+"""Checks of couplings and constraints: referenced bodies and coordinates exist and have the required kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECTIONS = ("couplings", "constraints")
 
 
 def check_constraints(draft: Draft) -> None:
-    """Check every coupling and every constraint."""
+    """Check all couplings and constraints."""
     for section in _SECTIONS:
         for name, spec in getattr(draft.scene, section).items():
             _check_bodies(draft, (section, name), spec)
@@ -22,10 +22,10 @@ def check_constraints(draft: Draft) -> None:
 def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
     for place, body in spec.bodies:
         if draft.require_body(body, (*path, *place)) and body == WORLD and not spec.RELATIVE:
-            draft.tell((*path, *place), "the world does not move: name a body")
+            draft.report((*path, *place), "the world is fixed: name a body")
     if spec.RELATIVE and len({body for _, body in spec.bodies}) == 1:
         place, body = spec.bodies[-1]
-        draft.tell((*path, *place), f"both are in `{body}`, where nothing moves: name two different bodies")
+        draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
 
 
 def _check_coordinates(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
@@ -36,26 +36,26 @@ def _check_coordinates(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
             continue
         joint, k = coordinate
         if coordinate in found:
-            draft.tell((*path, *place), f"`{word}` is named twice")
+            draft.report((*path, *place), f"`{word}` is named twice")
         found[coordinate] = draft.scene.joints[joint].coordinates[k]
     if not found or len(found) < len(spec.coordinates):
         return
     kinds = list(found.values())
-    if objection := spec.objection(kinds):
-        draft.tell(path, objection)
+    if kind_error := spec.kind_error(kinds):
+        draft.report(path, kind_error)
     elif expected := spec.quantity(kinds):
         field, quantity = expected
         try:
             quantity.read(draft.data[str(path[0])][path[1]].get(field, 0.0))
         except QuantityError as error:
-            draft.tell((*path, field), str(error))
+            draft.report((*path, field), str(error))
 
 
 def _find(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:
-    """Find the joint of a coordinate and its index; None where something is wrong, which is told unless it was."""
+    """Return the joint and the index of a coordinate; None after reporting a problem, or for an invalid joint."""
     name, index = split_coordinate(word)
     if name not in draft.names("joints"):
-        draft.tell(path, f"there is no joint `{name}`; {nearest(name, draft.names('joints'))}")
+        draft.report(path, f"unknown joint `{name}`; {nearest(name, draft.names('joints'))}")
         return None
     joint = draft.scene.joints.get(name)
     if joint is None:
@@ -64,22 +64,22 @@ def _find(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:
     if word in words:
         return name, words[word]
     if not joint.coordinates:
-        draft.tell(path, f"`{name}` is fixed: it has no coordinate")
+        draft.report(path, f"`{name}` is a fixed joint without coordinates")
     elif not words:
-        draft.tell(
+        draft.report(
             path,
-            f"the rotation of `{name}` is held as a whole: no coordinate of it is a number of its own; "
+            f"the rotation of `{name}` has no scalar coordinates; "
             "use `parametrization: euler_xzx`, or a `universal` or `composite` joint",
         )
     else:
         choice = ", ".join(f"`{one}`" for one in words)
-        said = f"has no coordinate `{index}` of its own" if index else f"has {len(joint.coordinates)} coordinates"
-        draft.tell(path, f"`{name}` {said}: expected {'one of ' if len(words) > 1 else ''}{choice}")
+        said = f"has no scalar coordinate `{index}`" if index else f"has {len(joint.coordinates)} coordinates"
+        draft.report(path, f"`{name}` {said}: expected {'one of ' if len(words) > 1 else ''}{choice}")
     return None
 
 
 def _words(name: str, joint: JointSpec) -> dict[str, int]:
-    """Give the words of the coordinates of a joint, and their indices."""
+    """Return the names of the coordinates of a joint, with their indices."""
     if len(joint.coordinates) == 1:
         return {name: 0, f"{name}/0": 0}
     return {f"{name}/{k}": k for k, plain in enumerate(joint.plain) if plain}

@@ -1,4 +1,4 @@
-"""What touches must be something that can, in steps that know of it."""
+"""Checks of contacts: shapes, pairs, and the integrator."""
 
 from __future__ import annotations
 
@@ -14,51 +14,57 @@ from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.mesh import convex_vertices
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.shapes import TOUCHING, MeshSpec, ShapeSpec
+from multibody_cli.scene.shapes import CONTACT_SHAPES, MeshSpec, ShapeSpec
 
-OF_SURFACE = ("friction", "restitution")
-"""Fields of a shape that say what it is like to touch."""
+SURFACE_FIELDS = ("friction", "restitution")
+"""Fields of a shape that describe its surface."""
 
 
 def check_contacts(draft: Draft) -> None:
-    """Check shapes and pairs against the section `contacts`, and the steps of the run."""
+    """Check shapes and pairs against the section `contacts`, and the integrator."""
     settings = draft.scene.contacts
     _check_steps(draft)
-    _check_rubbing(draft)
+    _check_joint_friction(draft)
     if settings is None:
         if "contacts" not in draft.broken:
-            _check_silent_shapes(draft)
+            _check_unused_fields(draft)
         return
     _check_shapes(draft)
     _check_pairs(draft, settings)
     if settings.sides is not None and settings.method == "proximal":
-        message = "the proximal method knows circles alone: polygons need `method: staggered_projections`"
-        draft.tell(("contacts", "sides"), message)
+        message = (
+            "the proximal method supports only circular friction cones: polygons need `method: staggered_projections`"
+        )
+        draft.report(("contacts", "sides"), message)
 
 
-def _check_silent_shapes(draft: Draft) -> None:
+def _check_unused_fields(draft: Draft) -> None:
     if "contacts" in draft.data:
-        draft.tell(("contacts",), "is empty: write `contacts: {}` for the defaults, or leave it out if nothing touches")
+        draft.report(
+            ("contacts",), "is empty: write `contacts: {}` for the defaults, or omit the section to disable contacts"
+        )
         return
     for path, shape in _shapes(draft.scene):
-        for field in (*OF_SURFACE, "contact"):
+        for field in (*SURFACE_FIELDS, "contact"):
             if field in shape.model_fields_set and getattr(shape, field) not in (None, False):
-                draft.tell((*path, field), "has no effect: nothing touches in a scene without `contacts: {}`")
+                draft.report((*path, field), "has no effect: contacts are disabled without a section `contacts: {}`")
 
 
 def _check_shapes(draft: Draft) -> None:
     for path, shape in _shapes(draft.scene):
-        if shape.contact and shape.type not in TOUCHING:
-            draft.tell((*path, "type"), f"a {shape.type} cannot touch others yet: give it `contact: false`")
+        if shape.contact and shape.type not in CONTACT_SHAPES:
+            draft.report((*path, "type"), f"contacts of a {shape.type} are not supported: set `contact: false`")
         elif shape.contact and isinstance(shape, MeshSpec):
             _check_mesh(draft, path, shape)
-        for field in OF_SURFACE:
+        for field in SURFACE_FIELDS:
             if not shape.contact and getattr(shape, field) is not None:
-                draft.tell((*path, field), "has no effect: this shape touches nothing (`contact: false`)")
+                draft.report(
+                    (*path, field), "has no effect: the contacts of this shape are disabled (`contact: false`)"
+                )
     for name, body in draft.scene.bodies.items():
         if body.kind == "affine" and any(shape.contact for shape in body.shapes):
-            message = "an affine body cannot touch others yet: give its shapes `contact: false`"
-            draft.tell(("bodies", name, "kind"), message)
+            message = "contacts of affine bodies are not supported: set `contact: false` on its shapes"
+            draft.report(("bodies", name, "kind"), message)
 
 
 def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
@@ -70,44 +76,44 @@ def _check_pairs(draft: Draft, settings: ContactsSpec) -> None:
     for k, pair in enumerate(settings.pairs):
         for place, name in enumerate(pair):
             path = ("contacts", "pairs", k, place)
-            whole = name in scene.bodies or name == WORLD  # what is wrong with others was told
+            whole = name in scene.bodies or name == WORLD  # other names are reported already
             if draft.require_body(name, path) and whole and name not in able:
-                draft.tell(path, f"`{name}` has no shape that touches")
+                draft.report(path, f"`{name}` has no shapes with contacts")
         if pair[0] == pair[1]:
-            draft.tell(("contacts", "pairs", k), f"`{pair[0]}` does not touch itself: expected two bodies")
+            draft.report(("contacts", "pairs", k), f"expected two different bodies, found `{pair[0]}` twice")
         elif frozenset(pair) in seen:
-            draft.tell(("contacts", "pairs", k), "is there already: each pair is written once, in any order")
+            draft.report(("contacts", "pairs", k), "duplicate pair: list each pair once, in any order")
         seen.add(frozenset(pair))
 
 
 def _check_steps(draft: Draft) -> None:
-    """Impacts, and friction that sticks, need steps of constant length."""
+    """Impacts and static friction require steps of constant length."""
     settings = draft.scene.simulation
     if draft.scene.contacts is None and not any(has_friction(joint) for joint in draft.scene.joints.values()):
         return
     known = settings.method in METHODS and settings.integrator in INTEGRATORS
-    own = known and METHODS[settings.method].own_integrator  # such a method says for itself what it takes
-    if known and not own and not INTEGRATORS[settings.integrator].collides:
-        able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.collides)
-        message = f"integrator `{settings.integrator}` takes neither impacts nor dry friction: use {able}"
-        draft.tell(("simulation", "integrator"), message)
+    own = known and METHODS[settings.method].own_integrator  # the features of such a method are checked elsewhere
+    if known and not own and not INTEGRATORS[settings.integrator].supports_contacts:
+        able = " or ".join(f"`{name}`" for name, one in INTEGRATORS.items() if one.supports_contacts)
+        message = f"integrator `{settings.integrator}` supports neither impacts nor dry friction: use {able}"
+        draft.report(("simulation", "integrator"), message)
 
 
-def _check_rubbing(draft: Draft) -> None:
+def _check_joint_friction(draft: Draft) -> None:
     for name, joint in draft.scene.joints.items():
         for body in (joint.parent, joint.child):
             if has_friction(joint) and body in draft.scene.bodies and draft.scene.bodies[body].kind == "affine":
-                message = f"`{body}` is affine: friction of joints is for rigid bodies"
-                draft.tell(("joints", name, "friction"), message)
+                message = f"`{body}` is affine: joint friction is supported on rigid bodies only"
+                draft.report(("joints", name, "friction"), message)
 
 
 def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
-    file = find(draft.tree, path).mark.beside(shape.file)
+    file = find(draft.tree, path).mark.resolve_path(shape.file)
     if file.is_file():
         try:
             convex_vertices(shape, file)
         except Refused as error:
-            draft.tell((*path, "file"), str(error))
+            draft.report((*path, "file"), str(error))
 
 
 def _shapes(scene: Scene) -> Iterator[tuple[Path, ShapeSpec]]:

@@ -1,4 +1,4 @@
-"""What is written must have an effect, and files that are named must be there."""
+"""Checks that every field has an effect and that referenced files exist."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.shapes import MeshSpec, ShapeSpec
 
 _FIXED_BY_MOTION = {"position": ("q", "v"), "velocity": ("v",), "acceleration": ()}
-"""The part of the state at the start that a prescribed motion gives."""
+"""Components of the initial state that a prescribed motion determines."""
 
 
 def check_effects(draft: Draft) -> None:
-    """Check shapes, and the state of joints whose motion is prescribed."""
+    """Check shapes, and the initial state of joints with prescribed motion."""
     for index, shape in enumerate(draft.scene.world.shapes):
         path: Path = ("world", "shapes", index)
         _check_file(draft, path, shape)
         if "density" in shape.model_fields_set:
-            draft.tell((*path, "density"), "has no effect: the world does not move")
+            draft.report((*path, "density"), "has no effect: the world is fixed")
     for name, body in draft.scene.bodies.items():
         for index, shape in enumerate(body.shapes):
             _check_file(draft, ("bodies", name, "shapes", index), shape)
@@ -29,9 +29,9 @@ def check_effects(draft: Draft) -> None:
 def _check_file(draft: Draft, path: Path, shape: ShapeSpec) -> None:
     if not isinstance(shape, MeshSpec):
         return
-    file = find(draft.tree, path).mark.beside(shape.file)
+    file = find(draft.tree, path).mark.resolve_path(shape.file)
     if not file.is_file():
-        draft.tell((*path, "file"), f"there is no file {file}")
+        draft.report((*path, "file"), f"file not found: {file}")
 
 
 def _check_motion(draft: Draft, name: str, joint: MovingJointSpec) -> None:
@@ -39,4 +39,4 @@ def _check_motion(draft: Draft, name: str, joint: MovingJointSpec) -> None:
         return
     for field in _FIXED_BY_MOTION[joint.motion.given]:
         if field in joint.model_fields_set:
-            draft.tell(("joints", name, field), f"has no effect: `motion` prescribes the {joint.motion.given}")
+            draft.report(("joints", name, field), f"has no effect: `motion` prescribes the {joint.motion.given}")

@@ -1,4 +1,4 @@
-"""Assertions speak of channels that exist, at instants that are written, in the unit of the channel."""
+"""Checks of assertions: the channel exists, the instant is an output instant, the unit is that of the channel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
 _MEASURED = ("value", "atol", "max", "min")
-_BOOKED = frozenset({"joints", "forces", "springs", "muscles", "contacts"})
-"""Sections whose entries have accounts of energy."""
+_WITH_ACCOUNTS = frozenset({"joints", "forces", "springs", "muscles", "contacts"})
+"""Sections whose entries have energy accounts."""
 
 
 def check_expectations(draft: Draft) -> None:
-    """Check every assertion that is about a channel."""
+    """Check all assertions about channels."""
     known = channels(draft.scene)
     for index, expectation in zip(draft.kept, draft.scene.expect, strict=True):
         if isinstance(expectation, ValueExpectation):
@@ -34,31 +34,31 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
     try:
         instants = timing(draft.scene.simulation, draft.scene.output)
     except QuantityError:
-        return  # told by the check of the times
+        return  # reported by the check of the times
     try:
         instants.index_of(float(expectation.at))
     except QuantityError as error:
-        draft.tell(path, str(error))
+        draft.report(path, str(error))
 
 
 def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]) -> None:
     name = expectation.channel
     channel = known.get(name)
     if channel is None:
-        # an element that is wrong has no channels yet; its own problem was told
+        # an invalid element has no channels; its own problem is reported already
         if not _belongs_to_broken(draft, name):
-            draft.tell((*path, "channel"), _why_unknown(draft, name, known))
+            draft.report((*path, "channel"), _why_unknown(draft, name, known))
         return
     chosen = _component(expectation, channel)
     if chosen is None:
         if channel.width == 1:
-            draft.tell((*path, "component"), f"has no effect: `{name}` is a single number")
+            draft.report((*path, "component"), f"has no effect: `{name}` is a single number")
             return
         letters = _LETTERS.get(channel.width)
         words = f", or one of {', '.join(letters)}" if letters else ""
-        draft.tell(
+        draft.report(
             (*path, "component"),
-            f"`{name}` has {channel.width} numbers: expected an index below {channel.width}{words}",
+            f"`{name}` has {channel.width} components: expected an index below {channel.width}{words}",
         )
         return
     _check_values(draft, path, expectation, channel, chosen)
@@ -66,10 +66,10 @@ def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, kn
 
 def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
     if draft.scene.contacts is None and name.startswith("contacts/"):
-        return f"there is no channel `{name}`: nothing touches in a scene without `contacts: {{}}`"
+        return f"unknown channel `{name}`: contacts are disabled without a section `contacts: {{}}`"
     if name in OF_EACH_CONTACT:
-        return f"`{name}` has no number for each instant: expect something of `contacts/count` or `contacts/creep`"
-    return f"there is no channel `{name}`; {nearest(name, known)}"
+        return f"`{name}` has one value per contact, not per instant: use `contacts/count` or `contacts/creep`"
+    return f"unknown channel `{name}`; {nearest(name, known)}"
 
 
 def _belongs_to_broken(draft: Draft, name: str) -> bool:
@@ -78,12 +78,12 @@ def _belongs_to_broken(draft: Draft, name: str) -> bool:
         return "contacts" in draft.broken
     element = rest.rpartition("/")[0]
     if section == "energy":
-        return bool(draft.broken & _BOOKED)
+        return bool(draft.broken & _WITH_ACCOUNTS)
     return element in draft.names(section) and element not in getattr(draft.scene, section)
 
 
 def _component(expectation: ChannelExpectation, channel: Channel) -> list[int] | None:
-    """Give the indices of the numbers that are meant; None where the channel has no such number."""
+    """Return the indices of the selected components; None if the channel has no such component."""
     component = expectation.component
     if component is None:
         return list(range(channel.width))
@@ -104,11 +104,11 @@ def _check_values(
         place = (*path, field)
         if not isinstance(value, list):
             if field == "value" and len(chosen) > 1:
-                draft.tell(place, f"expected a list of {len(chosen)} numbers, or a `component` beside it")
+                draft.report(place, f"expected a list of {len(chosen)} numbers, or a `component`")
             else:
                 _check_unit(draft, place, value, channel, chosen[:1])
         elif len(value) != len(chosen):
-            draft.tell(place, f"expected {len(chosen)} number(s), found {len(value)}")
+            draft.report(place, f"expected {len(chosen)} number(s), found {len(value)}")
         else:
             for number, index in enumerate(chosen):
                 _check_unit(draft, (*place, number), value[number], channel, [index])
@@ -119,4 +119,4 @@ def _check_unit(draft: Draft, path: Path, value: Any, channel: Channel, chosen: 
         for index in chosen:
             read_quantity(value, channel.kinds[index])
     except QuantityError as error:
-        draft.tell(path, str(error))
+        draft.report(path, str(error))

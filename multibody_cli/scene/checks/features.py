@@ -1,4 +1,4 @@
-"""A scene asks its method and its integrator for nothing that they cannot do."""
+"""Checks that the method and the integrator support the features of the scene."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.topology import holders
+from multibody_cli.scene.topology import inboard_joints
 
 
 def check_features(draft: Draft) -> None:
-    """Check what the scene asks for against what the method says of itself."""
+    """Check the features of the scene against those of the method."""
     settings = draft.scene.simulation
     if "simulation" in draft.broken or settings.method not in METHODS or settings.integrator not in INTEGRATORS:
         return
     method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator)
     objections: dict[str, str] = {}
-    for feature, path in _asked(draft.scene):
+    for feature, path in _required_features(draft.scene):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
-            remedy = f"use {able}" if able else "no method can yet"
-            draft.tell(path, f"method `{settings.method}` cannot take {feature.value}: {remedy}")
+            remedy = f"use {able}" if able else "no method supports it"
+            draft.report(path, f"method `{settings.method}` does not support {feature.value}: {remedy}")
         else:
             objections.update(method.objections(feature, settings.options))
     for option, message in objections.items():
-        draft.tell(("simulation", "options", option), message)
-    closing = set(draft.scene.joints) - set(holders(draft.scene.bodies, draft.scene.joints).values())
+        draft.report(("simulation", "options", option), message)
+    closing = set(draft.scene.joints) - set(inboard_joints(draft.scene.bodies, draft.scene.joints).values())
     for name, joint in draft.scene.joints.items():
         if not isinstance(joint, MovingJointSpec):
             continue
         if joint.bounds is not None and integrator.adaptive:
-            draft.tell(
+            draft.report(
                 ("joints", name, "limits"),
-                f"integrator `{integrator.name}` takes steps of its own length, and an impact on a limit needs short "
-                "ones: use one of constant step, such as `rk4`",
+                f"integrator `{integrator.name}` has a variable step size, but impacts on limits need a small fixed "
+                "step: use a fixed-step integrator such as `rk4`",
             )
         if integrator.implicit and has_friction(joint) and (draft.scene.springs or draft.scene.muscles):
-            draft.tell(
+            draft.report(
                 ("joints", name, "friction"),
-                f"integrator `{integrator.name}` takes springs and muscles as they will push, and the dry friction of "
-                "a joint needs what they push now: use `semi_implicit_euler`, or leave out one of the two",
+                f"integrator `{integrator.name}` treats springs and muscles implicitly, but joint friction needs "
+                "explicit forces: use `semi_implicit_euler`, or remove one of the two",
             )
     _check_reductions(draft, closing)
 
 
-def _asked(scene: Scene) -> Iterator[tuple[Feature, Path]]:
-    """List what the scene asks for, and where."""
+def _required_features(scene: Scene) -> Iterator[tuple[Feature, Path]]:
+    """Yield the features that the scene uses, with the path of the element."""
     if scene.contacts is not None:
         yield Feature.CONTACT, ("contacts",)
     for name, body in scene.bodies.items():
         if body.kind == "affine":
             yield Feature.AFFINE, ("bodies", name, "kind")
-    closing = set(scene.joints) - set(holders(scene.bodies, scene.joints).values())
+    closing = set(scene.joints) - set(inboard_joints(scene.bodies, scene.joints).values())
     for name, joint in scene.joints.items():
         if name in closing:
             yield Feature.LOOPS, ("joints", name)
@@ -83,8 +83,7 @@ def _check_reductions(draft: Draft, closing: set[str]) -> None:
         for place, word in coupling.coordinates:
             joint, _ = split_coordinate(word)
             if joint in closing:
-                draft.tell(
+                draft.report(
                     ("couplings", name, *place),
-                    f"`{joint}` closes a loop, so that its coordinates follow from the bodies already: "
-                    "leave `reduce` out",
+                    f"`{joint}` closes a loop, so its coordinates are dependent: remove `reduce`",
                 )

@@ -1,4 +1,4 @@
-"""How fast methods are, how their cost grows, and what accuracy it buys.
+"""Benchmarks: speed of methods, growth of their cost, and cost against accuracy.
 
-`words` says what may be asked for and `plan` which runs that makes; `campaign` does them one after the other.
+`words` defines the options, `plan` derives the cases from them, and `campaign` runs the cases in sequence.
 """

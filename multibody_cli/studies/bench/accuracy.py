@@ -1,7 +1,7 @@
-"""The error of each run against a fine reference run, and what a simulated second costs.
+"""Error of each run relative to a fine reference run, and the cost per simulated second.
 
-The reference is run twice, once coarser: how far these two are apart is what the reference may be off by, and bounds
-what can be said of the others.  `displacement` says what an error is.
+The reference is run twice, once with coarser settings. The difference of both runs estimates the error of the reference
+and limits the resolution of the errors of other runs. `displacement` defines the error.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough,
 from multibody_cli.studies.simulation import Simulation
 
 MOST_INSTANTS = 100
-"""Instants after the start at which runs are compared, at most."""
+"""Maximum number of instants after the start at which runs are compared."""
 
 FINE, COARSE = 1e-13, 1e-12
-"""Tolerances of the reference with an adaptive integrator, and of its coarser twin."""
+"""Tolerances of the reference run and of its coarser counterpart, for adaptive integrators."""
 
 FINER, LESS_FINE = 8, 4
-"""With an integrator of fixed step: how much smaller its step, and that of the twin, is than the finest asked for."""
+"""Ratios of the finest requested step to that of the reference and of its coarser counterpart, for fixed steps."""
 
 Prepare = Callable[[tuple[str, ...]], Simulation]
-"""Makes the scene ready to run with values replaced; raises a `SceneError` where it cannot."""
+"""Prepares the scene with replaced values; raises a `SceneError` if it is invalid."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The run that others are compared with: its settings, and how far it may be off, m."""
+    """The reference run: its settings, and its estimated error, m."""
 
     method: str
     integrator: str
@@ -52,18 +52,18 @@ class Reference:
 
 @dataclass(frozen=True)
 class Accuracy(Setup):
-    """What one run costs and how accurate it is.
+    """Cost and accuracy of one run.
 
     Parameters
     ----------
     status
         `complete` or `diverged`.
     error
-        Largest displacement of a body, m; None if the run diverged.
+        Largest displacement error of a body, m; None if the run diverged.
     resolved
-        Whether the error is well above that of the reference; it is only a bound otherwise.
+        Whether the error is well above that of the reference; otherwise it is an upper bound.
     cost
-        Time for a simulated second, output off, as blocks of whole runs found it; None if the run diverged.
+        Wall time per simulated second, output off, from blocks of whole runs; None if the run diverged.
     """
 
     status: str
@@ -73,7 +73,7 @@ class Accuracy(Setup):
 
     @property
     def seconds(self) -> float | None:
-        """Time for a simulated second, s."""
+        """Wall time per simulated second, s."""
         return None if self.cost is None else self.cost.median
 
 
@@ -86,13 +86,13 @@ class Study:
     scene, settings, size
         As in `Setup`.
     wanted
-        Accuracy that is asked for, m.
+        Requested accuracy, m.
     duration
-        Time simulated, s.
+        Simulated time, s.
     instants
-        At how many instants after the start, equally far apart, the bodies were compared.
+        Number of equidistant instants after the start at which the bodies are compared.
     reference
-        What with.
+        The reference run.
     runs
         The runs.
     """
@@ -108,29 +108,29 @@ class Study:
 
     @property
     def front(self) -> list[bool]:
-        """Which runs no other one beats in both error and cost."""
+        """Which runs are on the Pareto front of error and cost."""
         return front(self.runs, self.reference.error)
 
     @property
     def recommendation(self) -> Recommendation:
-        """Which run to take."""
+        """The recommended run."""
         return recommend(self.runs, self.reference.error, self.wanted)
 
 
-class Yardstick:
-    """Compares runs of one scene with its reference.
+class ReferenceComparison:
+    """Compares runs of one scene with its reference run.
 
     Parameters
     ----------
     simulations
-        What will be compared.
+        The runs to compare.
     prepare
-        Makes the scene ready with other settings.
+        Prepares the scene with other settings.
 
     Raises
     ------
     RunFailed
-        No reference run comes to its end.
+        No reference run completes.
     """
 
     def __init__(self, simulations: Sequence[Simulation], prepare: Prepare) -> None:
@@ -141,12 +141,12 @@ class Yardstick:
         self.reference, self._motion = self._find_reference(simulations, prepare)
 
     def error_of(self, simulation: Simulation) -> float | None:
-        """Run a scene; how far it ends up from the reference, m, or None if it diverges."""
+        """Run a scene; return its error relative to the reference, m, or None if it diverges."""
         motion = self._run(simulation)
         return None if motion is None else largest_displacement(motion, self._motion, self._masses)
 
     def judge(self, simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Accuracy:
-        """Find error and cost of a run."""
+        """Measure error and cost of a run."""
         error = self.error_of(simulation)
         if error is None:
             return Accuracy(**setup, status="diverged", error=None, resolved=False, cost=None)
@@ -156,7 +156,7 @@ class Yardstick:
         )
 
     def _find_reference(self, simulations: Sequence[Simulation], prepare: Prepare) -> tuple[Reference, Motion]:
-        last = "no method and integrator can run it"
+        last = "no combination of method and integrator supports it"
         for fine, coarse in _references(simulations):
             try:
                 motion, twin = (self._run(prepare(_settings_of(case, simulations[0]))) for case in (fine, coarse))
@@ -170,10 +170,10 @@ class Yardstick:
             assert fine.method is not None
             assert fine.integrator is not None
             return Reference(fine.method, fine.integrator, fine.settings[2:], error), motion
-        raise RunFailed(f"{simulations[0].scene.name}: there is no reference to measure errors against: {last}")
+        raise RunFailed(f"{simulations[0].scene.name}: no reference run for the errors: {last}")
 
     def _run(self, simulation: Simulation) -> Motion | None:
-        """Run a scene for its motion; None if it diverges."""
+        """Run a scene and return its motion; None if it diverges."""
         compiled = dataclasses.replace(simulation.compiled, timing=_divided(simulation, self.instants))
         sink = MemorySink(["bodies/position", "bodies/quaternion"])
         summary = dataclasses.replace(simulation, compiled=compiled).run(sink)
@@ -184,14 +184,14 @@ class Yardstick:
 
 
 def common_instants(simulations: Sequence[Simulation]) -> int:
-    """Give the most equal intervals, up to `MOST_INSTANTS`, that end with whole steps in every run."""
+    """Return the largest number of equal intervals, up to `MOST_INSTANTS`, that are whole steps in every run."""
     steps = [one.compiled.timing.steps for one in simulations if not _is_adaptive(one)]
     shared = math.gcd(*steps) or MOST_INSTANTS
     return max(count for count in range(1, MOST_INSTANTS + 1) if shared % count == 0)
 
 
 def cost_of(simulation: Simulation, duration: float, repeat: int) -> Timing:
-    """Time whole runs, output off, in s for a simulated second."""
+    """Time whole runs, output off; the result is in s per simulated second."""
 
     def block(count: int) -> Block:
         seconds = 0.0
@@ -210,7 +210,7 @@ def cost_of(simulation: Simulation, duration: float, repeat: int) -> Timing:
 
 
 def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]]:
-    """List runs that may serve as a reference, each with its coarser twin, the best first."""
+    """Yield candidates for the reference, each with its coarser counterpart, best first."""
     own = simulations[0].scene.simulation
     steps = [one.scene.simulation.step for one in simulations if not _is_adaptive(one)]
     finest = min(steps, default=own.step)
@@ -223,13 +223,13 @@ def _references(simulations: Sequence[Simulation]) -> Iterator[tuple[Case, Case]
 
 
 def _settings_of(case: Case, first: Simulation) -> tuple[str, ...]:
-    """Settings of a run that may serve as a reference: what is written for one method is no option of another."""
+    """Return the settings of a candidate; options of another method are removed."""
     foreign = case.method != first.scene.simulation.method
     return (*case.settings, *(["simulation.options={}"] if foreign else []))
 
 
 def _divided(simulation: Simulation, instants: int) -> Instants:
-    """Instants of output that divide the run."""
+    """Return output instants that divide the run."""
     if _is_adaptive(simulation):
         every = simulation.scene.simulation.duration / instants
         return Instants(every, 1, instants, ADAPTIVE_PAUSES)

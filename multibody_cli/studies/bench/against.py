@@ -1,7 +1,7 @@
-"""The same scene in other programs: accelerations compared, then timed in turn, block by block, in this process.
+"""Comparison with other programs: accelerations are compared first, then all are timed alternately in one process.
 
-A ratio is taken in each round, of blocks that follow one another, and the median of these is reported: what slows the
-machine down for a while slows both.
+Each round times one block of every program and yields a ratio; the median of the ratios is reported, so that temporary
+slowdowns of the machine affect both sides alike.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from multibody_cli.studies.bench.timing import SHORTEST_BLOCK, Block, Timing, co
 from multibody_cli.studies.simulation import Simulation
 
 AGREEMENT = 1e-6
-"""How far accelerations may differ, relative to the largest, to be those of the same scene."""
+"""Largest relative difference of accelerations that counts as agreement."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Timings here and in a peer, and the median of the ratios of blocks that follow one another (below 1: faster)."""
+    """Timings of this program and of a peer, and the median ratio (ours to peer) of consecutive blocks."""
 
     ours: Timing
     peer: Timing
@@ -43,21 +43,21 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison(Setup):
-    """A scene here and in a peer.
+    """Comparison of a scene with a peer.
 
     Parameters
     ----------
     peer, peer_version
         The other program.
     status
-        `timed`, `refused` if the peer cannot take the scene, or `differs` if its accelerations are others.
+        `timed`, `refused` if the peer does not support the scene, or `differs` if its accelerations disagree.
     reason
-        Why it was not timed, for the user.
+        Reason why it was not timed, for the user.
     difference, agreement
-        Largest difference of an acceleration at the start, relative to the largest acceleration, and how large it may
-        be; the former is None if the peer cannot take the scene.
+        Largest difference of an initial acceleration, relative to the largest acceleration, and its tolerance; the
+        former is None if the peer does not support the scene.
     evaluation, step
-        Timings, s; the latter None where the peer has no such steps.
+        Timings, s; None if the peer has no such steps.
     """
 
     peer: str
@@ -71,34 +71,34 @@ class Comparison(Setup):
 
 
 def require_packages(peers: Sequence[str]) -> None:
-    """Refuse peers whose packages are not there, before anything is measured.
+    """Require the packages of the peers before anything is measured.
 
     Raises
     ------
     ArgumentError
-        With the command that installs them.
+        A package is missing; the message contains the command that installs it.
     """
     missing = [name for name in peers if find_spec(PEERS[name].module) is None]
     if missing:
         names = " and ".join(f"`{name}`" for name in missing)
-        raise ArgumentError(f"{names} cannot be imported here: pip install 'multibody-cli[peers]'")
+        raise ArgumentError(f"{names} cannot be imported: pip install 'multibody-cli[peers]'")
 
 
 def compare(
     simulation: Simulation, peers: Sequence[str], repeat: int, setup: Mapping[str, Any]
 ) -> Iterator[Comparison]:
-    """Hold a scene against several peers.
+    """Compare a scene with several peers.
 
     Parameters
     ----------
     simulation
         The scene.
     peers
-        Their names.
+        Names of the peers.
     repeat
-        Number of rounds of which medians are taken; one more goes before them, to warm up.
+        Number of timed rounds; one more precedes them as warm-up.
     setup
-        The fields of the `Setup` of the scene.
+        Fields of the `Setup` of the scene.
     """
     same: dict[str, tuple[Peer, float]] = {}
     for name in peers:
@@ -112,7 +112,7 @@ def compare(
         if difference <= AGREEMENT:
             same[name] = peer, difference
             continue
-        reason = f"its accelerations differ by {difference:.1e} of the largest, more than {AGREEMENT:.0e}: not timed"
+        reason = f"not timed: accelerations differ by {difference:.1e} of the largest, more than {AGREEMENT:.0e}"
         yield Comparison(**about, status="differs", reason=reason, difference=difference)
     evaluations = _in_turn(
         partial(evaluate, simulation), {name: peer.evaluate for name, (peer, _) in same.items()}, repeat
@@ -147,8 +147,7 @@ def _build(simulation: Simulation, kind: PeerKind) -> Peer:
     settings, compiled = simulation.scene.simulation, simulation.compiled
     if METHODS[settings.method].maximal:
         raise PeerRefusal(
-            f"method `{settings.method}` works in the coordinates of the bodies; use one that works in those of the "
-            "joints, such as `aba`"
+            f"method `{settings.method}` uses body coordinates; use a method in joint coordinates, such as `aba`"
         )
     return kind.build(mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator))
 
@@ -160,15 +159,15 @@ def _accelerations(simulation: Simulation) -> Floats:
 
 
 def _what_is_missing(evaluation: bool, step: bool) -> str:
-    words = ["an evaluation there is too short to be told from a call"] if evaluation else []
-    words += ["its run does not stay sound for as many steps as ours"] if step else []
+    words = ["an evaluation is too short to be separated from the cost of a call"] if evaluation else []
+    words += ["its run diverges earlier than ours"] if step else []
     return "; ".join(words)
 
 
 def _in_turn(
     ours: Callable[[int], Block], peers: Mapping[str, Callable[[int], float]], repeat: int, fewest: int = 1
 ) -> dict[str, Pair]:
-    """Time a thing here and in every peer, one block of each a round; a peer that cannot be timed is left out."""
+    """Time an operation here and in every peer, one block of each per round; omit peers that cannot be timed."""
     if not peers:
         return {}
     own_count = count_long_enough(ours, fewest)
@@ -178,7 +177,7 @@ def _in_turn(
     for round_number in range(repeat + 1):
         block = ours(own_count)
         costs = {name: peer(counts[name]) / counts[name] for name, peer in peers.items()}
-        if round_number > 0:  # the first is for warming up
+        if round_number > 0:  # the first round is a warm-up
             own.append(block.seconds / max(1, block.done))
             for name, cost in costs.items():
                 theirs[name].append(cost)
@@ -190,7 +189,7 @@ def _in_turn(
 
 
 def _count(peer: Callable[[int], float], most: int) -> int:
-    """How often a peer is to do a thing in a block: long enough for the clock, and no more often than we do it."""
+    """Number of repetitions per block in a peer: enough for the clock, and at most as many as here."""
     count = 1
     while count < most and peer(count) < SHORTEST_BLOCK:
         count = min(2 * count, most)

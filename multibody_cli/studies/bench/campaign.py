@@ -1,4 +1,4 @@
-"""A benchmark from its first case to its last; what was found so far can be read at any time."""
+"""Execution of a benchmark, case by case; intermediate results are available at any time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
-from multibody_cli.studies.bench.accuracy import Study, Yardstick
+from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
 from multibody_cli.studies.bench.against import Comparison, compare
 from multibody_cli.studies.bench.measurement import Measurement, measure
 from multibody_cli.studies.bench.plan import Case, Group, groups_of
@@ -17,23 +17,23 @@ from multibody_cli.studies.bench.words import BenchSpec
 from multibody_cli.studies.simulation import Simulation
 
 Prepare = Callable[[Path, Sequence[str]], Simulation]
-"""Makes a scene ready to run with values replaced."""
+"""Prepares a scene with replaced values."""
 
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A case that was asked for and could not be measured; what is None is as in the scene.
+    """A case that could not be measured; fields that are None are as in the scene.
 
     Parameters
     ----------
     scene
-        The file, as it was given.
+        The scene file.
     method, integrator, time_step, tolerance, settings, size
         As in `Setup`.
     status
-        `refused`, or `diverged` if its very first step did.
+        `refused`, or `diverged` if the first step diverges.
     reason
-        Why, for the user.
+        Reason, for the user.
     """
 
     scene: str
@@ -49,7 +49,7 @@ class NotMeasured:
 
 @dataclass
 class Findings:
-    """All that was found."""
+    """Results of a benchmark."""
 
     measurements: list[Measurement] = field(default_factory=list)
     not_measured: list[NotMeasured] = field(default_factory=list)
@@ -58,42 +58,42 @@ class Findings:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there are no results."""
         return not (self.measurements or self.not_measured or self.studies or self.comparisons)
 
 
-def run_benches(specs: Iterable[BenchSpec], prepare: Prepare, tell: Callable[[str], None], found: Findings) -> None:
-    """Measure all that is asked for, one case after the other.
+def run_benches(specs: Iterable[BenchSpec], prepare: Prepare, announce: Callable[[str], None], found: Findings) -> None:
+    """Measure all cases in sequence.
 
     Parameters
     ----------
     specs
-        What is asked for.
+        The requested benchmarks.
     prepare
-        Makes a scene ready to run.
-    tell
-        Takes a line for each case, before it is measured.
+        Prepares a scene.
+    announce
+        Receives a line for each case before it is measured.
     found
-        Takes what is found, as soon as it is.
+        Collects the results as they are obtained.
 
     Raises
     ------
     SceneError
-        A scene cannot be run by its own settings, or none but one case is asked for and is refused.
+        A scene is invalid with its own settings, or the only case is rejected.
     RunFailed
-        That case diverges at its first step, or a scene has no reference to measure errors against.
+        The only case diverges at its first step, or a scene has no reference run.
     ArgumentError
-        Every case was refused.
+        Every case was rejected.
     """
     benches = [(spec, list(groups_of(spec))) for spec in specs]
     alone = sum(len(group.cases) for _, groups in benches for group in groups) == 1
     for spec, groups in benches:
         for group in groups:
-            _Bench(spec, group, alone, prepare, tell, found).run()
+            _Bench(spec, group, alone, prepare, announce, found).run()
     if not found.measurements and found.not_measured:
         raise ArgumentError(f"none of the {len(found.not_measured)} cases could be measured")
     if found.comparisons and all(one.status == "refused" for one in found.comparisons):
-        raise ArgumentError(f"no peer could take the scene: {found.comparisons[0].reason}")
+        raise ArgumentError(f"no peer supports the scene: {found.comparisons[0].reason}")
 
 
 @dataclass
@@ -104,27 +104,27 @@ class _Bench:
     group: Group
     alone: bool
     prepare: Prepare
-    tell: Callable[[str], None]
+    announce: Callable[[str], None]
     found: Findings
 
     def run(self) -> None:
         ready = list(self._ready())
-        yardstick = self._yardstick([simulation for _, simulation in ready])
+        comparison = self._yardstick([simulation for _, simulation in ready])
         for case, simulation in ready:
             setup = self._setup(simulation)
-            what = (str(self.group.scene), *self.group.settings, *self.group.sizing, Setup(**setup).words)
-            self.tell(" ".join(what).replace("`", ""))
-            sound = self._measure(case, simulation, setup)
-            if yardstick is not None:
-                self.found.studies[-1].runs.append(yardstick.judge(simulation, self.spec.repeat, setup))
-            if sound:
+            what = (str(self.group.scene), *self.group.settings, *self.group.sizing, Setup(**setup).description)
+            self.announce(" ".join(what).replace("`", ""))
+            succeeded = self._measure(case, simulation, setup)
+            if comparison is not None:
+                self.found.studies[-1].runs.append(comparison.judge(simulation, self.spec.repeat, setup))
+            if succeeded:
                 self.found.comparisons.extend(compare(simulation, self.spec.against, self.spec.repeat, setup))
 
     def _setup(self, simulation: Simulation) -> dict[str, Any]:
         return setup_of(simulation, self.group.settings, self.group.size, self.group.size_key)
 
     def _measure(self, case: Case, simulation: Simulation, setup: Mapping[str, Any]) -> bool:
-        """Measure a case; whether its first step is sound, so that there is something to measure."""
+        """Measure a case; return False if its first step diverges."""
         try:
             self.found.measurements.append(measure(simulation, self.spec.repeat, setup))
         except RunFailed as failure:
@@ -133,7 +133,7 @@ class _Bench:
         return True
 
     def _ready(self) -> Iterator[tuple[Case, Simulation]]:
-        """Prepare every case that can be run, and each of them once: an integrator heeds either step or tolerance."""
+        """Prepare each valid case once; an integrator uses either the step or the tolerance."""
         seen: set[Setup] = set()
         for case in self.group.cases:
             try:
@@ -151,14 +151,14 @@ class _Bench:
                 yield case, simulation
 
     def _require_own_settings(self) -> None:
-        """Raise where the scene cannot be run by its own method, integrator and step either."""
+        """Raise an error if the scene is invalid with its own method, integrator and step."""
         self.prepare(self.group.scene, replace(self.group, duration=None).overrides)
 
-    def _yardstick(self, simulations: Sequence[Simulation]) -> Yardstick | None:
+    def _yardstick(self, simulations: Sequence[Simulation]) -> ReferenceComparison | None:
         if self.spec.accuracy is None or not simulations:
             return None
-        self.tell(f"{self.group.scene}: reference run")
-        yardstick = Yardstick(
+        self.announce(f"{self.group.scene}: reference run")
+        comparison = ReferenceComparison(
             simulations, lambda settings: self.prepare(self.group.scene, (*self.group.overrides, *settings))
         )
         self.found.studies.append(
@@ -167,12 +167,12 @@ class _Bench:
                 settings=self.group.settings,
                 size=self.group.size,
                 wanted=self.spec.accuracy,
-                duration=yardstick.duration,
-                instants=yardstick.instants,
-                reference=yardstick.reference,
+                duration=comparison.duration,
+                instants=comparison.instants,
+                reference=comparison.reference,
             )
         )
-        return yardstick
+        return comparison
 
     def _leave_out(self, case: Case, status: str, error: MbsimError) -> None:
         if self.alone:

@@ -1,12 +1,11 @@
-"""How far bodies are from where they should be, in metres.
+"""Displacement error of bodies, m.
 
-The error of a body is the root of the mean square distance of its matter from where it should be,
+The error of a body is the root mean square displacement of its mass elements from their reference positions,
 
     e^2 = |dc|^2 + tr(dR P dR^T) / m,
 
 with dc the difference of the centers of mass, dR that of the rotation matrices, m the mass and P the second moments of
-the mass about its center, P = tr(J)/2 - J.  It does not depend on where the body frame lies, and counts turning by how
-far it carries the matter.
+the mass about its center, P = tr(J)/2 - J. It does not depend on the body frame.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from multibody_cli.model import Floats
 
 
 class Motion(NamedTuple):
-    """Where bodies are at T instants: (T, B, 3) body frames' origins, m, and (T, B, 4) quaternions (w, x, y, z)."""
+    """Motion of B bodies at T instants: (T, B, 3) frame origins, m, and (T, B, 4) quaternions (w, x, y, z)."""
 
     position: Floats
     quaternion: Floats
 
 
 def largest_displacement(found: Motion, wanted: Motion, masses: Sequence[MassProperties]) -> float:
-    """Give the largest error of any body at any instant, m; a body without mass counts by its origin."""
+    """Return the largest error of any body at any instant, m; the origin represents a body without mass."""
     worst = 0.0
     R, R_wanted = _rotations(found.quaternion), _rotations(wanted.quaternion)
     for k, body in enumerate(masses):

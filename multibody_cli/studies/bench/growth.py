@@ -1,4 +1,4 @@
-"""How cost grows with size: the exponent p of cost ~ size^p, by least squares of logarithms."""
+"""Growth of cost with size: the exponent p of cost ~ size^p, from a least-squares fit of logarithms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from multibody_cli.studies.bench.measurement import Measurement
 from multibody_cli.studies.bench.setup import Setup
 
 QUANTITIES = ("step", "evaluation")
-"""The timings of a measurement whose growth is fitted."""
+"""Timings whose growth is fitted."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Exponent p of cost ~ size^p; no standard error for two sizes."""
+    """Exponent p of cost ~ size^p; for two sizes, without a standard error."""
 
     exponent: float
     standard_error: float | None
@@ -29,7 +29,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Series:
-    """Measurements that differ in size alone, and the growth of each quantity that can be fitted."""
+    """Measurements that differ in size only, and the fitted growth of each quantity."""
 
     name: str
     measurements: tuple[Measurement, ...]
@@ -37,7 +37,7 @@ class Series:
 
 
 def growth(sizes: Iterable[float], costs: Iterable[float]) -> Growth | None:
-    """Fit the exponent; None where there are fewer than two different sizes above zero."""
+    """Fit the exponent; None for fewer than two different positive sizes."""
     points = [(math.log(size), math.log(cost)) for size, cost in zip(sizes, costs, strict=True) if size > 0]
     x, y = np.array(points).reshape(-1, 2).T
     if len(set(x)) < 2:
@@ -51,24 +51,24 @@ def growth(sizes: Iterable[float], costs: Iterable[float]) -> Growth | None:
 
 
 def series_of(measurements: Sequence[Measurement]) -> list[Series]:
-    """Sort what was measured at several sizes into series, and fit the growth of each."""
+    """Group measurements at several sizes into series, and fit the growth of each."""
     sized = [one for one in measurements if one.size is not None]
-    ways = {_way(one): None for one in sized}
-    # no longer a name than it takes to tell them apart
-    short = [(one.scene, one.method, one.integrator) for one in ways]
+    configurations = {_configuration(one): None for one in sized}
+    # the shortest names that distinguish the series
+    short = [(one.scene, one.method, one.integrator) for one in configurations]
     series = []
-    for way, head in zip(ways, short, strict=True):
-        several = tuple(one for one in sized if _way(one) == way)
+    for configuration, head in zip(configurations, short, strict=True):
+        several = tuple(one for one in sized if _configuration(one) == configuration)
         unique = short.count(head) == 1
-        words = head if unique else (*head, way.stepping, *way.settings)
+        words = head if unique else (*head, configuration.stepping, *configuration.settings)
         name = " ".join(word for word in words if word)
         fits = {quantity: _fit(several, quantity) for quantity in QUANTITIES}
         series.append(Series(name, several, {quantity: fit for quantity, fit in fits.items() if fit is not None}))
     return series
 
 
-def _way(one: Measurement) -> Setup:
-    """All that is said of a measurement but its size."""
+def _configuration(one: Measurement) -> Setup:
+    """Setup of a measurement without its size."""
     return Setup(one.scene, one.method, one.integrator, one.time_step, one.tolerance, one.settings, None, one.size_key)
 
 

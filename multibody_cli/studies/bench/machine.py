@@ -1,4 +1,4 @@
-"""What the numbers were measured on."""
+"""Description of the machine of a benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multibody_cli.kernel.target import architecture
 
 
 def describe_machine() -> dict[str, Any]:
-    """Say what the numbers were measured on."""
+    """Return a description of the machine."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

@@ -1,6 +1,6 @@
-"""What a step, an evaluation and the first call of a method take, in time and in memory.
+"""Cost of a step, an evaluation and the first call of a method, in time and memory.
 
-Every block starts from the same state, so that all of them do the same work.  Nothing is written meanwhile.
+Every block starts from the same state, so that all blocks do the same work. Output is disabled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough,
 from multibody_cli.studies.simulation import Simulation
 
 FEWEST_STEPS = 10
-"""Steps of a block: a call evaluates once more at its start, which a step must not be charged with."""
+"""Minimum number of steps per block: each call needs one additional evaluation at its start."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +29,24 @@ class Measurement(Setup):
 
     Parameters
     ----------
-    bodies, freedoms
+    bodies, n_dofs
         Of the scene.
     preprocessing
-        Seconds to make the method ready for the scene: one that is written for it is generated and compiled here.
+        Time to create the method, s; includes generation and compilation of model-specific code.
     first_call
-        Seconds of the first start, step and evaluation: kernels are compiled, or loaded from an earlier run.
+        Time of the first start, step and evaluation, s; kernels are compiled or loaded.
     step, evaluation
         Timings, output off.
     steps_per_second, real_time_factor
-        The latter is simulated time over time.
+        The latter is the ratio of simulated time to wall time.
     memory
-        Bytes of the model, its state and the work arrays.
+        Size of the model, its state and the work arrays, bytes.
     peak_memory
-        Largest memory of the process so far, bytes.
+        Peak memory of the process, bytes.
     """
 
     bodies: int
-    freedoms: int
+    n_dofs: int
     preprocessing: float
     first_call: float
     step: Timing
@@ -65,14 +65,14 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
     simulation
         The scene.
     repeat
-        Number of blocks of which the median is taken.
+        Number of blocks.
     setup
-        The fields of its `Setup`.
+        Fields of its `Setup`.
 
     Raises
     ------
     RunFailed
-        If the very first step diverges.
+        The first step diverges.
     """
     settings, model = simulation.scene.simulation, simulation.compiled.model
     preprocessing, first_call = _preprocessing(simulation), _first_call(simulation)
@@ -80,12 +80,12 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
     count = count_long_enough(step_block, FEWEST_STEPS)
     step = time_blocks(step_block, count, repeat)
     evaluation = time_blocks(evaluation_block, count_long_enough(evaluation_block), repeat)
-    simulated_per_step = count * settings.step / step.count  # an adaptive step is what it was on average
+    simulated_per_step = count * settings.step / step.count  # of adaptive steps, the mean
     state = simulation.fresh_state()
     return Measurement(
         **setup,
         bodies=len(model.names.bodies),
-        freedoms=simulation.compiled.freedoms,
+        n_dofs=simulation.compiled.n_dofs,
         preprocessing=preprocessing,
         first_call=first_call,
         step=step,
@@ -98,7 +98,7 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
 
 
 def take_steps(simulation: Simulation, count: int) -> Block:
-    """Take `count` steps from the start; an adaptive integrator takes as many as it needs for that time."""
+    """Take `count` steps from the start; an adaptive integrator covers the same time with steps of its choice."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
     before = method.start(state)
@@ -109,7 +109,7 @@ def take_steps(simulation: Simulation, count: int) -> Block:
 
 
 def evaluate(simulation: Simulation, count: int) -> Block:
-    """Work out all accelerations at the start, `count` times over."""
+    """Compute all accelerations of the initial state `count` times."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
     began = time.perf_counter()
@@ -118,7 +118,7 @@ def evaluate(simulation: Simulation, count: int) -> Block:
 
 
 def bytes_of(arrays: Any) -> int:
-    """Bytes of all arrays in nested tuples."""
+    """Total size in bytes of all arrays in nested tuples."""
     if isinstance(arrays, tuple):
         return sum(bytes_of(one) for one in arrays)
     return int(getattr(arrays, "nbytes", 0))
@@ -133,13 +133,13 @@ def _preprocessing(simulation: Simulation) -> float:
 
 def _first_call(simulation: Simulation) -> float:
     began = time.perf_counter()
-    if not take_steps(simulation, 1).sound:
-        raise RunFailed(f"{simulation.scene.name}: the very first step diverges, so there is nothing to measure")
+    if not take_steps(simulation, 1).succeeded:
+        raise RunFailed(f"{simulation.scene.name}: the first step diverges")
     evaluate(simulation, 1)
     return time.perf_counter() - began
 
 
 def _peak_memory() -> int:
-    """Largest memory of this process so far, bytes; the system counts in KiB, but for macOS."""
+    """Peak memory of this process, bytes; the system reports KiB, except on macOS."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,4 +1,4 @@
-"""Which runs a benchmark is made of."""
+"""Cases of a benchmark."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.studies.bench.words import BenchSpec
 
-NOTHING_WRITTEN = ("output={}", "expect=[]")
-"""What is kept and expected of a scene could not be met with other steps and durations, and is not asked here."""
+OUTPUT_DISABLED = ("output={}", "expect=[]")
+"""Overrides that disable output and expectations, which other steps and durations could not meet."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run that is asked for: what is None is as in the scene.
+    """One requested run; fields that are None are as in the scene.
 
     Parameters
     ----------
     method, integrator
         Names.
     step, tolerance
-        Time step, s, and relative tolerance; an integrator heeds one of them.
+        Time step, s, and relative tolerance; an integrator uses one of them.
     """
 
     method: str | None = None
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The case as values of a scene to replace."""
+        """The case as overrides of the scene."""
         values = {
             "method": self.method,
             "integrator": self.integrator,
@@ -51,15 +51,15 @@ class Group:
     Parameters
     ----------
     scene
-        The file.
+        The scene file.
     settings
-        Values of the scene to replace in all cases, as the user gave them.
+        Overrides of the user for all cases.
     size, size_key
-        The number of `--size`, and the value of the scene that it replaces.
+        The value of `--size`, and the key of the scene that it replaces.
     duration
-        Time to simulate, s, if not the scene's.
+        Simulated time, s, if not that of the scene.
     cases
-        What is run.
+        The cases.
     """
 
     scene: Path
@@ -71,18 +71,18 @@ class Group:
 
     @property
     def sizing(self) -> tuple[str, ...]:
-        """The size as a value of the scene to replace."""
+        """The size as an override of the scene."""
         return () if self.size is None else (f"{self.size_key}={_written(self.size)}",)
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """Values to replace in all cases."""
+        """Overrides of all cases."""
         lasting = () if self.duration is None else (f"simulation.duration={_written(self.duration)}",)
-        return (*NOTHING_WRITTEN, *self.settings, *self.sizing, *lasting)
+        return (*OUTPUT_DISABLED, *self.settings, *self.sizing, *lasting)
 
 
 def groups_of(spec: BenchSpec) -> Iterator[Group]:
-    """List what a benchmark asks for, scene by scene and size by size."""
+    """Yield the groups of a benchmark, by scene and size."""
     pairs = product(spec.method or (None,), spec.integrator or (None,))
     cases = tuple(
         Case(method, integrator, step, tolerance)
@@ -94,14 +94,14 @@ def groups_of(spec: BenchSpec) -> Iterator[Group]:
 
 
 def _chosen(method: str | None, integrator: str | None) -> str | None:
-    """Give the integrator, or None for a method that is its own."""
+    """Return the integrator, or None for a method with its own integrator."""
     return None if method is not None and METHODS[method].own_integrator else integrator
 
 
 def _steppings(
     spec: BenchSpec, method: str | None, integrator: str | None
 ) -> tuple[Sequence[float | None], Sequence[float | None]]:
-    """Give the steps and the tolerances to run with; both where the scene alone knows which it heeds."""
+    """Return the steps and the tolerances; both if the integrator is that of the scene."""
     own = METHODS[method].own_integrator if method is not None else None
     chosen = own or (INTEGRATORS[integrator] if integrator is not None else None)
     adaptive = None if chosen is None else chosen.adaptive

@@ -1,4 +1,4 @@
-"""Which scene was run how: what all findings of a benchmark say of themselves."""
+"""Setup of a benchmark result: the scene and its settings."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from multibody_cli.studies.simulation import Simulation
 
 @dataclass(frozen=True)
 class Setup:
-    """A scene with the settings that it is run by.
+    """A scene with its settings.
 
     Parameters
     ----------
     scene, method, integrator
         Names.
     time_step
-        Time step, s; of an adaptive integrator the first.
+        Time step, s; of an adaptive integrator, the initial step.
     tolerance
-        Relative tolerance of an adaptive integrator, None of one of fixed step.
+        Relative tolerance of an adaptive integrator, else None.
     settings
-        Values that were replaced in the scene, each `KEY=VALUE`.
+        Overrides of the scene, each `KEY=VALUE`.
     size, size_key
-        The number that `--size` gave, and for which value of the scene; None without it.
+        The value of `--size`, and the key of the scene that it replaces; None without it.
     """
 
     scene: str
@@ -38,14 +38,14 @@ class Setup:
 
     @property
     def stepping(self) -> str:
-        """What decides how accurate the integrator is, in words."""
+        """The step or tolerance as text."""
         return f"{self.time_step:.6g} s" if self.tolerance is None else f"rtol {self.tolerance:.6g}"
 
     @property
-    def words(self) -> str:
-        """The method, the integrator unless it has its own, and the stepping, in a sentence."""
-        ways = " with ".join(f"`{word}`" for word in (self.method, self.integrator) if word)
-        return f"{ways} at {self.stepping}"
+    def description(self) -> str:
+        """Method, integrator (if the method has none of its own) and stepping, as text."""
+        name = " with ".join(f"`{word}`" for word in (self.method, self.integrator) if word)
+        return f"{name} at {self.stepping}"
 
 
 def setup_of(
@@ -54,16 +54,16 @@ def setup_of(
     size: float | None = None,
     size_key: str | None = None,
 ) -> dict[str, Any]:
-    """Give the fields of the `Setup` of a scene that is ready to run."""
+    """Return the fields of the `Setup` of a scene."""
     scene = simulation.scene
-    ways = scene.simulation
-    integrator = integrator_of(ways.method, ways.integrator)
+    simulation_settings = scene.simulation
+    integrator = integrator_of(simulation_settings.method, simulation_settings.integrator)
     return {
         "scene": scene.name,
-        "method": ways.method,
+        "method": simulation_settings.method,
         "integrator": integrator.name,
-        "time_step": ways.step,
-        "tolerance": ways.tolerance.rtol if integrator.adaptive else None,
+        "time_step": simulation_settings.step,
+        "tolerance": simulation_settings.tolerance.rtol if integrator.adaptive else None,
         "settings": settings,
         "size": size,
         "size_key": size_key,

@@ -1,4 +1,4 @@
-"""Suites: named sets of benchmarks, each a YAML file that lists the words of the command line."""
+"""Suites: named sets of benchmarks, each a YAML file with options of the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multibody_cli.spec import Spec
 from multibody_cli.studies.bench.words import BenchSpec
 
 SUITES = Path("scenes/bench/suites")
-"""Where suites lie that are asked for by name."""
+"""Folder of the named suites."""
 
 
 class SuiteSpec(Spec):
@@ -33,14 +33,14 @@ def read_suite(name: str) -> list[BenchSpec]:
     Parameters
     ----------
     name
-        The name of a file in `SUITES`, or the path of one that lies elsewhere.  Scenes in it are relative to it.
+        Name of a file in `SUITES`, or path of any other file. Scene paths in it are relative to the file.
 
     Raises
     ------
     ArgumentError
-        There is no such suite; the message names those there are.
+        The suite does not exist; the message lists the existing ones.
     SceneError
-        With every problem of the file, each with its line.
+        With all problems of the file.
     """
     path = _path_of(name)
     problems = Problems()
@@ -66,8 +66,8 @@ def _path_of(name: str) -> Path:
     if not path.is_file():
         there = sorted(suite.stem for suite in SUITES.glob("*.yaml"))
         hint = nearest(name, there) if there else "give the path of its file"
-        known = f"; there are: {', '.join(there)}" if there else ""
-        raise ArgumentError(f"there is no suite `{name}` in {SUITES} here: {hint}{known}")
+        known = f"; available: {', '.join(there)}" if there else ""
+        raise ArgumentError(f"no suite `{name}` in {SUITES}: {hint}{known}")
     return path
 
 
@@ -77,6 +77,5 @@ def _validated(tree: Node, problems: Problems) -> SuiteSpec | None:
         return SuiteSpec.model_validate(data)
     except ValidationError as error:
         for where, message in explain(error, SuiteSpec):
-            # a key that is not known is shown where it stands itself
             problems.add_at(tree, where, message)
         return None

@@ -1,4 +1,4 @@
-"""What may be asked of a benchmark: the same words on the command line and in a suite."""
+"""Options of a benchmark, on the command line and in a suite."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from multibody_cli.errors import QuantityError, nearest
-from multibody_cli.methods import METHODS, METHODS_LATER
+from multibody_cli.methods import METHODS, UNSUPPORTED_METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.peers import PEERS
 from multibody_cli.spec import Quantity, Spec, units
-from multibody_cli.spec.quantities import shown
+from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import read_each
 
 ALL = "all"
-"""The word that stands for every entry of a catalogue."""
+"""The name that selects every entry of a catalogue."""
 
 
 class Size(NamedTuple):
-    """`KEY=2,4,8`: a value of the scene, and what it becomes one after the other."""
+    """`KEY=2,4,8`: a key of the scene, and its values."""
 
     key: str
     values: tuple[float, ...]
 
 
 def _several(value: Any) -> list[Any]:
-    """Take one word, words with commas between them, or a list."""
+    """Split a comma-separated string, or return a list unchanged."""
     if isinstance(value, str):
         return [word.strip() for word in value.split(",")]
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _names(what: str, catalogue: Collection[str], later: Collection[str] = ()) -> Callable[[Any], tuple[str, ...]]:
-    """Make a reader of names of a catalogue, or of `all`."""
+    """Return a reader of names of a catalogue, or of `all`."""
 
     def read(name: Any) -> str:
         if name in later:
             raise ValueError(f"the {what} `{name}` is not yet supported; valid: {', '.join(sorted(catalogue))}")
         if name != ALL and name not in catalogue:
-            raise ValueError(f"there is no {what} {shown(name)}: {nearest(str(name), [*catalogue, ALL])}")
+            raise ValueError(f"unknown {what} {format_value(name)}: {nearest(str(name), [*catalogue, ALL])}")
         return str(name)
 
     def read_all(value: Any) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def _names(what: str, catalogue: Collection[str], later: Collection[str] = ()) -
 
 
 def _quantities(kind: units.Kind) -> Callable[[Any], tuple[float, ...]]:
-    """Make a reader of quantities above zero."""
+    """Return a reader of positive quantities."""
     return lambda value: tuple(dict.fromkeys(read_each(Quantity(kind, above=0.0).read, _several(value))))
 
 
@@ -63,28 +63,28 @@ def _read_size(value: Any) -> Size:
     except ValueError:
         size = Size("", ())
     if not size.key or not all(0 < number < float("inf") for number in size.values):
-        raise QuantityError(f"expected KEY=2,4,8 with numbers above 0, found {shown(value)}")
+        raise QuantityError(f"expected KEY=2,4,8 with numbers above 0, found {format_value(value)}")
     return size
 
 
 def _read_repeat(value: Any) -> int:
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     if type(number) is not int or not 1 <= number <= 1000:
-        raise QuantityError(f"expected a whole number from 1 to 1000, found {shown(value)}")
+        raise QuantityError(f"expected a whole number from 1 to 1000, found {format_value(value)}")
     return number
 
 
 def _read_settings(value: Any) -> tuple[str, ...]:
     texts = value if isinstance(value, list | tuple) else [value]
     if not all(isinstance(text, str) for text in texts):
-        raise QuantityError(f"expected KEY=VALUE or a list of these, found {shown(value)}")
+        raise QuantityError(f"expected KEY=VALUE or a list of these, found {format_value(value)}")
     return tuple(texts)
 
 
 def _read_scenes(value: Any) -> tuple[Path, ...]:
     texts = value if isinstance(value, list | tuple) else [value]
     if not texts or not all(isinstance(text, str | Path) for text in texts):
-        raise QuantityError(f"expected the path of a scene or a list of these, found {shown(value)}")
+        raise QuantityError(f"expected the path of a scene or a list of these, found {format_value(value)}")
     return tuple(Path(text) for text in texts)
 
 
@@ -93,17 +93,17 @@ Numbers = tuple[float, ...]
 
 
 class BenchSpec(Spec):
-    """One benchmark: every scene with every method, integrator, step and size that is asked for."""
+    """One benchmark: every combination of the given scenes, methods, integrators, steps and sizes."""
 
     scenes: Annotated[tuple[Path, ...], BeforeValidator(_read_scenes)] = Field((), description="Scene files.")
-    method: Annotated[Names, BeforeValidator(_names("method", METHODS, METHODS_LATER))] = Field(
-        (), description="Methods, or `all`; without it, that of the scene."
+    method: Annotated[Names, BeforeValidator(_names("method", METHODS, UNSUPPORTED_METHODS))] = Field(
+        (), description="Methods, or `all`. Default: that of the scene."
     )
     integrator: Annotated[Names, BeforeValidator(_names("integrator", INTEGRATORS))] = Field(
-        (), description="Integrators, or `all`; without it, that of the scene."
+        (), description="Integrators, or `all`. Default: that of the scene."
     )
     step: Annotated[Numbers, BeforeValidator(_quantities(units.TIME))] = Field(
-        (), description="Time steps of integrators of fixed step, s."
+        (), description="Time steps of fixed-step integrators, s."
     )
     tolerance: Annotated[Numbers, BeforeValidator(_quantities(units.NUMBER))] = Field(
         (), description="Relative tolerances of adaptive integrators."
@@ -112,15 +112,15 @@ class BenchSpec(Spec):
         (), description="Values to replace in each scene, each `KEY=VALUE`."
     )
     size: Annotated[Size | None, BeforeValidator(_read_size)] = Field(
-        None, description="A value of the scene, and what it becomes one after the other: `vars.n=2,4,8`."
+        None, description="A key of the scene and its values: `vars.n=2,4,8`."
     )
-    repeat: Annotated[int, BeforeValidator(_read_repeat)] = Field(7, description="Blocks of each timing.")
+    repeat: Annotated[int, BeforeValidator(_read_repeat)] = Field(7, description="Blocks per timing.")
     accuracy: Annotated[float, Quantity(units.LENGTH, above=0.0)] | None = Field(
-        None, description="Accuracy that is asked for, m: errors are measured against a reference run."
+        None, description="Requested accuracy, m; errors are measured against a reference run."
     )
     duration: Annotated[float, Quantity(units.TIME, above=0.0)] | None = Field(
-        None, description="Time that is simulated for the errors, s, instead of the scene's."
+        None, description="Simulated time of the accuracy runs, s, instead of the scene's."
     )
     against: Annotated[Names, BeforeValidator(_names("peer", PEERS))] = Field(
-        (), description="Other programs to time the same scene in."
+        (), description="Other programs in which the scene is timed."
     )

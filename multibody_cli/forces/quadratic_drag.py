@@ -1,0 +1,107 @@
+"""Quadratic drag on a body: the force F = -c |v| v at a point P with the velocity v.
+
+A fluid of density rho exerts it on a body of the frontal area A at large Reynolds numbers, with c = rho C_d A / 2.
+
+With e = v/|v| the damping matrix -dF/dv = c |v| (1 + e e^T) is symmetric and positive semidefinite, and 0 at rest: no
+part of it is left out for implicit integrators.  The power c |v|^3 goes to the account.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.forces.body_load import apply_wrench
+from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.spec import QuadraticDragSpec
+from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot, isotropic, symmetric_outer
+
+QUADRATIC_DRAG = np.dtype([("row", "i8"), ("point", "f8", 3), ("coefficient", "f8"), ("account", "i8")])
+
+
+@formula
+def velocity_at(body, r):
+    """Velocity of the point at the lever r, world axes, and its magnitude."""
+    v = load(body.v) + cross(load(body.w), r)
+    return v, math.sqrt(dot(v, v))
+
+
+@formula
+def damping_matrix(c, v, speed):
+    """-dF/dv = c (|v| + v v^T / |v|), N s/m; 0 at rest."""
+    if speed == 0.0:
+        return isotropic(0.0)
+    return isotropic(c * speed) + (c / speed) * symmetric_outer(v, v)
+
+
+@kernel
+def apply_force(drags, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply every drag to its body, and add the loss c |v|^3 to the account."""
+    for k in range(len(drags)):
+        drag = drags[k]
+        body = bodies[drag.row]
+        r = load(body.R) @ load(drag.point)
+        velocity, speed = velocity_at(body, r)
+        force = -(drag.coefficient * speed) * velocity
+        apply_wrench(body, cross(r, force), force)
+        powers[drag.account] += drag.coefficient * speed * speed * speed
+
+
+@kernel
+def stiffness_damping_product(drags, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add K and D times the motion change to the wrenches: see `forces.variation`.
+
+    K comes from the lever alone, which turns with the body: dr = dw x r and dv = w x dr.
+    """
+    for k in range(len(drags)):
+        drag = drags[k]
+        body = bodies[drag.row]
+        r = load(body.R) @ load(drag.point)
+        velocity, speed = velocity_at(body, r)
+        N = damping_matrix(drag.coefficient, velocity, speed)
+        change = velocity_factor * displacement_of(body, r)
+        if exact:
+            turned = displacement_factor * cross(load(body.dw), r)
+            force = -(N @ (change + cross(load(body.w), turned)))
+            moment = cross(r, force) - cross(turned, (drag.coefficient * speed) * velocity)
+            add_wrench(wrenches[drag.row], moment, force)
+        else:
+            force = -(N @ change)
+            add_wrench(wrenches[drag.row], cross(r, force), force)
+
+
+@kernel
+def add_stiffness_blocks(drags, forces, t, bodies, displacement_factor, velocity_factor, blocks):
+    """Add the damping of each drag to the block of its body: see `forces.variation`."""
+    for k in range(len(drags)):
+        drag = drags[k]
+        body = bodies[drag.row]
+        r = load(body.R) @ load(drag.point)
+        velocity, speed = velocity_at(body, r)
+        add_block(blocks[drag.row], block_at(velocity_factor * damping_matrix(drag.coefficient, velocity, speed), r))
+
+
+def pack(spec: QuadraticDragSpec, site: Site) -> tuple[Any, ...]:
+    """Return the record of a drag; at a given point of an affine body it acts at a marker."""
+    if spec.point is None:
+        return site.row(spec.body), site.com(spec.body), spec.quadratic
+    return *site.spot(spec.body, spec.point), spec.quadratic
+
+
+ELEMENT = ForceElement(
+    "quadratic_drags",
+    QUADRATIC_DRAG,
+    description="forces on bodies",
+    account="dissipation",
+    implicit=True,
+    bodies=("row",),
+    apply_force=apply_force,
+    stiffness_damping_product=stiffness_damping_product,
+    add_stiffness_blocks=add_stiffness_blocks,
+    entry=SceneEntry("forces", "quadratic_drag", ("quadratic",), QuadraticDragSpec, pack),
+)

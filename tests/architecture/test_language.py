@@ -1,0 +1,65 @@
+"""The glossary and the picture of the layers agree with the code, and given-up words do not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "multibody_cli"
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+TERMS, GIVEN_UP = GLOSSARY.split("## Words that are not used")
+
+
+def rows(text: str) -> list[list[str]]:
+    """Cells of all tables of a page, without their heads."""
+    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in cells if row[0] not in ("term", "word")]
+
+
+def identifiers(path: Path) -> Iterator[str]:
+    """Names of functions, classes, parameters, fields and variables that a module defines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def test_every_term_has_one_entry():
+    terms = [row[0] for row in rows(TERMS)]
+    assert len(terms) > 50
+    assert len(terms) == len(set(terms))
+
+
+@pytest.mark.parametrize("row", rows(TERMS), ids=lambda row: row[0])
+def test_a_term_has_a_sentence_and_a_file(row):
+    _, sentence, _, file = row
+    assert sentence.endswith(".")
+    assert (PACKAGE / file.strip("`")).is_file()
+
+
+def test_given_up_words_do_not_come_back():
+    words = {row[0].strip("`") for row in rows(GIVEN_UP)}
+    assert len(words) > 30
+    found = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        for name in identifiers(path)
+        for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name)
+        if word.lower() in words or name.strip("_").lower() in words
+    }
+    assert not found
+
+
+def test_the_picture_of_the_layers_is_current():
+    drawn = runpy.run_path(str(ROOT / "docs" / "pictures" / "layers.py"))
+    assert drawn["PICTURE"].read_text(encoding="utf-8") == drawn["picture"]()
