@@ -65,7 +65,7 @@ def test_a_body_that_is_turned_holds_its_nodes_where_it_turned_them():
 def test_a_node_that_is_attached_elsewhere_is_told():
     moved = SCENE["strands"]["s"] | {"attach": {0: {"body": "a", "point": [0, 0, 0.25]}}}
     warnings = compile_scene(loaded({**SCENE, "strands": {"s": moved}})).warnings
-    assert [words for words in warnings if "node 0 is attached at [0, 0, 0.25], 0.25 m from its place" in words]
+    assert [words for words in warnings if "node 0 is attached at [0, 0, 0.25], 0.25 m from its position in" in words]
     assert not [words for words in compile_scene(loaded(SCENE)).warnings if "attached" in words]
 
 
