@@ -71,7 +71,7 @@ def project_discs(P, together, x, S):
     for program in range(MAX_PROGRAMS):
         compute_row_velocities(P, x, S.u)
         if program > 0:
-            gauss_seidel_friction(P, S.radius, x, S.u)
+            gauss_seidel_friction(P, S.radius, x, S.u[: len(x)])
         n = add_equalities(P, S)
         if together:
             n = add_normals(P, n, S)
