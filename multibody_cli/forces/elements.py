@@ -24,9 +24,7 @@ from multibody_cli.forces import (
     rotation_spring,
     spring,
 )
-from multibody_cli.forces.between import BetweenSpec
 from multibody_cli.forces.contract import ForceElement, SceneEntry
-from multibody_cli.forces.spec import ForceSpec
 from multibody_cli.kernel import bound_kernel, kernel
 from multibody_cli.signals import Signals
 from multibody_cli.spec import Spec
@@ -61,13 +59,13 @@ def _entries(section: str) -> list[SceneEntry]:
     return [element.entry for element in ELEMENTS if element.entry is not None and element.entry.section == section]
 
 
-FORCES: dict[str, type[ForceSpec]] = {entry.kind: entry.spec for entry in _entries("forces")}  # type: ignore[misc]
+FORCES: dict[str, type[Spec]] = {entry.kind: entry.spec for entry in _entries("forces")}
 """Every kind of entry of `forces:`."""
 
 FORCE_KEYS = {key: entry.kind for entry in _entries("forces") for key in entry.keys}
 """The field by which the kind of an entry is recognized."""
 
-SPRING_KINDS: dict[str, type[BetweenSpec]] = {entry.kind: entry.spec for entry in _entries("springs")}  # type: ignore[misc]
+SPRING_KINDS: dict[str, type[Spec]] = {entry.kind: entry.spec for entry in _entries("springs")}
 """Every kind of entry of `springs:`."""
 
 SPRING_KEYS = {key: entry.kind for entry in _entries("springs") for key in entry.keys}

@@ -259,6 +259,7 @@ def _with_globals(function: Any, names: Mapping[str, Any]) -> Any:
     """Copy a function, with other values of some global names."""
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
     copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    copy.__annotations__ = function.__annotations__
     return copy
 
 

@@ -115,17 +115,15 @@ def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], A
 
 def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
     """Load code; compile missing code, again if another process removes code in the meantime."""
-    found, absent = read([symbol])
-    for _ in range(3):
+    for _ in range(4):
+        found, absent = read([symbol])
         if not absent:
-            break
+            load(found)
+            return
         from multibody_cli.kernel.workers import Task, compile_all
 
         compile_all([Task(symbol, how)])
-        found, absent = read([symbol])
-    else:
-        raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
-    load(found)
+    raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
 
 
 def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:

@@ -61,7 +61,7 @@ class Channel:
     path
         Path in the result file; a placeholder in braces is a key of `EXPANSIONS`.
     units
-        Units of the values; `{q}` stands for the units of the joint coordinates.
+        Units of the values; `{q}` is replaced by the units of the joint coordinates.
     description
         One sentence for users.
     select
@@ -75,7 +75,7 @@ class Channel:
     role
         Kind of quantity, one of `ROLES`.
     same
-        Equivalence of values, a key of `comparison.equivalence`; `{q}` stands for those of the joint coordinates.
+        Equivalence of values, a key of `comparison.equivalence`; `{q}` is replaced by those of the joint coordinates.
     dtype
         Type of the values.
     per

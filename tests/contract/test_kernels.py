@@ -180,6 +180,10 @@ def test_a_digest_covers_the_result_that_is_declared():
     assert len({one.reach.digest for one in declared}) == len(declared)
 
 
+def test_a_bound_kernel_keeps_the_declared_result():
+    assert bound_kernel(large_kernel("int")).declared_result is int
+
+
 @compiled
 def test_another_result_than_the_declared_one_is_refused():
     with pytest.raises(MbsimError, match="function returns float64, and declares int64"):

@@ -101,7 +101,7 @@ def stagger(P, options, x, S):
         return make_report(P, SOLVED, sweeps, steps, True, change, x, S)
     status = energy_safe_fallback(P, options.tolerance, x, S)
     report = make_report(P, status, sweeps, steps, options.sides == 0, change, x, S)
-    left = report.residual if options.sides == 0 else change  # a normal pass came last: for polygons this tells nothing
+    left = report.residual if options.sides == 0 else change  # a normal pass spoils the residual of polygons
     if status == SOLVED and left > options.tolerance:
         return Report(UNFINISHED, sweeps, steps, report.residual, change)
     return report
