@@ -43,7 +43,7 @@ _HOMES = {
     "METHODS": "methods",
     "Hdf5Sink": "output.hdf5",
     "MemorySink": "output.sink",
-    "compile_scene": "scene.compile",
+    "compile_scene": "compile",
     "load_scene": "scene.load",
     "prepare": "studies.simulation",
     "read_trajectory": "output.trajectory",

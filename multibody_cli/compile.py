@@ -26,9 +26,9 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
-from multibody_cli.packing.constraints import CannotReduce, ConstraintSite, add_constraints
+from multibody_cli.packing.constraints import CannotReduce, ConstraintContext, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
-from multibody_cli.packing.force_entries import ForceSite, add_section
+from multibody_cli.packing.force_entries import ForceContext, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.implicit import mark_implicit_bodies, needs_implicit_solve
 from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
@@ -156,12 +156,12 @@ def _pack(
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
-    ground = ConstraintSite(layout.rows, packed.frames, places, packer, layout.markers)
-    site = ForceSite(ground, masses, scene.simulation.duration)
-    add_section(loaded, "forces", site)
+    ground = ConstraintContext(layout.rows, packed.frames, places, packer, layout.markers)
+    context = ForceContext(ground, masses, scene.simulation.duration)
+    add_section(loaded, "forces", context)
     add_constraints(scene, ground, rows, tables, reductions)
-    add_section(loaded, "springs", site)
-    add_section(loaded, "muscles", site)
+    add_section(loaded, "springs", context)
+    add_section(loaded, "muscles", context)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
     forces, motions = packer.pack()

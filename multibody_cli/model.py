@@ -310,7 +310,7 @@ class Names:
     springs: tuple[str, ...] = ()  # along cables
     muscles: tuple[MuscleEntry, ...] = ()
     affine: tuple[str, ...] = ()  # affine bodies, whose deformation is recorded
-    contacts: int = 0  # room for so many contacts at once; 0 where the scene has none
+    contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
     variational: bool = False  # whether the method is variational, and reports on its steps
 

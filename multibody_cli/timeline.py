@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from multibody_cli.alarms.contract import Raised, RunSettings
+from multibody_cli.alarms.monitor import raised_alarms
+from multibody_cli.alarms.record import RunRecord
 from multibody_cli.force_warnings import force_warnings
-from multibody_cli.methods.contract import Method, Report, Status, VariationalDiagnostics
+from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State
-from multibody_cli.observation.contacts import observe_contacts, observe_joint_friction
-from multibody_cli.observation.state import observe
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.carried_state import Values, collect, restore
+from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
+from multibody_cli.output.samples import samples_for
 from multibody_cli.output.sink import Header, Outcome, Sink
-from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.timing import Timing
 from multibody_cli.watch import JointDomainMonitor
 
 FLUSH_AFTER = 10.0
-"""Seconds after which a partial block is written, to a sink that accepts partial blocks."""
+"""Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Result of a run: outcome, number of instants written, time of the last (s), and number of steps."""
+    """Result of a run: outcome, number of instants written, time of the last (s), and number of steps.
+
+    `steps_before` counts those up to the checkpoint from which the run went on.
+    """
 
     outcome: Outcome
     instants: int
     reached: float
     steps: int
+    steps_before: int = 0
 
 
 def simulate(
@@ -40,10 +49,13 @@ def simulate(
     timing: Timing,
     header: Header,
     sink: Sink,
+    settings: RunSettings,
     on_output: Callable[[int], None] = lambda _done: None,
     stop_asked: Callable[[], bool] = lambda: False,
+    keep: Callable[[Values], None] | None = None,
+    carried: Values | None = None,
 ) -> Summary:
-    """Run a scene from its initial state to its end, until a step diverges, or until `stop_asked` returns True.
+    """Run a scene to its end, until a step diverges, or until `stop_asked` returns True.
 
     Parameters
     ----------
@@ -51,76 +63,110 @@ def simulate(
         A compiled scene; the state is advanced in place.
     timing, header, sink
         Output times, metadata of the run, and receiver of the output.
+    settings
+        Settings of the alarms.
     on_output
         Called after each output instant with the number of instants so far.
     stop_asked
         Called before each output instant and, within long intervals, several times a second; if it returns True, the
         run ends with the status `interrupted`.
+    keep
+        Receives the carried state of the run when rows have been written to the sink: every `FLUSH_AFTER` seconds, when
+        the run stops, and at the end of a run that took longer than that.
+    carried
+        A carried state from which the run goes on; the sink holds the rows up to it.
 
     Raises
     ------
     OutputError
         The sink cannot write.
+    LayoutError
+        `carried` belongs to another model, method or integrator.
     """
     recorder = _Recorder(model, method, header.block_rows, sink)
-    pace = _Pace(method, timing)
     monitor = JointDomainMonitor(model)
     report = method.start(state)
     recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
+    pace = _Pace(method, timing, report)
+    outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work))
+    reached = recorder.reached
+    holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
+    checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
+    if carried is not None:
+        checkpoints.restore(carried)
+        report = pace.progress.report
+        outcome = replace(outcome, steps=report.steps)
+    steps_before = report.steps
     sink.open(header)
-    outcome = Outcome("interrupted", "the run was ended by an error")
-    instants = 0
     try:
-        outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work))
-        while outcome.status == "complete":
+        if carried is None and outcome.status == "complete":
             recorder.record(state, report)
-            instants += 1
-            on_output(instants)
-            if instants > timing.outputs:
-                break
+            on_output(reached.instants)
+        while outcome.status == "complete" and reached.instants <= timing.outputs:
             if stop_asked():
-                outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
+                checkpoints.keep()
+                outcome = Outcome("interrupted", _stopped_at(state), report.steps)
                 break
             before = State(*(array.copy() for array in state))
-            report, stopped = pace.advance(state, instants - 1, stop_asked)
+            report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
             outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work))
             if stopped:  # the state between two output instants is recorded as well
+                checkpoints.keep()
                 recorder.record(state, report)
-                instants += 1
-                outcome = Outcome("interrupted", f"stopped on request at t = {state.time[0]:.9g} s", report.steps)
-        messages = list(monitor.warnings(outcome.status == "diverged"))
+                outcome = Outcome("interrupted", _stopped_at(state), report.steps)
+            elif outcome.status == "complete":
+                pace.begin_interval(report)
+                recorder.record(state, report)
+                on_output(reached.instants)
+                checkpoints.keep_late()
+        alarms = [Raised("joints", "warning", text) for text in monitor.warnings(outcome.status == "diverged")]
         if outcome.status == "complete":
-            cautions = _accuracy_warnings(
-                outcome, recorder.unsolved, recorder.step_subdivisions, recorder.implicit_unsolved
-            )
-            messages = [*cautions, *force_warnings(model, method.work.warnings), *messages]
-        outcome = replace(outcome, message="; ".join(filter(None, [outcome.message, *messages])))
+            recorder.flush()
+            checkpoints.keep_at_end()
+            alarms = [*_alarms_at_end(model, method, recorder.record_of_run, settings), *alarms]
+            if any(alarm.level == "failed" for alarm in alarms):
+                outcome = replace(outcome, status="untrusted")
+        message = "; ".join(filter(None, [outcome.message, *map(str, alarms)]))
+        outcome = replace(outcome, message=message, alarms=tuple(alarms))
+    except BaseException:
+        outcome = Outcome("interrupted", "the run was ended by an error")
+        raise
     finally:
         recorder.flush()
         sink.close(outcome)
-    return Summary(outcome, instants, recorder.reached, report.steps)
+    return Summary(outcome, reached.instants, reached.time, report.steps, steps_before)
+
+
+def _stopped_at(state: State) -> str:
+    return f"stopped on request at t = {state.time[0]:.9g} s"
 
 
 class _Pace:
     """Advances from one output instant to the next in pieces of a fraction of a second.
 
     Compiled code cannot be interrupted, so `stop_asked` is called between pieces.  The pieces do not affect the
-    results.
+    results.  `progress` is the position within the output interval.
     """
 
     SHORT, LONG = 0.05, 0.2
     """Bounds of the duration of a piece, s: below, the length of the next piece is doubled; above, it is halved."""
 
-    def __init__(self, method: Method, timing: Timing) -> None:
+    def __init__(self, method: Method, timing: Timing, report: Report) -> None:
         self._method = method
         self._timing = timing
         self._length = 1
+        self.progress = _IntervalProgress(report)
+
+    def begin_interval(self, report: Report) -> None:
+        """Note that an output instant was reached with a report."""
+        self.progress.done, self.progress.report = 0, report
 
     def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
         """Advance the state to the end of an output interval; also return whether it stopped before."""
-        every, pauses, done, report = self._timing.every, self._timing.pauses, 0, Report()
+        every, pauses, progress = self._timing.every, self._timing.pauses, self.progress
+        report = progress.report if progress.done else Report()
         while True:
-            done = min(done + self._length, pauses)
+            done = min(progress.done + self._length, pauses)
             began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
             report = self._method.advance(state, until).after(report)
@@ -131,8 +177,68 @@ class _Pace:
                 self._length = max(self._length // 2, 1)
             if done == pauses or report.status is not Status.OK:
                 return report, False
+            progress.done, progress.report = done, report
             if stop_asked():
                 return report, True
+
+
+@dataclass
+class _IntervalProgress:
+    """The last report, and how many of the equal parts of the output interval are done."""
+
+    report: Report
+    done: int = 0
+
+
+class _Checkpoints:
+    """Keeps the carried state of a run, after the recorded instants have been written.
+
+    Parameters
+    ----------
+    holders
+        Objects that hold the state, by name.
+    recorder
+        The recorder, which writes before the state is kept.
+    receive
+        Receives the carried state; None keeps nothing.
+    """
+
+    def __init__(
+        self, holders: Mapping[str, Any], recorder: _Recorder, receive: Callable[[Values], None] | None
+    ) -> None:
+        self._holders = holders
+        self._recorder = recorder
+        self._receive = receive
+        self._began = self._kept = clock.monotonic()
+
+    def restore(self, carried: Values) -> None:
+        """Assign a carried state to the holders."""
+        restore(self._holders, carried)
+
+    def keep(self) -> None:
+        """Keep the state, unless the recorder holds rows that must wait for a full block."""
+        if self._receive is not None and self._recorder.flush_if_allowed():
+            self._receive(collect(self._holders))
+            self._kept = clock.monotonic()
+
+    def keep_late(self) -> bool:
+        """Keep the state if the last one is old; return False."""
+        if clock.monotonic() - self._kept > FLUSH_AFTER:
+            self.keep()
+        return False
+
+    def keep_at_end(self) -> None:
+        """Keep the state at the end of a run that took long."""
+        if clock.monotonic() - self._began > FLUSH_AFTER:
+            self.keep()
+
+
+@dataclass
+class _Reached:
+    """Number of recorded instants, and the time of the last, s."""
+
+    instants: int = 0
+    time: float = 0.0
 
 
 class _Recorder:
@@ -141,20 +247,16 @@ class _Recorder:
     def __init__(self, model: Model, method: Method, rows: int, sink: Sink) -> None:
         self._system = model.system
         self._work, self._contact_work = method.work, method.contact_work
-        self._body_rows = model.names.body_rows
-        self._joint_rows = np.array([joint.row for joint in model.names.joints], dtype=np.int64)
-        self._has_contacts, self._has_joint_friction = model.names.contacts > 0, len(model.names.friction_joints) > 0
-        self._numbers = np.full(len(model.system.tree.links), -1)
-        self._numbers[self._body_rows] = np.arange(len(self._body_rows))
-        self._samples = samples_for(model, rows)
+        self._element_rows = element_rows(model)
+        self._contact_observers = contact_observers(model.names)
+        self._report_fields = report_fields(model.names)
+        self._samples = samples_for(model.names, rows)
         self._rows = rows
         self._filled = 0
         self._sink = sink
         self._flushed = clock.monotonic()
-        self.reached = 0.0
-        self.unsolved = 0
-        self.step_subdivisions = 0
-        self.implicit_unsolved = 0
+        self.reached = _Reached()
+        self.record_of_run = RunRecord(model)
 
     def prepare(self, state: State) -> None:
         """Sample a state without recording it."""
@@ -162,32 +264,17 @@ class _Recorder:
 
     def _observe(self, state: State, k: int) -> None:
         """Write the output quantities of a state into row k of the samples."""
-        samples = self._samples
-        observe(self._system, state, self._work, self._body_rows, self._joint_rows, samples, k)
-        if self._has_contacts:
-            observe_contacts(self._contact_work, self._numbers, samples, k)
-        if self._has_joint_friction:
-            observe_joint_friction(
-                self._system.contacts.joint_friction.patches,
-                self._contact_work.joint_friction.friction_forces,
-                samples,
-                k,
-            )
+        observe(self._system, state, self._work, self._element_rows, self._samples, k)
+        for observe_contacts in self._contact_observers:
+            observe_contacts(self._system, self._contact_work, self._element_rows, self._samples, k)
 
     def record(self, state: State, report: Report) -> None:
         """Record the state as the next output instant."""
-        k, samples = self._filled, self._samples
-        self._observe(state, k)
-        samples.iterations[k] = report.iterations
-        samples.residual[k] = report.residual
-        samples.contact_residual[k] = report.contact_residual
-        samples.contacts_unsolved[k] = report.unsolved
-        if report.diagnostics is not None:
-            _store_diagnostics(report.diagnostics, samples, k)
-            self.step_subdivisions += report.diagnostics.step_subdivisions
-        self.unsolved += report.unsolved
-        self.implicit_unsolved += report.implicit_unsolved
-        self.reached = float(state.time[0])
+        self._observe(state, self._filled)
+        observe_report(self._report_fields, report, self._samples, self._filled)
+        self.reached.instants += 1
+        self.reached.time = float(state.time[0])
+        self.record_of_run.add_report(report, self.reached.time)
         self._filled += 1
         late = self._sink.accepts_partial_blocks and clock.monotonic() - self._flushed > FLUSH_AFTER
         if self._filled == self._rows or late:
@@ -196,18 +283,16 @@ class _Recorder:
     def flush(self) -> None:
         """Write the recorded instants to the sink."""
         if self._filled:
+            self.record_of_run.add_samples(self._samples, self._filled)
             self._sink.write(self._samples, self._filled)
         self._filled = 0
         self._flushed = clock.monotonic()
 
-
-def _store_diagnostics(diagnostics: VariationalDiagnostics, samples: Samples, k: int) -> None:
-    """Store the diagnostics of a variational method."""
-    samples.residual_impulse[k] = diagnostics.residual_impulse
-    samples.step_subdivisions[k] = diagnostics.step_subdivisions
-    samples.fallbacks[k] = diagnostics.fallbacks
-    samples.modified_energy[k] = diagnostics.modified_energy
-    samples.discrete_momentum[k] = diagnostics.momentum
+    def flush_if_allowed(self) -> bool:
+        """Write the recorded instants, unless the sink requires full blocks; return whether all are written."""
+        if self._sink.accepts_partial_blocks:
+            self.flush()
+        return self._filled == 0
 
 
 def _outcome_of(model: Model, state: State, report: Report, before: State, domain_violation: str) -> Outcome:
@@ -219,27 +304,11 @@ def _outcome_of(model: Model, state: State, report: Report, before: State, domai
     return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
 
 
-def _accuracy_warnings(outcome: Outcome, unsolved: int, step_subdivisions: int, implicit_unsolved: int) -> list[str]:
-    """Warnings: steps with unconverged contacts, subdivided steps, unconverged implicit forces."""
-    cautions = []
-    if unsolved:
-        cautions.append(
-            f"contacts or friction did not converge to their tolerance in {unsolved} of {outcome.steps} steps "
-            "(see `contacts/unsolved` and `contacts/residual`): reduce `simulation.step` or increase "
-            "`contacts.max_iterations`"
-        )
-    if step_subdivisions:
-        cautions.append(
-            f"steps were halved {step_subdivisions} times because the solver did not converge "
-            "(`solver/step_subdivisions`): the motion is poorly resolved there, and a jump of the energy indicates "
-            "convergence to a wrong solution; reduce `simulation.step`"
-        )
-    if implicit_unsolved:
-        cautions.append(
-            f"accelerations with implicit forces did not converge to their tolerance {implicit_unsolved} times: "
-            "increase `simulation.options.implicit_iterations` or reduce `simulation.step`"
-        )
-    return cautions
+def _alarms_at_end(model: Model, method: Method, record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
+    """Yield the alarms of a complete run, and the warnings of its force elements."""
+    yield from raised_alarms(record, settings)
+    for text in force_warnings(model, method.work.warnings):
+        yield Raised("forces", "warning", text)
 
 
 def _fastest_growing(state: State, before: State) -> int:

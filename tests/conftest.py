@@ -32,14 +32,14 @@ settings.load_profile("mbsim")
 TESTS = Path(__file__).parent
 PURE = {
     *("architecture", "comparison", "expressions", "output", "pictures", "scene", "spec"),
-    *("joints/test_specs.py", "regression/test_mutate.py", "unit/test_bench_findings.py", "unit/test_elimination.py"),
-    "unit/test_mass.py",
+    *("joints/test_specs.py", "regression/test_mutate.py", "unit/test_bench_analysis.py", "unit/test_elimination.py"),
+    *("unit/test_allocation.py", "unit/test_mass.py"),
 }
 """Folders and files of pure tests."""
 
 CALLING_KERNELS = {
-    *("scene/test_assembly.py", "scene/test_freedoms.py", "scene/test_kinds_of_bodies.py"),
-    *("scene/test_meshes_that_touch.py", "scene/test_overlap.py", "scene/test_scene_channels.py"),
+    *("scene/test_assembly.py", "scene/test_joint_regularity.py", "scene/test_body_kind_checks.py"),
+    *("scene/test_mesh_contacts.py", "scene/test_overlap.py", "scene/test_scene_channels.py"),
 }
 """Files in pure folders that are compiled ones."""
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.model import Account, JointEntry, Names
+from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Header, block_rows
-from multibody_cli.samples import Samples
 
 ANGLE, LENGTH = Coordinate.ANGLE, Coordinate.LENGTH
 
@@ -51,52 +51,25 @@ def samples_of(names, time, seed=0):
     All places of contacts are full of numbers, though at most instants not all of them are contacts.
     """
     generator = np.random.default_rng(seed)
-    rows, bodies, joints = len(time), len(names.bodies), len(names.joints)
-    n_dofs = sum(len(joint.coordinates) for joint in names.joints)
-    shapes = {
-        **dict.fromkeys(("coordinates", "velocity", "acceleration"), (n_dofs,)),
-        "reaction": (joints, 6),
-        **dict.fromkeys(("spring_length", "spring_force"), (len(names.springs),)),
-        **dict.fromkeys(("muscle_length", "muscle_velocity", "muscle_force", "activation"), (len(names.muscles),)),
-        "moment_arm": (sum(len(muscle.crossed) for muscle in names.muscles),),
-        "joint_friction": (len(names.friction_joints), 6),
-        "constraint_error": (joints,),
-        **dict.fromkeys(
-            ("multiplier", "row_error"), (sum(e.rows.stop - e.rows.start for e in names.constraint_entries),)
-        ),
-        **dict.fromkeys(("position", "linear_velocity", "angular_velocity"), (bodies, 3)),
-        "quaternion": (bodies, 4),
-        "deformation": (len(names.affine), 9),
-        **dict.fromkeys(("kinetic", "potential", "elastic", "residual"), ()),
-        "accounts": (len(names.accounts),),
-        **dict.fromkeys(("linear_momentum", "angular_momentum"), (3,)),
-    }
-    arrays = {name: generator.standard_normal((rows, *shape)) for name, shape in shapes.items()}
-    arrays["quaternion"] /= np.linalg.norm(arrays["quaternion"], axis=2, keepdims=True)
-    arrays["iterations"] = generator.integers(0, 9, rows)
-    arrays |= contacts_of(names, rows, generator)
-    for name, shape in {"residual_impulse": (), "modified_energy": (), "discrete_momentum": (6,)}.items():
-        arrays[name] = generator.standard_normal((rows, *shape))
-    for name in ("step_subdivisions", "fallbacks"):
-        arrays[name] = generator.integers(0, 9, rows)
-    return Samples(time=np.asarray(time, float), **arrays)
+    samples = samples_for(names, len(time))
+    samples = samples._replace(time=np.asarray(time, float))
+    for name, column in samples._asdict().items():
+        if column.dtype.kind == "i":
+            column[:] = generator.integers(0, LARGEST.get(name, 8) + 1, column.shape)
+        elif name != "time":
+            column[:] = generator.standard_normal(column.shape)
+    samples.contact_count[:] = generator.integers(0, names.contacts + 1, len(time))
+    for bodies in (samples.contact_body_a, samples.contact_body_b):
+        bodies[:] = generator.integers(-1, len(names.bodies), bodies.shape)
+    for unit in (samples.quaternion, samples.contact_normal):
+        unit /= np.linalg.norm(unit, axis=2, keepdims=True)
+    samples.contact_residual[:] *= 1e-12 * samples.contact_residual
+    samples.creep[:] *= samples.creep
+    return samples
 
 
-def contacts_of(names, rows, generator):
-    room = names.contacts
-    normal = generator.standard_normal((rows, room, 3))
-    return {
-        "contact_count": generator.integers(0, room + 1, rows),
-        "contact_bodies": generator.integers(-1, len(names.bodies), (rows, room, 2)),
-        "contact_point": generator.standard_normal((rows, room, 3)),
-        "contact_normal": normal / np.linalg.norm(normal, axis=2, keepdims=True),
-        "contact_gap": generator.standard_normal((rows, room)),
-        "contact_impulse": generator.standard_normal((rows, room, 4)),
-        "contact_mode": generator.integers(0, 3, (rows, room)),
-        "creep": generator.standard_normal(rows) ** 2,
-        "contact_residual": 1e-12 * generator.standard_normal(rows) ** 2,
-        "contacts_unsolved": generator.integers(0, 3, rows),
-    }
+LARGEST = {"contact_mode": 2, "contacts_unsolved": 2}
+"""Largest value of integers."""
 
 
 def header_of(names, rows=11, **changes):
@@ -126,11 +99,11 @@ def record(sink, names, samples, outcome, blocks=None, **changes):
     rows = len(samples.time)
     header = header_of(names, max(rows, 1), **changes)
     size = blocks or header.block_rows
-    room = Samples(*(np.empty((size, *column.shape[1:]), column.dtype) for column in samples))
+    block = Samples(*(np.empty((size, *column.shape[1:]), column.dtype) for column in samples))
     sink.open(header)
     for start in range(0, rows, size):
         count = min(size, rows - start)
-        for mine, column in zip(room, samples, strict=True):
+        for mine, column in zip(block, samples, strict=True):
             mine[:count] = column[start : start + count]
-        sink.write(room, count)
+        sink.write(block, count)
     sink.close(outcome)

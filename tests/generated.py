@@ -56,7 +56,7 @@ class Interpreted:
 
 
 def accelerations_of(packed, state, written: GeneratedFunctions | None = None, armature=None) -> np.ndarray:
-    """Dv/dt (nv,) by the text, where `state` has the prescribed ones; called twice, for memory must not matter."""
+    """Return dv/dt (nv,) by the generated code; two calls, since the result must not depend on the memory before."""
     text = Interpreted(packed, written or free(packed))
     for _ in range(2):
         a = np.where(packed.tree.tree.driven, state.a, np.nan)

@@ -1,4 +1,4 @@
-"""Closed loops once more, dense and from nothing but poses: all bodies in their own coordinates, every joint alike.
+"""Dense formulation of closed loops from poses alone: maximal coordinates, the same equations for every joint.
 
 Unknowns are the rates of all bodies (velocity of the body frame's origin, angular velocity; world axes) and of all
 joint coordinates, which have no mass.  A joint demands that the frame M of its child lies where its coordinates put
@@ -33,7 +33,7 @@ Signal = Callable[[float], tuple[float, float, float]]
 
 @dataclass
 class Hinge:
-    """A joint: who it joins, its parts and frames, where its coordinates lie, and what acts on them."""
+    """A joint: its bodies, parts and frames, the columns of its coordinates, and the forces on them."""
 
     parent: str
     child: str
@@ -65,9 +65,11 @@ class Loops:
             parts = kind.parts(joint)
             n = sum(part.nv for part in parts)
             q = np.asarray(self.coordinates[name], float)
-            push = generalized_force(joint, parts, q, np.asarray(kind.start(joint).rest))
+            generalized = generalized_force(joint, parts, q, np.asarray(kind.start(joint).rest))
             frames = placement(joint.origin), placement(joint.child_origin)
-            self.hinges[name] = Hinge(joint.parent, joint.child, parts, *frames, q, slice(first, first + n), push)
+            self.hinges[name] = Hinge(
+                joint.parent, joint.child, parts, *frames, q, slice(first, first + n), generalized
+            )
             first += n
         self.size = first
 
@@ -87,7 +89,7 @@ class Loops:
         return Jet(R, spin @ R, spin @ spin @ R), Jet(x[:, None], rates[:, :3, None], still)
 
     def gap(self, hinge: Hinge, along: np.ndarray) -> Jet:
-        """What a joint demands to be 0: skew part of the rotation, displacement; (6, 1)."""
+        """The constraint functions of a joint: skew part of the rotation, displacement; (6, 1)."""
         n = len(along)
         R, x = attach(self.frame(hinge.parent, along), hinge.origin, n)
         iq = iv = 0
@@ -133,7 +135,7 @@ class Loops:
         return v, float(np.abs(A @ v - b).max(initial=0.0))
 
     def mass_and_force(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """M and Q, with Q of gravity, of gyroscopic terms, and of what acts on coordinates."""
+        """M and Q, with Q from gravity, gyroscopic terms and forces on coordinates."""
         M, Q = np.zeros((self.size, self.size)), np.zeros(self.size)
         for name in self.bodies:
             columns, (_, R), m = self.body_columns(name), self.poses[name], self.masses[name]
@@ -181,7 +183,7 @@ class Solution:
 
     @property
     def is_sharp(self) -> bool:
-        """Whether motions that are given do not contradict each other, and the rank is beyond doubt."""
+        """Whether prescribed motions are consistent and the rank is well determined."""
         undetermined = np.abs(self.free[:, : self.loops.size]).max(initial=0.0)
         return bool(self.residual < 1e-8 and self.smallest > 1e-5 and undetermined < 1e-9)
 
@@ -229,14 +231,16 @@ def generalized_force(joint, parts: Sequence[Part], q: np.ndarray, rest: np.ndar
     return force
 
 
-def forward(scene: Scene, coordinates: Mapping[str, np.ndarray], held: Mapping[str, str], roots: Mapping) -> dict:
+def forward(scene: Scene, coordinates: Mapping[str, np.ndarray], inboard: Mapping[str, str], roots: Mapping) -> dict:
     """Poses of all bodies of a tree; `held` names the joint that holds a body, `roots` are poses of the others."""
     poses = {"world": (np.zeros(3), np.eye(3)), **roots}
     while len(poses) <= len(scene.bodies):
-        for body, joint in ((body, scene.joints[name]) for body, name in held.items()):
+        for body, joint in ((body, scene.joints[name]) for body, name in inboard.items()):
             if joint.parent in poses and body not in poses:
                 y, P = poses[joint.parent]
-                x, R = pose_of_joint(placement(joint.origin), JOINTS[joint.type].parts(joint), coordinates[held[body]])
+                x, R = pose_of_joint(
+                    placement(joint.origin), JOINTS[joint.type].parts(joint), coordinates[inboard[body]]
+                )
                 p, C = placement(joint.child_origin)
                 B = P @ R @ C.T
                 poses[body] = y + P @ x - B @ p, B

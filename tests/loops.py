@@ -1,4 +1,4 @@
-"""Scenes with closed loops for tests: by chance, closed exactly, and moving as their joints allow.
+"""Random scenes with closed loops, closed exactly, with consistent rates.
 
 A random tree in a random state comes first.  A joint that closes a loop is then put where the two bodies are: its
 coordinates are drawn, and its frame in the child follows from them.  Rates are projected onto what all joints allow
@@ -29,8 +29,9 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method, Status
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
-from multibody_cli.observation.state import observe
-from multibody_cli.samples import Samples, samples_for
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.observers import observe
+from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.mass_properties import mass_properties_of
 from multibody_cli.scene.schema import Scene
@@ -53,7 +54,7 @@ def loaded(scene: Data, **simulation: Any) -> LoadedScene:
 
 @dataclass
 class Run:
-    """A scene with one method, made whole at its start."""
+    """A scene with one method, started."""
 
     loaded: LoadedScene
     compiled: Compiled
@@ -67,8 +68,8 @@ class Run:
     def observed(self) -> Samples:
         """What channels show now."""
         model = self.compiled.model
-        samples, rows = samples_for(model, 1), np.array([joint.row for joint in model.names.joints], dtype=np.int64)
-        observe(model.system, self.state, self.method.work, model.names.body_rows, rows, samples, 0)
+        samples = samples_for(model.names, 1)
+        observe(model.system, self.state, self.method.work, element_rows(model), samples, 0)
         return samples
 
     def joint(self, name: str, channel: str) -> np.ndarray:
@@ -84,7 +85,7 @@ class Run:
         return getattr(self.observed(), channel)[0, self.compiled.model.names.bodies.index(name)]
 
     def energy(self) -> tuple[float, float]:
-        """Mechanical energy, and what is left when the accounts of work and dissipation are taken from its change."""
+        """Mechanical energy, and the residual of the ledger."""
         samples = self.observed()
         total = float(samples.kinetic[0] + samples.potential[0] + samples.elastic[0])
         accounts = zip(self.compiled.model.names.accounts, samples.accounts[0], strict=True)
@@ -128,7 +129,7 @@ def coordinates_of(run: Run) -> dict[str, np.ndarray]:
 
 
 def oracle_of(run: Run, extra=()) -> tuple[Loops, np.ndarray]:
-    """The dense formulation where a run stands, and the rates there."""
+    """The dense formulation at the current state of a run, and the rates."""
     loops = Loops(run.loaded.scene, run.compiled.masses, poses_of(run), coordinates_of(run), extra=extra)
     v, samples = np.zeros(loops.size), run.observed()
     for k, name in enumerate(run.compiled.model.names.bodies):
@@ -139,7 +140,7 @@ def oracle_of(run: Run, extra=()) -> tuple[Loops, np.ndarray]:
 
 
 def accelerations_of(run: Run, loops: Loops) -> np.ndarray:
-    """What the method found, laid out as the oracle lays out its unknowns."""
+    """The accelerations of the method, in the layout of the dense formulation."""
     model, work, a = run.compiled.model, run.method.work, np.zeros(loops.size)
     ground = np.array(work.bodies[0]["a"])
     for name, row in zip(model.names.bodies, model.names.body_rows, strict=True):
@@ -220,9 +221,9 @@ KINDS = tuple(joint_kinds())
 
 @st.composite
 def random_loops(draw, closing=None, max_bodies: int = 5, driven: bool = True) -> RandomLoops:
-    """Trees, some of them floating, with one to three joints more than a tree has."""
+    """Trees, some of them floating, with one to three loop joints."""
     count = draw(st.integers(1, max_bodies))
-    held = [draw(st.sampled_from((*KINDS, None))) for _ in range(count)]
+    inboard = [draw(st.sampled_from((*KINDS, None))) for _ in range(count)]
     parents = [draw(st.integers(0, k)) for k in range(count)]  # 0 is the world
     loose = st.sampled_from([kind for kind in KINDS if kind != "fixed"])
     extra = [closing] if closing else []
@@ -234,28 +235,28 @@ def random_loops(draw, closing=None, max_bodies: int = 5, driven: bool = True) -
     names = ["world", *(f"b{k}" for k in range(1, count + 1))]
     joints: dict[str, Data] = {}
     drivers: dict[tuple[str, int], Driver] = {}
-    for k, kind in enumerate(held):
+    for k, kind in enumerate(inboard):
         if kind is not None:
             joints[f"j{k + 1}"] = random_joint(rng, kind, names[parents[k]], names[k + 1])
     for k, (kind, (parent, child)) in enumerate(zip(extra, ends, strict=True)):
         parent = parent if parent != child else 0
         joints[f"loop{k + 1}"] = random_joint(rng, kind, names[parent], names[child])
     for (name, joint), yes in zip(
-        joints.items(), [m for m, k in zip(moved, [*held, *extra], strict=True) if k], strict=True
+        joints.items(), [m for m, k in zip(moved, [*inboard, *extra], strict=True) if k], strict=True
     ):
         if yes:
             drive(rng, name, joint, drivers)
     bodies = {name: random_body(rng) for name in names[1:]}
     scene = {"gravity": (rng.normal(size=3) * 5).tolist(), "bodies": bodies, "joints": joints}
-    for name in sorted(set(bodies) - set(held_by_joints(validated(scene)))):
+    for name in sorted(set(bodies) - set(inboard_joints_of(validated(scene)))):
         bodies[name] |= {"position": rng.normal(size=3).tolist(), "rotation": quaternion(random_quaternion(rng))}
     close_loops(scene)
     set_rates(rng, scene, drivers)
     return RandomLoops(scene, drivers)
 
 
-def held_by_joints(scene):
-    """The joint that carries each body, by the name of the body."""
+def inboard_joints_of(scene):
+    """The inboard joint of each body, by the name of the body."""
     return inboard_joints(scene.bodies, scene.joints)
 
 
@@ -339,11 +340,11 @@ def start_of(joint: Data, spec) -> np.ndarray:
 def close_loops(scene: Data) -> None:
     """Put the frames of the joints that close loops where the bodies are."""
     specs = validated(scene)
-    held = held_by_joints(specs)
+    inboard = inboard_joints_of(specs)
     q = {name: start_of(scene["joints"][name], joint) for name, joint in specs.joints.items()}
-    poses = all_poses(specs, q, held)
+    poses = all_poses(specs, q, inboard)
     for name, joint in specs.joints.items():
-        if held.get(joint.child) == name:
+        if inboard.get(joint.child) == name:
             continue
         x, R = pose_of_joint(placement(joint.origin), JOINTS[joint.type].parts(joint), q[name])
         y, P = poses[joint.parent]
@@ -354,21 +355,21 @@ def close_loops(scene: Data) -> None:
         }
 
 
-def all_poses(specs: Scene, q, held) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Poses of all bodies from the joints that hold them."""
-    roots = {name: placement(body) for name, body in specs.bodies.items() if name not in held}
-    return forward(specs, q, held, roots)
+def all_poses(specs: Scene, q, inboard) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Poses of all bodies from their inboard joints."""
+    roots = {name: placement(body) for name, body in specs.bodies.items() if name not in inboard}
+    return forward(specs, q, inboard, roots)
 
 
 def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra=()) -> None:
     """Rates that all joints and the rows of `extra` allow, next to random ones."""
     specs = validated(scene)
-    held = held_by_joints(specs)
+    inboard = inboard_joints_of(specs)
     q = {name: start_of(scene["joints"][name], joint) for name, joint in specs.joints.items()}
     for (name, k), driver in drivers.items():
         if driver.given == "position":
             q[name][k] = driver(0.0)[0]
-    poses = all_poses(specs, q, held)
+    poses = all_poses(specs, q, inboard)
     loops = Loops(specs, masses_of(specs), poses, q, extra=extra)
     assert np.abs(loops.rows(np.zeros(loops.size))[0]).max(initial=0.0) < 1e-12
     place = {"position": 1, "velocity": 0}
@@ -379,7 +380,7 @@ def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra
         rates = v[loops.hinges[name].columns]
         driven = [key for key in drivers if key[0] == name]
         everything = len(driven) == len(rates)
-        closes = held.get(joint["child"]) != name
+        closes = inboard.get(joint["child"]) != name
         given = drivers[driven[0]].given if driven else None
         if len(rates) == 0:
             continue
@@ -388,13 +389,13 @@ def set_rates(rng, scene: Data, drivers: Mapping[tuple[str, int], Driver], extra
         if everything and given == "position":
             joint.pop("q", None)
     for name, body in scene["bodies"].items():
-        if name not in held:
+        if name not in inboard:
             rates = v[loops.body_columns(name)].tolist()
             body["velocity"] = {"linear": rates[:3], "angular": rates[3:]}
 
 
 def rates_as_written(joint: Data, hinge, rates: np.ndarray) -> Any:
-    """Rates in the words of the scene."""
+    """Rates in the format of a scene."""
     if joint["type"] == "free":
         return {"linear": rates[:3].tolist(), "angular": rates[3:].tolist()}
     if joint["type"] != "spherical":

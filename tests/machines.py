@@ -1,4 +1,4 @@
-"""Mechanisms for tests: described by hand or by chance, packed as a scene would be."""
+"""Mechanisms for tests: given or random, packed like scenes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import ARM, JointEntry, Model, Names, State, System
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker
 from multibody_cli.packing.tree import PackedTree, pack_tree
-from multibody_cli.samples import Samples, samples_for
 from multibody_cli.scene.links import IN_PLACE, Link, Placement
 from multibody_cli.spec import SignalSpec
 
@@ -38,8 +39,8 @@ NO_ARMS = (records(np.zeros(0, ARM)), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
-class Push:
-    """What acts on the coordinates of one joint; `motion` is (derivative, signal or None for each coordinate)."""
+class JointForces:
+    """Forces on the coordinates of one joint; `motion` is (derivative, signal or None for each coordinate)."""
 
     stiffness: Sequence[float] | None = None
     damping: Sequence[float] | None = None
@@ -49,11 +50,11 @@ class Push:
 
 @dataclass(frozen=True)
 class Machine:
-    """Limbs in the order of their rows, and everything that pushes them."""
+    """Links in the order of their rows, and all forces on them."""
 
     tree_links: Sequence[Link]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    pushes: dict[int, Push] = field(default_factory=dict)
+    joint_forces: dict[int, JointForces] = field(default_factory=dict)
     loads: Sequence[tuple[int, LoadSpec]] = ()
     drags: Sequence[tuple[int, DragSpec]] = ()
 
@@ -92,12 +93,12 @@ class OneBody:
         return self.number
 
     def com(self, body: str) -> np.ndarray:
-        return self.spot(body, self.mass_center)[1]
+        return self.attachment(body, self.mass_center)[1]
 
     def axes(self, _body: str) -> np.ndarray:
         return self.at.rotation
 
-    def spot(self, _body: str, point) -> tuple[int, np.ndarray]:
+    def attachment(self, _body: str, point) -> tuple[int, np.ndarray]:
         return self.number, self.at.position + self.at.rotation @ np.array(point)
 
     def signal(self, spec: SignalSpec) -> int:
@@ -114,8 +115,10 @@ def expression(text: str) -> SignalSpec:
 
 def pack(machine: Machine) -> Packed:
     """Pack the tree and its forces the way the compiler of scenes does."""
-    driven = {row: [s is not None for s in push.motion[1]] for row, push in machine.pushes.items() if push.motion}
-    has_spring_or_damper = {row for row, push in machine.pushes.items() if push.stiffness or push.damping}
+    driven = {
+        row: [s is not None for s in forces.motion[1]] for row, forces in machine.joint_forces.items() if forces.motion
+    }
+    has_spring_or_damper = {row for row, forces in machine.joint_forces.items() if forces.stiffness or forces.damping}
     tree_links = [
         replace(
             tree_link,
@@ -126,14 +129,14 @@ def pack(machine: Machine) -> Packed:
     ]
     tree = pack_tree(tree_links, machine.gravity)
     packer = ForcePacker()
-    for row, push in machine.pushes.items():
+    for row, forces in machine.joint_forces.items():
         tree_link = tree_links[row - 1]
-        motion = push.motion and SimpleNamespace(given=push.motion[0], signals=tuple(push.motion[1]))
+        motion = forces.motion and SimpleNamespace(given=forces.motion[0], signals=tuple(forces.motion[1]))
         spec = SimpleNamespace(
             coordinates=tuple(c for part in tree_link.parts for c in part.coordinates),
-            stiffness=push.stiffness and tuple(push.stiffness),
-            damping=push.damping and tuple(push.damping),
-            force=push.force and tuple(push.force),
+            stiffness=forces.stiffness and tuple(forces.stiffness),
+            damping=forces.damping and tuple(forces.damping),
+            force=forces.force and tuple(forces.force),
             motion=motion or None,
         )
         packer.add_joint(f"j{row}", spec, tree_link.parts, tree_link.start, row, tree.first_q[row], tree.first_v[row])
@@ -164,7 +167,7 @@ def n_dofs(parts: Sequence[Part]) -> int:
 
 
 def accelerations(packed: Packed, t: float = 0.0, name: str = "aba", **options):
-    """The state made whole at time t by a method, its work arrays, and the powers of the accounts."""
+    """The consistent state of a method at time t, its work arrays, and the powers of the ledger entries."""
     state, method = packed.fresh_state(), packed.method("rk4", 1e-3, name=name, **options)
     work, powers = method.work, np.zeros_like(state.ledger)
     method.dynamics.evaluate(packed.model.system, work, t, state.q, state.v, state.a, powers)
@@ -174,11 +177,10 @@ def accelerations(packed: Packed, t: float = 0.0, name: str = "aba", **options):
 
 def observed(packed: Packed, state: State, work) -> Samples:
     """One output instant."""
-    from multibody_cli.observation.state import observe
+    from multibody_cli.output.observers import observe
 
-    samples, names = samples_for(packed.model, 1), packed.model.names
-    joint_rows = np.array([joint.row for joint in names.joints], dtype=np.int64)
-    observe(packed.model.system, state, work, names.body_rows, joint_rows, samples, 0)
+    samples = samples_for(packed.model.names, 1)
+    observe(packed.model.system, state, work, element_rows(packed.model), samples, 0)
     return samples
 
 

@@ -1,4 +1,4 @@
-"""The equations of motion of a tree once more, dense and from nothing but poses: numpy alone, in any precision.
+"""Dense equations of motion of a tree from poses alone, with numpy, in any precision.
 
 Each joint is defined here by its pose as a function of time along a motion with constant v.  Poses are carried as
 `Jet`s (value, first and second time derivative) for many directions of v at once; Jacobians are first derivatives
@@ -86,7 +86,7 @@ def across(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Jet]:
 
 @dataclass(frozen=True)
 class Body:
-    """What the oracle knows of a body: jets of its joint frame M and of its body frame, along e_1 .. e_nv and v."""
+    """A body: jets of its joint frame M and of its body frame, along e_1 .. e_nv and v."""
 
     joint_R: Jet
     joint_x: Jet
@@ -194,8 +194,8 @@ def reactions(tree_links, bodies: list[Body], a, gravity, wrenches) -> np.ndarra
         Jw, w, aw = body.angular()
         Jv, _, av = body.linear(body.com)
         inertia = body.R.value @ body.inertia @ body.R.value.T
-        torque, push = wrenches[k]
-        f = body.mass * (Jv @ a + av - np.asarray(gravity, av.dtype)) - push
+        torque, applied = wrenches[k]
+        f = body.mass * (Jv @ a + av - np.asarray(gravity, av.dtype)) - applied
         m = inertia @ (Jw @ a + aw) + np.cross(w, inertia @ w) - torque
         m = m + np.cross(body.point(body.com).value[:, 0], f)
         force[k] = f if force[k] is None else force[k] + f

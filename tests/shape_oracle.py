@@ -1,4 +1,4 @@
-"""Poses of joints of general shape by other ways than the product's: matrix exponentials, formulas of the papers."""
+"""Independent poses of general joints: matrix exponentials, formulas of the papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joints of general shape for tests: every kind of curve, surface and expression, as a scene writes them."""
+"""General joints for tests: every kind of curve, surface and expression, in the format of a scene."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from jets import Jet
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.shape import find_piece, own_map_coordinates, pose_and_subspace
+from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.evaluation import evaluate
 from multibody_cli.symbolic.scalar import topological_order
@@ -194,3 +195,14 @@ def pose_of_shape(part: Part, q: np.ndarray, rates: np.ndarray) -> tuple[Jet, Je
     turns = [one[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1) for one in (value, first, second)]
     shifts = [one[:, 9:, None] for one in (value, first, second)]
     return Jet(turns[0][0], *turns[1:]), Jet(shifts[0][0], *shifts[1:])
+
+
+def pose_at(parts, q):
+    """Rotation (3, 3) and position (3,) of M in F."""
+    configuration = configuration_at(parts, q)
+    return configuration.rotation, configuration.rotation @ configuration.translation
+
+
+def columns_at(parts, q):
+    """Columns of S, [angular; linear], (6, nv)."""
+    return configuration_at(parts, q).columns

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-from machines import Machine, Push, constant, expression, n_dofs, tree_link
+from machines import JointForces, Machine, constant, expression, n_dofs, tree_link
 from shapes import IN_TREES
 from shapes import RUNS as SHAPES
 
@@ -33,7 +33,7 @@ single_screws = st.one_of(axes.map(turning), axes.map(sliding), st.builds(screwi
 
 
 def line_of(part: Part) -> tuple[float, ...]:
-    """The line of a screw's axis, whichever way it points: two screws on one line could cancel each other."""
+    """The line of a screw's axis without its sense: two screws on one line could cancel each other."""
     return tuple(abs(t) or abs(s) for t, s in zip(part.turn, part.slide, strict=True))
 
 
@@ -59,11 +59,11 @@ def machines(
     draw,
     max_bodies: int = 8,
     driven: bool = True,
-    pushed: bool = True,
+    loaded: bool = True,
     gravity: bool = True,
     runs=runs_of_parts,
 ) -> Machine:
-    """Trees with branches and chains, in any state, pushed by everything that pushes."""
+    """Trees with branches and chains, in any state, with all kinds of forces."""
     count = draw(st.integers(1, max_bodies))
     chosen = [draw(runs) for _ in range(count)]
     parents = [draw(st.integers(0, row - 1) | st.just(row - 1)) for row in range(1, count + 1)]
@@ -71,26 +71,28 @@ def machines(
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     rows = range(1, count + 1)
     tree_links = [
-        random_limb(rng, row, parent, parts, simple)
+        random_link(rng, row, parent, parts, simple)
         for row, parent, parts, simple in zip(rows, parents, chosen, plain, strict=True)
     ]
     machine = Machine(tree_links, tuple(rng.normal(size=3) * 5) if gravity else (0.0, 0.0, 0.0))
     if driven:
         moved = draw(st.sets(st.sampled_from(rows), max_size=3))
-        machine.pushes.update(
-            {row: Push(motion=draw(motions(chosen[row - 1]))) for row in sorted(moved) if chosen[row - 1]}
+        machine.joint_forces.update(
+            {row: JointForces(motion=draw(motions(chosen[row - 1]))) for row in sorted(moved) if chosen[row - 1]}
         )
-    if pushed:
+    if loaded:
         for row in sorted(draw(st.sets(st.sampled_from(rows), max_size=4))):
             if chosen[row - 1]:
-                machine.pushes[row] = draw(pushes(rng, chosen[row - 1], machine.pushes.get(row, Push())))
+                machine.joint_forces[row] = draw(
+                    joint_forces(rng, chosen[row - 1], machine.joint_forces.get(row, JointForces()))
+                )
         load_rows = draw(st.lists(st.sampled_from(rows), max_size=3))
         drag_rows = draw(st.lists(st.sampled_from(rows), max_size=2))
         loads = [(row, random_load(rng)) for row in load_rows]
         drags = [
             (row, DragSpec(body="b", viscous={"linear": rng.random(), "angular": rng.random()})) for row in drag_rows
         ]
-        machine = Machine(tree_links, machine.gravity, machine.pushes, loads, drags)
+        machine = Machine(tree_links, machine.gravity, machine.joint_forces, loads, drags)
     return machine
 
 
@@ -106,16 +108,16 @@ def motions(draw, parts):
 
 
 @st.composite
-def pushes(draw, rng, parts, already: Push) -> Push:
+def joint_forces(draw, rng, parts, already: JointForces) -> JointForces:
     """Springs, dampers and actuators on one joint."""
     count = n_dofs(parts)
     stiffness = tuple(rng.random(count) * 20) if draw(st.booleans()) else None
     damping = tuple(rng.random(count) * 2) if draw(st.booleans()) else None
     force = tuple(constant(f) for f in rng.normal(size=count)) if draw(st.booleans()) else None
-    return Push(stiffness, damping, force, already.motion)
+    return JointForces(stiffness, damping, force, already.motion)
 
 
-def random_limb(rng, row: int, parent: int, parts: tuple[Part, ...], simple: bool):
+def random_link(rng, row: int, parent: int, parts: tuple[Part, ...], simple: bool):
     """`simple`: no rotated frames, principal inertia, a pure translation to the joint."""
     q, v = random_state(rng, parts)
     rest, _ = random_state(rng, parts)

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from multibody_cli import MemorySink, prepare
-from multibody_cli.tree.energy import gravity_energy, kinetic_energy
 from multibody_cli.methods import variational
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.pictures.style import new_figure, save
+from multibody_cli.tree.energy import gravity_energy, kinetic_energy
 
 ROOT = Path(__file__).parents[2]
 SCENES = ROOT / "scenes"

@@ -63,7 +63,8 @@ def box(name: str, x: float, y: float, width: float) -> list[str]:
         number = WALK.index(name) + 1
         parts.append(f'<circle cx="{x + width - 13:g}" cy="{y + 12:g}" r="9" fill="#1f5f99"/>')
         parts.append(
-            f'<text x="{x + width - 13:g}" y="{y + 15.5:g}" font-size="10" fill="white" text-anchor="middle">{number}</text>'
+            f'<text x="{x + width - 13:g}" y="{y + 15.5:g}" font-size="10" fill="white" text-anchor="middle">'
+            f"{number}</text>"
         )
     parts += [
         f'<text x="{x + 8:g}" y="{y + 27 + 10 * k:g}" font-size="9" fill="#333">{escape(line)}</text>'

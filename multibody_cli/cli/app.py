@@ -27,8 +27,11 @@ from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = (
     "run",
+    "rerun",
+    "certify",
     "validate",
     "info",
+    "doctor",
     "plot",
     "list",
     "compare",

@@ -16,7 +16,7 @@ from multibody_cli.errors import ArgumentError, MbsimError
 
 if TYPE_CHECKING:
     from multibody_cli.studies.bench.campaign import Findings
-    from multibody_cli.studies.bench.words import BenchSpec
+    from multibody_cli.studies.bench.options import BenchSpec
 
 SCENES = Path("scenes/bench")
 """Folder of the scenes that are measured when none is named."""
@@ -78,7 +78,7 @@ def _read(given: dict[str, Any]) -> BenchSpec:
     from pydantic import ValidationError
 
     from multibody_cli.scene.explain import explain
-    from multibody_cli.studies.bench.words import BenchSpec
+    from multibody_cli.studies.bench.options import BenchSpec
 
     try:
         return BenchSpec.model_validate(given)

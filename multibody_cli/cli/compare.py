@@ -77,8 +77,8 @@ def verb(
         from multibody_cli.pictures.style import save
 
         save(draw_worst(cases[0].comparison), plot)
-    reports.write(cases, as_json, junit, markdown, remarks)
-    return int(worst(cases))
+    reports.write(cases, "mbsim compare", as_json, junit, markdown, remarks)
+    return worst(cases).exit_code
 
 
 def _policy(rtol: float | None, atol: float | None, tolerances: Path | None) -> Policy:
@@ -106,8 +106,8 @@ def _explain(comparison: Comparison) -> tuple[str, ...]:
     from multibody_cli.cli.source import prepare_and_warn
     from multibody_cli.studies.sensitivity import COPIES, explain
 
-    if comparison.parting is None:
+    if comparison.first_difference is None:
         return ("sensitivity: nothing to explain, all differences are within tolerance",)
     simulation = prepare_and_warn(comparison.reference)
-    with Bar("runs", COPIES + 1) as bar:
+    with Bar("runs") as bar:
         return (str(explain(comparison, simulation, lambda done: bar.show(done, COPIES + 1))),)

@@ -101,7 +101,18 @@ def _describe_result(path: Path) -> dict[str, Any]:
             {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
             for name in trajectory.paths
         ]
-    return {"file": {"path": str(path), **trajectory.attributes}, "datasets": datasets}
+    certificate = trajectory.certificate
+    if certificate is None:
+        return {"file": {"path": str(path), **trajectory.attributes}, "datasets": datasets}
+    return {
+        "file": {"path": str(path), **trajectory.attributes, "certificate": certificate.verdict},
+        "datasets": datasets,
+        "error bars": [
+            {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}
+            | {"units": bar.units, "digits": bar.digits}
+            for name, bar in certificate.bars.items()
+        ],
+    }
 
 
 def _show(data: dict[str, Any]) -> None:

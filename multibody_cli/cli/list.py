@@ -71,16 +71,17 @@ def list_joints() -> Rows:
 
 def list_shapes() -> Rows:
     """List the shapes."""
-    from multibody_cli.scene.shapes import SHAPES, ShapeSpec, SolidSpec
+    from multibody_cli.scene.shapes import SHAPES
+    from multibody_cli.scene.shapes.contract import ShapeSpec, SolidSpec
 
     shared = {*ShapeSpec.model_fields, *SolidSpec.model_fields}
     return [
         {
             "shape": name,
-            "fields": _own_fields(spec, *shared),
-            "description": _summary(spec),
+            "fields": _own_fields(kind.spec, *shared),
+            "description": _summary(kind.spec),
         }
-        for name, spec in SHAPES.items()
+        for name, kind in SHAPES.items()
     ]
 
 

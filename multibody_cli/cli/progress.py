@@ -16,13 +16,10 @@ class Bar:
     ----------
     unit
         Unit that is counted.
-    total
-        Number of units; None if the first call states it.
     """
 
-    def __init__(self, unit: str, total: int | None = None) -> None:
+    def __init__(self, unit: str) -> None:
         self._unit = unit
-        self._total = total
         self._bar: Any = None
 
     def __enter__(self) -> Self:
@@ -41,10 +38,6 @@ class Bar:
 
         tqdm.monitor_interval = 0  # no thread of its own
         return tqdm(total=total, unit=f" {self._unit}", unit_scale=True, delay=0.5, leave=False)
-
-    def restart(self) -> None:
-        """Restart the clock of the bar."""
-        self.close()
 
     def close(self) -> None:
         """Remove the bar."""
@@ -79,7 +72,7 @@ class Progress(Bar):
     """
 
     def __init__(self, instants: int) -> None:
-        super().__init__("outputs", instants)
+        super().__init__("outputs")
         self._instants = instants
         self._started = self._last = time.perf_counter()
 
@@ -93,5 +86,5 @@ class Progress(Bar):
         self._last = time.perf_counter()
         if done == 1:
             self._started = self._last
-            self.restart()  # the time of compilation does not predict the rest
+            self.close()  # the next bar has a clock without the time of compilation
         self.show(done, self._instants)

@@ -51,14 +51,16 @@ def verb(
 ) -> int:
     """Run each SCENE and compare the result with its baseline, a result file of about 20 instants.
 
-    --accept replaces the baselines that differ and creates missing ones; the reason given by --why is appended to the
-    history in the file.
+    A result that misses an expectation of its scene fails, unless its baseline was accepted with the same miss.
 
-    Exit code: 0 if all results agree or are accepted, 1 if one differs or has no baseline, 2 if one cannot be run or
-    compared, 130 if interrupted; the results obtained so far are reported.
+    --accept replaces the baselines that differ and creates missing ones; the reason given by --why is appended to the
+    history in the file, and expectations that the result misses are marked there.
+
+    Exit code: 0 if all results agree or are accepted, 1 if one differs, has no baseline or misses an expectation, 2 if
+    one cannot be run or compared, 130 if interrupted; the results obtained so far are reported.
     """
     if accept != bool(why and why.strip()):
-        raise click.UsageError("--accept and --why TEXT require each other: a baseline stores its reason")
+        raise click.UsageError("--accept and --why TEXT must be given together: a baseline stores its reason")
     from multibody_cli.cli import reports
     from multibody_cli.comparison.cases import Case, worst
     from multibody_cli.comparison.tolerance import Policy, read_rules
@@ -68,11 +70,13 @@ def verb(
         raise ArgumentError(f"{output} holds the baselines: use another folder with -o, or --accept to replace them")
     policy = Policy(rules=read_rules(tolerances) if tolerances is not None else ())
     trials = plan(scenes, baselines, methods.split(",") if methods else ())
+    if not accept and not baselines.is_dir():
+        raise ArgumentError(f"{baselines}: no such folder: correct --baseline, or create it with --accept --why TEXT")
     cases: list[Case] = []
     interrupted = False
     with ExitStack() as stack:
         results = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mbsim-")))
-        bar = stack.enter_context(Bar("runs", len(trials)))
+        bar = stack.enter_context(Bar("runs"))
         try:
             for done, trial in enumerate(trials, start=1):
                 messages.detail(trial.name)
@@ -84,8 +88,8 @@ def verb(
                 bar.show(done, len(trials))
         except KeyboardInterrupt:
             interrupted = True
-        reports.write(cases, as_json, junit, markdown)
+        reports.write(cases, "mbsim regress", as_json, junit, markdown)
     if interrupted:
         messages.error(f"interrupted after {counted(len(cases), 'run')} of {len(trials)}")
         return INTERRUPTED
-    return int(worst(cases))
+    return worst(cases).exit_code

@@ -18,6 +18,7 @@ from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from multibody_cli.output.hdf5 import Continued
     from multibody_cli.output.sink import Outcome
     from multibody_cli.output.trajectory import Trajectory
     from multibody_cli.studies.simulation import Simulation
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from multibody_cli.timeline import Summary
 
 OUTPUTS = Path("outputs")
-EXIT_CODES = {"complete": 0, "diverged": 1, "interrupted": 130}
+EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
+SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Report:
     seconds: float
     energy_drift: float | None
     verdicts: list[Verdict]
+    allow_untrusted: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -46,18 +49,20 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if complete, 1 if diverged or an expectation failed, 130 if interrupted."""
+        """0 if complete, 1 if untrusted, diverged or an expectation failed, 130 if interrupted."""
         missed = not all(verdict.passed for verdict in self.verdicts)
-        return EXIT_CODES[self.outcome.status] or int(missed)
+        status = "complete" if self.allow_untrusted and self.outcome.reached_end else self.outcome.status
+        return EXIT_CODES[status] or int(missed)
 
     @property
     def steps_per_second(self) -> float | None:
         """Speed of the run, output included."""
-        return self.summary.steps / self.seconds if self.seconds > 0 else None
+        steps = self.summary.steps - self.summary.steps_before
+        return steps / self.seconds if self.seconds > 0 else None
 
 
 @click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
-@click.argument("scene", type=click.Path(path_type=Path))
+@click.argument("scene", type=click.Path(path_type=Path), required=False)
 @click.option("--method", metavar="NAME", help="Method, instead of the scene's; see `mbsim list methods`.")
 @click.option("--integrator", metavar="NAME", help="Integrator, instead of the scene's; see `mbsim list integrators`.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
@@ -71,49 +76,103 @@ class Report:
     help="Default: outputs/<name>.h5",
 )
 @click.option("--force", is_flag=True, help="Replace an existing result file.")
+@click.option(
+    "--resume",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Continue an interrupted or killed run, or a complete one with a longer --duration.",
+)
+@click.option("--allow-untrusted", is_flag=True, help="Exit with 0 even if an alarm makes the run untrusted.")
 @click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
 def verb(
-    scene: Path,
+    scene: Path | None,
     overrides: tuple[str, ...],
     output: Path | None,
     force: bool,
+    resume: Path | None,
+    allow_untrusted: bool,
     as_json: bool,
     **settings: str | None,
 ) -> int:
     """Run SCENE, a scene file or the scene in a result file, and write a result file.
 
-    Exit code: 0 if the run completes, 1 if it diverges or an expectation of the scene fails, 2 if the scene is
-    rejected, 130 if it is interrupted. The result file contains all output up to the end of the run.
-    """
-    from multibody_cli.output.hdf5 import Hdf5Sink
+    With --resume, the run of a result file is continued in that file, with the same bytes as without the interruption.
+    The state of a run is kept beside its file, in FILE.ckpt, every 10 s and when it is interrupted.
 
-    short_forms = [f"simulation.{key}={value}" for key, value in settings.items() if value is not None]
-    simulation = prepare_and_warn(scene, [*overrides, *short_forms])
-    result = output or OUTPUTS / f"{simulation.scene.name}.h5"
-    if result.exists() and scene.exists() and result.samefile(scene):
-        raise ArgumentError(f"{result} is the scene itself: use another name with -o")
-    settings_of_output = simulation.scene.output
-    sink = Hdf5Sink(result, settings_of_output.channels, settings_of_output.compression, force)
-    with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
-        stop_compilation_when(stop.asked)
-        summary = simulation.run(sink, progress, stop.asked)
-    report = _report(simulation, summary, result, progress.seconds)
+    Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted or an expectation of the scene
+    fails, 2 if the scene is rejected, 130 if it is interrupted. The result file contains all output up to the end of
+    the run.
+    """
+    given = {key: value for key, value in settings.items() if value is not None}
+    if resume is not None:
+        _require_alone(resume, scene, [*given, *overrides, *filter(None, [output, force])])
+        simulation, result, continued = _resumed(resume, given.get("duration"))
+    elif scene is not None:
+        short_forms = [f"simulation.{key}={value}" for key, value in given.items()]
+        simulation = prepare_and_warn(scene, [*overrides, *short_forms])
+        result, continued = output or OUTPUTS / f"{simulation.scene.name}.h5", None
+        if result.exists() and scene.exists() and result.samefile(scene):
+            raise ArgumentError(f"{result} is the scene itself: use another name with -o")
+    else:
+        raise click.UsageError("Missing argument 'SCENE'.")
+    report = _run(simulation, result, force or resume is not None, continued, allow_untrusted)
     show_json(_as_data(report)) if as_json else _show(report)
-    if report.outcome.status != "complete":
+    if report.outcome.status == "interrupted":
+        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {result}` continues it")
+        return report.exit_code
+    if not report.outcome.reached_end:
         messages.error(f"{report.outcome.status}: {report.outcome.message}")
-    elif report.outcome.message:
-        messages.warning(report.outcome.message)
+        return report.exit_code
+    for alarm in report.outcome.alarms:
+        SHOW[alarm.level](str(alarm))
     return report.exit_code
 
 
-def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float) -> Report:
+def _require_alone(resume: Path, scene: Path | None, others: list[Any]) -> None:
+    """Refuse arguments that would change the run."""
+    if scene is not None or [one for one in others if one != "duration"]:
+        raise ArgumentError(
+            f"--resume {resume} continues the scene in that file: only --duration, --allow-untrusted and --json go "
+            "with it; for other settings run the scene again, with another name after -o"
+        )
+
+
+def _resumed(path: Path, duration: str | None) -> tuple[Simulation, Path, Continued | None]:
+    """Return the scene of a run to resume, its result file, and where it is continued."""
+    from multibody_cli.studies.resumption import find_resumption
+
+    found = find_resumption(path)
+    simulation = prepare_and_warn(found.result, text=found.scene_yaml)
+    changes = found.overrides(duration, simulation)
+    if changes:
+        simulation = prepare_and_warn(found.result, changes, found.scene_yaml)
+        found = found.extended(simulation)
+    if found.remark:
+        messages.warning(found.remark)
+    return simulation, found.result, found.continued
+
+
+def _run(
+    simulation: Simulation, result: Path, force: bool, continued: Continued | None, allow_untrusted: bool
+) -> Report:
+    from multibody_cli.output.hdf5 import Hdf5Sink
+
+    settings = simulation.scene.output
+    sink = Hdf5Sink(result, settings.channels, settings.compression, force, continued=continued)
+    carried = continued.checkpoint.values if continued else None
+    with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
+        stop_compilation_when(stop.asked)
+        summary = simulation.run(sink, progress, stop.asked, sink.checkpoint, carried)
+    return _report(simulation, summary, result, progress.seconds, allow_untrusted)
+
+
+def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool) -> Report:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.expect import evaluate
 
     trajectory = read_trajectory(result)
-    complete = summary.outcome.status == "complete"
-    verdicts = evaluate(simulation.scene.expect, trajectory) if complete else []
-    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts)
+    verdicts = evaluate(simulation.scene.expect, trajectory) if summary.outcome.reached_end else []
+    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted)
 
 
 def _energy_drift(trajectory: Trajectory) -> float | None:
@@ -139,7 +198,7 @@ def _show(report: Report) -> None:
     click.echo(f"  scene         {', '.join(parts)}")
     method = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
     click.echo(f"  method        {method}, step {settings.step:g} s")
-    of_all = "" if report.outcome.status == "complete" else f" of {settings.duration:g} s"
+    of_all = "" if report.outcome.reached_end else f" of {settings.duration:g} s"
     click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     click.echo(f"  energy drift  {drift}")
     for verdict in report.verdicts:
@@ -167,6 +226,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "seconds": report.seconds,
         "steps_per_second": report.steps_per_second,
         "energy_drift": report.energy_drift,
+        "alarms": [asdict(alarm) for alarm in report.outcome.alarms],
         "expect": [asdict(verdict) for verdict in report.verdicts],
         "exit_code": report.exit_code,
     }

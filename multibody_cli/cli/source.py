@@ -35,8 +35,17 @@ def denotes_result(path: Path) -> bool:
     return is_result(path) or path.suffix in ENDINGS
 
 
-def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
+def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") -> Simulation:
     """Load and compile a scene, and report its warnings.
+
+    Parameters
+    ----------
+    path
+        A scene file, or a result file.
+    overrides
+        Values to replace, each `KEY=VALUE`.
+    text
+        The resolved scene of the result file, if it is read already.
 
     Raises
     ------
@@ -47,7 +56,7 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = ()) -> Simulation:
 
     began = time.perf_counter()
     show_compilation(f"the start of {path.name}")
-    with scene_file(path) as scene:
+    with written_scene(text, path) if text else scene_file(path) as scene:
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
@@ -64,7 +73,13 @@ def scene_file(path: Path) -> Iterator[Path]:
         return
     from multibody_cli.output.trajectory import read_trajectory
 
-    text = read_trajectory(path).scene_yaml
+    with written_scene(read_trajectory(path).scene_yaml, path) as scene:
+        yield scene
+
+
+@contextmanager
+def written_scene(text: str, path: Path) -> Iterator[Path]:
+    """Write the scene of a result file to a temporary file, and yield it."""
     # the folder may be empty otherwise: a resolved scene includes no other file
     with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
         scene = Path(folder) / f"{os.path.basename(path)}.yaml"

@@ -105,7 +105,7 @@ def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, 
         parts = []
         for part in tree.parts[record["first_part"] : record["last_part"]]:
             columns = slice(part["iv"], part["iv"] + part["width"])
-            own = _constants_of(part, A, tree, joint_maps)
+            own = _constants_of(part, A, tree)
             flags = tuple(map(bool, tree.driven[columns])), tuple(map(bool, has_armature[columns]))
             parts.append(PartStructure(PartCode(part["code"]), *flags, joint_maps.get(int(part["address"])), len(own)))
             constants += own
@@ -116,7 +116,7 @@ def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, 
     return _with_few_structures(_with_normalized_roots(links))
 
 
-def _constants_of(part: Any, A: Floats, tree: Tree, joint_maps: Mapping[int, JointMap]) -> list[float]:
+def _constants_of(part: Any, A: Floats, tree: Tree) -> list[float]:
     """Constants of a part, in the axes of the link."""
     if part["code"] == PartCode.SCREW:
         if np.array_equal(A, np.eye(3)):

@@ -65,14 +65,12 @@ class Pass(NamedTuple):
 
 
 class SpecializedPass(NamedTuple):
-    """A pass specialized to a tree: for each kind its script, its incoming constants, and its live statements.
+    """A pass specialized to a tree: for each kind its incoming constants and its live statements.
 
-    `needed` are the numbers of the state that are used; `statements` are those statements of the scripts that compute
-    used values.
+    `needed` are the numbers of the state that are used; live statements compute used values.
     """
 
     tree_pass: Pass
-    scripts: tuple[Script, ...]
     entries: tuple[Pattern, ...]
     needed: frozenset[int]
     statements: tuple[list[Statement], ...]
@@ -104,7 +102,7 @@ class Propagator:
                 changed |= self._propagate_kind(kind)
 
     def specialized(self, slots: set[Slot]) -> SpecializedPass:
-        """Return the scripts with their live statements; later passes load `slots`."""
+        """Return the live statements of the scripts; later passes load `slots`."""
         needed: set[int] = set()
         kinds = range(len(self.plan.kinds))
 
@@ -125,8 +123,7 @@ class Propagator:
                 break
             needed |= found
         entries = tuple(self._entries[k] for k in kinds)
-        scripts = tuple(self._scripts[k] for k in kinds)
-        return SpecializedPass(self.tree_pass, scripts, entries, frozenset(needed), statements)
+        return SpecializedPass(self.tree_pass, entries, frozenset(needed), statements)
 
     def _propagate_kind(self, kind: Kind) -> bool:
         k, last = kind.sites[0].kind, len(kind.sites) - 1

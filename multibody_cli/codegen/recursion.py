@@ -17,7 +17,8 @@ J' - V U^T and p' + U c are propagated to the parent.  Where S is a unit vector 
 former has a row of zeros, and the latter has tau as its component; both are set, not computed.  A joint of several
 columns is eliminated column by column, which is L D L^T of its Omega.
 
-Source: Si and Guenter, (18)-(35), with the signs of (31) and (32) corrected; p and z are added.
+Source: Si and Guenter, (18)-(35); p and z are added.  In the text at hand (30) has Ad, and (31) and (32) have v with a
+bar.  Here the wrench is propagated by the transposed adjoint Ad*, and (31) and (32) contain tau with a bar of (26).
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
 
 from multibody_cli.comparison.compare import Comparison, compare_files
+from multibody_cli.comparison.settings import merged
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import MbsimError, ResultError
 
@@ -15,11 +18,18 @@ RESULTS = "**/*.h5"
 
 
 class Verdict(IntEnum):
-    """Result of a comparison; the value is the exit code of the process."""
+    """Result of a comparison, in the order of severity."""
 
     SAME = 0
-    DIFFERENT = 1
-    TROUBLE = 2
+    NEW = 1
+    DIFFERENT = 2
+    MISSED = 3
+    TROUBLE = 4
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the process: 2 if something could not be run or compared, 1 for any other failure."""
+        return 2 if self is Verdict.TROUBLE else int(self is not Verdict.SAME)
 
 
 @dataclass(frozen=True)
@@ -36,12 +46,44 @@ class Case:
         Reason why the files could not be compared, or why equal runs do not count as the same.
     verdict
         Result of the comparison.
+    test
+        Name of the test in a JUnit report; cases with the same name are one test.
+    missed
+        Expectations of the scene that the result misses, with the numbers found.
+    accepted_misses
+        Expectations that the result misses and that the accepted baseline misses as well.
+    seconds
+        Wall-clock time of the run and the comparison, s.
     """
 
     name: str
     comparison: Comparison | None
     trouble: str
     verdict: Verdict
+    test: str
+    missed: tuple[str, ...] = ()
+    accepted_misses: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+class Change(NamedTuple):
+    """A changed setting, and the names of the cases in which it changed."""
+
+    text: str
+    cases: tuple[str, ...]
+
+    def __str__(self) -> str:
+        first, *rest = self.cases
+        return f"{self.text}  ({first}{f' and {len(rest)} more' if rest else ''})"
+
+
+def what_changed(cases: Sequence[Case]) -> list[Change]:
+    """List the changed settings of all cases; the same change of several cases is listed once."""
+    changes: dict[str, list[str]] = {}
+    for case in cases:
+        for text in merged(case.comparison.settings) if case.comparison else ():
+            changes.setdefault(text, []).append(case.name)
+    return [Change(text, tuple(names)) for text, names in changes.items()]
 
 
 def compare_case(
@@ -52,11 +94,13 @@ def compare_case(
     on_numbers: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Case:
     """Compare two files; the case reports errors."""
+    start = perf_counter()
     try:
         comparison = compare_files(reference, result, policy, on_numbers)
     except MbsimError as error:
-        return Case(name, None, str(error), Verdict.TROUBLE)
-    return Case(name, comparison, "", Verdict.SAME if comparison.same else Verdict.DIFFERENT)
+        return Case(name, None, str(error), Verdict.TROUBLE, name)
+    verdict = Verdict.SAME if comparison.same else Verdict.DIFFERENT
+    return Case(name, comparison, "", verdict, name, seconds=perf_counter() - start)
 
 
 def compare_folders(
@@ -76,12 +120,13 @@ def compare_folders(
         if name in found:
             yield compare_case(name, reference / name, result / name, policy, on_numbers)
         else:
-            yield Case(name, None, f"{result / name} does not exist", Verdict.DIFFERENT)
+            yield Case(name, None, f"{result / name} does not exist", Verdict.DIFFERENT, name)
     for name in found:
         if name not in names:
-            yield Case(name, None, f"{reference / name} does not exist: there is nothing to compare with", Verdict.SAME)
+            trouble = f"{reference / name} does not exist: there is nothing to compare with"
+            yield Case(name, None, trouble, Verdict.SAME, name)
 
 
-def worst(cases: list[Case]) -> Verdict:
+def worst(cases: Sequence[Case]) -> Verdict:
     """Return the most severe verdict."""
     return max((case.verdict for case in cases), default=Verdict.SAME)

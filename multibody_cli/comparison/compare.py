@@ -11,6 +11,7 @@ import numpy as np
 
 from multibody_cli.comparison.contacts import compare_contacts
 from multibody_cli.comparison.differences import Differences, Place
+from multibody_cli.comparison.error_bars import notes_on_error_bars
 from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import common_instants
 from multibody_cli.comparison.recording import Dataset, Recording
@@ -23,7 +24,7 @@ CENTERS = Dataset("bodies/com_offset", (), "m", "input", "", None, None, np.dtyp
 """The centers of mass of the bodies, the only numeric array that is constant in time."""
 
 
-class Parting(NamedTuple):
+class FirstDifference(NamedTuple):
     """The first instant at which two runs differ beyond tolerance.
 
     Parameters
@@ -56,7 +57,7 @@ class Comparison:
         Numbers of instants: compared, in the reference, in the result.
     findings
         Finding of each dataset, in the order of the reference.
-    parting
+    first_difference
         First instant with a difference beyond tolerance; None if there is none.
     """
 
@@ -67,7 +68,7 @@ class Comparison:
     notes: tuple[str, ...]
     instants: tuple[int, int, int]
     findings: tuple[Finding, ...]
-    parting: Parting | None
+    first_difference: FirstDifference | None
 
     @property
     def same(self) -> bool:
@@ -136,8 +137,14 @@ class _Comparer:
         for dataset in datasets:
             findings.append(self._compare(dataset, done, total))
             done += findings[-1].compared
+        self._notes += notes_on_error_bars(reference, result, self._common, findings)
         contacts = [path for path in reference.contacts if self._is_comparable(path)]
         findings += compare_contacts(reference, result, self._common, self._policy, contacts, self._notes, self._time)
+        self._notes += [
+            f"{finding.path} differs by up to {finding.largest.place.difference:g}: a number of iterations is no result"
+            for finding in findings
+            if finding.exceeding and not finding.differs and finding.largest
+        ]
         if not self._is_ignored(CENTERS.path):
             findings.append(self._compare_centers(CENTERS))
         return Comparison(
@@ -148,7 +155,7 @@ class _Comparer:
             notes=tuple(self._notes),
             instants=(self._pairs, reference.instants, result.instants),
             findings=tuple(findings),
-            parting=_parting(findings),
+            first_difference=_first_difference(findings),
         )
 
     # --- metadata -------------------------------------------------------------------------------------------
@@ -261,14 +268,14 @@ class _Comparer:
         return self._reference.time_at(self._common.pair(instant)[0])
 
 
-def _parting(findings: Sequence[Finding]) -> Parting | None:
-    parted = [finding for finding in findings if finding.parted is not None]
-    if not parted:
+def _first_difference(findings: Sequence[Finding]) -> FirstDifference | None:
+    differing = [finding for finding in findings if finding.differs and finding.first is not None]
+    if not differing:
         return None
-    time = min(finding.parted.time or 0.0 for finding in parted if finding.parted)
-    at_once = [finding for finding in parted if finding.parted and (finding.parted.time or 0.0) == time]
-    at_once.sort(key=lambda finding: (_rank(finding.role), -(finding.parted.place.excess if finding.parted else 0.0)))
-    return Parting(time, tuple(at_once))
+    time = min(finding.first.time or 0.0 for finding in differing if finding.first)
+    at_once = [finding for finding in differing if finding.first and (finding.first.time or 0.0) == time]
+    at_once.sort(key=lambda finding: (_rank(finding.role), -(finding.first.place.excess if finding.first else 0.0)))
+    return FirstDifference(time, tuple(at_once))
 
 
 def _rank(role: str) -> int:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.comparison.differences import Differences, Place
 from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import Instants, Stretch
 from multibody_cli.comparison.recording import Recording, Rows
-from multibody_cli.comparison.tolerance import Policy
+from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
 from multibody_cli.output.contact_channels import GROUP, OFFSET
 
@@ -26,6 +27,9 @@ POINT = f"{GROUP}/point"
 SIGN_CHANGING = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse")
 """Datasets that change sign when bodies A and B are exchanged."""
 WORLD = -1
+NORMAL, NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MODE = (
+    f"{GROUP}/{name}" for name in ("normal", "normal_impulse", "tangential_impulse", "mode")
+)
 NON_FINITE_DISTANCE = 1e300
 """Distance assigned to points with non-finite coordinates, m."""
 
@@ -88,11 +92,24 @@ def compare_contacts(
         path: Differences(policy.tolerance_of(reference.contacts[path]), reference.contacts[path].same)
         for path in paths
     }
+    undetermined = 0
     for instant, (one, other) in enumerate(_instants(reference, result, common, paths)):
         left, right = _paired(one, other)
+        redistributed = np.zeros(len(left), np.bool_)
+        if NORMAL_IMPULSE in gathered:
+            with np.errstate(invalid="ignore", over="ignore"):  # numbers may not be finite
+                redistributed = _redistributed(one, other, left, right, gathered[NORMAL_IMPULSE].tolerance)
+        undetermined += bool(redistributed.any())
         for path in gathered:
             pairs = _rows_or_nan(one.columns[path], left), _rows_or_nan(other.columns[path], right)
+            if path in (NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MODE):
+                pairs[1][redistributed] = pairs[0][redistributed]
             gathered[path].add(pairs[0][None], pairs[1][None], instant)
+    if undetermined:
+        notes.append(
+            f"at {undetermined} of {common.count} instants only the distribution of impulses among the contacts of two "
+            "bodies differs, which rigid bodies leave undetermined; resultant impulses and moments agree"
+        )
 
     def finding(path: str) -> Finding:
         def locate(place: Place) -> Location:
@@ -110,6 +127,50 @@ def compare_contacts(
         return Finding.of(path, described.units, described.role, gathered[path], locate)
 
     return [finding(path) for path in paths]
+
+
+def _redistributed(
+    one: Contacts, other: Contacts, left: Integers, right: Integers, tolerance: Tolerance
+) -> NDArray[np.bool_]:
+    """Return the contacts (n,) whose impulses are distributed otherwise between two bodies, with equal resultants.
+
+    Resultant impulses agree within the tolerance, for the sum of the impulses between the two bodies, and moments about
+    the mean contact point within that times the extent of the contacts.  A change from sticking to slipping is a
+    difference.
+    """
+    found = np.zeros(len(left), np.bool_)
+    if not {POINT, NORMAL, NORMAL_IMPULSE, TANGENTIAL_IMPULSE} <= one.columns.keys():
+        return found
+    paired = (left >= 0) & (right >= 0)
+    pairs = one.pairs()[left]
+    for pair in np.unique(pairs[paired], axis=0):
+        among = paired & (pairs == pair).all(axis=1)
+        rows = (one, left[among]), (other, right[among])
+        impulses = [_impulses(run, which) for run, which in rows]
+        points = [run.columns[POINT][which] for run, which in rows]
+        allowed = tolerance.atol + tolerance.rtol * np.linalg.norm(impulses[0], axis=1).sum()
+        arms = [place - points[0].mean(axis=0) for place in points]
+        forces = [impulse.sum(axis=0) for impulse in impulses]
+        moments = [np.cross(arm, impulse).sum(axis=0) for arm, impulse in zip(arms, impulses, strict=True)]
+        agree = np.abs(forces[1] - forces[0]).max() <= allowed
+        agree = agree and np.abs(moments[1] - moments[0]).max() <= allowed * np.abs(arms[0]).max()
+        found[among] = agree and not _slips_otherwise(rows) and among.sum() > 1
+    return found
+
+
+def _impulses(run: Contacts, rows: Integers) -> Floats:
+    """Impulses of some contacts on body B, (n, 3), N s."""
+    normal = run.columns[NORMAL_IMPULSE][rows, None] * run.columns[NORMAL][rows]
+    found: Floats = normal + run.columns[TANGENTIAL_IMPULSE][rows]
+    return found
+
+
+def _slips_otherwise(rows: Sequence[tuple[Contacts, Integers]]) -> bool:
+    """Whether a contact sticks in one run and slips in the other."""
+    if MODE not in rows[0][0].columns:
+        return False
+    before, after = (run.columns[MODE][which] for run, which in rows)
+    return bool(((before != after) & (before > 0) & (after > 0)).any())
 
 
 def _instants(

@@ -59,7 +59,7 @@ class Differences:
         The largest difference; None if all values are equal.
     worst
         The difference with the largest excess.
-    parted
+    first
         The difference with the largest excess at the first instant beyond tolerance; None if there is no such instant.
     """
 
@@ -69,7 +69,7 @@ class Differences:
     exceeding: int = 0
     largest: Place | None = None
     worst: Place | None = None
-    parted: Place | None = None
+    first: Place | None = None
 
     def add(self, reference: Floats, result: Floats, row: int) -> None:
         """Compare values (K, ...) of both runs; `row` is the number of preceding pairs of instants."""
@@ -95,10 +95,10 @@ class Differences:
 
         self.largest = _greater(self.largest, place(int(np.argmax(difference))), "difference")
         self.worst = _greater(self.worst, place(int(np.argmax(excess))), "excess")
-        if self.parted is None and beyond.any():
+        if self.first is None and beyond.any():
             flat = np.where(beyond, excess, -1.0).reshape(len(reference), -1)
             first = int(np.argmax(beyond.reshape(len(reference), -1).any(axis=1)))
-            self.parted = place(first * flat.shape[1] + int(np.argmax(flat[first])))
+            self.first = place(first * flat.shape[1] + int(np.argmax(flat[first])))
 
 
 def _greater(known: Place | None, found: Place, by: str) -> Place | None:

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from multibody_cli.comparison.differences import Differences, Place
 from multibody_cli.comparison.tolerance import Tolerance
 
+EFFORT = "effort"
+"""Role of channels that count iterations (`output.channel.ROLES`)."""
+
 
 class Location(NamedTuple):
     """Location of a difference: time (s; None for a constant dataset), body, component, and the values."""
@@ -34,7 +37,7 @@ class Finding:
         The tolerance and its source.
     compared, exceeding
         Number of compared values, and number of differences beyond tolerance.
-    largest, worst, parted
+    largest, worst, first
         The largest difference, the difference with the largest excess, and the latter at the first instant beyond
         tolerance; None if there is none.
     """
@@ -47,14 +50,14 @@ class Finding:
     exceeding: int
     largest: Location | None
     worst: Location | None
-    parted: Location | None
+    first: Location | None
 
     @classmethod
     def of(
         cls, path: str, units: str, role: str, differences: Differences, locate: Callable[[Place], Location]
     ) -> Finding:
         """Create a finding from accumulated differences."""
-        places = (differences.largest, differences.worst, differences.parted)
+        places = (differences.largest, differences.worst, differences.first)
         return cls(
             path,
             units,
@@ -67,5 +70,5 @@ class Finding:
 
     @property
     def differs(self) -> bool:
-        """Whether a value differs beyond tolerance."""
-        return self.exceeding > 0
+        """Whether a result differs beyond tolerance; numbers of iterations are no result."""
+        return self.exceeding > 0 and self.role != EFFORT

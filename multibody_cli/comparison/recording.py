@@ -83,6 +83,7 @@ class Recording(AbstractContextManager["Recording"]):
         self.scene_yaml = trajectory.scene_yaml
         self.bodies = trajectory.bodies
         self.com = trajectory.com
+        self.certificate = trajectory.certificate
         self._file = h5py.File(path, "r")
         with self._translating_errors("its datasets"):
             described = [self._describe(name) for name in trajectory.paths]

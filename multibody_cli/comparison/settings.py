@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -18,17 +18,23 @@ COMPARED = ("mbsim_version", "format_version", "name", "method", "integrator", "
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_ATTRIBUTE_PATHS = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {
-    ("name",)
+_NOT_REPORTED = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {
+    ("name",),
+    ("description",),
 }
+"""Paths in the scene that are attributes as well, or have no effect on the result."""
 
 
 class Setting(NamedTuple):
-    """One setting that differs between two runs."""
+    """One setting that differs between two runs.
+
+    `kind` is the same for corresponding fields of the elements of a section, as `bodies.mass`.
+    """
 
     what: str
     reference: str
     result: str
+    kind: str
 
     def __str__(self) -> str:
         return f"{self.what}: {self.reference} -> {self.result}"
@@ -37,15 +43,28 @@ class Setting(NamedTuple):
 def differing_settings(reference: Recording, result: Recording) -> list[Setting]:
     """List the differences between the attributes and the scenes of two files."""
     pairs = ((name, reference.attributes.get(name), result.attributes.get(name)) for name in COMPARED)
-    settings = [Setting(name, _shortened(one), _shortened(other)) for name, one, other in pairs if one != other]
+    settings = [Setting(name, _shortened(one), _shortened(other), name) for name, one, other in pairs if one != other]
     if reference.attributes.get("scene_sha256") != result.attributes.get("scene_sha256"):
         scenes = _read(reference), _read(result)
         settings += [
-            Setting(f"scene {format_path(path)}", _shortened(one), _shortened(other))
+            Setting(format_path(path), _shortened(one), _shortened(other), _kind(path))
             for path, one, other in _leaves(*scenes, ())
-            if path[:2] not in _ATTRIBUTE_PATHS
+            if path[:2] not in _NOT_REPORTED
         ]
     return settings
+
+
+def merged(settings: Sequence[Setting]) -> list[str]:
+    """Describe settings with one line for each kind, since one edit of a variable may change many elements."""
+    kinds: dict[str, list[Setting]] = {}
+    for setting in settings:
+        kinds.setdefault(setting.kind, []).append(setting)
+    return [str(first) + (f" (and {len(rest)} similar)" if rest else "") for first, *rest in kinds.values()]
+
+
+def _kind(path: tuple[str | int, ...]) -> str:
+    """Return the path without the name of the element and without indices."""
+    return format_path([step for place, step in enumerate(path) if place != 1 and isinstance(step, str)])
 
 
 def _read(run: Recording) -> Any:

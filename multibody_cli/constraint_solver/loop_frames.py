@@ -33,6 +33,7 @@ from multibody_cli.spatial.products import (
 from multibody_cli.spatial.rotations import quaternion_of_rotation, vector_of_quaternion
 from multibody_cli.spatial.values import Force, Motion, Vec3
 from multibody_cli.tree.configuration import displace_coordinates, write_quaternion
+from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.kinematics import shift_columns
 
 MAX_FIT_ITERATIONS = 30
@@ -210,12 +211,6 @@ def loop_closure_error_norm(loop_frame):
     """Euclidean norm of the loop-closure error, with m and rad weighted equally."""
     error = loop_closure_error(loop_frame)
     return math.sqrt(dot(error.w, error.w) + dot(error.v, error.v))
-
-
-@formula
-def column_of(column):
-    """A column of S as a Motion."""
-    return Motion(load(column.angular), load(column.linear))
 
 
 @formula

@@ -15,7 +15,7 @@ Source: Sueda, notes 1.10 and 2.8 (loop closure), with the directions computed f
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.loop_frames import column_of, loop_closure_error
+from multibody_cli.constraint_solver.loop_frames import loop_closure_error
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.joints.parts.crossing import point_acceleration
@@ -28,6 +28,7 @@ from multibody_cli.spatial.products import (
     shift_motion,
 )
 from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.tree.jacobian import column_of
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------

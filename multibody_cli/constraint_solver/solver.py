@@ -14,16 +14,12 @@ method takes O(n m) for m rows.  Redundant rows are solved in the least-norm sen
 A *primary* row is solved by the method itself, within its inverse mass matrix: its right-hand side is in `work.rhs`,
 and it is no row of W.
 
-The functions are templates: a method's kernels replace `accelerate` and `apply_inverse_mass` (`bound_kernel`).
-
 Source: Sueda, notes 2.12, (2.122)-(2.127); Baraff 1996, section 8.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any, NamedTuple
 
 from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
@@ -45,8 +41,9 @@ from multibody_cli.constraints.rows import (
     velocity_of_row,
 )
 from multibody_cli.joints.motion import prescribe
-from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import solve_multipliers
+from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force
 from multibody_cli.tree.configuration import displace, normalize
@@ -71,14 +68,6 @@ ACTIVATION_TOLERANCE = 1e-9
 
 SEPARATION_VELOCITY = 1e-9
 """Rate up to which an active one-sided row stays active after a step."""
-
-
-def accelerate(system: Any, work: Any, a: Any) -> None:
-    """Template parameter: dv/dt of the free coordinates into `a` (nv,), with the primary rows at `work.rhs`."""
-
-
-def apply_inverse_mass(system: Any, work: Any, x: Any, y: Any) -> None:
-    """Template parameter: y = M^-1 (x + J^T w) for wrenches w in `work.wrenches`, with primary rows at `work.rhs`."""
 
 
 # --- kinematics ---------------------------------------------------------------------------------------------------
@@ -140,6 +129,7 @@ def zero_rhs(work):
         work.rhs[r] = 0.0
 
 
+@template(apply_inverse_mass)
 def impulse_response(system, work):
     """Compute the constrained response to `work.wrenches` and `work.impulse`, into `work.response` (nv,)."""
     apply_loop_impulses(system.tree, work.impulse, work)
@@ -149,6 +139,7 @@ def impulse_response(system, work):
     compute_loop_rates(system.tree, work.response, work)
 
 
+@template(apply_inverse_mass)
 def build_delassus(system, work, count):
     """Lower triangle of W (count, count) for the active rows: column k is the response to a unit multiplier of k."""
     tree, rows, terms, active_rows, W = system.tree, work.rows, work.terms, work.dual.active_rows, work.dual.W
@@ -215,6 +206,7 @@ def baumgarte_feedback(row, work, v):
     return two_alpha * velocity_of_row(row, work.terms, work.bodies, v) + beta_squared * row.error
 
 
+@template(apply_inverse_mass)
 def enforce_constraints(system, work, v, a):
     """Satisfy all active rows at acceleration level.
 
@@ -243,6 +235,15 @@ def enforce_constraints(system, work, v, a):
 
 
 @kernel
+def accumulate_row_power(work, v, powers):
+    """Add the power of the rows that prescribe a velocity to their accounts in `powers` (na,), W: x . J v."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if row.account >= 0 and not row.one_sided:
+            powers[row.account] += row.multiplier * (velocity_of_row(row, work.terms, work.bodies, v) - row.rate)
+
+
+@kernel
 def apply_active_row_forces(tree, work, count):
     """Apply the multipliers as forces on bodies and coordinates, and store all applied forces as impulses."""
     bodies = work.bodies
@@ -260,6 +261,7 @@ def apply_active_row_forces(tree, work, count):
 
 
 # --- velocities and positions -------------------------------------------------------------------------------------
+@template(accelerate, apply_inverse_mass)
 def project_onto_constraints(system, work, t, q, v, a, ledger):
     """Project q and v onto the constraint manifold after a step, in place."""
     if work.baumgarte[0] > 0.0:
@@ -282,10 +284,11 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         project(system, work, VELOCITY)
         for j in range(len(v)):
             v[j] += work.response[j]
-        accumulate_impact_losses(work, ledger)
+        account_row_impulses(work, ledger)
     deactivate_separating_rows(work)
 
 
+@template(apply_inverse_mass)
 def project(system, work, level):
     """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0."""
     rows, active_rows = work.rows, work.dual.active_rows
@@ -342,13 +345,25 @@ def compute_velocity_residuals(work, v):
 
 
 @kernel
-def accumulate_impact_losses(work, ledger):
-    """Add the losses of impacts on one-sided rows to the ledger: impulse times the mean rate before and after."""
+def add_response_to_residuals(work):
+    """Add the change due to the last response to the residuals of all rows at velocity level."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        row.residual += jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+
+
+@kernel
+def account_row_impulses(work, ledger):
+    """Add the work of row impulses to the ledger: impulse times the mean J v before and after.
+
+    One-sided rows dissipate energy in impacts; rows that prescribe a velocity do work.
+    """
     for r in range(len(work.rows)):
         row = work.rows[r]
         change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-        if row.one_sided:
-            ledger[row.account] -= row.multiplier * (row.residual + 0.5 * change)
+        if row.account >= 0:
+            work_done = row.multiplier * (row.residual - row.rate + 0.5 * change)
+            ledger[row.account] += -work_done if row.one_sided else work_done
         row.residual += change
 
 
@@ -359,29 +374,3 @@ def deactivate_separating_rows(work):
         row = work.rows[r]
         if row.one_sided:
             row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY
-
-
-# --- binding ------------------------------------------------------------------------------------------------------
-class ConstraintSolver(NamedTuple):
-    """The templates above, bound to one method."""
-
-    build_delassus: Any
-    enforce_constraints: Any
-    project: Any
-    project_onto_constraints: Any
-
-
-@cache
-def bind(accelerate: Any, apply_inverse_mass: Any) -> ConstraintSolver:
-    """Bind the templates to the two kernels of a method."""
-    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
-    build_ = bound_kernel(build_delassus, apply_inverse_mass=apply_inverse_mass)
-    project_ = bound_kernel(project, impulse_response=impulse_response_, build_delassus=build_)
-    return ConstraintSolver(
-        build_delassus=build_,
-        enforce_constraints=bound_kernel(
-            enforce_constraints, apply_inverse_mass=apply_inverse_mass, build_delassus=build_
-        ),
-        project=project_,
-        project_onto_constraints=bound_kernel(project_onto_constraints, accelerate=accelerate, project=project_),
-    )

@@ -3,13 +3,10 @@
 A constraint is one file with four definitions:
 
     Spec     the fields of the scene format,
-    TABLE    the dtype of its records and the kernel `write`, which evaluates its rows and their terms,
+    TABLE    the dtype of its records and the kernel `write`, which evaluates its rows and their terms (declared below),
     pack     from a Spec to records and the layout of its rows,
     KIND     all of these under one name.
 
-`write(table, signals, t, bodies, q, rows, terms)` runs after the kinematics of the bodies.  It writes error, rate and
-bias of the rows of every record, and all their terms, and accumulates nothing from one evaluation to the next.  The
-results are exact: each level is the time derivative of the one above, also off the constraint manifold (`rows`).
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from multibody_cli.kernel import kernel_parameter
 from multibody_cli.spec import Quantity, SignalSpec, Spec, Vector
 
 Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -61,6 +59,11 @@ class ConstraintSpec(Spec):
         """The coordinates that it names, each with its path in the entry: `hinge`, or `wrist/1`."""
         return ()
 
+    @property
+    def does_work(self) -> bool:
+        """Whether it prescribes a velocity, so that its multipliers do work."""
+        return False
+
     def kind_error(self, kinds: Sequence[str]) -> str:
         """Error message for coordinates of these kinds, `rad` or `m` each; empty if they are valid."""
         return ""
@@ -76,7 +79,7 @@ def split_coordinate(word: str) -> tuple[str, str]:
     return joint, index
 
 
-class Site(Protocol):
+class PackingContext(Protocol):
     """What `pack` may query of the model.
 
     A body is identified by its row, 0 for the world.  Kernels use the joint frame of a body; scenes give points and
@@ -91,7 +94,7 @@ class Site(Protocol):
         """A point of the body frame in the body's joint frame, m; unchanged for the world."""
         ...
 
-    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
         """Row that moves with a point of a body, and the point there: the body, or a marker of an affine body."""
         ...
 
@@ -131,6 +134,15 @@ class Packed(NamedTuple):
     records: tuple[tuple[Any, ...], ...]
 
 
+@kernel_parameter
+def write(table: Any, signals: Any, t: float, bodies: Any, q: Any, rows: Any, terms: Any) -> None:
+    """Write error, rate and bias of the rows of every record, and all their terms.
+
+    It runs after the kinematics of the bodies, and accumulates nothing from one evaluation to the next.  The results
+    are exact: each level is the time derivative of the one above, also off the constraint manifold (`rows`).
+    """
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Records of one dtype, which begins with `first_row` and `first_term`, and the kernel that writes their rows."""
@@ -153,7 +165,7 @@ class ConstraintKind:
     table
         The table of its records.
     pack
-        From a spec and a `Site` to its records and the layout of its rows.
+        From a spec and a `PackingContext` to its records and the layout of its rows.
     """
 
     name: str

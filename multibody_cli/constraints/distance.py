@@ -16,7 +16,15 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.contract import (
+    ConstraintKind,
+    ConstraintSpec,
+    Packed,
+    PackingContext,
+    Place,
+    RowShape,
+    Table,
+)
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -63,10 +71,10 @@ DISTANCE = np.dtype(
 )
 
 
-def pack(spec: DistanceSpec, site: Site) -> Packed:
+def pack(spec: DistanceSpec, context: PackingContext) -> Packed:
     """One row with a term for each movable body."""
     a, b = spec.between
-    (row_a, point_a), (row_b, point_b) = site.spot(a.body, a.point), site.spot(b.body, b.point)
+    (row_a, point_a), (row_b, point_b) = context.attachment(a.body, a.point), context.attachment(b.body, b.point)
     record = (0, 0, row_a, row_b, point_a, point_b, spec.length)
     shape = RowShape((row_a > 0) + (row_b > 0), holonomic=True, direction="along the line of its points")
     return Packed((shape,), (record,))

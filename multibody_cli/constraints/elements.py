@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraints import TABLES
-from multibody_cli.constraints.contract import Table
-from multibody_cli.kernel import bound_kernel, kernel, records
+from multibody_cli.constraints.contract import Table, write
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, records, template
 from multibody_cli.signals import Signals
 
 Records = NDArray[np.void]
@@ -45,10 +45,20 @@ def _write_none(constraints, t, bodies, q, rows, terms):
     """Write nothing."""
 
 
+PLACE = number_parameter("PLACE", int)
+"""The place of a table in `Constraints.tables`."""
+
+
+@kernel_parameter
+def write_before(constraints, t, bodies, q, rows, terms) -> None:
+    """Write the rows of the tables before PLACE."""
+
+
+@template(write_before, write, PLACE)
 def _write_one_more(constraints, t, bodies, q, rows, terms):
-    """Write the rows of the preceding tables, then those of the table PLACE."""
-    write_before(constraints, t, bodies, q, rows, terms)  # noqa: F821
-    write(constraints.tables[PLACE], constraints.signals, t, bodies, q, rows, terms)  # noqa: F821
+    """Write the rows of the tables before PLACE, then those of the table at PLACE."""
+    write_before(constraints, t, bodies, q, rows, terms)
+    write(constraints.tables[PLACE], constraints.signals, t, bodies, q, rows, terms)
 
 
 def _after(write_before: Any, place: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintKind, Packed, Place, Site
+from multibody_cli.constraints.contract import ConstraintKind, Packed, PackingContext, Place
 from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations
 
 
@@ -32,13 +32,13 @@ class EqualSpec(CouplingSpec):
 
     def kind_error(self, kinds: Sequence[str]) -> str:
         """All coordinates must be of one kind."""
-        return "angles and lengths are never equal: name joints of one kind" if len(set(kinds)) > 1 else ""
+        return "an angle cannot equal a length: name coordinates of one kind" if len(set(kinds)) > 1 else ""
 
 
-def pack(spec: EqualSpec, site: Site) -> Packed:
+def pack(spec: EqualSpec, context: PackingContext) -> Packed:
     """One relation for each coordinate after the first: q_k - q_1 = 0."""
     first, *others = spec.joints
-    return pack_relations([{other: 1.0, first: -1.0} for other in others], 0.0, site)
+    return pack_relations([{other: 1.0, first: -1.0} for other in others], 0.0, context)
 
 
 KIND = ConstraintKind("equal", EqualSpec, TABLE, pack)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, Packed, Place, Site
+from multibody_cli.constraints.contract import ConstraintKind, Packed, PackingContext, Place
 from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations
 from multibody_cli.spec import Angle, Number
 
@@ -28,7 +28,7 @@ class GearSpec(CouplingSpec):
     @classmethod
     def _refuse_no_ratio(cls, ratio: float) -> float:
         if ratio == 0.0:
-            raise ValueError("expected a ratio that is not 0: with 0 the output would stand still")
+            raise ValueError("expected a nonzero ratio: with 0 the output does not move")
         return ratio
 
     @property
@@ -39,14 +39,14 @@ class GearSpec(CouplingSpec):
     def kind_error(self, kinds: Sequence[str]) -> str:
         """Both coordinates must be angles."""
         if kinds[0] != kinds[1]:
-            return "a gear joins two angles, and one of these is a length: use a `rack_pinion` of `constraints`"
-        return "" if kinds[0] == "rad" else "a gear joins two angles, and these are lengths: use `linear`"
+            return "a gear couples two angles, but one coordinate is a length: use `rack_pinion` of `constraints`"
+        return "" if kinds[0] == "rad" else "a gear couples two angles, but both coordinates are lengths: use `linear`"
 
 
-def pack(spec: GearSpec, site: Site) -> Packed:
+def pack(spec: GearSpec, context: PackingContext) -> Packed:
     """One relation: output - ratio input = offset."""
     drive, driven = spec.joints
-    return pack_relations([{driven: 1.0, drive: -spec.ratio}], spec.offset, site)
+    return pack_relations([{driven: 1.0, drive: -spec.ratio}], spec.offset, context)
 
 
 KIND = ConstraintKind("gear", GearSpec, TABLE, pack)

@@ -14,7 +14,15 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.contract import (
+    ConstraintKind,
+    ConstraintSpec,
+    Packed,
+    PackingContext,
+    Place,
+    RowShape,
+    Table,
+)
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -51,8 +59,7 @@ class KnifeEdgeSpec(ConstraintSpec):
     def _refuse_an_edge_along_the_normal(self) -> Self:
         if np.linalg.norm(np.cross(self.normal, self.edge)) < _PARALLEL:
             raise ValueError(
-                "`edge` is parallel to `normal`, so nothing is across it: the edge lies in the plane whose normal "
-                "is `normal`, [0, 0, 1] unless given"
+                "`edge` is parallel to `normal`: expected an edge in the plane normal to `normal` (default [0, 0, 1])"
             )
         return self
 
@@ -68,10 +75,10 @@ KNIFE_EDGE = np.dtype(
 )
 
 
-def pack(spec: KnifeEdgeSpec, site: Site) -> Packed:
+def pack(spec: KnifeEdgeSpec, context: PackingContext) -> Packed:
     """One row with one term."""
-    across = np.cross(site.direction(spec.body, spec.normal), site.direction(spec.body, spec.edge))
-    record = (0, 0, site.row(spec.body), site.point(spec.body, spec.point), across / np.linalg.norm(across))
+    across = np.cross(context.direction(spec.body, spec.normal), context.direction(spec.body, spec.edge))
+    record = (0, 0, context.row(spec.body), context.point(spec.body, spec.point), across / np.linalg.norm(across))
     return Packed((RowShape(1, holonomic=False, direction="across the edge"),), (record,))
 
 

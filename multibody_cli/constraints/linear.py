@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, Packed, Place, Site
+from multibody_cli.constraints.contract import ConstraintKind, Packed, PackingContext, Place
 from multibody_cli.constraints.relation import TABLE, CouplingSpec, pack_relations
 from multibody_cli.spec import Number, Quantity, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any
@@ -30,7 +30,7 @@ class LinearSpec(CouplingSpec):
     @model_validator(mode="after")
     def _require_a_coefficient(self) -> Self:
         if not any(self.terms.values()):
-            raise ValueError("expected a coefficient that is not 0")
+            raise ValueError("expected at least one nonzero coefficient")
         return self
 
     @property
@@ -43,9 +43,9 @@ class LinearSpec(CouplingSpec):
         return ("value", _VALUES[kinds[0]]) if len(set(kinds)) == 1 else None
 
 
-def pack(spec: LinearSpec, site: Site) -> Packed:
+def pack(spec: LinearSpec, context: PackingContext) -> Packed:
     """One relation."""
-    return pack_relations([spec.terms], spec.value, site)
+    return pack_relations([spec.terms], spec.value, context)
 
 
 KIND = ConstraintKind("linear", LinearSpec, TABLE, pack)

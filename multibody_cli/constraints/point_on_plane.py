@@ -16,7 +16,15 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.contract import (
+    ConstraintKind,
+    ConstraintSpec,
+    Packed,
+    PackingContext,
+    Place,
+    RowShape,
+    Table,
+)
 from multibody_cli.constraints.points import (
     centripetal_acceleration_of,
     lever_arm_of,
@@ -74,11 +82,11 @@ POINT_ON_PLANE = np.dtype(
 )
 
 
-def pack(spec: PointOnPlaneSpec, site: Site) -> Packed:
+def pack(spec: PointOnPlaneSpec, context: PackingContext) -> Packed:
     """One row with a term for each movable body."""
     point, plane = spec.point, spec.plane
-    (body, place), plane_body = site.spot(point.body, point.point), site.row(plane.body)
-    position, normal = site.point(plane.body, plane.position), site.direction(plane.body, plane.normal)
+    (body, place), plane_body = context.attachment(point.body, point.point), context.row(plane.body)
+    position, normal = context.point(plane.body, plane.position), context.direction(plane.body, plane.normal)
     record = (0, 0, body, plane_body, place, position, normal)
     shape = RowShape((body > 0) + (plane_body > 0), holonomic=True, direction="along the normal")
     return Packed((shape,), (record,))

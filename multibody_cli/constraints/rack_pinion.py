@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, Site
+from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, PackingContext, Place
 from multibody_cli.constraints.relation import TABLE, pack_relations
 from multibody_cli.spec import Length
 
@@ -27,7 +27,7 @@ class RackPinionSpec(ConstraintSpec):
     @classmethod
     def _refuse_no_radius(cls, radius: float) -> float:
         if radius == 0.0:
-            raise ValueError("expected a radius that is not 0: with 0 the rack would stand still")
+            raise ValueError("expected a nonzero radius: with 0 the rack does not move")
         return radius
 
     @property
@@ -40,15 +40,15 @@ class RackPinionSpec(ConstraintSpec):
         if list(kinds) == ["m", "rad"]:
             return ""
         if list(kinds) == ["rad", "m"]:
-            return "the rack moves along a length and the pinion by an angle: exchange the two"
+            return "the rack needs a length and the pinion an angle: exchange the two"
         if kinds[0] == "rad":
-            return "the rack moves along a length, and both of these are angles: use a `gear` of `couplings`"
-        return "the pinion turns by an angle, and both of these are lengths: use `linear` of `couplings`"
+            return "the rack needs a length, but both coordinates are angles: use `gear` of `couplings`"
+        return "the pinion needs an angle, but both coordinates are lengths: use `linear` of `couplings`"
 
 
-def pack(spec: RackPinionSpec, site: Site) -> Packed:
+def pack(spec: RackPinionSpec, context: PackingContext) -> Packed:
     """One relation: rack - radius pinion = offset."""
-    return pack_relations([{spec.rack: 1.0, spec.pinion: -spec.radius}], spec.offset, site)
+    return pack_relations([{spec.rack: 1.0, spec.pinion: -spec.radius}], spec.offset, context)
 
 
 KIND = ConstraintKind("rack_pinion", RackPinionSpec, TABLE, pack)

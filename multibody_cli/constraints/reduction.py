@@ -1,10 +1,10 @@
 """Couplings as a change of coordinates: dependent coordinates are linear functions of independent ones.
 
-With q = E u + e for the independent coordinates u, the equations of motion are (E^T M E) du/dt = E^T f (hyper-reduced
-coordinates).  The rows of the couplings give the same accelerations without E^T M E. The reduction consists in that
-dependent coordinates and rates are not integrated but computed from the independent ones.
+With q = E u + e for the independent coordinates u, the equations of motion are (E^T M E) d2u/dt2 = E^T f
+(hyper-reduced coordinates).  The rows of the couplings give the same accelerations without E^T M E. The reduction
+consists in that dependent coordinates and rates are not integrated but computed from the independent ones.
 
-Source: Sueda, notes 2.6.
+Source: Sueda, notes 2.6, (2.80)-(2.83), where E is J_rR and u is q_R.
 """
 
 from __future__ import annotations

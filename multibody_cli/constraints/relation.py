@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintSpec, Packed, RowShape, Site, Table
+from multibody_cli.constraints.contract import ConstraintSpec, Packed, PackingContext, RowShape, Table
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.kernel import kernel
 
@@ -40,12 +40,12 @@ class CouplingSpec(ConstraintSpec):
     )
 
 
-def pack_relations(relations: Sequence[Mapping[str, float]], value: float, site: Site) -> Packed:
+def pack_relations(relations: Sequence[Mapping[str, float]], value: float, context: PackingContext) -> Packed:
     """One row for each relation, given as coefficients by names of coordinates; all have the same value."""
     records: list[tuple[int, int, bool, int, int, float, float]] = []
     for row, relation in enumerate(relations):
         for k, (word, coefficient) in enumerate(relation.items()):
-            records.append((row, len(records), k == 0, *site.coordinate(word), coefficient, value))
+            records.append((row, len(records), k == 0, *context.coordinate(word), coefficient, value))
     rows = tuple(RowShape(len(relation), holonomic=True, direction=_between(relation)) for relation in relations)
     return Packed(rows, tuple(records))
 

@@ -26,7 +26,15 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.contract import (
+    ConstraintKind,
+    ConstraintSpec,
+    Packed,
+    PackingContext,
+    Place,
+    RowShape,
+    Table,
+)
 from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of, position_of, write_point_force
 from multibody_cli.constraints.rows import write_level
 from multibody_cli.kernel import formula, kernel
@@ -81,13 +89,13 @@ ROLLING = np.dtype(
 )
 
 
-def pack(spec: RollingSpec, site: Site) -> Packed:
+def pack(spec: RollingSpec, context: PackingContext) -> Packed:
     """Three rows with one term each: along the normal, and along two tangents."""
-    row, normal = site.row(spec.body), np.array(spec.plane.normal)
+    row, normal = context.row(spec.body), np.array(spec.plane.normal)
     tangent, bitangent = tangents_of(spec.plane.normal)
-    axis = np.zeros(3) if spec.axis is None else site.direction(spec.body, spec.axis)
+    axis = np.zeros(3) if spec.axis is None else context.direction(spec.body, spec.axis)
     height = normal @ np.array(spec.plane.position)
-    record = (0, 0, row, site.point(spec.body, spec.point), axis, spec.radius, height, normal, tangent, bitangent)
+    record = (0, 0, row, context.point(spec.body, spec.point), axis, spec.radius, height, normal, tangent, bitangent)
     tangential = (RowShape(1, holonomic=False, direction=f"along the {which} tangent") for which in ("first", "second"))
     return Packed((RowShape(1, holonomic=True, direction="along the normal"), *tangential), (record,))
 

@@ -29,7 +29,7 @@ ROW = np.dtype(
         ("one_sided", "i8"),  # whether it requires a value >= 0, instead of 0
         ("primary", "i8"),  # whether the method satisfies it within its own factorization
         ("active", "i8"),  # whether it is in the active set: always for an equality
-        ("account", "i8"),  # in the ledger, for the impact losses of a one-sided row
+        ("account", "i8"),  # in the ledger: impact losses of a one-sided row, or work of a prescribed velocity; else -1
         ("error", "f8"),
         ("rate", "f8"),
         ("bias", "f8"),

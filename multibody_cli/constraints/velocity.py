@@ -15,7 +15,15 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed, Place, RowShape, Site, Table
+from multibody_cli.constraints.contract import (
+    ConstraintKind,
+    ConstraintSpec,
+    Packed,
+    PackingContext,
+    Place,
+    RowShape,
+    Table,
+)
 from multibody_cli.constraints.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.kernel import kernel
@@ -45,9 +53,11 @@ class VelocityTerm(Spec):
     @model_validator(mode="after")
     def _refuse_what_has_no_effect(self) -> Self:
         if self.angular == _NONE == self.linear:
-            raise ValueError("expected `angular` or `linear` coefficients that are not all 0")
+            raise ValueError("expected at least one nonzero coefficient of `angular` or `linear`")
         if "point" in self.model_fields_set and self.linear == _NONE:
-            raise ValueError("`point` has no effect without `linear`: all of a body turns alike")
+            raise ValueError(
+                "`point` has no effect without `linear`: all points of a body have the same angular velocity"
+            )
         return self
 
 
@@ -75,6 +85,11 @@ class VelocitySpec(ConstraintSpec):
         """Bodies of the terms."""
         return [(("terms", k, "body"), term.body) for k, term in enumerate(self.terms)]
 
+    @property
+    def does_work(self) -> bool:
+        """Whether the sum of the terms is prescribed to be other than 0."""
+        return self.value != SignalSpec(constant=0.0)
+
 
 VELOCITY = np.dtype(
     [
@@ -91,11 +106,11 @@ VELOCITY = np.dtype(
 """One record for each term."""
 
 
-def pack(spec: VelocitySpec, site: Site) -> Packed:
+def pack(spec: VelocitySpec, context: PackingContext) -> Packed:
     """One row with a record for each of its terms."""
-    value = site.signal(spec.value)
+    value = context.signal(spec.value)
     records = tuple(
-        (0, k, k == 0, value, site.row(term.body), term.angular, term.linear, site.point(term.body, term.point))
+        (0, k, k == 0, value, context.row(term.body), term.angular, term.linear, context.point(term.body, term.point))
         for k, term in enumerate(spec.terms)
     )
     return Packed((RowShape(len(records), holonomic=False, direction="in the sum of its terms"),), records)

@@ -1,1 +1,16 @@
-"""The contact step: constraint rows, factors, islands, friction, impulses, and dry friction of joints."""
+"""The contact step: constraint rows, factors, islands, friction, impulses, and dry friction of joints.
+
+    contact_step    the step: notes 2.11, Alg. 8, lines 8, 9, 25, 26
+    rows            constraint rows of contacts
+    islands         articulations and islands
+    factors         factors of the Delassus matrix (2.123)
+    solution        impulses, island by island: Alg. 8, line 23
+    joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
+    warm_start      initial guess from the previous step: Alg. 7, line 2
+    results         energy accounts, diagnostics, forces for output
+    parameters      parameters of the step
+    workspace       work arrays
+    friction        solvers of the friction problem: (2.113), (2.114), Alg. 7
+
+Source: Sueda, notes 1.11 and 2.11.  The equations are in `docs/theory/friction.md`.
+"""

@@ -19,10 +19,6 @@ previous step.  A sticking patch satisfies every limit above its impulse.
 Penetration predicted for the end of the step is removed by a displacement of minimal norm in the metric of M.  The
 displacement does not change velocities.
 
-Template parameters (`bound_kernel`): `accelerate`, `apply_inverse_mass` and `impulse_response` are kernels of a method;
-`find_contacts`, `update_joint_reactions` and `update_friction_limits` are replaced by empty kernels in systems without
-contacts or without joint friction.
-
 Sources: Sueda, notes 1.11 and 2.11 (bilateral staggered projections); Stewart and Trinkle, Int. J. Numer. Methods Eng.
 39 (1996).
 """
@@ -37,36 +33,48 @@ from multibody_cli.constraint_solver.ineffective_rows import ineffective_thresho
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraint_solver.solver import (
     VELOCITY,
-    accelerate,
     clear_impulses,
     impulse_response,
     is_row_active,
-    update_kinematics,
     zero_rhs,
 )
 from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
-from multibody_cli.contact_solver import solution
-from multibody_cli.contact_solver.accounting import account_contacts, account_drive_work, record_diagnostics
+from multibody_cli.contact_solver import joint_friction, solution
 from multibody_cli.contact_solver.factors import factor_rows
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import (
     assign_articulations,
     find_articulations,
     find_islands,
     list_body_blocks,
 )
-from multibody_cli.contact_solver.joint_friction import transmit_impulses, update_joint_reactions, write_friction_rows
-from multibody_cli.contact_solver.joint_friction_step import (
+from multibody_cli.contact_solver.joint_friction import (
     account_joint_friction,
     no_limit_iteration,
     reset_limit_iteration,
     skip_joint_reactions,
-    update_friction_limits,
+    transmit_impulses,
+    write_friction_rows,
 )
-from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS, apply_row_impulses, copy_rows, write_contacts
+from multibody_cli.contact_solver.parameters import (
+    find_contacts,
+    solve_island,
+    update_friction_limits,
+    update_joint_reactions,
+    update_kinematics,
+)
+from multibody_cli.contact_solver.results import (
+    account_contacts,
+    account_drive_work,
+    account_row_work,
+    record_diagnostics,
+)
+from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
 from multibody_cli.contact_solver.solution import correct_penetration, solve_impulses
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.contacts.detect import detect
-from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.configuration import displace, normalize
@@ -92,7 +100,7 @@ def detection_margin(geometry, bodies, margin, h) -> float:
 
 
 @kernel
-def find_contacts(system, work, contact_work, h):
+def detect_contacts(system, work, contact_work, h):
     """Detect contacts from the current body poses; return their number."""
     geometry, bodies = system.contacts.geometry, work.bodies
     count, overflow = detect(
@@ -176,6 +184,7 @@ def load_initial_guess(contact_work, constraint_rows, count):
     )
 
 
+@template(apply_inverse_mass)
 def apply_impulses(system, work, contact_work, size):
     """Compute the velocity change of all coordinates due to the impulses of all rows into `work.response`."""
     apply_row_impulses(work, contact_work, size)
@@ -184,6 +193,15 @@ def apply_impulses(system, work, contact_work, size):
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
+@template(
+    update_kinematics,
+    accelerate,
+    apply_inverse_mass,
+    find_contacts,
+    solve_island,
+    update_joint_reactions,
+    update_friction_limits,
+)
 def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
 
@@ -229,7 +247,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     reset_limit_iteration(contact_work.joint_friction)
     for island in range(islands):
         contact_work.converged[island] = 0
-    for _ in range(settings.options.sweeps):
+    for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
         solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
         apply_impulses(system, work, contact_work, size)
         if not update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance):
@@ -237,6 +255,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     record_diagnostics(contact_work, islands)
     account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)
     account_contacts(settings, contact_work, work.bodies, work.response, first, count, ledger)
+    account_row_work(contact_work, equalities, ledger)
     if len(system.motions.rows) > 0:
         transmit_impulses(system.tree, contact_work, constraint_rows, size, work)
         account_drive_work(system.motions, work, v, ledger)
@@ -255,20 +274,18 @@ def bind(
     update_kinematics: Any,
     accelerate: Any,
     apply_inverse_mass: Any,
-    solver: str,
+    staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
 ) -> Any:
-    """Bind the contact step to the kernels of a method, one of `solution.SOLVERS`, and the features of a system."""
-    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
+    """Bind the contact step to the kernels of a method, a friction solver, and the features of a system."""
     return bound_kernel(
         solve_contact_step,
         update_kinematics=update_kinematics,
         accelerate=accelerate,
-        solve_impulses=solution.bind(solver),
-        factor_rows=bound_kernel(factor_rows, apply_inverse_mass=apply_inverse_mass),
-        apply_impulses=bound_kernel(apply_impulses, impulse_response=impulse_response_),
-        find_contacts=find_contacts if has_contacts else no_contacts,
-        update_joint_reactions=update_joint_reactions if has_joint_friction else skip_joint_reactions,
-        update_friction_limits=update_friction_limits if has_joint_friction else no_limit_iteration,
+        apply_inverse_mass=apply_inverse_mass,
+        find_contacts=detect_contacts if has_contacts else no_contacts,
+        solve_island=solution.SOLVERS[staggered],
+        update_joint_reactions=joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions,
+        update_friction_limits=(joint_friction.update_friction_limits if has_joint_friction else no_limit_iteration),
     )

@@ -1,4 +1,4 @@
-"""Factors W = B B^T of the Delassus matrix of a contact step (`friction.factored`).
+"""Factors W = B B^T of the Delassus matrix of a contact step (`friction.problem`).
 
 The response of an articulation is sampled by unit impulses, its *impulse basis*: along the six axes of each body, or
 along each of its rows if these are fewer.  With A the velocities of the basis after unit impulses of the basis, and G
@@ -8,8 +8,6 @@ the velocities of the rows after the same impulses,
 
 where L is formed from the independent basis impulses.  Articulations do not interact, so that the k-th basis impulses
 of all articulations are applied at once: any number of free bodies takes six applications of the inverse mass matrix.
-
-`apply_inverse_mass` is a template parameter, the kernel of a method (`bound_kernel`).
 """
 
 from __future__ import annotations
@@ -20,10 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
-from multibody_cli.constraint_solver.solver import apply_inverse_mass, clear_impulses, zero_rhs
-from multibody_cli.contact_solver.islands import BLOCKS_PER_ROW, body_of_term
-from multibody_cli.kernel import kernel
+from multibody_cli.constraint_solver.solver import clear_impulses, zero_rhs
+from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW
+from multibody_cli.contact_solver.islands import body_of_term
+from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
+from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import power
@@ -165,6 +165,7 @@ def read_responses(p, articulations, rows, terms, G, T, work):
                 T.A[T.first_A[c] + g * q + p] = body.dw[axis] if axis < 3 else body.dv[axis - 3]
 
 
+@template(apply_inverse_mass)
 def factor_rows(system, work, v, articulations, rows, terms, G, T) -> bool:
     """Compute B and xi0 of all rows for bodies with poses and velocities v (nv,); return False if B is too large."""
     tree = system.tree

@@ -14,11 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.contact_solver.rows import PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Integers, Tree
-
-BLOCKS_PER_ROW = 2
 
 
 class Groups(NamedTuple):

@@ -9,19 +9,36 @@ where F is the joint reaction without impulses, and G the reaction to the impuls
 included.  In the tree G follows from Newton-Euler, I (change of motion) - impulses on all bodies beyond the joint; at a
 loop joint G follows from the multipliers of its rows.
 
-Source: Sueda, notes 2.11 (bilateral staggered projections), (2.117) with the missing term in dJ/dt: F follows from
-accelerations, which include it.
+Limits and impulses are computed by a fixed-point iteration.  It is algorithm 8 of Sueda's notes (bilateral staggered
+projections), with both solvers for the impulses:
+
+    lines 8, 9, 25             `contact_step.solve_contact_step`: the loop over sweeps
+    line 10, (2.117)           `update_joint_reactions`, `transmit_impulses`: F and G
+    lines 11 to 13             the same: reactions of all joints by one inward pass
+    lines 14 to 16, (2.118)    `compute_friction_limits`: loads of least norm; signs do not matter for |a|
+    line 18                    `update_friction_limits`: convergence
+    line 23, (2.114)           the next solution for the impulses, with the new limits
+    line 26                    v += response, in `contact_step.solve_contact_step`
+
+The loop starts with line 23, with the limits of the previous step.  (2.117) as printed lacks the term M dJ/dt q'; F
+follows from accelerations, which include it.  Secant steps accelerate the iteration.
+
+Source: Sueda, notes 2.11.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
-from multibody_cli.constraints.rows import write_wrench
-from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS, apply_row_impulses
+from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.islands import island_of
+from multibody_cli.contact_solver.results import AT_LIMIT
+from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses
 from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -32,6 +49,9 @@ from multibody_cli.tree.jacobian import accumulate_wrenches_inward
 from multibody_cli.tree.joint_wrenches import compute_joint_wrenches
 from multibody_cli.tree.markers import transfer_marker_wrenches
 from multibody_cli.tree.workspace import WRENCH
+
+MIN_SECANT_FACTOR, MAX_SECANT_FACTOR = 0.5, 20.0
+"""Bounds of the factor by which the error of a limit is multiplied in a secant step."""
 
 
 class JointFrictionWorkspace(NamedTuple):
@@ -184,3 +204,97 @@ def distribute_normal_load(patch, W, table, normal_loads) -> float:
             normal_loads[k] += abs(dot(a.t, W.t) + dot(a.f, W.f))
         total += normal_loads[k]
     return total
+
+
+# --- iteration ------------------------------------------------------------------------------------------------------
+@kernel
+def update_friction_limits(system, work, contact_work, h, constraint_rows, size, tolerance) -> bool:
+    """Compare the friction limits of all patches with those due to the impulses; return whether to solve again.
+
+    Islands whose limits agree within the tolerance are marked as converged.
+    """
+    joint_friction, G, tree, x = contact_work.joint_friction, contact_work.groups, system.tree, contact_work.x
+    transmit_impulses(tree, contact_work, constraint_rows, size, work)
+    patches, again = system.contacts.joint_friction.patches, False
+    compute_friction_limits(joint_friction, system.contacts.joint_friction, x[constraint_rows:size], work, h)
+    for island in range(len(contact_work.converged)):
+        contact_work.converged[island] = 1
+        joint_friction.largest_load[island] = 0.0
+    for p in range(len(patches)):
+        island = G.island_number[island_of(constraint_rows + PER_CONTACT * p, G)]
+        joint_friction.largest_load[island] = max(
+            joint_friction.largest_load[island], joint_friction.limit[p] / patches[p].coefficient
+        )
+    for p in range(len(patches)):
+        k, limit = constraint_rows + PER_CONTACT * p, joint_friction.limit[p]
+        island = G.island_number[island_of(k, G)]
+        friction, scale = math.hypot(x[k + 1], x[k + 2]), patches[p].coefficient * joint_friction.largest_load[island]
+        error = abs(limit - x[k]) if friction >= (1.0 - AT_LIMIT) * x[k] else friction - limit
+        if error > tolerance * scale:
+            again = True
+            x[k] = next_limit(x[k], limit, joint_friction.secant[p])
+            contact_work.converged[island] = 0
+            contact_work.island_failed[island] = 1
+            contact_work.island_residual[island] = max(contact_work.island_residual[island], error / scale)
+    return again
+
+
+@kernel
+def next_limit(used, resulting, secant):
+    """Return the next friction limit by a secant step through the last two limits; `used` resulted in `resulting`.
+
+    If the secant has no solution, as for a jammed patch, the factor doubles until the patch sticks.
+    """
+    short, factor = resulting - used, 1.0
+    if used != secant[0]:
+        slope = (short - secant[1]) / (used - secant[0])
+        if slope < 0.0:
+            factor = min(max(-1.0 / slope, MIN_SECANT_FACTOR), MAX_SECANT_FACTOR)
+            secant[2] = 1.0
+        elif slope >= 0.0:
+            factor = secant[2]
+            secant[2] = min(2.0 * factor, MAX_SECANT_FACTOR)
+    secant[0] = used
+    secant[1] = short
+    return max(used + factor * short, 0.0)
+
+
+@kernel
+def reset_limit_iteration(joint_friction):
+    """Clear the secant data; the shares of the points remain as a guess."""
+    for p in range(len(joint_friction.secant)):
+        joint_friction.secant[p, 0] = joint_friction.secant[p, 1] = math.nan
+        joint_friction.secant[p, 2] = 1.0
+
+
+@kernel
+def account_joint_friction(patches, contact_work, bodies, response, constraint_rows, ledger):
+    """Add the energy dissipated by friction patches to the ledger, and store their impulses and limits.
+
+    Where a step ends at rest or after a reversal, x (u + u') may have the wrong sign, by the square of the step: the
+    dissipation is then 0.
+    """
+    joint_friction = contact_work.joint_friction
+    for p in range(len(patches)):
+        first, gained = constraint_rows + PER_CONTACT * p, 0.0
+        for k in range(first + 1, first + PER_CONTACT):
+            contact_work.velocity_after[k] += jacobian_product_of_row(
+                contact_work.rows[k], contact_work.terms, bodies, response
+            )
+            gained += 0.5 * contact_work.x[k] * (contact_work.velocity_before[k] + contact_work.velocity_after[k])
+        for j in range(PER_CONTACT):
+            joint_friction.previous_impulses[p, j] = contact_work.x[first + j]
+        joint_friction.previous_impulses[p, 0] = joint_friction.limit[p]
+        ledger[patches[p].account] += max(-gained, 0.0)
+
+
+# --- systems without joint friction -----------------------------------------------------------------------------------
+@kernel
+def skip_joint_reactions(patches, tree, work, joint_friction):
+    """Replace `update_joint_reactions` in systems without joint friction."""
+
+
+@kernel
+def no_limit_iteration(system, work, contact_work, h, constraint_rows, size, tolerance):
+    """Replace `update_friction_limits` in systems without joint friction."""
+    return False

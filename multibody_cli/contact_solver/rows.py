@@ -16,13 +16,11 @@ import math
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.points import write_point_force
 from multibody_cli.constraints.rows import apply_row_impulse
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
-
-PER_CONTACT = 3
-"""Rows of one contact."""
 
 TERMS = 2
 """Largest number of terms of a contact row."""
@@ -74,7 +72,7 @@ def copy_rows(active_rows, constraint_rows, source, source_terms, rows, terms):
             terms[term] = source_terms[i]
             term += 1
         rows[k].last_term = term
-        rows[k].rate = row.rate
+        rows[k].rate, rows[k].account = row.rate, row.account
 
 
 @kernel

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-from multibody_cli.contact_solver.friction.dense import solve_densely
-from multibody_cli.contact_solver.friction.factored import Factored, delassus_entry
-from multibody_cli.contact_solver.friction.problem import Report
+from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
-from multibody_cli.contact_solver.islands import BLOCKS_PER_ROW, has_nonzero_terms
-from multibody_cli.contact_solver.rows import PER_CONTACT
-from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
+from multibody_cli.contact_solver.islands import has_nonzero_terms
+from multibody_cli.contact_solver.parameters import solve_island
+from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
 
 PENETRATION_TOLERANCE = 1e-6
@@ -39,7 +35,7 @@ def number_blocks_of_island(first, last, contact_work) -> int:
 
 
 @kernel
-def gather_island(island, equalities, constraint_rows, contact_work):
+def gather_island(island, equalities, constraint_rows, convex, contact_work):
     """Collect the rows of an island as one `Factored` problem, without r, mu and xi0."""
     G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
     first, last = G.first_row[island], G.first_row[island + 1]
@@ -58,7 +54,7 @@ def gather_island(island, equalities, constraint_rows, contact_work):
             )
             S.first[j, side] = T.first[k, side]
     contacts = (m - own_static) // PER_CONTACT
-    kinds = (own_equalities, own_static - own_equalities, own_patches // PER_CONTACT)
+    kinds = (own_equalities, own_static - own_equalities, own_patches // PER_CONTACT, convex)
     rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:contacts])
     F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.xi0, *rows, *kinds)
     for j in range(own_static):
@@ -68,12 +64,13 @@ def gather_island(island, equalities, constraint_rows, contact_work):
 
 
 # --- velocities -----------------------------------------------------------------------------------------------------
+@template(solve_island)
 def solve_impulses(options, contact_work, equalities, constraint_rows, islands):
     """Solve for the impulses of all unconverged islands; `contact_work.x` (m,) is the initial guess and the result."""
     for island in range(islands):
         if contact_work.converged[island]:
             continue
-        F = gather_island(island, equalities, constraint_rows, contact_work)
+        F = gather_island(island, equalities, constraint_rows, options.convex, contact_work)
         initialize_island(F, island, constraint_rows, contact_work)
         report = solve_island(F, options, contact_work.island_impulses[: len(F.r)], contact_work)
         scatter_island(island, len(F.r), contact_work)
@@ -106,28 +103,27 @@ def initialize_island(F, island, constraint_rows, contact_work):
 
 
 @kernel
-def solve_island(F, options, x, contact_work):
+def solve_island_proximally(F, options, x, contact_work):
     """Solve for the impulses x of one island by the proximal method."""
     return solve_proximal(F, options, x, contact_work.proximal)
 
 
 @kernel
-def solve_island_densely(F, options, x, contact_work):
-    """Solve for the impulses x of one island on its whole Delassus matrix.
+def solve_island_by_staggered_projections(F, options, x, contact_work):
+    """Solve for the impulses x of one island by staggered projections.
 
-    The proximal method solves islands with joint friction, and islands that exceed the dense capacity; the latter are
-    reported as `UNFINISHED`.
+    The proximal method solves islands with more rows than the dense matrix; they are reported as UNFINISHED.
     """
-    if F.friction_patches > 0:
-        return solve_proximal(F, options, x, contact_work.proximal)
-    if len(F.r) <= contact_work.dense_capacity[0]:
-        return solve_densely(F, options, x, contact_work.dense)
+    if len(F.r) <= len(contact_work.staggered.r):
+        return solve_staggered(F, options, x, contact_work.staggered)
     report = solve_proximal(F, options, x, contact_work.proximal)
-    return Report(UNFINISHED, report.sweeps, report.steps, report.residual, report.change)
+    return Report(
+        UNFINISHED if report.status == SOLVED else report.status, report.sweeps, report.steps, report.residual
+    )
 
 
-SOLVERS = {"proximal": solve_island, "dense": solve_island_densely}
-"""Solvers for the impulses of one island."""
+SOLVERS = {False: solve_island_proximally, True: solve_island_by_staggered_projections}
+"""Solvers for the impulses of one island, by `Options.staggered`."""
 
 
 @kernel
@@ -149,7 +145,7 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
     for k in range(len(contact_work.x)):
         contact_work.x[k] = 0.0
     for island in range(islands):
-        F = gather_island(island, constraint_rows, constraint_rows, contact_work)
+        F = gather_island(island, constraint_rows, constraint_rows, False, contact_work)
         if (
             compute_gaps_at_step_end(F, island, contact_work, h, constraint_rows)
             > PENETRATION_TOLERANCE * settings.margin
@@ -180,10 +176,3 @@ def compute_gaps_at_step_end(F, island, contact_work, h, constraint_rows) -> flo
         )
         deepest = max(deepest, -F.r[j])
     return deepest
-
-
-# --- binding --------------------------------------------------------------------------------------------------------
-@cache
-def bind(solver: str) -> Any:
-    """Bind `solve_impulses` to one of `SOLVERS`."""
-    return bound_kernel(solve_impulses, solve_island=SOLVERS[solver])

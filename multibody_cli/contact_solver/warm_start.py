@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.contact_solver.rows import PER_CONTACT, tangent_of
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.rows import tangent_of
 from multibody_cli.contacts.contract import Records
 from multibody_cli.kernel import kernel, records
 from multibody_cli.spatial.memory import load, store

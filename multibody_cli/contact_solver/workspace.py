@@ -8,13 +8,12 @@ import numpy as np
 
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.contact_solver.factors import AXES, Factors, factors_for
-from multibody_cli.contact_solver.friction.dense import dense_contacts
-from multibody_cli.contact_solver.friction.factored import FactoredScratch, factored_scratch_for
-from multibody_cli.contact_solver.friction.problem import scratch_for
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, FactoredScratch, factored_scratch_for
 from multibody_cli.contact_solver.friction.proximal import ProximalScratch, proximal_scratch_for
+from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
-from multibody_cli.contact_solver.rows import PER_CONTACT, TERMS
+from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import records
@@ -52,8 +51,7 @@ class ContactWorkspace(NamedTuple):
     island_impulses: Floats  # (m,) impulses of one island
     factored: FactoredScratch
     proximal: ProximalScratch
-    dense: Any  # scratch of the dense solvers; empty if they are not used
-    dense_capacity: Integers  # (1,) number of rows that `dense` holds
+    staggered: Any  # work arrays of staggered projections; empty if they are not used
     free_acceleration: Floats  # (nv,) accelerations without contacts between steps; scratch during a step
 
 
@@ -64,7 +62,6 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     patches = len(contacts.joint_friction.patches)
     discs = patches + max_contacts
     m = others + PER_CONTACT * discs
-    dense = dense_contacts(contacts.options, others, max_contacts)
     return ContactWorkspace(
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, bodies),
@@ -94,7 +91,6 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         island_impulses=np.zeros(m),
         factored=factored_scratch_for(others, discs, AXES * bodies, bodies),
         proximal=proximal_scratch_for(others, discs, AXES * bodies, bodies),
-        dense=scratch_for(others, 0, dense, contacts.options) if contacts.options.dense else (),
-        dense_capacity=np.array([others + PER_CONTACT * dense]),
+        staggered=staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if contacts.options.staggered else (),
         free_acceleration=np.zeros(len(system.tree.driven)),
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from multibody_cli.contacts.contract import CONTACT, FACE_CORNERS, Floats, Geometry, Integers, Records
 from multibody_cli.contacts.shapes.polytope import FACET, FACETS, POINT, POINTS, SPARE
 from multibody_cli.contacts.shapes.solid import SOLID
-from multibody_cli.kernel import records
+from multibody_cli.kernel import allocate
 
 PLACED = np.dtype([("x", "f8", 3), ("R", "f8", 9)])
 """World frame of a geom."""
@@ -17,7 +17,7 @@ PLACED = np.dtype([("x", "f8", 3), ("R", "f8", 9)])
 CELL = np.dtype([("level", "i8"), ("x", "i8"), ("y", "i8"), ("z", "i8"), ("next", "i8")])
 """Grid cell of a geom, and the next geom in its bucket; -1 ends the list."""
 
-POLYGON_ROOM = 2 * FACE_CORNERS
+POLYGON_CAPACITY = 2 * FACE_CORNERS
 """Largest number of corners of a clipped face: each cut adds at most one."""
 
 FITS, PAIRS_OVERFLOW, CONTACTS_OVERFLOW = 0, 1, 2
@@ -27,25 +27,25 @@ FITS, PAIRS_OVERFLOW, CONTACTS_OVERFLOW = 0, 1, 2
 class ConvexWork(NamedTuple):
     """Work arrays for one pair of convex solids."""
 
-    solids: Records  # (2,) A and B
-    points: Records  # (POINTS + SPARE,) of their difference
-    facets: Records  # (FACETS,)
-    edges: Integers  # (FACETS, 2) of the facets that a point takes away
+    solids: Annotated[Records, 2, SOLID]  # A and B
+    points: Annotated[Records, POINTS + SPARE, POINT]  # of their difference
+    facets: Annotated[Records, FACETS, FACET]
+    edges: Annotated[Integers, FACETS, 2]  # of the facets that a point takes away
 
 
 class DetectionWorkspace(NamedTuple):
     """Work arrays for n geoms; `pairs` and `contacts` are the results."""
 
-    placed: Records  # (n,)
-    cells: Records  # (n,)
-    buckets: Integers  # a power of two
-    places: Integers  # (n + 1,) scratch for sorting pairs
-    spare: Integers  # (np, 2) scratch for sorting pairs
-    polygon: Floats  # (3, POLYGON_ROOM, 4) a face during clipping, and the clipping face
+    placed: Annotated[Records, "n", PLACED]
+    cells: Annotated[Records, "n", CELL]
+    buckets: Annotated[Integers, "nb"]  # a power of two
+    places: Annotated[Integers, "ends"]  # (n + 1,) scratch for sorting pairs
+    spare: Annotated[Integers, "np", 2]  # scratch for sorting pairs
+    polygon: Annotated[Floats, 3, POLYGON_CAPACITY, 4]  # a face during clipping, and the clipping face
     convex: ConvexWork
-    counted: Integers  # (2,) number of pairs, and of distances compared
-    pairs: Integers  # (np, 2) numbers of geoms, ascending
-    contacts: Records  # (nc,)
+    counted: Annotated[Integers, 2]  # number of pairs, and of distances compared
+    pairs: Annotated[Integers, "np", 2]  # numbers of geoms, ascending
+    contacts: Annotated[Records, "nc", CONTACT]
 
 
 def detection_workspace_for(
@@ -62,23 +62,8 @@ def detection_workspace_for(
     """
     n = len(geometry.geoms)
     pairs = 4 * n if pairs is None else pairs
-    return DetectionWorkspace(
-        placed=records(np.zeros(n, PLACED)),
-        cells=records(np.zeros(n, CELL)),
-        buckets=np.zeros(1 << max(2 * n - 1, 1).bit_length(), np.int64),
-        places=np.zeros(n + 1, np.int64),
-        spare=np.zeros((pairs, 2), np.int64),
-        polygon=np.zeros((3, POLYGON_ROOM, 4)),
-        convex=ConvexWork(
-            solids=records(np.zeros(2, SOLID)),
-            points=records(np.zeros(POINTS + SPARE, POINT)),
-            facets=records(np.zeros(FACETS, FACET)),
-            edges=np.zeros((FACETS, 2), np.int64),
-        ),
-        counted=np.zeros(2, np.int64),
-        pairs=np.zeros((pairs, 2), np.int64),
-        contacts=records(np.zeros(4 * pairs if contacts is None else contacts, CONTACT)),
-    )
+    nc = 4 * pairs if contacts is None else contacts
+    return allocate(DetectionWorkspace, n=n, ends=n + 1, nb=1 << max(2 * n - 1, 1).bit_length(), np=pairs, nc=nc)
 
 
 def grown(geometry: Geometry, work: DetectionWorkspace, count: int, overflow: int) -> DetectionWorkspace:

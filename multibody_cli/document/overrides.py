@@ -11,7 +11,8 @@ from multibody_cli.document.problems import Problems
 from multibody_cli.errors import SceneError, nearest
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
-_OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("output",)})
+_OPTION = "--set "
+_OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("simulation", "alarms"), ("output",)})
 """Sections that an override may create."""
 
 
@@ -31,7 +32,7 @@ class Override:
 
 def read_override(text: str, problems: Problems) -> Override | None:
     """Parse `KEY=VALUE`; the value is YAML."""
-    mark = Mark(f"--set {text}")
+    mark = Mark(_OPTION + text)
     key, equals, value = text.partition("=")
     path = _path(key)
     if not equals or path is None:
@@ -44,6 +45,11 @@ def read_override(text: str, problems: Problems) -> Override | None:
         return None
     _forget_lines(node, mark)
     return Override(path, node, mark)
+
+
+def is_override(mark: Mark) -> bool:
+    """Whether a value at this position was written in an option instead of a file."""
+    return mark.file.startswith(_OPTION)
 
 
 def apply_override(root: Node, override: Override, problems: Problems) -> Node:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from multibody_cli.document.include import read_with_includes
 from multibody_cli.document.nodes import Node, mapping
 from multibody_cli.document.overrides import apply_override, read_override
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.repeat import expand
+from multibody_cli.document.tables import read_tables
 from multibody_cli.document.templates import substitute
 from multibody_cli.document.variables import resolve_variables
 
@@ -17,7 +19,22 @@ RESOLVED_KEYS = frozenset({"vars", "include", "repeat"})
 """Keys of a scene file that the resolved scene does not contain."""
 
 
-def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
+class Resolved(NamedTuple):
+    """A scene as plain data, a mapping without `vars`, `include` and `repeat`, and without `${...}`.
+
+    Parameters
+    ----------
+    tree
+        The scene.
+    written
+        The scene as its files write it: before the overrides, except those of variables.
+    """
+
+    tree: Node
+    written: Node
+
+
+def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolved:
     """Read a scene and resolve it to plain data.
 
     Parameters
@@ -28,11 +45,6 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
         `KEY=VALUE` each; variables are replaced before evaluation, all other values after it.
     problems
         Collects problems.
-
-    Returns
-    -------
-    Node
-        A mapping without `vars`, `include` and `repeat`, and without `${...}`.
     """
     root = read_with_includes(path, problems)
     replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
@@ -46,7 +58,9 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Node:
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:
         filled = expand(filled, root.value["repeat"], scope, problems)
+    written = filled
     for override in replaced:
         if not override.is_variable:
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
-    return filled
+    read_tables(filled, problems)
+    return Resolved(filled, written)

@@ -1,1 +1,1 @@
-"""Everything that pushes: what a scene may write of it (`spec`), and the arrays and kernels of it (`elements`)."""
+"""Force elements: their fields in a scene (`spec`), and their arrays and kernels (`elements`)."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import DragSpec
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import kernel
@@ -58,9 +58,9 @@ def add_stiffness_blocks(drags, forces, t, bodies, displacement_factor, velocity
         add_block(blocks[drag.row], block_at(isotropic(velocity_factor * drag.linear), c) + turning)
 
 
-def pack(spec: DragSpec, site: Site) -> tuple[Any, ...]:
+def pack(spec: DragSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a drag."""
-    return site.row(spec.body), site.com(spec.body), spec.viscous.linear, spec.viscous.angular
+    return context.row(spec.body), context.com(spec.body), spec.viscous.linear, spec.viscous.angular
 
 
 ELEMENT = ForceElement(

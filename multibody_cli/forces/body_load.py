@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel
@@ -84,12 +84,12 @@ def stiffness_damping_product(loads, forces, t, bodies, displacement_factor, vel
             add_wrench(wrenches[item.row], cross(cross(dw, r), force), ZERO)
 
 
-def pack(spec: LoadSpec, site: Site) -> tuple[Any, ...]:
+def pack(spec: LoadSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a load; on an affine body it acts at a marker."""
-    row, point = site.spot(spec.body, spec.point)
-    axes = np.eye(3) if row != site.row(spec.body) else site.axes(spec.body)
-    force = [site.signal(signal) for signal in spec.force]
-    torque = [site.signal(signal) for signal in spec.torque]
+    row, point = context.attachment(spec.body, spec.point)
+    axes = np.eye(3) if row != context.row(spec.body) else context.axes(spec.body)
+    force = [context.signal(signal) for signal in spec.force]
+    torque = [context.signal(signal) for signal in spec.torque]
     return row, spec.frame == "body", point, axes.T.ravel(), force, torque
 
 

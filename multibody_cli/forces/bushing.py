@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spring_spec import BushingSpec
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import formula, kernel
@@ -83,19 +83,19 @@ def turn_of(bushing, F, bodies):
 
 
 @formula
-def rates_of(bushing, inner, outer, gap, bodies):
+def rates_of(bushing, inner, outer, offset, bodies):
     """Velocity of the origin of M relative to F, and angular velocity of M relative to F, world axes."""
     parent, child = bodies[bushing.parent], bodies[bushing.child]
     w = load(parent.w)
     v = load(child.v) + cross(load(child.w), outer) - load(parent.v) - cross(w, inner)
-    return v - cross(w, gap), load(child.w) - w
+    return v - cross(w, offset), load(child.w) - w
 
 
 # --- forces -----------------------------------------------------------------------------------------------------------
 @formula
-def force_on_child(bushing, F, gap, rate):
+def force_on_child(bushing, F, offset, rate):
     """Force on the child, world axes."""
-    p, dp = transposed_times(F, gap), transposed_times(F, rate)
+    p, dp = transposed_times(F, offset), transposed_times(F, rate)
     return -(F @ (scaled(load(bushing.linear_stiffness), p) + scaled(load(bushing.linear_damping), dp)))
 
 
@@ -111,14 +111,14 @@ def apply_force(bushings, forces, t, q, v, bodies, tau, powers, watched, warning
     """Apply the wrenches to the bodies, and add the loss of the dampers to the account."""
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        inner, outer, gap = levers_of(bushing, bodies)
-        rate, spin = rates_of(bushing, inner, outer, gap, bodies)
-        force = force_on_child(bushing, F, gap, rate)
+        inner, outer, offset = levers_of(bushing, bodies)
+        rate, spin = rates_of(bushing, inner, outer, offset, bodies)
+        force = force_on_child(bushing, F, offset, rate)
         moment = moment_on_child(bushing, F, turn_of(bushing, F, bodies), spin)
         if bushing.child > 0:
             apply_wrench(bodies[bushing.child], moment + cross(outer, force), force)
         if bushing.parent > 0:
-            apply_wrench(bodies[bushing.parent], -moment - cross(inner + gap, force), -force)
+            apply_wrench(bodies[bushing.parent], -moment - cross(inner + offset, force), -force)
         dp, w = transposed_times(F, rate), transposed_times(F, spin)
         loss = dot(dp, scaled(load(bushing.linear_damping), dp)) + dot(w, scaled(load(bushing.angular_damping), w))
         powers[bushing.account] += loss
@@ -130,8 +130,8 @@ def elastic_energy(bushings, forces, q, bodies) -> float:
     energy = 0.0
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        _, _, gap = levers_of(bushing, bodies)
-        p, turn = transposed_times(F, gap), turn_of(bushing, F, bodies)
+        _, _, offset = levers_of(bushing, bodies)
+        p, turn = transposed_times(F, offset), turn_of(bushing, F, bodies)
         energy += 0.5 * dot(p, scaled(load(bushing.linear_stiffness), p))
         energy += 0.5 * dot(turn, scaled(load(bushing.angular_stiffness), turn))
     return energy
@@ -144,23 +144,25 @@ def stiffness_damping_product(bushings, forces, t, bodies, displacement_factor, 
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
         parent, child = bodies[bushing.parent], bodies[bushing.child]
-        inner, outer, gap = levers_of(bushing, bodies)
-        moved = displacement_of(child, outer) - displacement_of(parent, inner) - cross(load(parent.dw), gap)
+        inner, outer, offset = levers_of(bushing, bodies)
+        moved = displacement_of(child, outer) - displacement_of(parent, inner) - cross(load(parent.dw), offset)
         turned = load(child.dw) - load(parent.dw)
         p, rotated = transposed_times(F, moved), transposed_times(F, turned)
         K, A = load(bushing.linear_stiffness), load(bushing.angular_stiffness)
         D, B = load(bushing.linear_damping), load(bushing.angular_damping)
         force = -(F @ scaled(displacement_factor * K + velocity_factor * D, p))
         moment = -(F @ scaled(displacement_factor * A + velocity_factor * B, rotated))
-        at_child, at_parent = cross(outer, force), cross(inner + gap, force)
+        at_child, at_parent = cross(outer, force), cross(inner + offset, force)
         if exact:
-            extra_force, extra_moment = exact_terms(bushing, F, inner, outer, gap, displacement_factor, rotated, bodies)
+            extra_force, extra_moment = exact_terms(
+                bushing, F, inner, outer, offset, displacement_factor, rotated, bodies
+            )
             force, moment = force + extra_force, moment + extra_moment
-            rate, _ = rates_of(bushing, inner, outer, gap, bodies)
-            whole = force_on_child(bushing, F, gap, rate)
+            rate, _ = rates_of(bushing, inner, outer, offset, bodies)
+            whole = force_on_child(bushing, F, offset, rate)
             swung = displacement_factor * (displacement_of(child, outer) - load(parent.dv))
             at_child = cross(outer, force) + displacement_factor * cross(cross(load(child.dw), outer), whole)
-            at_parent = cross(inner + gap, force) + cross(swung, whole)
+            at_parent = cross(inner + offset, force) + cross(swung, whole)
         if bushing.child > 0:
             add_wrench(wrenches[bushing.child], moment + at_child, force)
         if bushing.parent > 0:
@@ -168,16 +170,16 @@ def stiffness_damping_product(bushings, forces, t, bodies, displacement_factor, 
 
 
 @formula
-def exact_terms(bushing, F, inner, outer, gap, displacement_factor, rotated, bodies):
+def exact_terms(bushing, F, inner, outer, offset, displacement_factor, rotated, bodies):
     """Return the terms of the exact derivative beyond the approximation: force and moment on the child."""
     parent, child = bodies[bushing.parent], bodies[bushing.child]
-    rate, spin = rates_of(bushing, inner, outer, gap, bodies)
+    rate, spin = rates_of(bushing, inner, outer, offset, bodies)
     turn, dw = turn_of(bushing, F, bodies), displacement_factor * load(parent.dw)
     A, w = load(bushing.angular_stiffness), load(parent.w)
     swing = cross(load(child.w), cross(displacement_factor * load(child.dw), outer)) - cross(w, cross(dw, inner))
-    gap_moved = displacement_factor * (displacement_of(child, outer) - displacement_of(parent, inner))
-    rate_change = swing - cross(w, gap_moved) - cross(dw, rate)
-    force = cross(dw, force_on_child(bushing, F, gap, rate))
+    offset_change = displacement_factor * (displacement_of(child, outer) - displacement_of(parent, inner))
+    rate_change = swing - cross(w, offset_change) - cross(dw, rate)
+    force = cross(dw, force_on_child(bushing, F, offset, rate))
     force = force - F @ scaled(load(bushing.linear_damping), transposed_times(F, rate_change))
     step = inverse_right_jacobian_times(-turn, displacement_factor * rotated)  # J_l^-1: change of the rotation vector
     pull = inverse_right_jacobian_times(turn, scaled(A, turn))
@@ -192,7 +194,7 @@ def add_stiffness_blocks(bushings, forces, t, bodies, displacement_factor, veloc
     """Add the diagonal blocks: see `forces.variation`."""
     for k in range(len(bushings)):
         bushing, F = bushings[k], axes_of(bushings[k], bodies)
-        inner, outer, gap = levers_of(bushing, bodies)
+        inner, outer, offset = levers_of(bushing, bodies)
         stiff = displacement_factor * load(bushing.linear_stiffness) + velocity_factor * load(bushing.linear_damping)
         turning = displacement_factor * load(bushing.angular_stiffness) + velocity_factor * load(
             bushing.angular_damping
@@ -201,7 +203,7 @@ def add_stiffness_blocks(bushings, forces, t, bodies, displacement_factor, veloc
         if bushing.child > 0:
             add_block(blocks[bushing.child], block_at(N, outer) + angular_block(J))
         if bushing.parent > 0:
-            add_block(blocks[bushing.parent], block_at(N, inner + gap) + angular_block(J))
+            add_block(blocks[bushing.parent], block_at(N, inner + offset) + angular_block(J))
 
 
 @formula
@@ -210,10 +212,10 @@ def angular_block(J):
     return Inertia(J, Mat3(ZERO, ZERO, ZERO), isotropic(0.0))
 
 
-def pack(spec: BushingSpec, site: Site) -> tuple[Any, ...]:
+def pack(spec: BushingSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a bushing."""
-    parent, origin, frame = site.frame(spec.parent, spec.origin)
-    child, child_origin, child_frame = site.frame(spec.child, spec.child_origin)
+    parent, origin, frame = context.frame(spec.parent, spec.origin)
+    child, child_origin, child_frame = context.frame(spec.child, spec.child_origin)
     stiffness, damping = spec.stiffness, spec.damping
     frames = (origin, frame.T.ravel(), child_origin, child_frame.T.ravel())
     return parent, child, *frames, stiffness.linear, damping.linear, stiffness.angular, damping.angular

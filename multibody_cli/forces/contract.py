@@ -1,14 +1,8 @@
 """The contract of a force element: one entry of the catalogue, from which everything else follows.
 
 A force element is one file with an entry `ELEMENT`, listed in `forces.elements.ELEMENTS`.  Its kernels run over the
-records of its table.  They take their arguments in the order of `ARGUMENTS`:
-
-    apply_force                  adds generalized forces to `tau` (nv,) or wrenches to the bodies, and the power of each
-                                 record to its account in `powers` (na,), W; sets bits in `warnings` where `watched`
-    elastic_energy               returns the elastic energy of all records, J
-    implicit_joint_force         linearly implicit force and inertia of coordinates: see `forces.elements`
-    stiffness_damping_product    adds K and D times a motion change to `wrenches`: see `forces.variation`
-    add_stiffness_blocks         adds the diagonal blocks of the same K and D to `blocks`: see `forces.variation`
+records of its table, their first argument, and have the
+arguments of the parameters in `KERNELS`.
 
 A product is evaluated in two ways.  `exact` is the derivative: it determines the stable step of explicit integrators.
 Otherwise it is the symmetric positive semidefinite approximation of implicit integrators, for elements with `implicit`
@@ -17,29 +11,61 @@ alone.  An entry that lacks a part is refused where it is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from multibody_cli.forces.muscle_spec import MuscleSpec
+from multibody_cli.kernel import kernel_parameter
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 
 Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix3 = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
-ARGUMENTS = {
-    "apply_force": "table forces t q v bodies tau powers watched warnings",
-    "elastic_energy": "table forces q bodies",
-    "implicit_joint_force": "table h displacement_factor velocity_factor rates tau armature",
-    "stiffness_damping_product": "table forces t bodies displacement_factor velocity_factor exact wrenches",
-    "add_stiffness_blocks": "table forces t bodies displacement_factor velocity_factor blocks",
-}
-"""The arguments of each kernel of an element; `table` are its records, with a name of its own."""
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+@kernel_parameter
+def apply_force(table, forces, t, q, v, bodies, tau, powers, watched, warnings) -> None:
+    """Add generalized forces to `tau` (nv,), or wrenches to the bodies, and powers to their accounts.
+
+    The power of each record, W, is added to `powers` (na,).  Where `watched`, bits of `warnings` (records,) are set.
+    """
 
 
-class Site(Protocol):
+@kernel_parameter
+def elastic_energy(table, forces, q, bodies) -> float:
+    """Return the elastic energy of all records, J."""
+    raise NotImplementedError
+
+
+@kernel_parameter
+def implicit_joint_force(table, h, displacement_factor, velocity_factor, rates, tau, armature) -> None:
+    """Add the linearly implicit force and inertia of coordinates: see `forces.elements`."""
+
+
+@kernel_parameter
+def stiffness_damping_product(table, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches) -> None:
+    """Add K and D times a motion change to `wrenches`: see `forces.variation`."""
+
+
+@kernel_parameter
+def add_stiffness_blocks(table, forces, t, bodies, displacement_factor, velocity_factor, blocks) -> None:
+    """Add the diagonal blocks of the same K and D to `blocks`: see `forces.variation`."""
+
+
+KERNELS: tuple[Any, ...] = (
+    apply_force,
+    elastic_energy,
+    implicit_joint_force,
+    stiffness_damping_product,
+    add_stiffness_blocks,
+)
+"""The kernels of an element; the first argument has a name of its own."""
+
+
+class PackingContext(Protocol):
     """The model into which a force element is packed.
 
     A body is identified by its row, 0 for the world.  Kernels know a body by its joint frame; specs give points and
@@ -58,7 +84,7 @@ class Site(Protocol):
         """Rotation of the body frame in the joint frame."""
         ...
 
-    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
         """Row that moves with a point of a body, and the point in the frame of that row, m."""
         ...
 
@@ -68,6 +94,10 @@ class Site(Protocol):
 
     def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
         """Add the points of a cable to `Forces.points`; the range that they take."""
+        ...
+
+    def coordinate(self, name: str) -> tuple[int, int]:
+        """Index of a coordinate of a joint in q and in v, by its name: `joint` or `joint/k`."""
         ...
 
     def signal(self, spec: SignalSpec) -> int:
@@ -94,14 +124,64 @@ class SceneEntry:
     spec
         The fields of the entry.
     pack
-        From a spec and a `Site` to a record without its last field, the account.
+        From a spec and a `PackingContext` to a record without its last field, the account.
     """
 
     section: Literal["forces", "springs", "muscles"]
     kind: str
     keys: tuple[str, ...]
     spec: type[Spec]
-    pack: Callable[[Any, Site], tuple[Any, ...]]
+    pack: Callable[[Any, PackingContext], tuple[Any, ...]]
+
+
+class ScalarCoordinate(NamedTuple):
+    """A coordinate of a joint: its place among the coordinates, its index in q and in v, and its value at rest."""
+
+    place: int
+    iq: int
+    iv: int
+    rest: float
+
+
+class RotationCoordinates(NamedTuple):
+    """The three coordinates of a rotation held as a quaternion: see `ScalarCoordinate`.
+
+    The velocity is the angular velocity in the outer frame if `outer`, else in the inner frame.
+    """
+
+    place: int
+    iq: int
+    iv: int
+    rest: tuple[float, ...]  # (4,)
+    outer: bool
+
+
+class JointPackingContext(NamedTuple):
+    """The joint into which a force element is packed."""
+
+    iv: int
+    scalars: Sequence[ScalarCoordinate]
+    rotations: Sequence[RotationCoordinates]
+    signal: Callable[[SignalSpec], int]
+
+
+@dataclass(frozen=True)
+class JointFields:
+    """How the fields of a joint describe a force element.
+
+    Parameters
+    ----------
+    keys
+        The fields of the joint; a joint with one of them has the element.
+    cause
+        The name of its account, `joints/<joint>/<cause>`, which elements of one joint may share.
+    pack
+        From the fields and a `JointPackingContext` to records without their last field, the account.
+    """
+
+    keys: tuple[str, ...]
+    cause: str
+    pack: Callable[[Any, JointPackingContext], Iterable[tuple[Any, ...]]]
 
 
 class IncompleteElementError(Exception):
@@ -136,7 +216,9 @@ class ForceElement:
     warnings
         What each bit of a record's warnings means.
     entry
-        How a scene file describes it; None for springs and actuators that are fields of a joint.
+        How an entry of its own describes it in a scene file.
+    joint
+        How the fields of a joint describe it instead.
     """
 
     name: str
@@ -155,6 +237,7 @@ class ForceElement:
     cable: bool = False
     warnings: Mapping[int, str] = field(default_factory=dict)
     entry: SceneEntry | None = None
+    joint: JointFields | None = None
 
     @property
     def acts_on_bodies(self) -> bool:
@@ -170,19 +253,21 @@ class ForceElement:
         """Return the first problem of the entry; the empty string if it has none."""
         if self.acts_on_bodies == bool(self.coordinates):
             return "expected one of `coordinates` (of a joint), and `bodies` or `cable`"
+        if (self.entry is None) == (self.joint is None):
+            return "expected one of `entry` and `joint`"
         needed = (*self.bodies, *(("first", "last") if self.cable else ()), *(("iv",) if self.coordinates else ()))
         for name in (*needed, "account"):
             if name not in (self.dtype.names or ()) or self.dtype[name] != np.dtype("i8"):
                 return f"its records lack the integer field `{name}`"
         if (self.dtype.names or ())[-1] != "account":
             return "the last field of its records must be `account`"
-        for name in ARGUMENTS:
-            problem = self._problem_of_kernel(name)
+        for kernel in KERNELS:
+            problem = self._problem_of_kernel(kernel.name, kernel.arguments)
             if problem:
                 return problem
         return ""
 
-    def _problem_of_kernel(self, name: str) -> str:
+    def _problem_of_kernel(self, name: str, arguments: tuple[str, ...]) -> str:
         given = getattr(self, name)
         required = {
             "apply_force": True,
@@ -200,7 +285,7 @@ class ForceElement:
             how = " and is not `implicit`" if name in ("implicit_joint_force", "add_stiffness_blocks") else ""
             return f"it acts on {where}{how}, so that its kernel `{name}` would never be called"
         code = given.py_func.__code__
-        found, wanted = code.co_varnames[1 : code.co_argcount], tuple(ARGUMENTS[name].split()[1:])
+        found, wanted = code.co_varnames[1 : code.co_argcount], arguments[1:]
         if found != wanted:
             return f"its kernel `{name}` takes ({', '.join(found)}) after its records, expected ({', '.join(wanted)})"
         return ""

@@ -24,8 +24,17 @@ from multibody_cli.forces import (
     rotation_spring,
     spring,
 )
-from multibody_cli.forces.contract import ForceElement, SceneEntry
-from multibody_cli.kernel import bound_kernel, kernel
+from multibody_cli.forces.contract import (
+    ForceElement,
+    JointFields,
+    SceneEntry,
+    apply_force,
+    implicit_joint_force,
+    stiffness_damping_product,
+)
+from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
+from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, template
 from multibody_cli.signals import Signals
 from multibody_cli.spec import Spec
 
@@ -35,9 +44,9 @@ Integers = NDArray[np.int64]
 ELEMENTS: tuple[ForceElement, ...] = tuple(
     module.ELEMENT
     for module in (
-        joint_actuator,
         joint_spring,
         rotation_spring,
+        joint_actuator,
         body_load,
         body_drag,
         quadratic_drag,
@@ -77,6 +86,15 @@ _BY_SPEC = {element.entry.spec: element for element in ELEMENTS if element.entry
 def element_of(spec: Spec) -> ForceElement:
     """Return the element that an entry of a scene describes."""
     return _BY_SPEC[type(spec)]
+
+
+def elements_of_joint(joint: Any) -> list[tuple[ForceElement, JointFields]]:
+    """Return the elements that the fields of a joint describe."""
+    return [
+        (element, element.joint)
+        for element in ELEMENTS
+        if element.joint is not None and any(getattr(joint, key, None) is not None for key in element.joint.keys)
+    ]
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
@@ -151,22 +169,24 @@ def warnings_for(forces: Forces) -> tuple[Integers, ...]:
 
 
 # --- kernels over all elements ----------------------------------------------------------------------------------------
+PLACE = number_parameter("PLACE", int)
+"""The place of an element in `Forces.tables`."""
+
+IMPLICIT = number_parameter("IMPLICIT", bool)
+"""Whether implicit integrators evaluate an element at the end of the step."""
+
+
+@kernel_parameter
+def before(*arguments: Any) -> Any:
+    """Run the elements before PLACE, with the arguments of the template."""
+
+
 # Each template runs the elements before PLACE, then the table at PLACE; empty tables are skipped without a call.
+@template(before, apply_force, PLACE)
 def _apply_one_more(forces, t, q, v, work, powers, watched):
-    apply_before(forces, t, q, v, work, powers, watched)  # noqa: F821
-    if len(forces.tables[PLACE]) > 0:  # noqa: F821
-        apply_force(  # noqa: F821
-            forces.tables[PLACE],  # noqa: F821
-            forces,
-            t,
-            q,
-            v,
-            work.bodies,
-            work.tau,
-            powers,
-            watched,
-            work.warnings[PLACE],  # noqa: F821
-        )
+    before(forces, t, q, v, work, powers, watched)
+    if len(forces.tables[PLACE]) > 0:
+        apply_force(forces.tables[PLACE], forces, t, q, v, work.bodies, work.tau, powers, watched, work.warnings[PLACE])
 
 
 @kernel
@@ -177,10 +197,11 @@ def _apply_none(forces, t, q, v, work, powers, watched):
         powers[i] = 0.0
 
 
+@template(before, elastic_energy_of, PLACE)
 def _energy_of_one_more(forces, q, bodies):
-    energy = energy_before(forces, q, bodies)  # noqa: F821
-    if len(forces.tables[PLACE]) > 0:  # noqa: F821
-        energy += elastic_energy_of(forces.tables[PLACE], forces, q, bodies)  # noqa: F821
+    energy = before(forces, q, bodies)
+    if len(forces.tables[PLACE]) > 0:
+        energy += elastic_energy_of(forces.tables[PLACE], forces, q, bodies)
     return energy
 
 
@@ -189,18 +210,11 @@ def _no_energy(forces, q, bodies) -> float:
     return 0.0
 
 
+@template(before, implicit_joint_force, PLACE)
 def _apply_one_more_implicitly(forces, h, displacement_factor, velocity_factor, rates, tau, armature):
-    apply_before(forces, h, displacement_factor, velocity_factor, rates, tau, armature)  # noqa: F821
-    if len(forces.tables[PLACE]) > 0:  # noqa: F821
-        implicit_joint_force(  # noqa: F821
-            forces.tables[PLACE],  # noqa: F821
-            h,
-            displacement_factor,
-            velocity_factor,
-            rates,
-            tau,
-            armature,
-        )
+    before(forces, h, displacement_factor, velocity_factor, rates, tau, armature)
+    if len(forces.tables[PLACE]) > 0:
+        implicit_joint_force(forces.tables[PLACE], h, displacement_factor, velocity_factor, rates, tau, armature)
 
 
 @kernel
@@ -209,18 +223,12 @@ def _apply_none_implicitly(forces, h, displacement_factor, velocity_factor, rate
         armature[i] = 0.0
 
 
+@template(before, stiffness_damping_product, PLACE, IMPLICIT)
 def _add_one_more_product(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    add_before(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)  # noqa: F821
-    if (IMPLICIT or exact) and len(forces.tables[PLACE]) > 0:  # noqa: F821
-        stiffness_damping_product(  # noqa: F821
-            forces.tables[PLACE],  # noqa: F821
-            forces,
-            t,
-            bodies,
-            displacement_factor,
-            velocity_factor,
-            exact,
-            wrenches,
+    before(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)
+    if (IMPLICIT or exact) and len(forces.tables[PLACE]) > 0:
+        stiffness_damping_product(
+            forces.tables[PLACE], forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches
         )
 
 
@@ -229,18 +237,11 @@ def _add_no_product(forces, t, bodies, displacement_factor, velocity_factor, exa
     """Add nothing."""
 
 
+@template(before, add_stiffness_blocks_of, PLACE)
 def _add_one_more_block(forces, t, bodies, displacement_factor, velocity_factor, blocks):
-    add_before(forces, t, bodies, displacement_factor, velocity_factor, blocks)  # noqa: F821
-    if len(forces.tables[PLACE]) > 0:  # noqa: F821
-        add_stiffness_blocks_of(  # noqa: F821
-            forces.tables[PLACE],  # noqa: F821
-            forces,
-            t,
-            bodies,
-            displacement_factor,
-            velocity_factor,
-            blocks,
-        )
+    before(forces, t, bodies, displacement_factor, velocity_factor, blocks)
+    if len(forces.tables[PLACE]) > 0:
+        add_stiffness_blocks_of(forces.tables[PLACE], forces, t, bodies, displacement_factor, velocity_factor, blocks)
 
 
 @kernel
@@ -250,24 +251,22 @@ def _add_no_block(forces, t, bodies, displacement_factor, velocity_factor, block
 
 def _over(
     kernel_name: str,
-    template: Any,
-    first: Any,
-    before: str,
-    parameter: str,
-    elements: Any = ELEMENTS,
+    one_more: Any,
+    none: Any,
+    elements: Iterable[ForceElement] = ELEMENTS,
     **constants: Callable[[ForceElement], Any],
 ) -> Any:
-    """Fold the elements that have a kernel into one kernel; `constants` are further parameters of the template."""
+    """Fold the elements that have a kernel into one kernel; `constants` are further parameters of `one_more`."""
 
-    def after(so_far: Any, element: ForceElement) -> Any:
-        own = {before: so_far, parameter: getattr(element, kernel_name)}
+    def after(before: Any, element: ForceElement) -> Any:
+        own = {kernel_name: getattr(element, kernel_name), "PLACE": PLACES[element.name]}
         own |= {name: value_of(element) for name, value_of in constants.items()}
-        return bound_kernel(template, PLACE=PLACES[element.name], **own)
+        return bound_kernel(one_more, before=before, **own)
 
-    return reduce(after, [element for element in elements if getattr(element, kernel_name) is not None], first)
+    return reduce(after, [element for element in elements if getattr(element, kernel_name) is not None], none)
 
 
-_apply_all: Any = _over("apply_force", _apply_one_more, _apply_none, "apply_before", "apply_force")
+_apply_all: Any = _over("apply_force", _apply_one_more, _apply_none)
 
 
 @kernel
@@ -279,30 +278,13 @@ def apply_forces(forces, t, q, v, work, powers):
     _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
 
 
-_SPRINGS_OF_JOINTS: Any = _over(
-    "elastic_energy",
-    _energy_of_one_more,
-    _no_energy,
-    "energy_before",
-    "elastic_energy_of",
-    [element for element in ELEMENTS if element.coordinates],
-)
-_CABLES: Any = _over(
-    "elastic_energy",
-    _energy_of_one_more,
-    _no_energy,
-    "energy_before",
-    "elastic_energy_of",
-    [element for element in ELEMENTS if element.cable],
-)
-_OTHERS: Any = _over(
-    "elastic_energy",
-    _energy_of_one_more,
-    _no_energy,
-    "energy_before",
-    "elastic_energy_of",
-    [element for element in ELEMENTS if element.bodies],
-)
+def _energy_over(elements: Iterable[ForceElement]) -> Any:
+    return _over("elastic_energy", _energy_of_one_more, _no_energy, elements)
+
+
+_SPRINGS_OF_JOINTS: Any = _energy_over(element for element in ELEMENTS if element.coordinates)
+_CABLES: Any = _energy_over(element for element in ELEMENTS if element.cable)
+_OTHERS: Any = _energy_over(element for element in ELEMENTS if element.bodies)
 
 
 @kernel
@@ -311,13 +293,7 @@ def elastic_energy(forces, q, bodies) -> float:
     return _SPRINGS_OF_JOINTS(forces, q, bodies) + _CABLES(forces, q, bodies) + _OTHERS(forces, q, bodies)
 
 
-_apply_implicit_joint_forces: Any = _over(
-    "implicit_joint_force",
-    _apply_one_more_implicitly,
-    _apply_none_implicitly,
-    "apply_before",
-    "implicit_joint_force",
-)
+_apply_implicit_joint_forces: Any = _over("implicit_joint_force", _apply_one_more_implicitly, _apply_none_implicitly)
 
 
 @kernel
@@ -332,16 +308,9 @@ def apply_implicit_joint_forces(forces, coefficients, rates, tau, armature):
 
 
 add_stiffness_damping_products: Any = _over(
-    "stiffness_damping_product",
-    _add_one_more_product,
-    _add_no_product,
-    "add_before",
-    "stiffness_damping_product",
-    IMPLICIT=lambda element: element.implicit,
+    "stiffness_damping_product", _add_one_more_product, _add_no_product, IMPLICIT=lambda element: element.implicit
 )
 """`add_stiffness_damping_products(forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches)`."""
 
-add_stiffness_blocks: Any = _over(
-    "add_stiffness_blocks", _add_one_more_block, _add_no_block, "add_before", "add_stiffness_blocks_of"
-)
+add_stiffness_blocks: Any = _over("add_stiffness_blocks", _add_one_more_block, _add_no_block)
 """`add_stiffness_blocks(forces, t, bodies, displacement_factor, velocity_factor, blocks)`: see `forces.variation`."""

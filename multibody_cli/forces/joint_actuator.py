@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from multibody_cli.forces.contract import ForceElement
+from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
 from multibody_cli.kernel import kernel
 from multibody_cli.signals import evaluate
 
@@ -21,6 +24,12 @@ def apply_force(actuators, forces, t, q, v, bodies, tau, powers, watched, warnin
         powers[actuator.account] += force * v[actuator.iv]
 
 
+def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
+    """Return a record for each coordinate."""
+    for k, signal in enumerate(joint.force):
+        yield context.iv + k, context.signal(signal)
+
+
 ELEMENT = ForceElement(
     "actuators",
     ACTUATOR,
@@ -29,4 +38,5 @@ ELEMENT = ForceElement(
     implicit=False,
     coordinates=1,
     apply_force=apply_force,
+    joint=JointFields(("force",), "force", pack),
 )

@@ -5,9 +5,12 @@ Source: Sueda, notes 2.5, (2.76)-(2.77); the spring has an elastic energy, the d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from multibody_cli.forces.contract import ForceElement
+from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
 from multibody_cli.kernel import kernel
 
 JOINT_SPRING = np.dtype(
@@ -44,6 +47,19 @@ def elastic_energy(springs, forces, q, bodies) -> float:
     return energy
 
 
+def coefficients_of(joint: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return stiffness and damping of each coordinate of a joint."""
+    none = (0.0,) * len(joint.coordinates)
+    return joint.stiffness or none, joint.damping or none
+
+
+def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
+    """Return a record for each scalar coordinate."""
+    stiffness, damping = coefficients_of(joint)
+    for one in context.scalars:
+        yield one.iq, one.iv, stiffness[one.place], one.rest, damping[one.place]
+
+
 ELEMENT = ForceElement(
     "joint_springs",
     JOINT_SPRING,
@@ -54,4 +70,5 @@ ELEMENT = ForceElement(
     apply_force=apply_force,
     elastic_energy=elastic_energy,
     implicit_joint_force=implicit_joint_force,
+    joint=JointFields(("stiffness", "damping"), "damping", pack),
 )

@@ -25,7 +25,7 @@ from multibody_cli.forces.cable import (
     apply_tension,
     measure,
 )
-from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
 from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.kernel import formula, kernel
@@ -146,22 +146,11 @@ def elastic_energy(muscles, forces, q, bodies) -> float:
     return energy
 
 
-@kernel
-def observe(muscles, points, signals, t, bodies, lengths, rates, tensions, activations):
-    """Length and velocity of the fibers, tension and activation of every muscle."""
-    for k in range(len(muscles)):
-        muscle = muscles[k]
-        length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
-        activation = activation_of(muscle, signals, t)
-        lengths[k], rates[k], activations[k] = length, rate, activation
-        tensions[k], _, _ = law_of(muscle, activation, length, rate)
-
-
-def pack(spec: MuscleSpec, site: Site) -> tuple[Any, ...]:
+def pack(spec: MuscleSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a muscle."""
-    path = site.cable([end for _, end in spec.points])
+    path = context.cable([end for _, end in spec.points])
     numbers = (spec.max_isometric_force, spec.optimal_length, spec.tendon_slack_length, spec.max_velocity)
-    return *path, *numbers, site.activation(spec)
+    return *path, *numbers, context.activation(spec)
 
 
 ELEMENT = ForceElement(

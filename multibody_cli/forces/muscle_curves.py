@@ -1,13 +1,13 @@
 """The curves of muscles: piecewise cubics in the normalized length and velocity of the fibers.
 
-Each is found from its conditions: values, slopes and curvatures at its knots, and smoothness between pieces.  Outside
-its knots
+Conditions determine each curve: values, slopes and curvatures at its knots, and smoothness between pieces.  Outside of
+the knots
 
     active      0
     passive     0 below, a straight line above
-    velocity    0 where fibers shorten faster than they can, and its end value where they are torn faster
+    velocity    0 below the maximum shortening velocity, the last value above the maximum lengthening velocity
 
-Source: Sueda, notes 1.9.4, (1.40)-(1.46); the passive curve goes through (1.7, 1), not (1.8, 1) as printed.
+Source: Sueda, notes 1.9.4, (1.40)-(1.46); the passive curve passes through (1.7, 1), not (1.8, 1) as printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUE, SLOPE, CURVATURE = range(3)
 
 
 class Condition(NamedTuple):
-    """A derivative of a piece at a knot: its value, or the piece with which it agrees."""
+    """A condition on a derivative of a piece at a knot: a value, or equality with another piece."""
 
     piece: int
     x: float
@@ -41,7 +41,7 @@ def _row(piece: int, pieces: int, x: float, derivative: int) -> NDArray[np.float
 
 
 def cubics(pieces: int, conditions: Sequence[Condition]) -> tuple[tuple[float, ...], ...]:
-    """Coefficients (a, b, c, d) of a x^3 + b x^2 + c x + d for each piece, from four conditions a piece."""
+    """Coefficients (a, b, c, d) of a x^3 + b x^2 + c x + d for each piece, from four conditions per piece."""
     rows = [_row(piece, pieces, x, derivative) for piece, x, derivative, _, _ in conditions]
     for k, condition in enumerate(conditions):
         if condition.other is not None:
@@ -51,7 +51,7 @@ def cubics(pieces: int, conditions: Sequence[Condition]) -> tuple[tuple[float, .
 
 
 def smooth(piece: int, x: float) -> list[Condition]:
-    """A piece goes over into the next one with value and slope."""
+    """Conditions of equal value and slope of a piece and the next one at their knot."""
     return [Condition(piece, x, order, other=piece + 1) for order in (VALUE, SLOPE)]
 
 
@@ -69,7 +69,7 @@ PASSIVE = cubics(
         Condition(1, 1.7, SLOPE, STEEPEST),
     ],
 )
-"""Force of the fibers that are not active, (1.41) with its third row mended."""
+"""Passive force of the fibers: (1.41) with a corrected third row."""
 
 ACTIVE_KNOTS = (0.4, 0.7, 1.2, 1.81)
 ACTIVE = cubics(
@@ -87,7 +87,7 @@ ACTIVE = cubics(
         Condition(2, 1.81, SLOPE, 0.0),
     ],
 )
-"""Force of active fibers at rest, (1.43)."""
+"""Active force of the fibers at zero velocity, (1.43)."""
 
 VELOCITY_KNOTS = (-1.0, -0.05, 0.05, 1.0)
 FASTEST = 1.4
@@ -106,7 +106,7 @@ VELOCITY = cubics(
         Condition(2, 1.0, CURVATURE, 0.0),
     ],
 )
-"""What becomes of that force where the fibers lengthen or shorten, (1.45)."""
+"""Factor of the active force for lengthening and shortening fibers, (1.45)."""
 
 
 # --- in kernels -----------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def active(x):
 
 @formula
 def velocity(x):
-    """Factor of the active force for the normalized velocity, positive where fibers lengthen, and its slope."""
+    """Factor of the active force for the normalized velocity (positive for lengthening fibers), and its slope."""
     if x <= VELOCITY_KNOTS[0]:
         return 0.0, 0.0
     if x >= VELOCITY_KNOTS[3]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spec import QuadraticDragSpec
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import formula, kernel
@@ -86,11 +86,11 @@ def add_stiffness_blocks(drags, forces, t, bodies, displacement_factor, velocity
         add_block(blocks[drag.row], block_at(velocity_factor * damping_matrix(drag.coefficient, velocity, speed), r))
 
 
-def pack(spec: QuadraticDragSpec, site: Site) -> tuple[Any, ...]:
+def pack(spec: QuadraticDragSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a drag; at a given point of an affine body it acts at a marker."""
     if spec.point is None:
-        return site.row(spec.body), site.com(spec.body), spec.quadratic
-    return *site.spot(spec.body, spec.point), spec.quadratic
+        return context.row(spec.body), context.com(spec.body), spec.quadratic
+    return *context.attachment(spec.body, spec.point), spec.quadratic
 
 
 ELEMENT = ForceElement(

@@ -7,9 +7,13 @@ inner frame it is turned by R.  The damper takes the torque -D w in the frame of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from multibody_cli.forces.contract import ForceElement
+from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
+from multibody_cli.forces.joint_spring import coefficients_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot, scaled
@@ -82,6 +86,14 @@ def elastic_energy(springs, forces, q, bodies) -> float:
     return energy
 
 
+def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
+    """Return a record for each rotation."""
+    stiffness, damping = coefficients_of(joint)
+    for one in context.rotations:
+        three, (rest_w, *rest) = slice(one.place, one.place + 3), one.rest
+        yield one.iq, one.iv, one.outer, stiffness[three], damping[three], rest_w, rest
+
+
 ELEMENT = ForceElement(
     "rotation_springs",
     ROTATION_SPRING,
@@ -92,4 +104,5 @@ ELEMENT = ForceElement(
     apply_force=apply_force,
     elastic_energy=elastic_energy,
     implicit_joint_force=implicit_joint_force,
+    joint=JointFields(("stiffness", "damping"), "damping", pack),
 )

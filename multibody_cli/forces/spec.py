@@ -1,4 +1,4 @@
-"""Entries of `forces:` in a scene file: loads and drags of bodies."""
+"""Entries of `forces:` in a scene file: forces on bodies, and on coordinates of joints."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ _ZERO = (SignalSpec(constant=0.0),) * 3
 class ForceSpec(Spec):
     """The base of every entry of `forces:`."""
 
+    @property
+    def coordinates(self) -> list[tuple[Place, str]]:
+        """Coordinates of joints, `joint` or `joint/k`, each with its place in the entry."""
+        return []
+
+
+class BodyForceSpec(ForceSpec):
+    """The base of every force on a body."""
+
     body: str
 
     @property
@@ -30,7 +39,7 @@ class ForceSpec(Spec):
         return []
 
 
-class LoadSpec(ForceSpec):
+class LoadSpec(BodyForceSpec):
     """A force at a point of a body, a torque on the body, or both, as functions of time."""
 
     body: str = Field(description="Body on which the force acts.")
@@ -68,7 +77,7 @@ class Viscosity(Spec):
     angular: AngularDamping = Field(0.0, description="Coefficient of the angular velocity, N*m*s/rad.")
 
 
-class DragSpec(ForceSpec):
+class DragSpec(BodyForceSpec):
     """Viscous drag on a body."""
 
     body: str = Field(description="Body on which the drag acts.")
@@ -80,7 +89,7 @@ class DragSpec(ForceSpec):
         return [("viscous", "angular")] if self.viscous.angular > 0.0 else []
 
 
-class QuadraticDragSpec(ForceSpec):
+class QuadraticDragSpec(BodyForceSpec):
     """Quadratic drag on a body: a force -c v |v| at its centre of mass or at a point."""
 
     body: str = Field(description="Body on which the drag acts.")

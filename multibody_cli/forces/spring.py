@@ -18,7 +18,7 @@ from multibody_cli.forces.cable import (
     apply_tension,
     measure,
 )
-from multibody_cli.forces.contract import ForceElement, SceneEntry, Site
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
 from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.kernel import formula, kernel
 
@@ -98,18 +98,9 @@ def elastic_energy(springs, forces, q, bodies) -> float:
     return energy
 
 
-@kernel
-def observe(springs, points, bodies, lengths, tensions):
-    """Length and tension of every spring."""
-    for k in range(len(springs)):
-        length, rate, _ = measure(points, springs[k].first, springs[k].last, bodies)
-        lengths[k] = length
-        tensions[k] = tension_of(springs[k], length, rate)
-
-
-def pack(spec: SpringSpec, site: Site) -> tuple[Any, ...]:
+def pack(spec: SpringSpec, context: PackingContext) -> tuple[Any, ...]:
     """Return the record of a spring."""
-    return *site.cable([end for _, end in spec.points]), *spec.coefficients, spec.rest_length
+    return *context.cable([end for _, end in spec.points]), *spec.coefficients, spec.rest_length
 
 
 ELEMENT = ForceElement(

@@ -1,6 +1,6 @@
 """What may stand in `strands:` of a scene file: masses joined by springs, attached to bodies.
 
-Source: Sueda, notes 2.7, (2.80)-(2.89).
+Source: Sueda, notes 2.7, (2.84)-(2.89).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from multibody_cli.spec.reading import located_error
 
 
 class StrandSpec(BetweenSpec):
-    """Point masses joined by springs: a string, or with `segments` a net.
+    """Point masses connected by springs: a string, or with `segments` a net.
 
-    Nodes that are attached move with their bodies, and so does their share of the mass; the others are points of their
-    own, bodies of the name `STRAND-NODE`, joined by springs of the name `STRAND-NODE-NODE`.
+    An attached node is fixed in its body and adds its mass to it. Every other node is a point body `STRAND-NODE`. The
+    springs have the names `STRAND-NODE-NODE`.
     """
 
     nodes: list[Position] = Field(
-        min_length=2, description="Places at the start, m; at rest, the nodes are as far apart as here."
+        min_length=2, description="Initial positions, m; the distance of two nodes is the rest length of their segment."
     )
-    mass: Mass = Field(description="Of all nodes together, which share it alike, kg.")
+    mass: Mass = Field(description="Total mass, distributed equally over the nodes, kg.")
     stiffness: Annotated[float, Quantity(units.STIFFNESS, least=0.0)] = Field(description="Of each segment, N/m.")
     damping: Damping = Field(0.0, description="Of each segment, N*s/m.")
     segments: list[tuple[int, int]] | None = Field(
-        None, description="Pairs of nodes that springs join, counted from 0; without it, each node and the next."
+        None, description="Pairs of nodes connected by springs, counted from 0. Default: each node and the next."
     )
     attach: dict[int, BodyPoint] = Field(
-        {}, description="Points of bodies at which nodes are held, by the number of the node."
+        {}, description="Body points to which nodes are attached, by the number of the node."
     )
 
     @field_validator("attach", mode="before")
@@ -64,19 +64,19 @@ class StrandSpec(BetweenSpec):
         seen: set[frozenset[int]] = set()
         for k, pair in enumerate(self.segments or ()):
             if frozenset(pair) in seen:
-                raise located_error("stands here twice: these two nodes are joined already", "segments", k)
+                raise located_error("duplicate segment: list each pair of nodes once", "segments", k)
             seen.add(frozenset(pair))
         for a, b in self.pairs:
             if math.dist(self.nodes[a], self.nodes[b]) == 0.0:
-                raise located_error(f"expected another place than that of node {a}, which a segment joins", "nodes", b)
+                raise located_error(f"coincides with node {a}, but a segment needs a length above 0", "nodes", b)
         return self
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Nodes that springs join."""
+        """Pairs of nodes that are connected by springs."""
         return self.segments or list(itertools.pairwise(range(len(self.nodes))))
 
     @property
     def points(self) -> list[tuple[Place, BodyPoint]]:
-        """Points of bodies at which nodes are held."""
+        """Body points to which nodes are attached."""
         return [(("attach", str(node)), point) for node, point in self.attach.items()]

@@ -15,8 +15,6 @@ them.
 Residuals are wrenches on the bodies, and solutions are twists of the bodies together with the rates, so that their
 product is a sum over bodies.
 
-The functions are templates: `apply_inverse_mass` is the kernel of a method (`bound_kernel`).
-
 Sources: Sueda, notes 2.5, (2.77)-(2.79), and 2.13, Alg. 10; Baraff and Witkin, Large Steps in Cloth Simulation (1998).
 """
 
@@ -30,15 +28,16 @@ from multibody_cli.constraint_solver.loop_joints import (
     compute_loop_accelerations,
     compute_loop_rates,
 )
-from multibody_cli.constraint_solver.solver import accelerate, apply_inverse_mass, zero_rhs
+from multibody_cli.constraint_solver.solver import zero_rhs
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.elements import (
     add_stiffness_blocks,
     add_stiffness_damping_products,
     apply_implicit_joint_forces,
 )
-from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.kernel import bound_kernel, formula, kernel, template
 from multibody_cli.linalg.dense_lu import solve_dense
+from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, no_force, no_inertia, power, shift_motion
 from multibody_cli.spatial.values import Force, Motion
@@ -199,6 +198,7 @@ def mass_norm_squared(tree, work, y) -> float:
 
 
 # --- conjugate gradients ----------------------------------------------------------------------------------------------
+@template(apply_inverse_mass)
 def precondition(system, work):
     """Compute z = P^-1 r into `work.implicit_solve.z`, and J z into `dw` and `dv` of the bodies."""
     G = work.implicit_solve
@@ -209,6 +209,7 @@ def precondition(system, work):
     apply_inverse_mass(system, work, G.x, G.z)
 
 
+@template(apply_inverse_mass)
 def correct(system, work, y):
     """Change the solution y (nv,) of P to that of A, and `dw` and `dv` of the bodies to J y."""
     if work.implicit_coefficients[0] == 0.0:
@@ -363,12 +364,14 @@ def free_end(tree):
 
 
 # --- binding ----------------------------------------------------------------------------------------------------------
+@template(accelerate, apply_inverse_mass)
 def accelerate_implicitly(system, work, a):
     """A method's `accelerate` with implicit forces."""
     accelerate(system, work, a)
     correct(system, work, a)
 
 
+@template(apply_inverse_mass)
 def apply_inverse_mass_implicitly(system, work, x, y):
     """A method's `apply_inverse_mass` with implicit forces."""
     apply_inverse_mass(system, work, x, y)
@@ -386,10 +389,8 @@ class Implicit(NamedTuple):
 @cache
 def by_iteration(accelerate: Any, apply_inverse_mass: Any) -> Implicit:
     """Bind the templates to the two kernels of a method."""
-    precondition_ = bound_kernel(precondition, apply_inverse_mass=apply_inverse_mass)
-    correct_ = bound_kernel(correct, precondition=precondition_)
     return Implicit(
         accelerate,
-        bound_kernel(accelerate_implicitly, accelerate=accelerate, correct=correct_),
-        bound_kernel(apply_inverse_mass_implicitly, apply_inverse_mass=apply_inverse_mass, correct=correct_),
+        bound_kernel(accelerate_implicitly, accelerate=accelerate, apply_inverse_mass=apply_inverse_mass),
+        bound_kernel(apply_inverse_mass_implicitly, apply_inverse_mass=apply_inverse_mass),
     )

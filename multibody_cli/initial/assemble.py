@@ -1,31 +1,44 @@
 """Assembly: satisfy all loops and constraints in the initial state.
 
-Coordinates and rates that the scene gives are kept, and the others change as little as possible in the metric of the
-mass matrix.  If this does not suffice, all of them change.
+Coordinates and rates that the scene gives are kept.  The other coordinates change as little as possible in the metric
+of the mass matrix.  The other rates are those of an impulsive start from rest: among all rates that satisfy the rows,
+the prescribed motions and the given rates, those of least kinetic energy.  They do not depend on the choice of the
+joint that closes a loop.  An articulation that no motion drives keeps its rates if they satisfy its rows as written.
+
+If this does not suffice, the given coordinates or rates change as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.solver import (
     ACCELERATION,
     POSITION,
     VELOCITY,
+    activate_unilateral_rows,
+    add_response_to_residuals,
+    build_delassus,
+    clear_impulses,
     compute_velocity_residuals,
+    impulse_response,
     largest_position_error,
+    project,
     select_active_rows,
     update_kinematics,
+    zero_rhs,
 )
-from multibody_cli.kernel import records
+from multibody_cli.kernel import bound_kernel, records
 from multibody_cli.linalg.free_rows import rank_of
-from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW, Floats, Model, State, System
+from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW, Floats, Model, Records, State, System, Tree
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.energy import subtract_momenta
 from multibody_cli.tree.workspace import workspace_for
 
 Flags = NDArray[np.bool_]
@@ -50,7 +63,7 @@ class AssemblyResult:
     row
         The row of the largest error: after assembly, if that failed; otherwise before.
     moved
-        (nv,) change of each coordinate or rate.
+        (nv,) change of each coordinate or rate of the tree; 0 for those of loop joints.
     changed_given
         Whether coordinates or rates that the scene gives were changed.
     """
@@ -73,23 +86,24 @@ class Assembler:
     def __init__(self, model: Model, state: State) -> None:
         self._model, self._state = model, state
         self._work = workspace_for(model.system)
-        self._bound = constraint_solver.bind(accelerate, apply_inverse_mass)
+        self._build_delassus = bound_kernel(build_delassus, apply_inverse_mass=apply_inverse_mass)
+        self._impulse_response = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
+        self._project = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
 
-    def assemble(self, level: int, kept: Flags) -> AssemblyResult:
-        """Satisfy all rows at the level of positions, or of velocities; `kept` (nv,) are the given coordinates."""
-        state = self._state
-        start = state.q.copy(), state.v.copy()
-        before, row = self._error(self._model.system, level)
+    def assemble_positions(self, kept: Flags) -> AssemblyResult:
+        """Satisfy all rows at the level of positions; `kept` (nv,) are the given coordinates."""
+        before, row = self._error(self._model.system, POSITION)
         if before <= ASSEMBLED:
-            return AssemblyResult(before, before, row, np.zeros_like(state.v), False)
-        driven = self._model.system.tree.driven
-        for held in (driven | kept, driven):
-            state.q[:], state.v[:] = start
-            moved = self._move(_with_fixed_coordinates(self._model.system, held), level)
-            after, left = self._error(self._model.system, level)
-            if after <= ASSEMBLED:
-                return AssemblyResult(before, after, row, moved, held is driven)
-        return AssemblyResult(before, after, left, moved, True)
+            return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
+        return self._first_that_succeeds(self._project_positions, before, row, kept, POSITION)
+
+    def complete_rates(self, kept: Flags) -> AssemblyResult:
+        """Satisfy all rows and motions at the level of velocities; `kept` (nv,) are the given rates."""
+        before, row = self._error(self._model.system, VELOCITY)
+        started = self._started()
+        if not started.any():
+            return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
+        return self._first_that_succeeds(self._start_impulsively, before, row, kept | ~started, VELOCITY)
 
     def dependent_rows(self) -> list[int]:
         """Return the equality rows that depend on others in the current configuration."""
@@ -97,43 +111,94 @@ class Assembler:
         self._place(system)
         accelerate(system, work, work.response)
         count = select_active_rows(work, ACCELERATION)
-        self._bound.build_delassus(system, work, count)
+        self._build_delassus(system, work, count)
         rank_of(work.dual.W[:count, :count], work.dual.solver)
         return [int(work.dual.active_rows[k]) for k in np.flatnonzero(work.dual.solver.dependent[:count])]
 
-    def _move(self, system: System, level: int) -> Floats:
+    def _first_that_succeeds(
+        self, change: Callable[[System], Floats], before: float, row: int, kept: Flags, level: int
+    ) -> AssemblyResult:
+        """Change the state with the given coordinates or rates kept, and, if an error remains, without."""
+        state, system = self._state, self._model.system
+        start, driven = (state.q.copy(), state.v.copy()), system.tree.driven
+        for held in (driven | kept, driven):
+            state.q[:], state.v[:] = start
+            moved = change(_with_fixed_coordinates(system, held))
+            moved[system.tree.links["nv"].sum() :] = 0.0  # coordinates of closures follow from the others
+            after, left = self._error(system, level)
+            if after <= ASSEMBLED:
+                return AssemblyResult(before, after, row, moved, held is driven)
+        return AssemblyResult(before, after, left, moved, True)
+
+    def _project_positions(self, system: System) -> Floats:
+        """Project the configuration onto the constraint manifold; return the displacements (nv,)."""
         state, work = self._state, self._work
         moved = np.zeros_like(state.v)
-        for _ in range(MAX_ITERATIONS if level == POSITION else 2):
-            error, _ = self._error(system, level)
+        for _ in range(MAX_ITERATIONS):
+            error, _ = self._error(system, POSITION)
             if not error > 0.1 * ASSEMBLED:
                 break
             accelerate(system, work, work.response)
-            self._bound.project(system, work, level)
-            if level == VELOCITY:
-                state.v[:] += work.response
-                moved += work.response
-                continue
+            self._project(system, work, POSITION)
             scale = min(1.0, MAX_DISPLACEMENT / max(np.abs(work.response).max(), 1e-300))
             displace(system.tree, state.q, work.response, scale)
             normalize(system.tree, state.q)
             moved += scale * work.response
-        moved[system.tree.links["nv"].sum() :] = 0.0  # coordinates of closures follow from the others
         return moved
+
+    def _start_impulsively(self, system: System) -> Floats:
+        """Minimize the kinetic energy over the free rates, subject to all rows; return their changes (nv,).
+
+        The free rates first take the values without rows, for which the free momenta vanish.  The projection in the
+        metric of M then yields the constrained minimum.  It uses the residuals of these rates, before the rates of
+        reduced couplings are computed from the others.
+        """
+        state, work = self._state, self._work
+        start = state.v.copy()
+        self._place(system)
+        activate_unilateral_rows(work)
+        compute_velocity_residuals(work, state.v)
+        accelerate(system, work, work.response)
+        clear_impulses(work)
+        subtract_momenta(system.tree, work.bodies, work.wrenches)
+        zero_rhs(work)
+        self._impulse_response(system, work)
+        add_response_to_residuals(work)
+        state.v[:] += work.response
+        self._project(system, work, VELOCITY)
+        state.v[:] += work.response
+        error, _ = self._error(system, VELOCITY)
+        if error > 0.1 * ASSEMBLED:  # round-off of the first projection
+            accelerate(system, work, work.response)
+            self._project(system, work, VELOCITY)
+            state.v[:] += work.response
+        one_sided = work.rows["one_sided"] == 1
+        work.rows["active"][one_sided] = 0
+        return state.v - start
+
+    def _started(self) -> Flags:
+        """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it."""
+        tree, rows, v = self._model.system.tree, self._work.rows, self._state.v
+        articulations = _Articulations(tree, rows, self._work.terms)
+        errors = np.where(rows["one_sided"] == 1, -rows["residual"], np.abs(rows["residual"]))
+        started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[tree.driven & (v != 0.0)]}
+        for row in rows[errors > ASSEMBLED]:
+            started |= {articulations.of_body(i) for i in articulations.bodies_of_row(row)}
+        return np.array([articulations.of_body(int(i)) in started for i in articulations.body_of_rate], np.bool_)
 
     def _place(self, system: System) -> None:
         state = self._state
         update_kinematics(system, state.time[0], state.q, state.v, state.a, self._work)
 
     def _error(self, system: System, level: int) -> tuple[float, int]:
-        """Return the largest error at a level, and its row."""
+        """Return the largest error at a level, and its row; -1 without rows."""
         work = self._work
         self._place(system)
         worst = largest_position_error(work) if level == POSITION else compute_velocity_residuals(work, self._state.v)
         errors = work.rows["error" if level == POSITION else "residual"]
         one_sided = work.rows["one_sided"] == 1
         sizes = np.where(one_sided, -errors, np.abs(errors))
-        return float(worst), int(np.argmax(sizes))
+        return float(worst), int(np.argmax(sizes)) if len(sizes) else -1
 
 
 def _with_fixed_coordinates(system: System, held: Flags) -> System:
@@ -148,3 +213,45 @@ def _with_fixed_coordinates(system: System, held: Flags) -> System:
             links["has_side_children"][link["parent"]] = 1
     links.flags.writeable = held.flags.writeable = False
     return system._replace(tree=tree._replace(links=records(links), driven=held))
+
+
+class _Articulations:
+    """The sets of bodies that joints and rows connect, other than by the ground; each is named by its first body."""
+
+    def __init__(self, tree: Tree, rows: Records, terms: Records) -> None:
+        links, closures = tree.links, tree.closures
+        self._terms = terms
+        self._body_of_row = np.concatenate((np.arange(len(links)), closures["child"], tree.markers["link"]))
+        self._number = list(range(len(links)))
+        self.body_of_rate = np.concatenate(
+            (np.repeat(np.arange(len(links)), links["nv"]), np.repeat(self._moving(closures["child"]), closures["nv"]))
+        )
+        for i in range(1, len(links)):
+            self._connect([i, int(links[i]["parent"])])
+        for closure in closures:
+            self._connect(self._moving(np.array([closure["parent"], closure["child"]])).tolist())
+        for row in rows:
+            self._connect(self.bodies_of_row(row))
+
+    def of_body(self, body: int) -> int:
+        """Return the number of the articulation of a body."""
+        while self._number[body] != body:
+            body = self._number[body]
+        return body
+
+    def bodies_of_row(self, row: Any) -> list[int]:
+        """Return the bodies that the terms of a row move."""
+        terms = self._terms[row["first_term"] : row["last_term"]]
+        bodies, of_coordinates = self._moving(terms["body"]), terms["iv"] >= 0
+        bodies[of_coordinates] = self.body_of_rate[terms["iv"][of_coordinates]]
+        return list(map(int, bodies))
+
+    def _moving(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bodies that move with the given rows: bodies, frames of loop joints, or markers."""
+        found: NDArray[np.int64] = self._body_of_row[self._body_of_row[rows]]  # a loop joint may end at a marker
+        return found
+
+    def _connect(self, bodies: Iterable[int]) -> None:
+        numbers = {self.of_body(body) for body in bodies if body > 0}
+        for number in numbers:
+            self._number[number] = min(numbers)

@@ -10,24 +10,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraint_solver.solver import POSITION, VELOCITY, update_kinematics
+from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.initial.assemble import ASSEMBLED, Assembler, AssemblyResult
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import JointEntry, Model, Records, State
-from multibody_cli.observation.state import observe_bodies
-from multibody_cli.samples import Samples, samples_for
+from multibody_cli.observation import bodies
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.scene.body_kinds import specified_dofs
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import Scene
 from multibody_cli.tree.kinematics import update_tree_kinematics
-from multibody_cli.tree.workspace import workspace_for
+from multibody_cli.tree.workspace import Work, workspace_for
 
 Flags = NDArray[np.bool_]
 
 REPORT_THRESHOLD = 1e-6
 """Largest change of the initial state that is round-off of the input and not reported, in rad, m or their rates."""
+
+MAX_BODIES = 4
+"""Largest number of bodies that a message lists."""
 
 
 class InitialState(NamedTuple):
@@ -52,42 +56,56 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     """
     tree = model.system.tree
     free = int(np.count_nonzero(~tree.driven[: tree.links["nv"].sum()]))
-    if len(model.system.rows) == 0:
+    constrained = len(model.system.rows) > 0
+    if not constrained and not _is_driven(model, state):
         return InitialState(free, ())
     assembler = Assembler(model, state)
     messages: list[str] = []
-    positions = assembler.assemble(POSITION, _written(loaded.scene, model, "q", ("position", "rotation")))
+    positions = assembler.assemble_positions(_written(loaded.scene, model, "q", ("position", "rotation")))
     _require_closable(loaded, model, positions)
     if positions.before > REPORT_THRESHOLD:
         messages.append(
             _how_far(loaded, model, positions, "the initial state was assembled: removed an error of", "moved")
         )
-    velocities = assembler.assemble(VELOCITY, _written(loaded.scene, model, "v", ("velocity", "velocity")))
+    as_written = initial_samples(model, state)
+    velocities = assembler.complete_rates(_written(loaded.scene, model, "v", ("velocity", "velocity")))
     _require_consistent(loaded, model, velocities, state)
-    if velocities.before > REPORT_THRESHOLD:
-        messages.append(
-            _how_far(loaded, model, velocities, "the initial rates were completed: removed an error of", "changed")
-        )
+    if max(velocities.before, np.abs(velocities.moved).max(initial=0.0)) > REPORT_THRESHOLD:
+        messages.append(_completed_rates(loaded, model, state, velocities, as_written))
     _require_agreement(loaded, model, state)
     _require_one_plane(loaded, model, state)
-    dependent = assembler.dependent_rows()
-    constrained = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
-    return InitialState(free - constrained, (*messages, *_redundant(loaded, model, dependent)))
+    dependent = assembler.dependent_rows() if constrained else []
+    independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
+    return InitialState(free - independent, (*messages, *_redundant(loaded, model, dependent)))
 
 
 def initial_samples(model: Model, state: State) -> Samples:
     """Return the recorded quantities of the bodies in the initial state."""
-    samples = samples_for(model, 1)
-    observe_bodies(model.system.tree, placed_bodies(model, state), model.names.body_rows, samples, 0)
+    samples = samples_for(model.names, 1)
+    bodies.observe(model.system, state, _placed(model, state), element_rows(model), samples, 0)
     return samples
+
+
+def _is_driven(model: Model, state: State) -> bool:
+    """Whether a prescribed motion has a velocity at the start."""
+    driven = model.system.tree.driven
+    if not driven.any():
+        return False
+    placed_bodies(model, state)  # writes the prescribed rates
+    return bool(state.v[driven].any())
 
 
 def placed_bodies(model: Model, state: State) -> Records:
     """Return the bodies and loop-joint frames in the initial state."""
+    return _placed(model, state).bodies
+
+
+def _placed(model: Model, state: State) -> Work:
+    """Return work arrays with the kinematics of the initial state."""
     work = workspace_for(model.system)
     kinematics_kernel = update_kinematics if model.system.is_constrained else update_tree_kinematics
     kinematics_kernel(model.system, state.time[0], state.q, state.v, state.a, work)
-    return work.bodies
+    return work
 
 
 def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
@@ -106,20 +124,22 @@ def _written(scene: Scene, model: Model, word: str, of_bodies: tuple[str, str]) 
 
 
 def _require_closable(loaded: LoadedScene, model: Model, found: AssemblyResult) -> None:
+    if found.before <= ASSEMBLED:
+        return
     tolerance = loaded.scene.simulation.assembly_tolerance
     name = model.names.rows[found.row]
     if not found.closed:
         raise loaded.error(
             f"cannot be closed: with all joints free to move, an error of {found.after:.3g} m or rad {name.direction} "
-            "remains; check the lengths, the frames, and the coordinates from which it starts",
+            "remains; check the lengths, the frames and the initial coordinates",
             name.section,
             name.element,
         )
     if found.before > tolerance:
         raise loaded.error(
-            f"is off by {found.before:.3g} m or rad {name.direction} at the start, more than "
-            f"`simulation.assembly_tolerance` ({tolerance:g}); start nearer to where it closes"
-            f"{_nearest_start(model, found)}, or allow more",
+            f"has an initial error of {found.before:.3g} m or rad {name.direction}, above "
+            f"`simulation.assembly_tolerance` ({tolerance:g}): correct the initial coordinates"
+            f"{_nearest_start(model, found)}, or increase the tolerance",
             name.section,
             name.element,
         )
@@ -134,19 +154,21 @@ def _nearest_start(model: Model, found: AssemblyResult) -> str:
 
 
 def _require_consistent(loaded: LoadedScene, model: Model, found: AssemblyResult, state: State) -> None:
+    if found.before <= ASSEMBLED:
+        return
     name = model.names.rows[found.row]
     fastest = float(np.abs(state.v).max(initial=0.0))
     if not found.closed and found.after > ASSEMBLED * max(1.0, fastest):
         raise loaded.error(
-            f"cannot be satisfied at the start: an error of velocity of {found.after:.3g} m/s or rad/s "
+            f"cannot be satisfied by the initial velocities: an error of {found.after:.3g} m/s or rad/s "
             f"{name.direction} remains; prescribed motions or constraints contradict each other",
             name.section,
             name.element,
         )
     if found.changed_given and found.before > REPORT_THRESHOLD * max(1.0, fastest):
         raise loaded.error(
-            f"contradicts the velocities given at the start by {found.before:.3g} m/s or rad/s {name.direction}; "
-            "give fewer of them: those that are left out follow from the others",
+            f"contradicts the given initial velocities by {found.before:.3g} m/s or rad/s {name.direction}: "
+            "omit some of them, which then follow from the others",
             name.section,
             name.element,
         )
@@ -162,7 +184,7 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State) -> None:
             written, found = np.array(_rates(spec)), state.v[joint.columns]
             if np.abs(written - found).max() > REPORT_THRESHOLD + tolerance * np.abs(found).max():
                 problems += loaded.error(
-                    f"is {_numbers(found)} as the bodies move: this joint closes a loop, so leave `v` out",
+                    f"expected {_numbers(found)}, the velocity of its bodies: omit `v`, since this joint closes a loop",
                     "joints",
                     joint.name,
                     "v",
@@ -176,11 +198,11 @@ def _require_one_plane(loaded: LoadedScene, model: Model, state: State) -> None:
     problems: list[Problem] = []
     bodies, tree = placed_bodies(model, state), model.system.tree
     for joint in _closing(model):
-        gap = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
-        if tree.closures[joint.row - len(tree.links)]["one_plane"] and gap > REPORT_THRESHOLD:
+        error = math.hypot(*bodies[joint.row]["dw"], *bodies[joint.row]["dv"])
+        if tree.closures[joint.row - len(tree.links)]["one_plane"] and error > REPORT_THRESHOLD:
             problems += loaded.error(
-                f"is off by {gap:.3g} m or rad across the plane in which its bodies move, so that no motion can "
-                "close it: check the places of its frames and of the bodies",
+                f"has an error of {error:.3g} m or rad out of the plane of its bodies, which no motion can correct: "
+                "check the positions of its frames and of the bodies",
                 "joints",
                 joint.name,
             ).problems
@@ -210,6 +232,33 @@ def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, words: st
     )
 
 
+def _completed_rates(loaded: LoadedScene, model: Model, state: State, found: AssemblyResult, written: Samples) -> str:
+    """Report the bodies whose velocities were completed, at the violated row or else at a driven joint."""
+    completed = initial_samples(model, state)
+    if found.before > REPORT_THRESHOLD:
+        name = model.names.rows[found.row]
+        section, element = name.section, name.element
+        removed = f", which removes an error of {found.before:.3g} m/s or rad/s {name.direction}"
+    else:
+        driven = model.system.tree.driven & (state.v != 0.0)
+        section, element, removed = "joints", next(j.name for j in model.names.joints if driven[j.columns].any()), ""
+    change = np.maximum(
+        np.abs(completed.linear_velocity[0] - written.linear_velocity[0]).max(axis=1),
+        np.abs(completed.angular_velocity[0] - written.angular_velocity[0]).max(axis=1),
+    )
+    moving = [i for i in np.argsort(-change, kind="stable") if change[i] > REPORT_THRESHOLD]
+    words = [
+        f"`{model.names.bodies[i]}` at {np.linalg.norm(completed.linear_velocity[0, i]):.4g} m/s and "
+        f"{np.linalg.norm(completed.angular_velocity[0, i]):.4g} rad/s"
+        for i in moving[:MAX_BODIES]
+    ]
+    more = f" and {len(moving) - MAX_BODIES} more bodies" if len(moving) > MAX_BODIES else ""
+    return (
+        f"{loaded.where(section, element)}: {section}.{element}: the rates that the scene leaves out are those of an "
+        f"impulsive start from rest{removed}: {', '.join(words)}{more}; a given `v` or `velocity` is kept"
+    )
+
+
 def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> Iterator[str]:
     names = model.names.rows
     for (section, element), rows in groupby(dependent, key=lambda r: (names[r].section, names[r].element)):
@@ -221,5 +270,5 @@ def _redundant(loaded: LoadedScene, model: Model, dependent: Sequence[int]) -> I
         words = ", ".join(names[r].direction for r in which)
         yield (
             f"{loaded.where(section, element)}: {section}.{element}: {len(which)} of its {total} constraint rows "
-            f"({words}) depend on the others at the start; their loads are shared in the least-norm sense"
+            f"({words}) depend on the others in the initial state; their multipliers are the least-norm solution"
         )

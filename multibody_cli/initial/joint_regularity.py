@@ -13,7 +13,7 @@ from multibody_cli.joints.contract import Part
 from multibody_cli.joints.domain import DomainJointSpec
 from multibody_cli.joints.spec import JointSpec, MovingJointSpec
 from multibody_cli.model import Floats
-from multibody_cli.packing.constraint_bases import columns_at
+from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.topology import inboard_joints
 
@@ -65,7 +65,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
 
 def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple[float, ...], Floats]:
     """Return the typical norms of the columns, and the columns at the start."""
-    here = columns_at(parts, q)
+    here = configuration_at(parts, q).columns
     sizes = np.linalg.norm(here, axis=0)
     domains = joint.own_domains if isinstance(joint, DomainJointSpec) else ()
     for k in range(sum(part.nv for part in parts if part.joint_map)):
@@ -74,7 +74,7 @@ def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple
             moved[k] += step
             if domains:
                 moved[k] = np.clip(moved[k], *domains[k])
-            sizes = np.fmax(sizes, np.linalg.norm(columns_at(parts, moved), axis=0))
+            sizes = np.fmax(sizes, np.linalg.norm(configuration_at(parts, moved).columns, axis=0))
     return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), here
 
 

@@ -29,7 +29,8 @@ def require_no_overlap(loaded: LoadedScene, model: Model, state: State) -> None:
         With every overlapping pair of bodies and its depth.
     """
     names, problems = (WORLD, *model.names.bodies), list[Problem]()
-    for (one, other), depth in sorted(_depths(model, state).items(), key=lambda found: found[0][::-1]):
+    depths = overlap_depths(model.system.contacts.geometry, model, state)
+    for (one, other), depth in sorted(depths.items(), key=lambda found: found[0][::-1]):
         problems += loaded.error(
             f"lies {depth:.3g} m deep in `{names[one]}` at the start: move them apart, or exclude the contact "
             "(`contacts.pairs`, or `contact: false` of a shape)",
@@ -40,9 +41,9 @@ def require_no_overlap(loaded: LoadedScene, model: Model, state: State) -> None:
         raise SceneError(problems)
 
 
-def _depths(model: Model, state: State) -> dict[tuple[int, int], float]:
+def overlap_depths(geometry: Geometry, model: Model, state: State) -> dict[tuple[int, int], float]:
     """Return the depth of overlapping bodies, m, by their numbers in the scene, from 1 on; 0 is the world."""
-    geometry, depths = model.system.contacts.geometry, dict[tuple[int, int], float]()
+    depths = dict[tuple[int, int], float]()
     places = {0: 0} | {row: place for place, row in enumerate(model.names.body_rows.tolist(), 1)}
     for contact in _touching(geometry, placed_bodies(model, state)):
         size = min(

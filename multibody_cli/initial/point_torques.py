@@ -31,7 +31,7 @@ def require_no_torques(loaded: LoadedScene) -> None:
     Raises
     ------
     SceneError
-        With every such joint, and every coupling of its coordinates.
+        With every such joint, and every coupling and force on its coordinates.
     """
     problems: list[Problem] = []
     for name, joint in loaded.scene.joints.items():
@@ -65,11 +65,12 @@ def _objections(
         entries = getattr(joint, field, None) or ()
         if any(entry not in _NOTHING and turns for entry, turns in zip(entries, turning, strict=False)):
             yield ("joints", name, field), words
-    for coupling, spec in scene.couplings.items():
-        for place, word in spec.coordinates:
-            owner, index = split_coordinate(word)
-            if owner == name and turning[int(index or 0)]:
-                yield ("couplings", coupling, *place), words
+    for section, entries in (("couplings", scene.couplings), ("forces", scene.forces)):
+        for element, spec in entries.items():
+            for place, word in spec.coordinates:
+                owner, index = split_coordinate(word)
+                if owner == name and turning[int(index or 0)]:
+                    yield (section, element, *place), words
 
 
 def _turns(wrenches: Floats, configuration: JointConfiguration, at_child: bool) -> np.ndarray:

@@ -40,11 +40,11 @@ def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any,
     if not isinstance(value, list | tuple):
         if len(readers) != 1 and not spread:
             raise ValueError(
-                f"expected a list of {len(readers)} entries, one a coordinate, found {format_value(value)}"
+                f"expected a list of {len(readers)} entries, one per coordinate, found {format_value(value)}"
             )
         return tuple(reader(value) for reader in readers)
     if len(value) != len(readers):
-        raise ValueError(f"expected {len(readers)} entries, one a coordinate, found {len(value)}")
+        raise ValueError(f"expected {len(readers)} entries, one per coordinate, found {len(value)}")
     pairs = zip(readers, value, strict=True)
     return read_each(lambda pair: pair[0](pair[1]), pairs)
 
@@ -70,10 +70,11 @@ class NumberField:
 
 @dataclass(frozen=True)
 class SignalField:
-    """One function of time for each coordinate; with `gaps`, null omits a coordinate."""
+    """One function of time for each coordinate; with `gaps`, null omits one; with `smooth`, tables have velocities."""
 
     kinds: Kinds
     gaps: bool = False
+    smooth: bool = False
 
     def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> tuple[SignalSpec | None, ...] | None:
         """Read the field."""
@@ -82,7 +83,7 @@ class SignalField:
         return _each([self._reader(kind) for kind in coordinates], value)
 
     def _reader(self, kind: Coordinate) -> Reader:
-        read = Signal(self.kinds[kind]).read
+        read = Signal(self.kinds[kind], self.smooth).read
         return (lambda entry: None if entry is None else read(entry)) if self.gaps else read
 
 
@@ -130,7 +131,7 @@ class MotionSpec(Spec):
     """Prescribed motion of a joint: exactly one of its derivatives is given."""
 
     position: tuple[SignalSpec | None, ...] | None = Field(
-        None, description="Coordinates as functions of time, rad or m; a table is always a cubic spline."
+        None, description="Coordinates as functions of time, rad or m; a table is a cubic spline by default."
     )
     velocity: tuple[SignalSpec | None, ...] | None = Field(
         None, description="Rates as functions of time, rad/s or m/s."
@@ -153,7 +154,7 @@ class MotionSpec(Spec):
 
 
 _DERIVATIVES = {
-    "position": SignalField(_POSITION, gaps=True),
+    "position": SignalField(_POSITION, gaps=True, smooth=True),
     "velocity": SignalField(_VELOCITY, gaps=True),
     "acceleration": SignalField(_ACCELERATION, gaps=True),
 }

@@ -93,7 +93,7 @@ class CurveSpec(DomainJointSpec, _Track):
             raise located_error(f"has no effect with `orientation: {self.orientation}`", "up")
         if self.orientation == "frenet" and self.curve.type == "bspline":
             raise located_error(
-                "the torsion of a cubic spline jumps between pieces, and so would the angular velocity: use "
+                "the torsion of a cubic spline, and with it the angular velocity, is discontinuous between pieces: use "
                 "`rotation_minimizing`",
                 "orientation",
             )

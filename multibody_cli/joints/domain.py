@@ -60,7 +60,7 @@ class DomainJointSpec(CoordinateJointSpec):
         return self
 
     @model_validator(mode="after")
-    def _require_room_between_limits(self) -> Self:
+    def _require_interval_between_limits(self) -> Self:
         for k, pair in enumerate(self.bounds or ()):
             if pair is not None and not pair[0] < pair[1]:
                 lower, upper = self.own_domains[k]

@@ -39,3 +39,22 @@ def prescribe(motions, t, q, v, a):
             v[motion.iv], a[motion.iv] = value, first
         else:
             a[motion.iv] = value
+
+
+@kernel
+def prescribe_rates(motions, t, h, first_kick, v, rate):
+    """Write the mean rates of the prescribed coordinates over a variational step from t.
+
+    Given positions determine them.  `first_kick` is the share of the given accelerations that acts at its start.
+    """
+    for k in range(len(motions.rows)):
+        motion = motions.rows[k]
+        j = motion.iv
+        value, _, _ = evaluate(motions.signals, motion.signal, t)
+        end, _, _ = evaluate(motions.signals, motion.signal, t + h)
+        if motion.given == POSITION:
+            rate[j] = (end - value) / h
+        elif motion.given == VELOCITY:
+            rate[j] = 0.5 * (value + end)
+        else:
+            rate[j] = v[j] + 0.5 * first_kick * h * (value + end)

@@ -27,7 +27,7 @@ class PrismaticSpec(CoordinateJointSpec):
     def _refuse_oblique_friction(self) -> Self:
         if self.friction is not None and not is_aligned(self.axis):
             raise located_error(
-                "needs an axis along x, y or z of the joint frame, like its box: rotate the joint frame", "friction"
+                "requires `axis` along x, y or z of the joint frame: rotate the joint frame", "friction"
             )
         return self
 

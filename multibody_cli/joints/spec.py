@@ -106,7 +106,7 @@ class MovingJointSpec(JointSpec):
         if "rest" in self.model_fields_set and self.stiffness is None:
             raise ValueError("`rest` has no effect without `stiffness`")
         if self.motion is not None and has_friction(self):
-            raise ValueError("`friction` is not supported where `motion` is prescribed: the drive overcomes it")
+            raise ValueError("`friction` is not supported with a prescribed `motion`")
         prescribed = self.motion.signals if self.motion is not None else ()
         for signal, force in zip(prescribed, self.force or (), strict=False):
             if signal is not None and force != SignalSpec(constant=0.0):

@@ -120,7 +120,7 @@ def _rotation_vector(rotation: Quaternion) -> Sequence[float]:
 
 
 def _exponential_rates(q: Sequence[float], w: Vector) -> Sequence[float]:
-    """Return the rates of the rotation vector: w = J_r(q) dq/dt, notes (2.43)."""
+    """Return the rates of the rotation vector: w = J_r(q) dq/dt, with S = J_r of notes (2.44)."""
     x, y, z = q
     skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     t = max(math.hypot(x, y, z), 1e-5)  # below, both factors are 1/2 and 1/6 to the last digit that matters

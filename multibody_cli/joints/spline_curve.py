@@ -125,7 +125,7 @@ class SplineCurveSpec(DomainJointSpec):
             if math.pi - np.linalg.norm(rotation_between(self.frames[k - 1], self.frames[k])) < _HALF_TURN:
                 before = "the frame before it" if k else "the last frame, which precedes it"
                 raise located_error(
-                    f"is half a turn away from {before}, so the direction of rotation is ambiguous: put another frame "
+                    f"is half a turn away from {before}, so the direction of rotation is ambiguous: insert a frame "
                     "between them",
                     "frames",
                     k,

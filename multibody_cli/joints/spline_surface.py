@@ -97,7 +97,9 @@ class ControlsSpec(Spec):
         for axis, other in given.items():
             for k, row in enumerate(other):
                 if len(other) != rows or len(row) != width:
-                    raise located_error(f"expected {rows} rows of {width} values, as `{first}` begins", axis, k)
+                    raise located_error(
+                        f"expected {rows} rows of {width} values, as in the first row of `{first}`", axis, k
+                    )
         return self
 
     @property

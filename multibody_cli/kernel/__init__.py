@@ -1,10 +1,13 @@
 """Compiled functions: declared here, compiled by numba in separate processes, and loaded through llvmlite.
 
 A *kernel* is a function of arrays and numbers that is compiled to object code of its own and called by its symbol.  A
-*formula* is a small function of values that is inlined into every kernel that calls it.  Both also run as plain Python
+*formula* is a small function of values that is inlined into every kernel that calls it.  A *template* is a function
+with parameters; binding them to kernels and numbers makes a kernel.  Kernels and formulas also run as plain Python
 under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls always does.
 
     functions   declaration of kernels and formulas
+    templates   templates: functions with parameters, which are bound to kernels or numbers
+    allocation  arrays of named tuples, from declared shapes
     arguments   kinds of arguments, and the memory layout of named tuples of arrays
     reach       digest of all source that a kernel reaches by its calls
     store       compiled code in files
@@ -17,17 +20,17 @@ under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls alwa
     optimizing  linking and optimization by LLVM
 
 Rules for kernels: no allocation in code that runs once per step; arguments in the order read-only blocks, state, work
-arrays, outputs; a kernel writes only its state, work arrays and outputs; NaN and infinity keep their IEEE meaning.  See
+arrays, outputs; a kernel writes only its state, work arrays and outputs; NaN and infinity keep their IEEE meaning.
+Rules for templates: a parameter is declared once and has no default; a template lists its parameters.  See
 `docs/adr/0022-compiled-objects.md`.
 """
 
-from multibody_cli.kernel.arguments import records
+from multibody_cli.kernel.allocation import allocate, records
 from multibody_cli.kernel.functions import (
     Choice,
     Formula,
     Instructions,
     Kernel,
-    bound_kernel,
     chosen,
     formula,
     in_python,
@@ -39,6 +42,7 @@ from multibody_cli.kernel.functions import (
 from multibody_cli.kernel.loading import KernelError, generated_code
 from multibody_cli.kernel.mode import interpreted, is_interpreted
 from multibody_cli.kernel.store import cache_root
+from multibody_cli.kernel.templates import Template, bound_kernel, kernel_parameter, number_parameter, template
 
 __all__ = [
     "Choice",
@@ -46,6 +50,8 @@ __all__ = [
     "Instructions",
     "Kernel",
     "KernelError",
+    "Template",
+    "allocate",
     "bound_kernel",
     "cache_root",
     "chosen",
@@ -56,7 +62,10 @@ __all__ = [
     "interpreted",
     "is_interpreted",
     "kernel",
+    "kernel_parameter",
+    "number_parameter",
     "operand_classes",
     "operator_formula",
     "records",
+    "template",
 ]

@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.kernel.mode import is_interpreted
-
 WORD = 8
 
 
@@ -265,8 +263,3 @@ class Arguments:
             kind = kind_of(value)
         _words(kind, value, self.words)
         return kind
-
-
-def records(array: Any) -> Any:
-    """Return a structured array in the form that kernels accept: in interpreted mode, with fields as attributes."""
-    return array.view(np.recarray) if is_interpreted() else array

@@ -52,13 +52,8 @@ class Formula:
         return f"<{type(self).__name__.lower()} {self.full_name}>"
 
     def __reduce__(self) -> Any:
-        """Pickle it by name, or as template and bindings."""
-        if self.recipe is not None:
-            return _bound, self.recipe
-        words = self.__module__, self.__qualname__
-        if "<locals>" in self.__qualname__ or self.__module__ == "__main__" or _declared(*words) is not self:
-            raise PicklingError(f"{self.full_name} cannot be imported by name")
-        return _declared, words
+        """Pickle it by name, or as its recipe: a function that makes it, and the arguments."""
+        return self.recipe or pickled_by_name(self)
 
     @property
     def full_name(self) -> str:
@@ -218,44 +213,29 @@ def instructions(emit: Callable[..., None]) -> Callable[[Callable[..., None]], I
     return lambda function: Instructions(function, emit)
 
 
-def bound_kernel(template: Any, **bindings: Any) -> Any:
-    """Bind the parameters of a template to kernels or numbers, and return the resulting kernel.
-
-    A template is a function some of whose global names are parameters.
-
-    Parameters
-    ----------
-    template
-        A plain function of a module, or a kernel.
-    bindings
-        The values of its parameters.
+def pickled_by_name(function: Any) -> tuple[Any, ...]:
+    """Return the reduced form of a declared function for pickle: its module and name.
 
     Raises
     ------
-    TypeError
-        If the template does not use one of the names.
+    PicklingError
+        If it cannot be imported by name.
     """
-    function = getattr(template, "py_func", template)
-    for name in bindings:
-        if name not in function.__code__.co_names:
-            raise TypeError(f"{function.__module__}.{function.__qualname__} has no template parameter `{name}`")
-    return Kernel(_with_globals(function, bindings), (template, bindings))
-
-
-def _bound(template: Any, bindings: Mapping[str, Any]) -> Any:
-    """Bind a template in another process."""
-    return bound_kernel(template, **bindings)
+    module, name = function.__module__, function.__qualname__
+    if "<locals>" in name or module == "__main__" or _declared(module, name) is not function:
+        raise PicklingError(f"{function.full_name} cannot be imported by name")
+    return _declared, (module, name)
 
 
 def _declared(module: str, name: str) -> Any:
-    """Return a kernel or formula by its name."""
+    """Return a declared function by its name."""
     found: Any = importlib.import_module(module)
     for word in name.split("."):
         found = getattr(found, word)
     return found
 
 
-def _with_globals(function: Any, names: Mapping[str, Any]) -> Any:
+def with_globals(function: Any, names: Mapping[str, Any]) -> Any:
     """Copy a function, with other values of some global names."""
     copy = FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
     copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
@@ -268,7 +248,7 @@ def in_python(function: Any) -> Any:
     """Return a formula and all that it calls as plain Python, for values whose components are not numbers of numba."""
     plain = getattr(function, "py_func", function)
     called = {word: plain.__globals__.get(word) for word in plain.__code__.co_names}
-    return _with_globals(plain, {word: in_python(one) for word, one in called.items() if isinstance(one, Formula)})
+    return with_globals(plain, {word: in_python(one) for word, one in called.items() if isinstance(one, Formula)})
 
 
 # --- operators of value classes -----------------------------------------------------------------------------------

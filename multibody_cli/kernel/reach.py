@@ -87,7 +87,7 @@ def reach_of(formula: Formula) -> Reach:
     Raises
     ------
     TypeError
-        If it reads a global whose value no digest can cover.
+        If it reads a global that is not defined, or whose value no digest can cover.
     """
     own = _local_source(formula)
     digest = sha256(own.digest.encode())
@@ -209,7 +209,7 @@ def _globals(function: Any) -> Iterator[tuple[str, Any]]:
             builtins = names.get("__builtins__", {})
             builtins = builtins if isinstance(builtins, dict) else vars(builtins)
             if word not in names and word not in builtins:
-                continue  # a parameter of an unbound template
+                raise TypeError(f"{function.__module__}.{function.__qualname__} reads {word}, which is not defined")
             chain, value = [word], names.get(word, builtins.get(word))
 
 

@@ -16,6 +16,7 @@ from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, power
 from multibody_cli.spatial.values import Motion
 from multibody_cli.tree.articulated_body import load_inertia, rigid_body_inertia
+from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.markers import weight_in_link
 
 
@@ -132,12 +133,6 @@ def write_wrench_numbers(numbers, p, share, w):
     numbers[p + 3] += share * w.f.x
     numbers[p + 4] += share * w.f.y
     numbers[p + 5] += share * w.f.z
-
-
-@formula
-def column_of(column):
-    """A column of S as a Motion."""
-    return Motion(load(column.angular), load(column.linear))
 
 
 # --- right-hand sides and solutions -------------------------------------------------------------------------------

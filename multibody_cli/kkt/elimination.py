@@ -5,7 +5,8 @@ constraint between bodies that are already connected is auxiliary.  The ground c
 pinned to it is rooted at that pin, and a further pin closes a loop through the world.  A constraint is therefore always
 between its body and that body's parent, and never a leaf of the tree, where it would have a zero block to factor.
 
-Source: Baraff 1996, sections 4 and 7.1.
+Source: Baraff 1996, sections 4 and 7.1, and `ordermatrix` of appendix A: the rows are ordered like its list Backward,
+parents first.
 """
 
 from __future__ import annotations
@@ -31,25 +32,20 @@ class Elimination:
         (n + 1,) row of its parent, 0 for a root.
     constraints
         (n + 1,) constraint between it and its parent, -1 for the root of a floating tree and for the ground.
-    auxiliary
-        The auxiliary constraints.
     """
 
     bodies: Integers
     parents: Integers
     constraints: Integers
-    auxiliary: tuple[int, ...]
 
 
 def plan_elimination(count: int, pairs: Sequence[tuple[int, int]]) -> Elimination:
     """Choose the primary constraints among `pairs` of the bodies 0 to `count`, and number the bodies."""
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(count + 1)]
-    auxiliary = []
     set_parents = list(range(count + 1))
     for k, (a, b) in enumerate(pairs):
         root_a, root_b = _root(set_parents, a), _root(set_parents, b)
         if root_a == root_b:
-            auxiliary.append(k)
             continue
         set_parents[root_a] = root_b
         neighbours[a].append((b, k))
@@ -67,7 +63,7 @@ def plan_elimination(count: int, pairs: Sequence[tuple[int, int]]) -> Eliminatio
         parents.append(parent)
         constraints.append(k)
         stack += [(other, row, k) for other, k in reversed(neighbours[body])]
-    return Elimination(np.array(bodies), np.array(parents), np.array(constraints), tuple(auxiliary))
+    return Elimination(np.array(bodies), np.array(parents), np.array(constraints))
 
 
 def inboard_joints_for(plan: Elimination, rows: Sequence[tuple[int, int]]) -> Records:

@@ -20,7 +20,11 @@ after the other (Gram-Schmidt), which does not square the condition number.  L, 
 Nodes with six degrees of freedom of body and parent are computed by value (`kkt.ldl_rigid`), all others in loops
 (`kkt.ldl_general`).
 
-The passes are templates, which `kkt.ldu_tree` binds to unsymmetric nodes (`bound_kernel`).
+    Baraff                    here
+    (8)                       the system above, with (f, -c) in place of (0, -b)
+    7.3, `sparsefactor`       `factor`, by `tree_passes.factor_tree`
+    7.3, `sparsesolve`        `solve`, by `tree_passes.solve_tree`
+    appendix A, `ordermatrix` `elimination.plan_elimination`
 
 Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorization for each inverse (footnote 8).
 """
@@ -30,60 +34,7 @@ from __future__ import annotations
 from multibody_cli.kernel import bound_kernel, formula
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
-from multibody_cli.spatial.memory import store_force
-from multibody_cli.spatial.products import no_force
-
-
-def factor_tree(tree):
-    """Factor the matrix whose blocks are in the tree, in place: M positive definite, the rows of J independent."""
-    nodes, cells = tree.nodes, tree.cells
-    for i in range(len(nodes) - 1, 0, -1):
-        node, outer = nodes[i], nodes[nodes[i].parent]
-        if node.rigid:
-            eliminate_rigid(node, outer, cells)
-        else:
-            eliminate_general(node, outer, cells.numbers)
-
-
-def solve_tree(tree, x, y):
-    """Solve with a factored tree, in place; the factors are not changed.
-
-    Parameters
-    ----------
-    tree
-        A factored KktTree.
-    x
-        Cells of `vector_for`: f on input, a on output; the entries of the ground are overwritten.
-    y
-        (rows,) c on input, the multipliers on output.
-    """
-    reduce(tree, x, y)
-    recover(tree, x, y)
-
-
-def reduce_tree(tree, x, y):
-    """Inward pass: eliminate the right-hand sides of a factored tree."""
-    nodes, cells = tree.nodes, tree.cells
-    for i in range(len(nodes) - 1, 0, -1):
-        node, outer = nodes[i], nodes[nodes[i].parent]
-        solve_l_multipliers(node, cells.numbers, y)
-        if node.rigid:
-            reduce_rigid(node, outer, cells, x, y)
-        else:
-            reduce_general(node, outer, cells.numbers, x.numbers, y)
-
-
-def recover_tree(tree, x, y):
-    """Outward pass: compute motions and multipliers from the result of `reduce_tree`."""
-    nodes, cells = tree.nodes, tree.cells
-    store_force(x.wrenches[0], no_force())
-    for i in range(1, len(nodes)):
-        node, outer = nodes[i], nodes[nodes[i].parent]
-        if node.rigid:
-            recover_rigid(node, outer, cells, x, y)
-        else:
-            recover_general(node, outer, cells.numbers, x.numbers, y)
-        solve_lt_multipliers(node, cells.numbers, y)
+from multibody_cli.kkt.tree_passes import factor_tree, solve_tree
 
 
 @formula
@@ -98,26 +49,12 @@ def solve_l_multipliers(node, numbers, y):
         rows[r] = c
 
 
-@formula
-def solve_lt_multipliers(node, numbers, y):
-    """Compute K^-T mu in place."""
-    count = node.last_row - node.first_row
-    lower, rows = numbers[6 * node.lower : 6 * (node.lower + count)], y[node.first_row : node.last_row]
-    for r in range(count - 1, 0, -1):
-        mu = rows[r]
-        for s in range(r):
-            rows[s] -= lower[6 * r + s] * mu
-
-
-factor = bound_kernel(
-    factor_tree,
-)
-reduce = bound_kernel(
-    reduce_tree,
-)
-recover = bound_kernel(
-    recover_tree,
-)
+factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
 solve = bound_kernel(
     solve_tree,
+    solve_l_multipliers=solve_l_multipliers,
+    reduce_rigid=reduce_rigid,
+    reduce_general=reduce_general,
+    recover_rigid=recover_rigid,
+    recover_general=recover_general,
 )

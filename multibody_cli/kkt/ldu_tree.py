@@ -28,9 +28,9 @@ Source: Bruedigam and Manchester 2020, algorithms 3 and 4, with a pair of factor
 from __future__ import annotations
 
 from multibody_cli.kernel import bound_kernel, formula
-from multibody_cli.kkt.ldl_tree import factor_tree, recover_tree, reduce_tree, solve_tree
 from multibody_cli.kkt.ldu_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldu_rigid import eliminate_rigid, recover_rigid, reduce_rigid
+from multibody_cli.kkt.tree_passes import factor_tree, recover_tree, reduce_tree, solve_tree
 
 
 @formula
@@ -47,10 +47,14 @@ def solve_l_multipliers(node, numbers, y):
 
 factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
 reduce = bound_kernel(
-    reduce_tree,
+    reduce_tree, solve_l_multipliers=solve_l_multipliers, reduce_rigid=reduce_rigid, reduce_general=reduce_general
+)
+recover = bound_kernel(recover_tree, recover_rigid=recover_rigid, recover_general=recover_general)
+solve = bound_kernel(
+    solve_tree,
     solve_l_multipliers=solve_l_multipliers,
     reduce_rigid=reduce_rigid,
     reduce_general=reduce_general,
+    recover_rigid=recover_rigid,
+    recover_general=recover_general,
 )
-recover = bound_kernel(recover_tree, recover_rigid=recover_rigid, recover_general=recover_general)
-solve = bound_kernel(solve_tree, reduce=reduce, recover=recover)

@@ -8,6 +8,13 @@ all rows as numbers.  Each body has four blocks:
     far      rows x the parent's dofs  the parent's side
     lower    rows x rows               the factor of the constraint
 
+An unsymmetric tree has two more blocks of each constraint, for K beside J (`kkt.ldu_tree`):
+
+    near_k   rows x dofs               the body's side: constraint rows for the motion
+    far_k    rows x the parent's dofs  the parent's side
+
+Its `block` is a whole matrix, and its `lower` holds Q below the diagonal and P^T from it on.
+
 The constraint of a body has at most six rows, so that a row of `lower` is one cell.
 """
 
@@ -30,9 +37,12 @@ INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i
 Row 0 is the ground, and a parent precedes its children.  A parent 0 without rows marks the root of a floating tree.
 """
 
+SYMMETRIC, UNSYMMETRIC = ("near", "far"), ("near", "far", "near_k", "far_k")
+"""The blocks of a constraint."""
 
-def node_with(*sides: str) -> np.dtype[np.void]:
-    """Dtype of one record per body, with the blocks of its constraint: `near`... on it, `far`... on the parent."""
+
+def node_with(sides: Sequence[str]) -> np.dtype[np.void]:
+    """Return the dtype of one record per body, with these blocks of its constraint."""
     return np.dtype(
         [
             *((name, INBOARD_JOINT[name]) for name in INBOARD_JOINT.names or ()),
@@ -65,8 +75,8 @@ def cells_for(count: int) -> Cells:
     return Cells(records(numbers.view(WRENCH)), numbers)
 
 
-def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int]) -> KktTree:
-    """Allocate the blocks of a tree.
+def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int], sides: Sequence[str] = SYMMETRIC) -> KktTree:
+    """Allocate the blocks of a tree, body by body.
 
     Parameters
     ----------
@@ -74,13 +84,10 @@ def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int]) -> KktTree:
         (n + 1,) INBOARD_JOINT; each has at most 6 rows.
     n_dofs
         (n + 1,) degrees of freedom of each body: 3 of a point or planar body, 6 if rigid, 12 if affine; ground 6.
+    sides
+        The blocks of each constraint: SYMMETRIC or UNSYMMETRIC.
     """
-    return lay_out(inboard_joints, n_dofs, "near", "far")
-
-
-def lay_out(inboard_joints: Records, n_dofs: Sequence[int], *sides: str) -> KktTree:
-    """Allocate the blocks of a tree, body by body, with these blocks of each constraint."""
-    nodes = np.zeros(len(inboard_joints), node_with(*sides))
+    nodes = np.zeros(len(inboard_joints), node_with(sides))
     for name in INBOARD_JOINT.names or ():
         nodes[name] = inboard_joints[name]
     rows = nodes["last_row"] - nodes["first_row"]
@@ -101,36 +108,3 @@ def lay_out(inboard_joints: Records, n_dofs: Sequence[int], *sides: str) -> KktT
 def vector_for(tree: KktTree) -> Cells:
     """Allocate one number for each degree of freedom of each body, the ground first; six are one wrench."""
     return cells_for(int(np.sum(tree.nodes["cells"])))
-
-
-def dofs_of(tree: KktTree, vector: Cells, i: int) -> Floats:
-    """View of the entries of body i in a vector, (dofs,)."""
-    node = tree.nodes[i]
-    start = CELL * node["x"]
-    return vector.numbers[start : start + node["n_dofs"]]
-
-
-def mass_block(tree: KktTree, i: int) -> Floats:
-    """View of the block of body i, (dofs, dofs); of symmetric blocks only the lower triangle is read."""
-    return _rows(tree, tree.nodes[i]["block"], tree.nodes[i]["n_dofs"], i)
-
-
-def near_block(tree: KktTree, i: int, side: str = "near") -> Floats:
-    """View of the body's block of the constraint of body i, (rows, dofs)."""
-    return _rows(tree, tree.nodes[i][side], _row_count(tree, i), i)
-
-
-def far_block(tree: KktTree, i: int, side: str = "far") -> Floats:
-    """View of the parent's block of the constraint of body i, (rows, the parent's dofs)."""
-    return _rows(tree, tree.nodes[i][side], _row_count(tree, i), tree.nodes[i]["parent"])
-
-
-def _row_count(tree: KktTree, i: int) -> int:
-    return int(tree.nodes[i]["last_row"] - tree.nodes[i]["first_row"])
-
-
-def _rows(tree: KktTree, place: int, count: int, body: int) -> Floats:
-    """View of rows with one entry for each degree of freedom of a body."""
-    width = CELL * tree.nodes[body]["cells"]
-    numbers = tree.cells.numbers[CELL * place : CELL * place + count * width]
-    return numbers.reshape(count, width)[:, : tree.nodes[body]["n_dofs"]]

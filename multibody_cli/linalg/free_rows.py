@@ -7,13 +7,11 @@ residuals r = W x + b.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Annotated, NamedTuple
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE, PivotedLdl, factor, pivoted_ldl_for, solve_least_norm
+from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE, PivotedLdl, factor, solve_least_norm
+from multibody_cli.model import Floats, Integers
 
 # State of a row: at a bound; free; at a bound, where it returned at once after its release; at a bound, since the free
 # rows contradict it.
@@ -27,15 +25,10 @@ class Scratch(NamedTuple):
     """Work arrays for up to m rows."""
 
     factors: PivotedLdl
-    free: NDArray[np.int64]  # (m,) FIXED, FREE, BLOCKED or ABANDONED
-    dependent: NDArray[np.int64]  # (m,) whether a row was dependent in the last factorization of the free rows
-    target: NDArray[np.float64]  # (m,) solution for the free rows, in the order of factors.rows
-    ray: NDArray[np.float64]  # (m,) direction of unbounded descent of the objective, likewise
-
-
-def scratch_for(m: int) -> Scratch:
-    """Allocate the work arrays for up to m rows."""
-    return Scratch(pivoted_ldl_for(m), np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(m), np.zeros(m))
+    free: Annotated[Integers, "m"]  # FIXED, FREE, BLOCKED or ABANDONED
+    dependent: Annotated[Integers, "m"]  # whether a row was dependent in the last factorization of the free rows
+    target: Annotated[Floats, "m"]  # solution for the free rows, in the order of factors.rows
+    ray: Annotated[Floats, "m"]  # direction of unbounded descent of the objective, likewise
 
 
 @kernel

@@ -28,12 +28,10 @@ Sources: Golub and Van Loan, Matrix Computations, 4.2.8 (semidefinite matrices, 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Annotated, NamedTuple
 
 from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import Floats, Integers
 
 DEPENDENT_PIVOT = 1e-12
 """Smallest relative pivot of an independent row.
@@ -54,15 +52,10 @@ NEGLIGIBLE = 1e-28
 class PivotedLdl(NamedTuple):
     """A factorization of n <= m rows, in the order of elimination."""
 
-    rows: NDArray[np.int64]  # (m,) numbers of the rows; from `rank` on the dependent ones
-    A: NDArray[np.float64]  # (m, m) lower: L and D of W11; T; and below the independent rows L and D of N^T N
-    diagonal: NDArray[np.float64]  # (m,) diagonal of W
-    column: NDArray[np.float64]  # (m,) scratch
-
-
-def pivoted_ldl_for(m: int) -> PivotedLdl:
-    """Allocate a factorization of up to m rows."""
-    return PivotedLdl(np.zeros(m, np.int64), np.zeros((m, m)), np.zeros(m), np.zeros(m))
+    rows: Annotated[Integers, "m"]  # numbers of the rows; from `rank` on the dependent ones
+    A: Annotated[Floats, "m", "m"]  # lower: L and D of W11; T; and below the independent rows L and D of N^T N
+    diagonal: Annotated[Floats, "m"]  # diagonal of W
+    column: Annotated[Floats, "m"]  # scratch
 
 
 @kernel

@@ -9,9 +9,7 @@ Source: Golub and Van Loan, Matrix Computations, 3.4.8 and 3.5.2.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from multibody_cli.kernel import kernel
 from multibody_cli.model import Floats, Integers
@@ -27,18 +25,12 @@ two causes a pivot of the product of both distances, angles in rad: it counts as
 class RankedLU(NamedTuple):
     """Work arrays for up to m equations."""
 
-    A: Floats  # (m, m)
-    rows: Integers  # (m,) row permutation
-    columns: Integers  # (m,) column permutation
-    by_row: Floats  # (m,) scale factors
-    by_column: Floats
-    y: Floats  # (m,)
-
-
-def ranked_lu_for(m: int) -> RankedLU:
-    """Allocate the work arrays."""
-    whole, numbers = np.zeros(m, np.int64), np.zeros(m)
-    return RankedLU(np.zeros((m, m)), whole, whole.copy(), numbers, numbers.copy(), numbers.copy())
+    A: Annotated[Floats, "m", "m"]
+    rows: Annotated[Integers, "m"]  # row permutation
+    columns: Annotated[Integers, "m"]  # column permutation
+    by_row: Annotated[Floats, "m"]  # scale factors
+    by_column: Annotated[Floats, "m"]
+    y: Annotated[Floats, "m"]
 
 
 @kernel

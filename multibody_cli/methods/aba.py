@@ -5,8 +5,8 @@ Each evaluation computes the kinematics, applies the forces, and eliminates the 
 required force is read from the joint wrench.  Closed loops and constraints are enforced by multipliers, with one more
 O(n) solve per constraint row (`constraint_solver.solver`).
 
-Sources: Featherstone 1983; Sueda, notes 2.9 and 2.12, Alg. 9-10, (2.123).  Cost: about 65 ns per hinge on a machine of
-2023.
+Sources: Featherstone 1983; Sueda, notes 2.9; 2.12, Alg. 9 and (2.123); 2.13, Alg. 10.  Cost: about 65 ns per hinge on a
+machine of 2023.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     accelerate(system, work, a)               dv/dt of the free coordinates; kinematics and forces are in `work`
     apply_inverse_mass(system, work, x, y)    response of the rates to impulses, with the same factorization
 
-`constraint_solver.solver` defines them.  Systems without constraint rows use separate, smaller kernels.
+`method_kernels` defines them.  Systems without constraint rows use separate, smaller kernels.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
 from multibody_cli.constraint_solver.solver import (
-    accelerate,
+    accumulate_row_power,
     enforce_constraints,
+    project_onto_constraints,
     update_kinematics,
     write_acceleration_rhs,
 )
-from multibody_cli.contact_solver.joint_friction import update_joint_reactions
-from multibody_cli.contact_solver.joint_friction_step import skip_joint_reactions
-from multibody_cli.contact_solver.output_forces import (
+from multibody_cli.contact_solver import joint_friction
+from multibody_cli.contact_solver.joint_friction import skip_joint_reactions
+from multibody_cli.contact_solver.parameters import update_joint_reactions
+from multibody_cli.contact_solver.results import (
     apply_contact_forces,
     clear_contact_forces,
     compute_contact_forces,
@@ -33,9 +34,10 @@ from multibody_cli.contact_solver.output_forces import (
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit import implicit_forces
-from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms as add_implicit_terms
-from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl, evaluate
+from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate
+from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
@@ -46,13 +48,19 @@ from multibody_cli.tree.workspace import ImplicitSolve, Work, workspace_for
 
 
 # --- common kernels -----------------------------------------------------------------------------------------------
+@kernel_parameter
+def add_implicit_terms(system: Any, work: Any, t: float) -> None:
+    """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
+
+
+@template(accelerate)
 def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Compute dv/dt of every coordinate at (t, q, v) into `a`, and the power of every energy account (na,), W."""
     tree, motions = system.tree, system.motions
     update_tree_kinematics(system, t, q, v, a, work)
     apply_forces(system.forces, t, q, v, work, powers)
     if work.implicit_coefficients[0] > 0.0:
-        add_implicit_terms(system, work, t)
+        add_implicit_joint_terms(system, work, t)
     apply_contact_forces(work)
     accelerate(system, work, a)
     if len(motions.rows) > 0:
@@ -60,6 +68,7 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
+@template(accelerate, apply_inverse_mass, add_implicit_terms)
 def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their reactions too."""
     tree, motions = system.tree, system.motions
@@ -73,11 +82,13 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
     transfer_marker_wrenches(tree, work.bodies)
     accelerate(system, work, a)
     enforce_constraints(system, work, v, a)
+    accumulate_row_power(work, v, powers)
     if len(motions.rows) > 0:
         compute_joint_wrenches(tree, work)
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
+@template(evaluate)
 def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, count: int) -> None:
     """Call `evaluate` `count` times."""
     for _ in range(count):
@@ -105,6 +116,7 @@ def skip_resumption(contact_work, a):
     """Replace `resume_stepping` in systems without contacts."""
 
 
+@template(evaluate, update_joint_reactions)
 def finalize_contact_output(
     system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
 ) -> None:
@@ -146,24 +158,20 @@ def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
 
 
 @cache
-def constrained_dynamics(accelerate: Kernel, apply_inverse_mass: Kernel) -> Dynamics:
-    """Bind a method's kernels for systems with constraint rows."""
-    bound = constraint_solver.bind(accelerate, apply_inverse_mass)
-    evaluate = bound_kernel(evaluate_constrained, accelerate=accelerate, enforce_constraints=bound.enforce_constraints)
-    return Dynamics(evaluate, bound.project_onto_constraints, **NO_CONTACTS)
-
-
-@cache
-def implicit_dynamics(implicit: implicit_forces.Implicit) -> Dynamics:
-    """Bind a method's kernels for systems with implicit forces."""
-    bound = constraint_solver.bind(implicit.factor, implicit.apply_inverse_mass)
-    evaluate = bound_kernel(
-        evaluate_constrained,
-        accelerate=implicit.accelerate,
-        enforce_constraints=bound.enforce_constraints,
-        add_implicit_terms=implicit_forces.add_implicit_terms,
+def constrained_dynamics(
+    factor: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel, add_implicit_terms: Kernel
+) -> Dynamics:
+    """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
+    return Dynamics(
+        bound_kernel(
+            evaluate_constrained,
+            accelerate=accelerate,
+            apply_inverse_mass=apply_inverse_mass,
+            add_implicit_terms=add_implicit_terms,
+        ),
+        bound_kernel(project_onto_constraints, accelerate=factor, apply_inverse_mass=apply_inverse_mass),
+        **NO_CONTACTS,
     )
-    return Dynamics(evaluate, bound.project_onto_constraints, **NO_CONTACTS)
 
 
 @cache
@@ -172,7 +180,7 @@ def contact_dynamics(
     kinematics_kernel: Kernel,
     accelerate: Kernel,
     apply_inverse_mass: Kernel,
-    solver: str,
+    staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
 ) -> Dynamics:
@@ -183,12 +191,14 @@ def contact_dynamics(
         alone.evaluate,
         alone.project_onto_constraints,
         solve_contact_step=contact_step.bind(
-            kinematics_kernel, accelerate, apply_inverse_mass, solver, has_contacts, has_joint_friction
+            kinematics_kernel, accelerate, apply_inverse_mass, staggered, has_contacts, has_joint_friction
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,
             evaluate=alone.evaluate,
-            update_joint_reactions=update_joint_reactions if has_joint_friction else skip_joint_reactions,
+            update_joint_reactions=(
+                joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions
+            ),
         ),
         resume_stepping=resume_contact_stepping,
         solves_contacts=True,
@@ -215,7 +225,7 @@ class Shortcut(NamedTuple):
     suits
         Whether it applies to a system; never with constraint rows, markers, contacts or implicit forces.
     evaluate
-        The kernel; see `methods.contract.evaluate`.
+        The kernel; see `method_kernels.evaluate`.
     update_work
         The kernel `update_work(system, work, t, q, v, a)` that computes the work arrays of a state.
     """
@@ -267,7 +277,7 @@ class AccelerationKind:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
         moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
         if moving and options.get("stabilization") == "baumgarte":
-            message = "impacts and dry friction change velocities: they need `stabilization: projection`, the default"
+            message = "impacts and dry friction require `stabilization: projection`, the default"
             yield "stabilization", message
 
     def longest_stage(self, options: Spec) -> float:
@@ -284,9 +294,9 @@ class AccelerationKind:
         if system.implicit:
             implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
             factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
-            alone = implicit_dynamics(implicit)
+            alone = constrained_dynamics(*implicit, implicit_forces.add_implicit_terms)
         elif system.is_constrained:
-            alone = constrained_dynamics(self.accelerate, self.apply_inverse_mass)
+            alone = constrained_dynamics(factor, factor, apply_inverse_mass, add_implicit_joint_terms)
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:
@@ -294,9 +304,12 @@ class AccelerationKind:
         if not system.contacts:
             return alone
         contacts = system.contacts
-        solver = "dense" if contacts.options.dense else "proximal"
-        present = (len(contacts.geometry.geoms) > 0, len(contacts.joint_friction.patches) > 0)
-        return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, solver, *present)
+        features = (
+            contacts.options.staggered,
+            len(contacts.geometry.geoms) > 0,
+            len(contacts.joint_friction.patches) > 0,
+        )
+        return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
 
     def shortcut_through(self, system: System) -> Shortcut | None:
         """Return the shortcut if it applies to this system."""

@@ -6,14 +6,13 @@ are in `variational` and `methods.integrators.variational_steps`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from multibody_cli.constraint_solver import solver as constraint_solver
 from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.by_acceleration import AccelerationKind, repeated_evaluation, with_contacts
@@ -27,13 +26,11 @@ from multibody_cli.methods.contract import (
     VariationalDiagnostics,
 )
 from multibody_cli.methods.integrators.stability import variational_step_limit
-from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, bind_constrained, bind_unconstrained
+from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, STAGES, RootFinder, bind
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
-from multibody_cli.variational.composition import STAGES
-from multibody_cli.variational.constrained import constrained_step_work_for, riqn_response
-from multibody_cli.variational.initial_guess import GUESSES
-from multibody_cli.variational.workspace import Settings, StepDiagnostic, step_workspace_for
+from multibody_cli.variational.step import riqn_response
+from multibody_cli.variational.workspace import GUESSES, Settings, StepDiagnostic, step_workspace_for
 
 OWN_INTEGRATOR = Integrator("", "variational steps of the method", 2, False, None, stable_step=variational_step_limit)
 """The integrator of methods that have their own."""
@@ -60,26 +57,6 @@ class VariationalOptions(Spec):
     adaptive: bool = Field(
         False, description="Whether a step that does not converge is halved repeatedly, into at most 1024 parts."
     )
-
-
-@dataclass(frozen=True)
-class RootFinder:
-    """A root finder for the discrete Euler-Lagrange equations of a step.
-
-    Parameters
-    ----------
-    make
-        Makes the kernel `residual_response` of `variational.constrained` from the method's `impulse_response`.
-    allocate
-        Allocates its work arrays.
-    reusing_factors
-        The kernel `response_reusing_factors` of `variational.newton_constraints`, if constraint rows are evaluated at
-        the end of a step.
-    """
-
-    make: Callable[[Kernel], Kernel]
-    allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
-    reusing_factors: Kernel | None = None
 
 
 def make_riqn(impulse_response: Kernel) -> Kernel:
@@ -145,19 +122,10 @@ class VariationalKind:
 
     def stepping(self, system: System, options: Any) -> Kernel:
         """Return the kernel that takes steps of a system."""
-        base_method = self.base_method
-        root_finders = tuple(
-            (word, self.root_finders[word].make, self.root_finders[word].reusing_factors)
-            for word in options.root_finder_order(system)
-        )
-        if not self.is_constrained(system):
-            return bind_unconstrained(base_method.dynamics(system), base_method.apply_inverse_mass, root_finders)
-        bound = constraint_solver.bind(base_method.accelerate, base_method.apply_inverse_mass)
-        return bind_constrained(base_method.dynamics(system), bound, base_method.apply_inverse_mass, root_finders)
-
-    def is_constrained(self, system: System) -> bool:
-        """Whether steps of a system need constraint rows."""
-        return system.is_constrained or self.maximal
+        method = self.base_method
+        is_constrained = system.is_constrained or self.maximal
+        root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
+        return bind(method.dynamics(system), method.apply_inverse_mass, is_constrained, *root_finders)
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None
@@ -184,9 +152,8 @@ class VariationalMethod:
         self.work = kind.base_method.workspace(model, options)
         self.contact_work = contact_workspace_for(system) if system.contacts else ()
         self.dynamics = kind.base_method.dynamics(system)
-        constrained = constrained_step_work_for(system) if kind.is_constrained(system) else ()
         solver = kind.root_finders[options.root_finder_order(system)[-1]].allocate(system, options)
-        self._step_workspace = step_workspace_for(system, model.nq, len(state.ledger), settings, constrained, solver)
+        self._step_workspace = step_workspace_for(system, model.nq, len(state.ledger), settings, solver)
         self._take = kind.stepping(system, options)
         self._powers = np.zeros_like(state.ledger)
         self._control = control

@@ -45,38 +45,6 @@ class Dynamics(NamedTuple):
         return {name: kernel for name, kernel in self._asdict().items() if name != "solves_contacts"}
 
 
-def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Template parameter of integrators: the kernel of a method that computes accelerations.
-
-    It writes dv/dt (nv,) at (t, q, v) into `a`, the power (na,) of every energy account into `powers`, W, and the
-    kinematics into `work`; it sets prescribed coordinates of q and v.
-    """
-
-
-def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
-    """Template parameter: project q and v onto all constraints, in place, after a step."""
-
-
-def solve_contact_step(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
-) -> bool:
-    """Template parameter: change the velocities v of a step without contacts to those with them, in place.
-
-    Return False if there are more contacts than the capacity: the step has failed.
-    """
-    return True
-
-
-def finalize_output(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
-) -> None:
-    """Template parameter: compute accelerations and reactions with contact forces, for output."""
-
-
-def resume_stepping(contact_work: Any, a: Any) -> None:
-    """Template parameter: restore the accelerations from which steps continue."""
-
-
 class Feature(StrEnum):
     """A feature of a scene that a method may not support; the value is its name in messages."""
 

@@ -12,18 +12,18 @@ The factorization takes n^3 / 6 multiplications for a chain.
 Cost of an evaluation by composites, for a chain of hinges: as much as `aba` for 5, about 2.5 us for 20, where `aba`
 takes 1.8, and 38 us for 100.
 
-Sources: Sueda, notes 2.1 to 2.5 and 2.10, Alg. 2, 5 and 6; Featherstone, Rigid Body Dynamics Algorithms, chapter 6.
+Sources: Sueda, notes 2.1 to 2.5 and 2.10, Alg. 2, 5 and 6 (2.6 is `constraints.reduction`); Featherstone, Rigid Body
+Dynamics Algorithms, chapter 6.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from multibody_cli.implicit.implicit_forces import Implicit, correct_dense, fill_dense
-from multibody_cli.kernel import kernel, records
+from multibody_cli.kernel import allocate, kernel
 from multibody_cli.linalg.dense_lu import factor_dense
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
@@ -42,7 +42,6 @@ from multibody_cli.tree.mass_matrix import (
     dof_paths_of,
     factor,
     fill_mass_matrix,
-    mass_matrix_for,
     solve,
 )
 from multibody_cli.tree.projection import project_forces, project_inertia
@@ -62,24 +61,22 @@ class Dense(NamedTuple):
     """Work arrays of this method only."""
 
     paths: DofPaths
-    M: Floats  # mass matrix, then its factors, along the paths of the coordinates
-    composites: Records  # (nb + 1,)
-    J: Floats  # (6 nb, nv); no rows where M is formed by composites
-    dJ: Floats
-    A: Floats  # (nv, nv) with implicit forces, then its factors; no rows without
-    order: Integers  # (nv,) of its rows
+    M: Annotated[Floats, "nv", "longest"]  # mass matrix, then its factors, along the paths of the coordinates
+    composites: Annotated[Records, "nl", COMPOSITE]
+    J: Annotated[Floats, "nj", "nv"]  # nj = 6 nb, or 0 where M is formed by composites
+    dJ: Annotated[Floats, "nj", "nv"]
+    A: Annotated[Floats, "ni", "ni"]  # with implicit forces, then its factors; ni = nv, or 0 without
+    order: Annotated[Integers, "ni"]  # of its rows
 
 
 def workspace(model: Model, options: RedmaxOptions) -> Work:
     """Allocate the work arrays, with the mass matrix and, for `mass_matrix: jacobian`, the Jacobians."""
     system = model.system
     tree, differentiated = system.tree, options.mass_matrix == "jacobian"
-    nv, rows = len(tree.driven), len(tree.links)
-    J, dJ = np.zeros((2, 6 * (rows - 1) if differentiated else 0, nv))
-    paths = dof_paths_of(tree)
-    n = nv if system.implicit else 0
-    implicit = np.zeros((n, n)), np.zeros(n, np.int64)
-    dense = Dense(paths, mass_matrix_for(paths), records(np.zeros(rows, COMPOSITE)), J, dJ, *implicit)
+    paths, nl = dof_paths_of(tree), len(tree.links)
+    nv, longest = paths.path.shape
+    nj, ni = 6 * (nl - 1) if differentiated else 0, nv if system.implicit else 0
+    dense = allocate(Dense, paths=paths, nl=nl, nv=nv, longest=longest, nj=nj, ni=ni)
     return workspace_for(system, dense, differentiated=differentiated)
 
 

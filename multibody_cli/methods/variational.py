@@ -1,7 +1,8 @@
 """Method `variational`: discrete Euler-Lagrange equations in generalized coordinates, in O(n).
 
-DRNEA evaluates the residual of a step, by one outward and one inward pass, and RIQN corrects it by the impulse response
-of articulated bodies; both cost O(n).  The energy does not drift, and momenta are conserved to round-off.
+DRNEA, (18)-(22), evaluates the residual of a step by one outward and one inward pass, and RIQN, (25), corrects it by
+the impulse response of articulated bodies; both cost O(n) (`variational.step`).  The energy does not drift, and momenta
+are conserved to round-off.
 
 Source: Lee, Liu, Park and Srinivasa 2016, A linear-time variational integrator for multibody systems.
 """
@@ -14,37 +15,32 @@ from pydantic import Field
 
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.aba import ABA
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_riqn
+from multibody_cli.methods.by_variation import VariationalKind, VariationalOptions, make_riqn
 from multibody_cli.methods.contract import Feature, Kernel
+from multibody_cli.methods.integrators.variational_steps import RootFinder
 from multibody_cli.model import System
-from multibody_cli.variational.broyden import broyden_response
 from multibody_cli.variational.newton import (
     RootFinderWork,
-    drnea_residual,
+    broyden_response,
     newton_response,
     newton_response_reusing_factors,
     root_finder_work_for,
 )
+from multibody_cli.variational.step import drnea_inward_pass
 from multibody_cli.variational.svi import riqn_svi_response, svi_residual
 
-RESPONSES_REUSING_FACTORS = {
-    "drnea": bound_kernel(newton_response_reusing_factors, evaluate_residual=drnea_residual),
-    "svi": bound_kernel(newton_response_reusing_factors, evaluate_residual=svi_residual),
-}
-"""Newton responses with the last factorization, by the way to evaluate the residual."""
 
-
-def newton(evaluation: str) -> RootFinder:
+def newton(evaluate_residual: Kernel) -> RootFinder:
     """Return Newton's method, with a way to evaluate the residual."""
-    reusing_factors = RESPONSES_REUSING_FACTORS[evaluation]
-    bound = bound_kernel(newton_response, newton_response_reusing_factors=reusing_factors)
-    return RootFinder(lambda _answer: bound, with_derivative, reusing_factors)
+    bound = bound_kernel(newton_response, evaluate_residual=evaluate_residual)
+    reusing_factors = bound_kernel(newton_response_reusing_factors, evaluate_residual=evaluate_residual)
+    return RootFinder(lambda _impulse_response: bound, with_derivative, reusing_factors)
 
 
-def broyden(evaluation: str, evaluate_residual: Kernel) -> RootFinder:
+def broyden(evaluate_residual: Kernel) -> RootFinder:
     """Return Broyden's method, with a way to evaluate the residual."""
     bound = bound_kernel(broyden_response, evaluate_residual=evaluate_residual)
-    return RootFinder(lambda _answer: bound, with_derivative)
+    return RootFinder(lambda _impulse_response: bound, with_derivative)
 
 
 def make_riqn_svi(impulse_response: Kernel) -> Kernel:
@@ -59,11 +55,11 @@ def with_derivative(system: System, options: Any) -> RootFinderWork:
 
 ROOT_FINDERS = {
     "riqn": RootFinder(make_riqn),
-    "newton": newton("drnea"),
-    "broyden": broyden("drnea", drnea_residual),
+    "newton": newton(drnea_inward_pass),
+    "broyden": broyden(drnea_inward_pass),
     "riqn_svi": RootFinder(make_riqn_svi, with_derivative),
-    "newton_svi": newton("svi"),
-    "broyden_svi": broyden("svi", svi_residual),
+    "newton_svi": newton(svi_residual),
+    "broyden_svi": broyden(svi_residual),
 }
 """Every root finder, with either way to evaluate the residual."""
 

@@ -1,7 +1,8 @@
 """Method `variational_maximal`: discrete Euler-Lagrange equations in maximal coordinates, in O(n).
 
 Every body has its own discrete motion, and every joint is a constraint that holds at the end of each step: neither
-joints nor loops drift apart.
+joints nor loops drift apart.  Newton's method solves the momentum balance of the bodies, (26) and (33), together with
+the constraints, by a sparse factorization of the Jacobian (38) (`variational.newton_maximal`).
 
 Source: Bruedigam and Manchester 2020, Linear-time variational integrators in maximal coordinates.
 """
@@ -13,8 +14,9 @@ from typing import Literal
 from pydantic import Field
 
 from multibody_cli.methods.baraff import BARAFF
-from multibody_cli.methods.by_variation import RootFinder, VariationalKind, VariationalOptions, make_riqn
+from multibody_cli.methods.by_variation import VariationalKind, VariationalOptions, make_riqn
 from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.integrators.variational_steps import RootFinder
 from multibody_cli.model import System
 from multibody_cli.variational.newton_maximal import (
     maximal_newton_for,
@@ -24,7 +26,7 @@ from multibody_cli.variational.newton_maximal import (
 
 ROOT_FINDERS = {
     "newton": RootFinder(
-        lambda _answer: newton_maximal_response,
+        lambda _impulse_response: newton_maximal_response,
         lambda system, _options: maximal_newton_for(system),
         newton_maximal_response_reusing_factors,
     ),

@@ -9,19 +9,18 @@ Source: Delp and Loan, Computers in Biology and Medicine 25 (1995); -dl/dq as in
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.loop_frames import column_of
 from multibody_cli.forces.cable import lever_of, line_between
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Motion
-from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.tree.jacobian import column_of, write_ball_columns
 
 
 @kernel
-def compute_moment_arms(system, work, found):
-    """Compute the moment arm of every entry of `system.arms`, into `found` (n,)."""
+def observe(system, state, work, rows, samples, k):
+    """Store the moment arm of every entry of `system.arms`."""
     tree, points, bodies, arms = system.tree, system.forces.points, work.bodies, system.arms
     carried = system.carried
     if len(arms) > 0:
@@ -30,11 +29,11 @@ def compute_moment_arms(system, work, found):
         arm = arms[a]
         S, x = unit_rate_twist(tree, arm, work), load(bodies[arm.row].x)
         total = 0.0
-        for k in range(arm.first, arm.last):
-            point = carried[k]
+        for place in range(arm.first, arm.last):
+            point = carried[place]
             r = load(bodies[points[point].row].x) + lever_of(points[point], bodies) - x
             total += dot(unit_tension_force(points, point, arm.begin, arm.end, bodies), S.v + cross(S.w, r))
-        found[a] = total
+        samples.moment_arm[k, a] = total
 
 
 @formula

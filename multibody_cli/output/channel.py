@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
-
-    from multibody_cli.output.history import Block
 
     Array = NDArray[Any]
 
-ROLES = ("instant", "input", "contact mode", "constraint", "coordinate", "reaction", "energy", "momentum", "solver")
+ROLES = (
+    "instant",
+    "input",
+    "contact mode",
+    "constraint",
+    "coordinate",
+    "reaction",
+    "energy",
+    "momentum",
+    "solver",
+    "effort",
+)
 """Kinds of channels, in causal order: of channels that differ first at one instant, the earlier is the likelier cause.
+
+Channels of the role "effort" count iterations; `compare` reports their differences, but they are no differences of
+results.
 """
 
 INSTANT, CONTACT, BOUND = "", "contact", "bound"
@@ -59,17 +70,22 @@ class Channel:
     Parameters
     ----------
     path
-        Path in the result file; a placeholder in braces is a key of `EXPANSIONS`.
+        Path in the result file; a placeholder in braces is a key of `output.elements.EXPANSIONS`.
     units
         Units of the values; `{q}` is replaced by the units of the joint coordinates.
     description
         One sentence for users.
+    field
+        The field of `Samples` that holds the quantity of all elements; channels may share a field.  Its shape follows
+        from the placeholder and the dimensions.  Empty if `select` computes the channel from other fields.
+    reader
+        Source of the field: a file of `observation` with a kernel `observe`, or a function of the `Report` of a method.
     select
-        Returns the rows of one item from a block of output instants.
+        Returns the rows of one item from an `output.history.Block`; by default they are those of the field.
     frame
         Frame in which vectors are expressed; empty if none applies.
     dimensions
-        Names in `DIMENSIONS` of the axes after the first.
+        Names in `output.elements.DIMENSIONS` of the axes after the first.
     rtol, atol
         Difference between two runs of one scene that `compare` accepts: atol + rtol * |reference|.
     role
@@ -88,7 +104,10 @@ class Channel:
     path: str
     units: str
     description: str
-    select: Callable[[Block, Item], Array]
+    field: str = ""
+    reader: str | Callable[[Any], Any] = ""
+    _: KW_ONLY
+    select: Callable[[Any, Item], Array] | None = None
     frame: str = ""
     dimensions: tuple[str, ...] = ()
     rtol: float = 1e-6

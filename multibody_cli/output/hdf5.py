@@ -4,6 +4,9 @@ A run writes to `FILE.part`, flushes after every block and renames the file to `
 row for each instant is stored in chunks of one block, and a full block is written directly as a chunk.  The file uses
 the format of HDF5 1.8: later formats mark a file as open for writing, so that the file of a killed run could not be
 read.
+
+A checkpoint beside the file (`checkpoint`) holds the state of the run after the rows that were written.  A run that
+continues a file copies these rows to a new one, with the same bytes as if it had computed them.
 """
 
 from __future__ import annotations
@@ -13,23 +16,26 @@ import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h5py
 
 from multibody_cli.errors import OutputError
-from multibody_cli.output.hdf5_columns import Column, append_block, append_lead
+from multibody_cli.output.carried_state import Values, collect, restore
+from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
+from multibody_cli.output.hdf5_columns import Column, append_lead, append_rows
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
 from multibody_cli.output.place import require_replaceable
+from multibody_cli.output.recorded_rows import copy_rows
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from multibody_cli.output.samples import Samples
     from multibody_cli.output.sink import Header
-    from multibody_cli.samples import Samples
 
 LIBRARY_FORMAT = ("v108", "v108")
 COMPACT_FORMAT = ("v110", "v110")
@@ -50,6 +56,13 @@ REMEDIES = {
 }
 
 
+class Continued(NamedTuple):
+    """A run to continue: the file with its rows, and its checkpoint."""
+
+    rows: Path
+    checkpoint: Checkpoint
+
+
 class Hdf5Sink:
     """Sink that writes a run to a result file.
 
@@ -65,6 +78,8 @@ class Hdf5Sink:
         Whether to replace an existing file.
     compact
         Use the more compact file format, which cannot be read while it is written.
+    continued
+        The run that this one continues; None for a run from the start.
 
     Raises
     ------
@@ -81,12 +96,14 @@ class Hdf5Sink:
         compression: str = "none",
         force: bool = False,
         compact: bool = False,
+        continued: Continued | None = None,
     ) -> None:
         self.path = Path(path)
         require_replaceable(self.path, force)
         if self.path.is_symlink():
             self.path = self.path.resolve()  # replace the target of the link, not the link
-        self.part = self.path.with_name(self.path.name + ".part")
+        self.part = part_path(self.path)
+        self._continued = continued
         self._channels = channels
         self._compression = compression
         self._columns: list[Column] = []
@@ -94,21 +111,34 @@ class Hdf5Sink:
         self.accepts_partial_blocks = compression == "none"  # gzip compresses a chunk again at each write
         self._file: Any = None
         self._failure: OutputError | None = None
+        self._checkpoint_is_current = False
 
     def open(self, header: Header) -> None:
         """Create the file with all groups, attributes and empty datasets."""
         series = select_channels(self._channels, header.names)
+        self._header = header
         self._history = History(header.names)
+        new = self.part.with_name(self.part.name + ".new") if self._continued else self.part
         with self._translating_errors():
             self.part.parent.mkdir(parents=True, exist_ok=True)
             _refuse_while_written(self.part)
-            self._file = h5py.File(self.part, "w", libver=self._format)
+            if not self._continued:
+                checkpoint_path(self.path).unlink(missing_ok=True)
+            self._file = h5py.File(new, "w", libver=self._format)
             self._file.attrs.update(header.attributes() | Outcome("running").attributes())
             layout = Layout(self._file, header, self._compression)
             self._columns = [Column(one, layout.add(one), layout.chunk_of(one)) for one in series]
             layout.finish()
             append_lead(self._columns, self._is_direct)
             self._file.flush()
+            if self._continued:
+                self._copy(*self._continued)
+                os.replace(new, self.part)
+
+    def _copy(self, rows: Path, checkpoint: Checkpoint) -> None:
+        """Copy the rows up to a checkpoint."""
+        copy_rows(rows, self._columns, checkpoint.instants, self._header.block_rows, self._is_direct)
+        restore({"history": self._history}, checkpoint.history)
 
     def write(self, samples: Samples, count: int) -> None:
         """Append a block and flush it."""
@@ -116,10 +146,37 @@ class Hdf5Sink:
             raise self._failure
         block = self._history.block(samples, count)
         with self._translating_errors():
-            append_block(self._columns, block, self._is_direct)
+            append_rows(
+                self._columns,
+                lambda column: column.series.read(block),
+                count,
+                block.contacts.instant,
+                self._is_direct,
+            )
+        self._checkpoint_is_current = False
+
+    def checkpoint(self, values: Values) -> None:
+        """Keep the carried state of the run after the rows written so far."""
+        with self._translating_errors():
+            _synchronize(self.part)
+            checkpoint = Checkpoint(
+                scene_yaml=self._header.scene_yaml,
+                scene_sha256=self._header.scene_sha256,
+                mbsim_version=self._header.mbsim_version,
+                target=target(),
+                instants=self._history.instants,
+                checksums={column.series.path: column.checksum for column in self._columns},
+                values=values,
+                history=collect({"history": self._history}),
+            )
+            write_checkpoint(self.path, checkpoint)
+        self._checkpoint_is_current = True
 
     def close(self, outcome: Outcome) -> None:
-        """Write the outcome of the run and rename the file to its final name."""
+        """Write the outcome of the run and rename the file to its final name.
+
+        The checkpoint of an interrupted run is kept, that of any other only if it is the state at the end.
+        """
         if self._file is None:
             return
         with self._translating_errors():
@@ -130,6 +187,8 @@ class Hdf5Sink:
             _synchronize(self.part)
             os.replace(self.part, self.path)
             _synchronize(self.path.parent)
+            if outcome.status != "interrupted" and not self._checkpoint_is_current:
+                checkpoint_path(self.path).unlink(missing_ok=True)
 
     @property
     def _is_direct(self) -> bool:
@@ -154,6 +213,11 @@ class Hdf5Sink:
                 file.close()
         except (OSError, RuntimeError):
             pass  # the first error is already reported
+
+
+def part_path(result: Path) -> Path:
+    """Return the path of a result file while its run is in progress."""
+    return result.with_name(result.name + ".part")
 
 
 def _refuse_while_written(part: Path) -> None:

@@ -8,9 +8,11 @@ the instants of their first rows, with a flush after each such instant, independ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import h5py
 import numpy as np
@@ -19,17 +21,19 @@ from h5py import h5d, h5f
 from multibody_cli.output.channel import CONTACT
 
 if TYPE_CHECKING:
+    from multibody_cli.model import Integers
     from multibody_cli.output.channel import Array
-    from multibody_cli.output.history import Block
     from multibody_cli.output.series import Series
 
 
-class Column(NamedTuple):
-    """An open dataset, the series that provides its rows, and its number of rows per chunk."""
+@dataclass
+class Column:
+    """An open dataset, the series that provides its rows, its number of rows per chunk, and the CRC-32 of its rows."""
 
     series: Series
     dataset: h5d.DatasetID
     chunk: int
+    checksum: int = 0
 
 
 class Piece(NamedTuple):
@@ -47,35 +51,45 @@ def append_lead(columns: Sequence[Column], direct: bool) -> None:
             _append(column, column.series.leading_rows, direct)
 
 
-def append_block(columns: Sequence[Column], block: Block, direct: bool) -> None:
-    """Append a block to all columns, and flush their file.
+def append_rows(
+    columns: Sequence[Column],
+    read: Callable[[Column], Array],
+    instants: int,
+    instant_of_contact: Integers,
+    direct: bool,
+) -> None:
+    """Append rows to all columns, and flush their file.
 
     Parameters
     ----------
     columns
         Columns of one file.
-    block
-        Any number of output instants.
+    read
+        Returns the new rows of a column.
+    instants
+        Number of new output instants.
+    instant_of_contact
+        (N,) index of the output instant of each new contact.
     direct
         Whether chunks are stored unfiltered, so that a new chunk can bypass the filters and caches of HDF5.
     """
-    pieces = (piece for number, column in enumerate(columns) for piece in _pieces(number, column, block))
+    pieces = [piece for k, one in enumerate(columns) for piece in _pieces(k, one, instants, instant_of_contact)]
     for _, begun in groupby(sorted(pieces, key=lambda piece: piece[:2]), key=lambda piece: piece.instant):
         for piece in begun:
             column = columns[piece.column]
-            _append(column, column.series.read(block)[piece.rows], direct)
+            _append(column, read(column)[piece.rows], direct)
         h5f.flush(columns[0].dataset)
 
 
-def _pieces(number: int, column: Column, block: Block) -> Iterator[Piece]:
-    """Divide the rows that a block adds to a column at the boundaries of its chunks."""
+def _pieces(number: int, column: Column, instants: int, instant_of_contact: Integers) -> Iterator[Piece]:
+    """Divide the new rows of a column at the boundaries of its chunks."""
     series, row = column.series, int(column.dataset.shape[0])
     of_contacts = series.channel.per == CONTACT
-    count = len(block.contacts.instant if of_contacts else block.samples.time)
+    count = len(instant_of_contact) if of_contacts else instants
     start = 0
     while start < count:
         stop = min(count, start + column.chunk - (row + start) % column.chunk)
-        instant = int(block.contacts.instant[start]) if of_contacts else row + start - len(series.leading_rows)
+        instant = int(instant_of_contact[start]) if of_contacts else row + start - len(series.leading_rows)
         yield Piece(instant, number, slice(start, stop))
         start = stop
 
@@ -84,6 +98,7 @@ def _append(column: Column, rows: Array, direct: bool) -> None:
     """Append rows of one chunk."""
     dataset, row = column.dataset, int(column.dataset.shape[0])
     values = np.ascontiguousarray(rows, dtype=column.series.channel.dtype)
+    column.checksum = crc32(values.data, column.checksum)
     dataset.set_extent((row + len(values), *values.shape[1:]))
     if direct and row % column.chunk == 0:
         if len(values) < column.chunk:

@@ -13,7 +13,8 @@ import numpy as np
 from h5py import h5d, h5g, h5o, h5p, h5r
 
 from multibody_cli.output.channel import CONTACT
-from multibody_cli.output.series import SCALES, Dimension
+from multibody_cli.output.elements import Dimension
+from multibody_cli.output.series import SCALES
 
 if TYPE_CHECKING:
     from multibody_cli.output.series import Series

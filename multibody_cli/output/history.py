@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from multibody_cli.model import Floats, Integers, Names
-    from multibody_cli.samples import Samples
+    from multibody_cli.output.samples import Samples
 
 
 class Contacts(NamedTuple):
@@ -25,18 +27,13 @@ class Contacts(NamedTuple):
         (K,) number of contacts of the run up to and including each instant.
     instant
         (N,) index of the output instant of each contact.
-    bodies, point, normal, gap, impulse, mode
-        (N, ...) as in `Samples`.
+    filled
+        (K, C) which entries of the samples are contacts, N in all.
     """
 
     end: Integers
     instant: Integers
-    bodies: Integers
-    point: Floats
-    normal: Floats
-    gap: Floats
-    impulse: Floats
-    mode: Integers
+    filled: NDArray[np.bool_]
 
 
 class Block(NamedTuple):
@@ -76,7 +73,7 @@ class History:
         self._signs = np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts])
         self._first_balance: float | None = None
         self._last_quaternion: Floats | None = None
-        self._instants = 0
+        self.instants = 0
         self._contacts = 0
 
     def block(self, samples: Samples, count: int) -> Block:
@@ -84,7 +81,8 @@ class History:
         filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             total = filled.kinetic + filled.potential + filled.elastic
-            balance = total + filled.accounts @ self._signs
+            # row by row: a product of matrices rounds a row by its place in the block
+            balance = total + (filled.accounts * self._signs).sum(axis=1)
         if self._first_balance is None and count:
             self._first_balance = float(balance[0])
         residual = balance - (self._first_balance or 0.0)
@@ -96,20 +94,10 @@ class History:
         """Concatenate the contacts of all instants; instants and offsets continue from the previous block."""
         counts = samples.contact_count
         end = self._contacts + np.cumsum(counts)
-        instant = np.repeat(np.arange(self._instants, self._instants + len(counts)), counts)
-        self._instants += len(counts)
+        instant = np.repeat(np.arange(self.instants, self.instants + len(counts)), counts)
+        self.instants += len(counts)
         self._contacts += int(counts.sum())
-        filled = np.arange(samples.contact_gap.shape[1]) < counts[:, None]
-        return Contacts(
-            end,
-            instant,
-            bodies=samples.contact_bodies[filled],
-            point=samples.contact_point[filled],
-            normal=samples.contact_normal[filled],
-            gap=samples.contact_gap[filled],
-            impulse=samples.contact_impulse[filled],
-            mode=samples.contact_mode[filled],
-        )
+        return Contacts(end, instant, np.arange(samples.contact_gap.shape[1]) < counts[:, None])
 
     def _make_continuous(self, quaternion: Floats) -> Floats:
         """Choose signs such that consecutive quaternions have a non-negative dot product; the first has w >= 0."""

@@ -27,4 +27,4 @@ def require_replaceable(path: Path, force: bool) -> None:
     if path.exists() and not path.is_file():
         raise ArgumentError(f"{path} is not a file that can be replaced: give the name of one with -o")
     if path.exists() and not force:
-        raise ArgumentError(f"{path} exists: give --force to replace it, or another name with -o")
+        raise ArgumentError(f"{path} exists: use --force to replace it, or -o to choose another name")

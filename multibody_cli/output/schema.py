@@ -25,10 +25,13 @@ ROOT_ATTRIBUTES = {
     "step": "time step, s",
     "duration": "requested duration of the run, s",
     "scene_sha256": "hash of the resolved scene",
-    "status": "`complete`, `diverged` or `interrupted`; `running` in a `.part` file",
+    "status": "`complete`, `untrusted`, `diverged` or `interrupted`; `running` in a `.part` file",
     "message": "message about the end of the run, with warnings",
     "steps": "number of steps taken",
+    "alarms": "JSON list of the alarms raised: name, level, message, remedy, channel, time, value and threshold",
     "accepted": "only in a baseline of `mbsim regress`: JSON list of the reasons for acceptance, the latest last",
+    "accepted_misses": "only in a baseline of `mbsim regress`: JSON list of the expectations that it was accepted with "
+    "although it misses them",
 }
 """Attributes of the root group."""
 
@@ -165,6 +168,11 @@ def render_markdown() -> str:
             *_table(("path", "meaning"), [(f"`{path}`", text) for path, text in STATIC_DATASETS.items()]),
             "",
             "`xyz`, `wxyz`, `moment_force`, `coordinates_<n>` and `rows_<m>` contain the labels of the other axes.",
+            "",
+            "## Error bars",
+            "",
+            "[`mbsim certify`](../certify.md) adds the group `certificate`: the error bars of each channel as the",
+            "dataset `certificate/<path>`, and the verdict as an attribute.",
             "",
             "## Attributes of the file",
             "",

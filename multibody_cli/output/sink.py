@@ -15,11 +15,12 @@ from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, Record, Traj
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from multibody_cli.alarms.contract import Raised
     from multibody_cli.model import Floats, Names
     from multibody_cli.output.channel import Array
-    from multibody_cli.samples import Samples
+    from multibody_cli.output.samples import Samples
 
-Status = Literal["running", "complete", "diverged", "interrupted"]
+Status = Literal["running", "complete", "untrusted", "diverged", "interrupted"]
 
 BLOCK_ROWS = 1000
 BLOCK_BYTES = 2**26
@@ -84,15 +85,33 @@ class Header:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a run: status, message for the user, and number of steps taken."""
+    """Outcome of a run.
+
+    Parameters
+    ----------
+    status
+        `untrusted` is a complete run with an alarm of the level `failed`.
+    message
+        Message for the user, with the alarms.
+    steps
+        Number of steps taken.
+    alarms
+        The alarms that were raised.
+    """
 
     status: Status
     message: str = ""
     steps: int = 0
+    alarms: tuple[Raised, ...] = ()
+
+    @property
+    def reached_end(self) -> bool:
+        """Whether the run reached its end, trusted or not."""
+        return self.status in ("complete", "untrusted")
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the result file that are known after the run."""
-        return asdict(self)
+        return {**asdict(self), "alarms": json.dumps([asdict(alarm) for alarm in self.alarms])}
 
 
 def block_rows(rows: int, names: Names) -> int:

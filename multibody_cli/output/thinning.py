@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from multibody_cli.output.samples import Samples
     from multibody_cli.output.sink import Header, Outcome, Sink
-    from multibody_cli.samples import Samples
 
 
 class ThinningSink:

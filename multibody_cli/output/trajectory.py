@@ -13,6 +13,7 @@ import numpy as np
 
 from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import body_paths, find_body_channel
+from multibody_cli.output.certificate import Certificate, read_certificate
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
 from multibody_cli.output.contact_channels import COUNT, CREEP, GROUP, OFFSET
 from multibody_cli.output.wholeness import complete_rows, row_kind
@@ -79,6 +80,8 @@ class Trajectory:
         Paths of the stored channels.
     load
         Function that reads a range of rows of a stored channel.
+    load_certificate
+        Function that reads the certificate of the run; None if it has none.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Trajectory:
         com: Floats,
         paths: tuple[str, ...],
         load: Callable[[str, slice], Record],
+        load_certificate: Callable[[], Certificate | None] = lambda: None,
     ) -> None:
         self.source = source
         self.attributes = attributes
@@ -98,11 +102,17 @@ class Trajectory:
         self.com = com
         self.paths = paths
         self._load = load
+        self._load_certificate = load_certificate
 
     @cached_property
     def time(self) -> Floats:
         """(T,) output instants, s."""
         return self._load("time", ALL_ROWS).values
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """The certificate of the run, with error bars; None without one."""
+        return self._load_certificate()
 
     def channel(self, path: str, rows: slice = ALL_ROWS) -> Record:
         """Read a stored channel, or compute a channel of one body such as `bodies/crate/com`.
@@ -265,6 +275,10 @@ def _open(path: Path, file: Any) -> Trajectory:
             values = dataset[slice(*wanted.indices(rows[channel]))]
             return Record(path=channel, values=values, labels=_labels(dataset), **about)
 
+    def load_certificate() -> Certificate | None:
+        with _opened(path) as file:
+            return read_certificate(file)
+
     return Trajectory(
         source=str(path),
         attributes=attributes,
@@ -273,6 +287,7 @@ def _open(path: Path, file: Any) -> Trajectory:
         com=file["bodies/com_offset"][:],
         paths=tuple(rows),
         load=load,
+        load_certificate=load_certificate,
     )
 
 

@@ -1,6 +1,6 @@
 """Channels of variational methods: discrete invariants and solver diagnostics.
 
-To add a channel, add an entry to `VARIATIONAL_CHANNELS`, and its data to `methods.contract.VariationalDiagnostics`.
+To add a channel, add an entry to `VARIATIONAL_CHANNELS` that reads `methods.contract.VariationalDiagnostics`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "J",
         "Modified energy of the last step. A variational integrator of constant step conserves it without dissipation, "
         "to a higher order in the step than the energy. At the start of a run: the energy.",
-        lambda b, _: b.samples.modified_energy,
+        "modified_energy",
+        lambda report: report.diagnostics.modified_energy,
         role="energy",
         element=VARIATIONAL_STEPS,
     ),
@@ -23,7 +24,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "momentum/discrete_linear",
         "kg m/s",
         "Discrete linear momentum of all bodies in the last step: mass times displacement over the step.",
-        lambda b, _: b.samples.discrete_momentum[:, :3],
+        "discrete_linear_momentum",
+        lambda report: report.diagnostics.momentum[:3],
         frame="world",
         dimensions=("xyz",),
         role="momentum",
@@ -34,7 +36,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "kg m^2/s",
         "Discrete angular momentum of all bodies about the world origin in the last step, from the discrete "
         "Lagrangian.",
-        lambda b, _: b.samples.discrete_momentum[:, 3:],
+        "discrete_angular_momentum",
+        lambda report: report.diagnostics.momentum[3:],
         frame="world",
         dimensions=("xyz",),
         role="momentum",
@@ -45,7 +48,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "N s or N m s",
         "Largest residual impulse of the discrete equations of motion of a step since the last output. The next step "
         "compensates for it.",
-        lambda b, _: b.samples.residual_impulse,
+        "residual_impulse",
+        lambda report: report.diagnostics.residual_impulse,
         rtol=0.0,
         atol=1e-6,
         role="solver",
@@ -55,7 +59,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "solver/fallbacks",
         "1",
         "Steps since the last output that needed the fallback solver.",
-        lambda b, _: b.samples.fallbacks,
+        "fallbacks",
+        lambda report: report.diagnostics.fallbacks,
         rtol=0.0,
         atol=0.0,
         dtype="<i8",
@@ -66,7 +71,8 @@ VARIATIONAL_CHANNELS: tuple[Channel, ...] = (
         "solver/step_subdivisions",
         "1",
         "Step subdivisions since the last output: a step is halved when its solver does not converge.",
-        lambda b, _: b.samples.step_subdivisions,
+        "step_subdivisions",
+        lambda report: report.diagnostics.step_subdivisions,
         rtol=0.0,
         atol=0.0,
         dtype="<i8",

@@ -10,8 +10,8 @@ import numpy as np
 from multibody_cli.constraint_solver.loop_frames import find_constraint_axes_at
 from multibody_cli.joints.contract import Part
 from multibody_cli.joints.directions import find_dual_basis
-from multibody_cli.joints.parts.generated import generated_buffers_for
-from multibody_cli.kernel import records
+from multibody_cli.joints.parts.generated import GeneratedBuffers
+from multibody_cli.kernel import allocate, records
 from multibody_cli.model import CONSTRAINT_AXIS, PART, Floats
 from multibody_cli.packing.part_tables import PartTables
 from multibody_cli.tree.workspace import BODY, COLUMN, WRENCH
@@ -33,8 +33,8 @@ class JointConfiguration(NamedTuple):
     """A joint in one configuration.
 
     Its constraint axes (m, 6) and the dual basis (nv, 6) of its motion subspace, [t; f] about the origin of M; the
-    vector (3,) from the origin of F to that of M; these in the axes of M.  The motion subspace (6, nv), in the axes of
-    F, and the rotation (3, 3) of M in F.
+    vector (3,) from the origin of F to that of M; these in the axes of M.  The motion subspace (6, nv), [angular;
+    linear] about the origin of M, in the axes of F, NaN if undefined; and the rotation (3, 3) of M in F.
     """
 
     constraint_axes: Floats
@@ -79,18 +79,8 @@ def _sample_coordinates(parts: tuple[Part, ...], tables: PartTables, rng: np.ran
     return q
 
 
-def pose_at(parts: tuple[Part, ...], q: Floats) -> tuple[Floats, Floats]:
-    """Return rotation (3, 3) and position (3,) of M in F."""
-    configuration = _configuration_at(parts, q)
-    return configuration.rotation, configuration.rotation @ configuration.translation
-
-
-def columns_at(parts: tuple[Part, ...], q: Floats) -> Floats:
-    """Return the motion subspace (6, nv) of a joint, [angular; linear] about the origin of M; NaN if undefined."""
-    return _configuration_at(parts, q).columns
-
-
-def _configuration_at(parts: tuple[Part, ...], q: Floats) -> JointConfiguration:
+def configuration_at(parts: tuple[Part, ...], q: Floats) -> JointConfiguration:
+    """Evaluate a joint at coordinates q (nq,), without constraint axes."""
     tables = PartTables()
     for part in parts:
         tables.add(part)
@@ -104,7 +94,7 @@ def _evaluate_configuration(
     constraint_axes, dual_basis = np.zeros(6 - int(np.sum(~driven)), CONSTRAINT_AXIS), np.zeros(tables.nv, WRENCH)
     basis, constants = np.zeros((6, 6)), np.array(tables.constants, dtype=np.float64)
     constants.flags.writeable = False
-    generated_buffers = generated_buffers_for(constants)
+    generated_buffers = allocate(GeneratedBuffers, constants=constants)
     count = find_constraint_axes_at(
         records(np.array(tables.parts, PART)),
         q,

@@ -24,8 +24,8 @@ from multibody_cli.spec import SignalSpec, Vector
 
 
 @dataclass(frozen=True)
-class ConstraintSite:
-    """Access of constraints to the model into which they are packed (`constraints.contract.Site`).
+class ConstraintContext:
+    """Access of constraints to the model into which they are packed (`constraints.contract.PackingContext`).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ConstraintSite:
         frame = self.frames[self.rows[body]]
         return np.asarray(frame.position + frame.rotation @ np.array(point))
 
-    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
         """Return the row that moves with a point of a body, and the point relative to that row."""
         if self.markers.takes(body):
             return self.markers.row(body, point), np.zeros(3)
@@ -82,7 +82,7 @@ class CannotReduce(Exception):
 
 
 def add_constraints(
-    scene: Scene, site: ConstraintSite, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
+    scene: Scene, context: ConstraintContext, rows: RowPacker, tables: TablePacker, reductions: ReductionPacker
 ) -> None:
     """Add all limits, couplings and constraints.
 
@@ -95,12 +95,12 @@ def add_constraints(
     for name, joint in scene.joints.items():
         if isinstance(joint, MovingJointSpec) and joint.bounds is not None:
             first = rows.next_row
-            _add_limits(name, joint, site, rows, tables)
+            _add_limits(name, joint, context, rows, tables)
             rows.add_entry("joints", name, first, constraint_axes)
     for section, entries in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, spec in entries.items():
             first = rows.next_row
-            packed = _add_element(section, name, spec, site, rows, tables)
+            packed = _add_element(section, name, spec, context, rows, tables)
             if isinstance(spec, CouplingSpec) and spec.reduce:
                 for relation, value in relations_of(packed):
                     if not reductions.add(relation, value):
@@ -109,9 +109,11 @@ def add_constraints(
                 rows.add_entry(section, name, first, constraint_axes)
 
 
-def _add_limits(name: str, joint: MovingJointSpec, site: ConstraintSite, rows: RowPacker, tables: TablePacker) -> None:
-    account = site.packer.account("dissipation", f"joints/{name}/limits")
-    iq, iv = site.joints[name]
+def _add_limits(
+    name: str, joint: MovingJointSpec, context: ConstraintContext, rows: RowPacker, tables: TablePacker
+) -> None:
+    account = context.packer.account("dissipation", f"joints/{name}/limits")
+    iq, iv = context.joints[name]
     for k, pair in enumerate(joint.bounds or ()):
         for bound, sign, words in zip(pair or (-math.inf, math.inf), (1.0, -1.0), ("below", "above"), strict=True):
             if math.isfinite(bound):
@@ -121,12 +123,13 @@ def _add_limits(name: str, joint: MovingJointSpec, site: ConstraintSite, rows: R
 
 
 def _add_element(
-    section: str, name: str, spec: ConstraintSpec, site: ConstraintSite, rows: RowPacker, tables: TablePacker
+    section: str, name: str, spec: ConstraintSpec, context: ConstraintContext, rows: RowPacker, tables: TablePacker
 ) -> Packed:
     kind = KINDS[spec.type]
-    packed = kind.pack(spec, site)
+    packed = kind.pack(spec, context)
     row, term = rows.next_row, rows.next_term
+    account = context.packer.account("work", f"{section}/{name}") if spec.does_work else -1
     for shape in packed.rows:
-        rows.add(RowName(section, name, shape.direction), shape.terms, holonomic=shape.holonomic)
+        rows.add(RowName(section, name, shape.direction), shape.terms, holonomic=shape.holonomic, account=account)
     tables.add(kind.table, packed.records, row, term)
     return packed

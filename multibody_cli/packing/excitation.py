@@ -1,7 +1,7 @@
 """The activation of a muscle that follows an excitation u(t): da/dt = (u - a) / tau(u, a).
 
-As u is a function of time alone, so is a: it is found before the run, to ten digits where u is smooth over half of the
-shorter time constant, and every method and every integrator reads the same curve.
+Since u is a function of time alone, a is integrated before the run, to ten digits if u is smooth over half of the
+shorter time constant.  Every method and every integrator reads the same curve.
 
 Source: Thelen, Adjustment of muscle mechanics model parameters, J. Biomech. Eng. 125 (2003), (1)-(2).
 """
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions.evaluation import value_of
 from multibody_cli.forces.muscle_spec import MuscleSpec
+from multibody_cli.signals import INTERPOLATIONS
 from multibody_cli.spec import SignalSpec
 
 Floats = NDArray[np.float64]
@@ -26,32 +27,31 @@ RTOL, ATOL = 1e-11, 1e-13
 """Tolerances of the solution."""
 
 FINER = 12
-"""Pieces of the curve for each step of the solver."""
-
+"""Pieces of the curve per step of the solver."""
 
 SLACK = 1e-9
-"""Beyond 0 and 1 by no more than this is round-off."""
+"""Distance outside [0, 1] that is treated as round-off."""
 
 
 def follow_excitation(spec: MuscleSpec, duration: float) -> tuple[Floats, Floats, Floats]:
-    """Find the activation over a run.
+    """Compute the activation over a run.
 
     Parameters
     ----------
     spec
         A muscle with an excitation.
     duration
-        Of the run, s.
+        Duration of the run, s.
 
     Returns
     -------
     tuple
-        Instants (n,), s, the activation at them (n,), and its slopes at both ends of each piece (n - 1, 2), 1/s.
+        Instants (n,), s; activation at the instants (n,); its slopes at both ends of each piece (n - 1, 2), 1/s.
 
     Raises
     ------
     ExpressionError
-        If the excitation has no value from 0 to 1 at some instant.
+        At some instant the excitation has no value, or one outside [0, 1].
     """
     from scipy.integrate import solve_ivp
 
@@ -83,7 +83,7 @@ def follow_excitation(spec: MuscleSpec, duration: float) -> tuple[Floats, Floats
 
 
 def _bounded(excitation: Callable[[float], float]) -> Callable[[float], float]:
-    """Refuse values that are no excitation."""
+    """Return the excitation with a check that it has a value in [0, 1]."""
 
     def bounded(t: float) -> float:
         try:
@@ -91,24 +91,22 @@ def _bounded(excitation: Callable[[float], float]) -> Callable[[float], float]:
         except (ArithmeticError, ValueError):
             raise ExpressionError(f"it has no value at t = {t:.6g} s") from None
         if not -SLACK <= u <= 1.0 + SLACK:
-            raise ExpressionError(f"expected values from 0 to 1, and it is {u:.6g} at t = {t:.6g} s")
+            raise ExpressionError(f"expected values from 0 to 1, found {u:.6g} at t = {t:.6g} s")
         return min(max(u, 0.0), 1.0)
 
     return bounded
 
 
 def _function_of(signal: SignalSpec) -> Callable[[float], float]:
-    """Make a function of time of a signal."""
+    """Return a signal as a function of time."""
     if signal.constant is not None:
         constant = signal.constant
         return lambda t: constant
     if signal.expression is not None:
         body = signal.expression.body
         return lambda t: float(value_of(body, {"t": t}))
-    times, values = np.array(signal.times), np.array(signal.values)
-    if signal.interpolation == "linear":
-        return lambda t: float(np.interp(t, times, values))
-    from scipy.interpolate import CubicSpline
+    from scipy.interpolate import PPoly
 
-    spline = CubicSpline(times, values)
-    return lambda t: float(spline(min(max(t, times[0]), times[-1])))
+    times, values = np.array(signal.times), np.array(signal.values)
+    interpolant = PPoly(INTERPOLATIONS[signal.interpolation](times, values)[:-1, ::-1].T, times)
+    return lambda t: float(interpolant(min(max(t, times[0]), times[-1])))

@@ -12,15 +12,15 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.forces.contract import Matrix3, Vector3
 from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.mass import MassProperties
-from multibody_cli.packing.constraints import ConstraintSite
+from multibody_cli.packing.constraints import ConstraintContext
 from multibody_cli.packing.layout import placement
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.spec import BodyPoint, Pose, SignalSpec, Spec, Vector
 
 
 @dataclass(frozen=True)
-class ForceSite:
-    """The model into which force elements are packed (`forces.contract.Site`).
+class ForceContext:
+    """The model into which force elements are packed (`forces.contract.PackingContext`).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class ForceSite:
         Of the run, s.
     """
 
-    ground: ConstraintSite
+    ground: ConstraintContext
     masses: Mapping[str, MassProperties]
     duration: float
 
@@ -49,9 +49,9 @@ class ForceSite:
         """Rotation of the body frame in the joint frame."""
         return np.asarray(self.ground.frames[self.row(body)].rotation)
 
-    def spot(self, body: str, point: Vector) -> tuple[int, Vector3]:
+    def attachment(self, body: str, point: Vector) -> tuple[int, Vector3]:
         """Row that moves with a point of a body, and the point in the frame of that row, m."""
-        return self.ground.spot(body, point)
+        return self.ground.attachment(body, point)
 
     def frame(self, body: str, pose: Pose) -> tuple[int, Vector3, Matrix3]:
         """Row of a body, and a frame that is fixed in it: origin and rotation in the joint frame."""
@@ -61,7 +61,11 @@ class ForceSite:
 
     def cable(self, points: Sequence[BodyPoint]) -> tuple[int, int]:
         """Add the points of a cable; the range that they take."""
-        return self.ground.packer.cable([self.spot(end.body, end.point) for end in points])
+        return self.ground.packer.cable([self.attachment(end.body, end.point) for end in points])
+
+    def coordinate(self, name: str) -> tuple[int, int]:
+        """Index of a coordinate of a joint in q and in v, by its name."""
+        return self.ground.coordinate(name)
 
     def signal(self, spec: SignalSpec) -> int:
         """Number of a function of time."""
@@ -72,7 +76,7 @@ class ForceSite:
         return self.ground.packer.activation(spec, self.duration)
 
 
-def add_section(loaded: LoadedScene, section: Literal["forces", "springs", "muscles"], site: ForceSite) -> None:
+def add_section(loaded: LoadedScene, section: Literal["forces", "springs", "muscles"], context: ForceContext) -> None:
     """Add every entry of a section.
 
     Raises
@@ -83,6 +87,6 @@ def add_section(loaded: LoadedScene, section: Literal["forces", "springs", "musc
     entries: Mapping[str, Spec] = getattr(loaded.scene, section)
     for name, spec in entries.items():
         try:
-            site.ground.packer.add(section, name, spec, site)
+            context.ground.packer.add(section, name, spec, context)
         except ExpressionError as error:
             raise loaded.error(str(error), section, name, "excitation") from None

@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.forces import joint_actuator, joint_spring, rotation_spring
 from multibody_cli.forces.cable import POINT
-from multibody_cli.forces.contract import ForceElement, Site
-from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of
+from multibody_cli.forces.contract import (
+    ForceElement,
+    JointPackingContext,
+    PackingContext,
+    RotationCoordinates,
+    ScalarCoordinate,
+)
+from multibody_cli.forces.elements import ELEMENTS, PLACES, Forces, coupled_pairs, element_of, elements_of_joint
 from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.joints.contract import Part, PartCode, Start
 from multibody_cli.joints.motion import ACCELERATION, MOTION, POSITION, VELOCITY, Motions
@@ -37,27 +42,27 @@ class ForcePacker:
     def add_joint(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, row: int, iq: int, iv: int
     ) -> None:
-        """Add the actuator, springs, dampers and prescribed motion of a joint whose numbers begin at iq and iv."""
-        if spec.stiffness is not None or spec.damping is not None:
-            self._add_springs(name, spec, parts, start, iq, iv)
-        if spec.force is not None:
-            account = self.account(joint_actuator.ELEMENT.account, f"joints/{name}/force")
-            for k, signal in enumerate(spec.force):
-                self._add(joint_actuator.ELEMENT, (iv + k, self.signal(signal), account))
+        """Add the forces and the prescribed motion of a joint whose numbers begin at iq and iv."""
+        accounts: dict[str, int] = {}
+        for element, fields in elements_of_joint(spec):
+            if fields.cause not in accounts:
+                accounts[fields.cause] = self.account(element.account, f"joints/{name}/{fields.cause}")
+            for record in fields.pack(spec, self._joint_context(parts, start, iq, iv)):
+                self._add(element, (*record, accounts[fields.cause]))
         if spec.motion is not None:
             account = self.account("work", f"joints/{name}/motion")
             for k, prescribed in enumerate(spec.motion.signals):
                 if prescribed is not None:
                     # a table of positions must bring velocities and accelerations, so it is a cubic spline
-                    number = self.signal(prescribed, cubic=spec.motion.given == "position")
+                    number = self.signal(prescribed)
                     self._motions.append((iq + k, iv + k, _GIVEN[spec.motion.given], number, row, account))
 
-    def add(self, section: str, name: str, spec: Spec, site: Site) -> None:
+    def add(self, section: str, name: str, spec: Spec, context: PackingContext) -> None:
         """Add an entry of `forces:`, `springs:` or `muscles:`."""
         element = element_of(spec)
         assert element.entry is not None
         account = self.account(element.account, f"{section}/{name}")
-        self._add(element, (*element.entry.pack(spec, site), account))
+        self._add(element, (*element.entry.pack(spec, context), account))
 
     def pack(self) -> tuple[Forces, Motions]:
         """Give the arrays of everything that was added."""
@@ -74,14 +79,13 @@ class ForcePacker:
         self.accounts.append(Account(kind, cause))
         return len(self.accounts) - 1
 
-    def signal(self, spec: SignalSpec, cubic: bool = False) -> int:
+    def signal(self, spec: SignalSpec) -> int:
         """Add a function of time; its number."""
         if spec.constant is not None:
             return self._signals.add_constant(spec.constant)
         if spec.expression is not None:
             return self._signals.add_expression(spec.expression.body)
-        cubic = cubic or spec.interpolation == "cubic"
-        return self._signals.add_table(np.array(spec.times), np.array(spec.values), cubic)
+        return self._signals.add_table(np.array(spec.times), np.array(spec.values), spec.interpolation)
 
     def activation(self, spec: MuscleSpec, duration: float) -> int:
         """Add the activation of a muscle over a run of this duration, s; its number."""
@@ -98,23 +102,17 @@ class ForcePacker:
     def _add(self, element: ForceElement, record: tuple[Any, ...]) -> None:
         self._records[PLACES[element.name]].append(record)
 
-    def _add_springs(
-        self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, iq: int, iv: int
-    ) -> None:
-        account = self.account(joint_spring.ELEMENT.account, f"joints/{name}/damping")
-        n_dofs = len(spec.coordinates)
-        stiffness = spec.stiffness or (0.0,) * n_dofs
-        damping = spec.damping or (0.0,) * n_dofs
+    def _joint_context(self, parts: Sequence[Part], start: Start, iq: int, iv: int) -> JointPackingContext:
+        scalars: list[ScalarCoordinate] = []
+        rotations: list[RotationCoordinates] = []
         i = j = 0
         for part in parts:
             quaternions = part.nq - part.nv
             for _ in range(part.nv - 3 * quaternions):
-                record = (iq + i, iv + j, stiffness[j], start.rest[i], damping[j], account)
-                self._add(joint_spring.ELEMENT, record)
+                scalars.append(ScalarCoordinate(j, iq + i, iv + j, start.rest[i]))
                 i, j = i + 1, j + 1
             if quaternions:
                 outer = part.code == PartCode.BALL
-                rest_w, *rest = start.rest[i : i + 4]
-                coefficients = (stiffness[j : j + 3], damping[j : j + 3])
-                self._add(rotation_spring.ELEMENT, (iq + i, iv + j, outer, *coefficients, rest_w, rest, account))
+                rotations.append(RotationCoordinates(j, iq + i, iv + j, tuple(start.rest[i : i + 4]), outer))
                 i, j = i + 4, j + 3
+        return JointPackingContext(iv, scalars, rotations, self.signal)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multibody_cli.forces.elements import elements_of_joint
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Part, Start
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
@@ -164,9 +165,7 @@ def can_be_eliminated(scene: Scene, joint: JointSpec) -> bool:
 
 def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties) -> Link:
     """Return a body with its inboard joint."""
-    has_spring_or_damper = isinstance(joint, MovingJointSpec) and not (
-        joint.stiffness is None and joint.damping is None
-    )
+    has_spring_or_damper = any(element.implicit for element, _ in elements_of_joint(joint))
     return Link(
         rows[joint.child], rows[joint.parent], mass, *joint_data(joint), has_spring_or_damper=has_spring_or_damper
     )

@@ -114,7 +114,7 @@ def _draw_study(study: Study, axes: Axes) -> None:
             label=f"{method}, {integrator}",
         )
     for run, flag in points:
-        if flag:  # there is room below and left of the front
+        if flag:  # the area below and left of the front is empty
             axes.annotate(
                 run.stepping,
                 _place(run, floor),

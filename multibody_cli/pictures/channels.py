@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from multibody_cli.errors import ResultError
 from multibody_cli.pictures.panels import Panel, arrange
 from multibody_cli.pictures.style import COLORS, new_figure
@@ -93,9 +95,22 @@ def draw(runs: Sequence[Run]) -> tuple[Figure, list[str]]:
             axes, place = places[curve.scalar]
             # a line does not show a single instant
             marker = "." if len(curve.time) == 1 else ""
-            axes.plot(curve.time, curve.values, marker=marker, **styles.of_line(number, place))
+            style = styles.of_line(number, place)
+            axes.plot(curve.time, curve.values, marker=marker, **style)
+            _draw_error_bars(axes, run.trajectory, curve, style["color"])
         remarks += [_gap_remark(run, curve) for curve in curves if curve.gaps]
     return figure, remarks
+
+
+def _draw_error_bars(axes: Axes, trajectory: Trajectory, curve: Curve, color: str) -> None:
+    """Draw the error bars of a certified run as a band, at most as wide as the range of the values on either side."""
+    certificate = trajectory.certificate
+    bars = certificate.bar(curve.scalar.channel, trajectory.bodies) if certificate else None
+    if bars is None:
+        return
+    own = np.interp(curve.time, trajectory.time, bars.reshape(len(bars), -1)[:, curve.scalar.column])
+    half = np.fmin(own, np.nanmax(curve.values) - np.nanmin(curve.values))
+    axes.fill_between(curve.time, curve.values - half, curve.values + half, color=color, alpha=0.2, linewidth=0)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multibody_cli.scene.shapes import Shape
+from multibody_cli.scene.shapes import SHAPES, Shape
 from multibody_cli.spec import Density, Mass, Position, Quaternion, Rotation, Spec, Twist, Vector, Vector3, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema
 from multibody_cli.spec.reading import located_error, read_each
@@ -142,7 +142,7 @@ class BodySpec(Spec):
 
     @model_validator(mode="after")
     def _require_one_source_of_mass(self) -> Self:
-        solids = [shape for shape in self.shapes if shape.HAS_VOLUME]
+        solids = [shape for shape in self.shapes if SHAPES[shape.type].volume is not None]
         dense = [shape for shape in solids if getattr(shape, "density", None) is not None]
         if self.mass is not None and (self.density is not None or dense):
             raise ValueError("`mass` and `density` are both given: specify only one of them")

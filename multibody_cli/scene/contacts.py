@@ -12,7 +12,6 @@ from multibody_cli.spec.reading import read_each
 
 Pair = tuple[str, str]
 Pairs = Literal["auto"] | list[Pair]
-Sides = Annotated[int, Field(ge=4, multiple_of=2)] | None
 Rounds = Annotated[int, Field(ge=1)]
 
 
@@ -29,14 +28,10 @@ class ContactsSpec(Spec):
     )
     method: Literal["proximal", "staggered_projections", "single_qp"] = Field(
         "proximal",
-        description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: alternating "
-        "passes for normal impulses and friction, some hundred contacts. `single_qp`: convex relaxation (Anitescu); "
-        "sliding contacts separate at mu abs(u_t).",
-    )
-    sides: Sides = Field(
-        None,
-        description="Number of sides, even, of a friction polygon that replaces the friction disc; its error is "
-        "1 - cos(pi / sides). Not available with `proximal`.",
+        description="Solver for the impulses. `proximal`: any number of contacts. `staggered_projections`: quadratic "
+        "programs for normal impulses and for friction in turn, for comparison; groups of bodies in contact with more "
+        "than 600 rows are solved by `proximal` and count as unsolved. `single_qp`: "
+        "convex relaxation (Anitescu), for comparison; sliding contacts separate at mu abs(u_t).",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
         1e-10,
@@ -44,7 +39,8 @@ class ContactsSpec(Spec):
     )
     max_iterations: Rounds = Field(200, description="Largest number of iterations of a solve.")
     max_contacts: Rounds | None = Field(
-        None, description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape."
+        None,
+        description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape.",
     )
 
     @field_validator("pairs", mode="plain", json_schema_input_type=Pairs)
@@ -57,15 +53,6 @@ class ContactsSpec(Spec):
                 f"expected `auto` or a list of pairs such as `[[box, world]]`, found {format_value(value)}"
             )
         return list(read_each(_read_pair, value))
-
-    @field_validator("sides", mode="plain", json_schema_input_type=Sides)
-    @classmethod
-    def _read_sides(cls, value: Any) -> int | None:
-        if value is None:
-            return None
-        if not _is_whole(value) or value < 4 or value % 2:
-            raise ValueError(f"expected an even number of at least 4, found {format_value(value)}")
-        return int(value)
 
     @field_validator("max_iterations", "max_contacts", mode="plain", json_schema_input_type=Rounds)
     @classmethod

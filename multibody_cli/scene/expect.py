@@ -35,19 +35,27 @@ class LargestMomentum(Spec):
     axis: Axis | None = Field(None, description="Check only this component of angular momentum.")
 
 
-class EnergyDrift(Spec):
+class AssertionSpec(Spec):
+    """An entry of `expect`."""
+
+    def refers_beyond(self, duration: float) -> bool:
+        """Whether it refers to times after the given duration, s, or to the duration that the scene writes."""
+        return False
+
+
+class EnergyDrift(AssertionSpec):
     """Bound of the residual of the energy balance."""
 
     energy_drift: LargestEnergy = Field(description="Of |total - initial - work + dissipation|.")
 
 
-class MomentumDrift(Spec):
+class MomentumDrift(AssertionSpec):
     """Bound of the change of linear and angular momentum since the start."""
 
     momentum_drift: LargestMomentum = Field(description="Of |momentum - initial momentum|.")
 
 
-class ConstraintError(Spec):
+class ConstraintError(AssertionSpec):
     """Bound of the position errors of the joints."""
 
     constraint_error: LargestNumber = Field(description="Largest error of all joints, m or rad.")
@@ -62,7 +70,7 @@ def read_values(value: Any) -> Values:
     return read_any(value)
 
 
-class ChannelExpectation(Spec):
+class ChannelExpectation(AssertionSpec):
     """A channel of the result, or one component of it."""
 
     channel: str = Field(description="Path in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
@@ -92,6 +100,10 @@ class ValueExpectation(ChannelExpectation):
     atol: NonNegative = Field(
         0.0, description="Absolute tolerance, in the unit of the channel.", json_schema_extra=NUMBER_SCHEMA
     )
+
+    def refers_beyond(self, duration: float) -> bool:
+        """Whether the instant is `final` or later than the duration."""
+        return self.at == "final" or self.at > duration
 
     @field_validator("at", mode="plain", json_schema_input_type=Any)
     @classmethod
@@ -133,14 +145,32 @@ class PeriodExpectation(ChannelExpectation):
     period: Annotated[float, Quantity(units.TIME, above=0.0)] = Field(description="s")
     rtol: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1e-3, description="Relative tolerance.")
 
+    def refers_beyond(self, duration: float) -> bool:
+        """Whether fewer than two periods fit into the duration."""
+        return 2.0 * self.period > duration
 
-EXPECTATIONS: dict[str, type[Spec]] = {
+
+class CertifiedExpectation(ChannelExpectation):
+    """Bound of the error bars of a channel, which `mbsim certify` computes."""
+
+    certified: float = Field(
+        description="Largest error bar over the whole run, in the unit of the channel.", json_schema_extra=NUMBER_SCHEMA
+    )
+
+    @field_validator("certified", mode="plain", json_schema_input_type=Any)
+    @classmethod
+    def _read_bound(cls, value: Any) -> float:
+        return read_any(value, least=0.0)
+
+
+EXPECTATIONS: dict[str, type[AssertionSpec]] = {
     "energy_drift": EnergyDrift,
     "momentum_drift": MomentumDrift,
     "constraint_error": ConstraintError,
     "value": ValueExpectation,
     "period": PeriodExpectation,
     "extreme": ExtremeExpectation,
+    "certified": CertifiedExpectation,
 }
 """All kinds of assertions."""
 
@@ -153,6 +183,7 @@ _KEYS = {
     "max": "extreme",
     "min": "extreme",
     "at": "value",
+    "certified": "certified",
 }
 
-Expectation = Annotated[Spec, Catalogue("an assertion", EXPECTATIONS, keys=_KEYS)]
+Expectation = Annotated[AssertionSpec, Catalogue("an assertion", EXPECTATIONS, keys=_KEYS)]

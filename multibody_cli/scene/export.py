@@ -180,7 +180,7 @@ _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
         limits_form(),
     ),
     "Rotation": ("A rotation, in exactly one of these forms.", ROTATION_SCHEMA),
-    "Shape": ("A shape, selected by its `type`.", _entries_of(SHAPES)),
+    "Shape": ("A shape, selected by its `type`.", _entries_of({name: kind.spec for name, kind in SHAPES.items()})),
     "Joint": (
         "A joint, selected by its `type`.",
         _entries_of({name: kind.spec for name, kind in JOINTS.items()}),

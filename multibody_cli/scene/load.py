@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from multibody_cli.document.nodes import Node, find, format_path, plain
+from multibody_cli.document.nodes import Node, find, format_path, mapping, plain, sequence
+from multibody_cli.document.overrides import is_override
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.resolve import resolve
-from multibody_cli.errors import Problem, SceneError
-from multibody_cli.joints.friction import has_friction
+from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.implicit import ImplicitOptions
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks import check
 from multibody_cli.scene.checks.draft import Draft, remove_invalid
+from multibody_cli.scene.default_integrator import with_integrator
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain
 from multibody_cli.scene.schema import NAME, Scene
 from multibody_cli.scene.strands import with_strands
+from multibody_cli.scene.tables import warn_of_overshoot
+from multibody_cli.spec import units
+from multibody_cli.spec.quantities import read_quantity
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,20 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
         With all problems of the scene.
     """
     problems = Problems()
-    tree = resolve(Path(path), overrides, problems)
+    tree, written = resolve(Path(path), overrides, problems)
     data = {"name": _name_of(Path(path)), **plain(tree)}
     draft = _validate(tree, data, problems)
+    notes: tuple[str, ...] = ()
     if draft is not None:
+        draft, notes = _without_later_expectations(draft, _written_duration(written))
         check(draft)
     problems.raise_any()
     assert draft is not None
-    return LoadedScene(draft.scene, data, tree, _warnings(draft.scene, tree))
+    if "expect" in data:
+        # a result file that holds the scene must be loadable with the duration of the option
+        data["expect"] = [data["expect"][index] for index in draft.kept]
+        tree = _with_expectations(tree, draft.kept)
+    return LoadedScene(draft.scene, data, tree, (*notes, *_warnings(draft.scene, data, tree)))
 
 
 def _name_of(path: Path) -> str:
@@ -105,7 +116,7 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
     except ValidationError as error:
         wrong = list(explain(error))
     else:
-        return Draft(with_strands(scene), data, tree, frozenset(), range(len(scene.expect)), problems)
+        return Draft(with_integrator(with_strands(scene)), data, tree, frozenset(), range(len(scene.expect)), problems)
     unresolved = len(problems) > 0
     for path, message in wrong:
         # a missing section may be in a file or block that could not be read
@@ -117,14 +128,60 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
     except ValidationError:
         return None  # too few valid elements
     broken = frozenset(str(path[0]) for path, _ in wrong if path)
-    return Draft(with_strands(scene), data, tree, broken, kept, problems)
+    return Draft(with_integrator(with_strands(scene)), data, tree, broken, kept, problems)
 
 
-def _warnings(scene: Scene, tree: Node) -> tuple[str, ...]:
-    return (*_warn_of_integrator(scene, tree), *_warn_of_options(scene, tree), *_warn_of_contacts(scene, tree))
+def _written_duration(written: Node) -> float | None:
+    """Return the duration that the files write, s; None if there is none or it is invalid."""
+    try:
+        return read_quantity(written.value["simulation"].value["duration"].value, units.TIME)
+    except (KeyError, TypeError, QuantityError):
+        return None
 
 
-def _warn_of_integrator(scene: Scene, tree: Node) -> tuple[str, ...]:
+def _with_expectations(tree: Node, kept: Sequence[int]) -> Node:
+    """Return the tree with these entries of `expect` only."""
+    assert tree.keys is not None
+    every = tree.value["expect"]
+    left = sequence([every.value[index] for index in kept], every.mark)
+    return mapping({**tree.value, "expect": left}, tree.mark, tree.keys)
+
+
+def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Draft, tuple[str, ...]]:
+    """Set aside the expectations that an option invalidates by another duration; return the warnings as well.
+
+    Parameters
+    ----------
+    draft
+        The scene.
+    written
+        The duration that the files write, s; None if there is none.
+    """
+    mark = find(draft.tree, ("simulation", "duration")).mark
+    duration, total = draft.scene.simulation.duration, len(draft.scene.expect)
+    if not is_override(mark) or (written is not None and math.isclose(duration, written)):
+        return draft, ()
+    # a longer run reaches every instant of the written duration, and an instant beyond that is an error of the scene
+    reached = math.inf if written is not None and duration > written else duration
+    left = [k for k, entry in enumerate(draft.scene.expect) if not entry.refers_beyond(reached)]
+    if len(left) == total:
+        return draft, ()
+    scene = draft.scene.model_copy(update={"expect": [draft.scene.expect[k] for k in left]})
+    what = f"{total - len(left)} of {total} expectations refer to later times or to the written end"
+    warning = f"{mark}: simulation.duration: {what}, and are set aside"
+    return replace(draft, scene=scene, kept=[draft.kept[k] for k in left]), (warning,)
+
+
+def _warnings(scene: Scene, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
+    return (
+        *_warn_of_integrator(scene, data, tree),
+        *_warn_of_options(scene, tree),
+        *_warn_of_contacts(scene, tree),
+        *warn_of_overshoot(scene, tree),
+    )
+
+
+def _warn_of_integrator(scene: Scene, data: dict[str, Any], tree: Node) -> tuple[str, ...]:
     settings = scene.simulation
     words = {}
     if METHODS[settings.method].own_integrator is not None:
@@ -133,7 +190,7 @@ def _warn_of_integrator(scene: Scene, tree: Node) -> tuple[str, ...]:
         words["tolerance"] = f"has no effect: method `{settings.method}` uses `simulation.options.tolerance`"
     elif not INTEGRATORS[settings.integrator].adaptive:
         words["tolerance"] = f"has no effect: `{settings.integrator}` has a fixed step size"
-    given = [field for field in words if field in settings.model_fields_set]
+    given = [field for field in words if field in data["simulation"]]
     return tuple(f"{find(tree, ('simulation', field)).mark}: simulation.{field}: {words[field]}" for field in given)
 
 
@@ -154,10 +211,4 @@ def _warn_of_contacts(scene: Scene, tree: Node) -> tuple[str, ...]:
         return (
             f"{place}: world.shapes: contacts are disabled: write `contacts: {{}}` to enable contacts with the world",
         )
-    joints_with_friction = [name for name, joint in scene.joints.items() if has_friction(joint)]
-    if joints_with_friction and scene.contacts is not None and scene.contacts.method != "proximal":
-        place = find(tree, ("contacts", "method")).mark
-        what = f"contacts of bodies connected by joint `{joints_with_friction[0]}`"
-        words = "are solved by the proximal method with circular cones, because that joint has friction"
-        return (f"{place}: contacts.method: {what} {words}",)
     return ()

@@ -11,7 +11,8 @@ import numpy as np
 from multibody_cli.errors import Refused
 from multibody_cli.mass import Floats, MassProperties, summed
 from multibody_cli.scene.bodies import CENTRED, BodySpec, InertiaSpec
-from multibody_cli.scene.shape_volumes import VolumeProperties, volume_properties_of
+from multibody_cli.scene.shapes import SHAPES
+from multibody_cli.scene.shapes.contract import VolumeProperties
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 _CENTRED = 1e-6
@@ -85,16 +86,16 @@ def _rigid_mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) 
         com = np.zeros(3) if body.com is None else np.array(body.com)
         return MassProperties(body.mass or 0.0, com, inertia_matrix(body.inertia))
     solids = [
-        (shape, volume_properties_of(shape, file_of(getattr(shape, "file", ""), k)))
+        (shape, volume_of(shape, file_of(getattr(shape, "file", ""), k)))
         for k, shape in enumerate(body.shapes)
-        if shape.HAS_VOLUME
+        if (volume_of := SHAPES[shape.type].volume) is not None
     ]
-    volume = sum(matter.volume for _, matter in solids)
+    volume = sum(solid.volume for _, solid in solids)
     pieces = []
-    for shape, matter in solids:
+    for shape, solid in solids:
         density = body.mass / volume if body.mass is not None else getattr(shape, "density", None)
-        mass = _mass(matter, body.density if density is None else density)
-        pieces.append(matter.of_mass(mass).moved(np.array(shape.position), rotation_matrix(shape.rotation)))
+        mass = _mass(solid, body.density if density is None else density)
+        pieces.append(solid.of_mass(mass).moved(np.array(shape.position), rotation_matrix(shape.rotation)))
     return summed(pieces)
 
 
@@ -106,5 +107,5 @@ def inertia_matrix(inertia: InertiaSpec) -> Floats:
     return R @ np.diag(inertia.principal) @ R.T
 
 
-def _mass(matter: VolumeProperties, density: float | None) -> float:
-    return matter.volume * (density or 0.0)
+def _mass(solid: VolumeProperties, density: float | None) -> float:
+    return solid.volume * (density or 0.0)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
+from multibody_cli.alarms.catalogue import DESCRIPTIONS
+from multibody_cli.errors import nearest
 from multibody_cli.spec import PositiveTime, Quantity, Spec, units
+
+AUTO = "auto"
+"""Keyword of the default integrator, which depends on the scene."""
 
 PositiveNumber = Annotated[float, Quantity(units.NUMBER, above=0.0)]
 
@@ -24,6 +30,17 @@ ChannelGroup = Literal[
     "solver",
 ]
 CHANNEL_GROUPS: tuple[ChannelGroup, ...] = get_args(ChannelGroup)
+
+
+class Threshold(Quantity):
+    """Annotation of the threshold of an alarm: a number, or `false` for infinity."""
+
+    def __init__(self) -> None:
+        super().__init__(units.NUMBER, least=0.0)
+
+    def read(self, value: Any) -> float:
+        """Read the number."""
+        return math.inf if value is False else super().read(value)
 
 
 class ToleranceSpec(Spec):
@@ -46,7 +63,11 @@ class SimulationSpec(Spec):
     duration: PositiveTime = Field(description="Simulated time, s.")
     step: PositiveTime = Field(1e-3, description="Time step, s.")
     method: str = Field("aba", description="Method: see `mbsim list methods`.")
-    integrator: str = Field("semi_implicit_euler", description="Integrator: see `mbsim list integrators`.")
+    integrator: str = Field(
+        AUTO,
+        description="Integrator: see `mbsim list integrators`. `auto` is `rk4`, or `semi_implicit_euler` for scenes "
+        "with contacts or dry friction of joints.",
+    )
     options: dict[str, Any] = Field({}, description="Options of the method.")
     tolerance: ToleranceSpec = Field(
         ToleranceSpec(), description="Tolerance of an adaptive integrator: `rtol`, or {rtol, atol}."
@@ -55,6 +76,18 @@ class SimulationSpec(Spec):
     assembly_tolerance: PositiveNumber = Field(
         0.01, description="Largest constraint violation of the specified initial state, m or rad."
     )
+
+    alarms: dict[str, Annotated[float, Threshold()]] = Field(
+        {}, description=f"Thresholds of alarms by name; `false` turns one off. Names: {', '.join(DESCRIPTIONS)}."
+    )
+
+    @field_validator("alarms")
+    @classmethod
+    def _require_known_alarms(cls, alarms: dict[str, float]) -> dict[str, float]:
+        for name in alarms:
+            if name not in DESCRIPTIONS:
+                raise ValueError(f"unknown alarm `{name}`: {nearest(name, DESCRIPTIONS)}")
+        return alarms
 
     @field_validator("tolerance", mode="before")
     @classmethod

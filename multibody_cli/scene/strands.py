@@ -11,7 +11,7 @@ from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.forces.strand_spec import StrandSpec
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.mass import MassProperties, summed
-from multibody_cli.samples import Samples
+from multibody_cli.output.samples import Samples
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import BodyPoint

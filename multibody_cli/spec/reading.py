@@ -50,15 +50,12 @@ def _details(error: ValueError, *location: int | str) -> list[InitErrorDetails]:
 
 
 def _detail(message: str, location: tuple[int | str, ...], value: Any) -> InitErrorDetails:
-    return InitErrorDetails(type=_custom("value", message), loc=location, input=value)
+    return InitErrorDetails(type=PydanticCustomError("value", message), loc=location, input=value)
 
 
 def _moved(detail: Any, location: tuple[int | str, ...]) -> InitErrorDetails:
     # keeps the type, from which a better message may be derived later
     wrapped = detail["type"] == "value_error"
     kind, message = ("value", str(detail["ctx"]["error"])) if wrapped else (detail["type"], detail["msg"])
-    return InitErrorDetails(type=_custom(kind, message), loc=(*location, *detail["loc"]), input=detail["input"])
-
-
-def _custom(kind: str, message: str) -> PydanticCustomError:
-    return PydanticCustomError(kind, message)
+    error = PydanticCustomError(kind, message)
+    return InitErrorDetails(type=error, loc=(*location, *detail["loc"]), input=detail["input"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 from pydantic_core import core_schema
@@ -16,6 +16,8 @@ from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, describe_kind, format_value, list_schema, read_quantity
 from multibody_cli.spec.reading import read_each
+
+Interpolation = Literal["linear", "cubic", "pchip"]
 
 
 @dataclass(frozen=True)
@@ -38,26 +40,28 @@ class SignalSpec:
     expression: Expression | None = None
     times: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
-    interpolation: Literal["linear", "cubic"] = "linear"
+    interpolation: Interpolation = "linear"
 
 
 class Table(Spec):
     """A function of time given by its values at discrete instants."""
 
-    times: list[Any] = Field(description="At least two increasing instants, s.")
-    values: list[Any] = Field(description="Value at each instant.")
-    interpolation: Literal["linear", "cubic"] = Field(
-        "linear",
-        description="Interpolation between the instants; outside their range the end value is held. "
-        "Prescribed positions are always cubic (not-a-knot).",
+    times: list[Any] = Field(description="At least two increasing instants, s; with `file`, the name of a column.")
+    values: list[Any] = Field(description="Value at each instant; with `file`, the name of a column.")
+    interpolation: Interpolation | None = Field(
+        None,
+        description="Interpolation between the instants: `linear`, `cubic` (not-a-knot spline), or `pchip` (monotone "
+        "cubics, which do not overshoot); by default `cubic` for prescribed positions, otherwise `linear`. Outside the "
+        "range of the instants the end value is held.",
     )
 
 
 @dataclass(frozen=True)
 class Signal:
-    """Annotation of a function of time with values of one kind."""
+    """Annotation of a function of time with values of one kind; `smooth` if it needs two derivatives."""
 
     kind: units.Kind
+    smooth: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         """Read the whole signal in one call."""
@@ -70,7 +74,7 @@ class Signal:
     def read(self, value: Any) -> SignalSpec:
         """Read a number, a quantity, an expression of t or a table."""
         if isinstance(value, dict):
-            return _read_table(value, self.kind)
+            return _read_table(value, self.kind, self.smooth)
         if isinstance(value, str) and units.split_quantity(value) is None:
             return SignalSpec(expression=_read_expression(value, self.kind))
         if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -113,11 +117,11 @@ def signal_schema() -> dict[str, Any]:
     table = {
         "type": "object",
         "properties": {
+            "file": {"type": "string", "description": "CSV file with named columns, relative to the scene file."},
             "times": {**entries, "description": fields["times"].description},
             "values": {**entries, "description": fields["values"].description},
             "interpolation": {
-                "enum": ["linear", "cubic"],
-                "default": "linear",
+                "enum": list(get_args(Interpolation)),
                 "description": fields["interpolation"].description,
             },
         },
@@ -136,7 +140,7 @@ def _read_expression(text: str, kind: units.Kind) -> Expression:
     return expression
 
 
-def _read_table(value: dict[str, Any], kind: units.Kind) -> SignalSpec:
+def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> SignalSpec:
     table = Table.model_validate(value)
     times = read_each(partial(read_quantity, kind=units.TIME), table.times)
     values = read_each(partial(read_quantity, kind=kind), table.values)
@@ -147,4 +151,10 @@ def _read_table(value: dict[str, Any], kind: units.Kind) -> SignalSpec:
     for earlier, later in itertools.pairwise(times):
         if not later > earlier:
             raise ValueError(f"expected increasing `times`, found {earlier:g} s followed by {later:g} s")
-    return SignalSpec(times=times, values=values, interpolation=table.interpolation)
+    if smooth and table.interpolation == "linear":
+        raise ValueError(
+            "expected `interpolation` to be `cubic` or `pchip`: a linear prescribed position has no velocity at its "
+            "instants"
+        )
+    interpolation = table.interpolation or ("cubic" if smooth else "linear")
+    return SignalSpec(times=times, values=values, interpolation=interpolation)

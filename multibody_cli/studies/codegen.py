@@ -33,7 +33,7 @@ from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, 
 
 def accelerations(q, v, tau):
     """Return dv/dt ({n},) at positions q ({nq},) and velocities v ({n},), for forces tau ({n},) on coordinates."""
-    a, memory = [0.0] * {n}, [0.0] * {room}
+    a, memory = [0.0] * {n}, [0.0] * {memory_size}
     memory[{ground}:{above}] = {gravity}  # upward acceleration of the ground
     generated(q, v, tau, [0.0] * {n}, a, [], TABLE, memory, RUNS)
     return a
@@ -89,7 +89,7 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
         nq=nq,
         function=text.rstrip("\n"),
         tables=_tables(written),
-        room=written.layout.memory,
+        memory_size=written.layout.memory,
         ground=GROUND,
         above=GROUND + 3,
         gravity=", ".join(repr(0.0 - float(g)) for g in tree.gravity),
@@ -108,15 +108,15 @@ def _tau(simulation: Simulation, n: int) -> str:
     lines = [f"    tau[{k}] = {sum_of([text_of(one) for one in summands])}\n" for k, summands in efforts if summands]
     if not lines:
         return ""
-    return "Forces of joints on their coordinates are not in it; hand them over as tau:\n\n" + "".join(lines) + "\n"
+    return "Joint forces are not included; pass them as tau:\n\n" + "".join(lines) + "\n"
 
 
 def _omitted(simulation: Simulation) -> str:
     words, model = omitted_effects(simulation), simulation.compiled.model
     driven = [name for name, moved in zip(model.names.coordinates, model.system.tree.driven, strict=True) if moved]
     if driven:
-        words = [*words, f"prescribed motions, whose dv/dt is taken for 0: {'; '.join(driven)}"]
-    return f"Not in it: {'; '.join(words)}.\n" if words else ""
+        words = [*words, f"prescribed motions, whose dv/dt is set to 0: {'; '.join(driven)}"]
+    return f"Omitted: {'; '.join(words)}.\n" if words else ""
 
 
 def _tables(written: GeneratedFunctions) -> str:

@@ -63,7 +63,7 @@ def find_unreadable(
         Index of the entry and error message: the channel does not exist or is not recorded, the component does not
         exist, or the time is not an output instant.
     """
-    blank = _blank_trajectory(names, channels, np.linspace(0.0, duration, 1 + round(duration / every)))
+    blank = blank_trajectory(names, channels, np.linspace(0.0, duration, 1 + round(duration / every)))
     problems = []
     for number, entry in enumerate(entries):
         for _, check in _checks(entry):
@@ -72,6 +72,21 @@ def find_unreadable(
             except ResultError as error:
                 problems.append((number, str(error)))
     return problems
+
+
+def channels_read(entries: Sequence[Entry], names: Names, channels: Sequence[str] | None) -> list[str]:
+    """Return the recorded channels that are needed to evaluate the entries, other than `time`.
+
+    Parameters
+    ----------
+    entries
+        The entries of `expect:`, which `find_unreadable` accepts.
+    names, channels
+        As in `find_unreadable`.
+    """
+    read: list[str] = []
+    evaluate(entries, blank_trajectory(names, channels, np.zeros(2), read.append))
+    return sorted({*read} - {"time"})
 
 
 def _check_energy_drift(entry: Entry, trajectory: Trajectory) -> Verdict:
@@ -102,12 +117,12 @@ def _check_constraint_error(entry: Entry, trajectory: Trajectory) -> Verdict:
 
 
 def _check_value(entry: Entry, trajectory: Trajectory) -> Verdict:
-    record = _read(entry, trajectory)
+    record = read_entry(entry, trajectory)
     wanted = np.atleast_1d(np.asarray(entry.value, float))
     width = record.values.shape[1]
     if len(wanted) != width:
         raise ResultError(f"{record.path} has {width} components, not {len(wanted)}: give all, or a `component`")
-    if entry.at == "final" and trajectory.attributes.get("status", "complete") != "complete":
+    if entry.at == "final" and trajectory.attributes.get("status", "complete") not in ("complete", "untrusted"):
         raise ResultError(f"{trajectory.source} ended early, at {trajectory.time[-1]:.6g} s")
     found = record.values[-1 if entry.at == "final" else trajectory.at(entry.at)]
     if record.path.endswith("/quaternion") and width == 4 and found @ wanted < 0.0:
@@ -142,6 +157,18 @@ def _check_min(entry: Entry, trajectory: Trajectory) -> Verdict:
     return replace(opposite, found=float(record.values.min()), relation="at least", wanted=entry.min)
 
 
+def _check_certified(entry: Entry, trajectory: Trajectory) -> Verdict:
+    """Check the error bars of a channel; without a certificate, they are not evaluated."""
+    record = read_entry(entry, trajectory)
+    if trajectory.certificate is None:
+        return Verdict(True, evaluated=False, note="not evaluated: `mbsim certify` computes error bars")
+    bars = trajectory.certificate.bar(entry.channel, trajectory.bodies)
+    if bars is None:
+        raise ResultError(f"{trajectory.source} has no error bars of {entry.channel}: run `mbsim certify` again")
+    chosen = _components(entry, replace(record, values=bars.reshape(len(bars), -1)))
+    return _at_most(chosen.values.max(axis=1), entry.certified, chosen.units, trajectory)
+
+
 CHECKS: dict[str, Check] = {
     "energy_drift": _check_energy_drift,
     "momentum_drift": _check_momentum_drift,
@@ -150,6 +177,7 @@ CHECKS: dict[str, Check] = {
     "period": _check_period,
     "max": _check_max,
     "min": _check_min,
+    "certified": _check_certified,
 }
 """Check of an entry, by the keyword that it contains."""
 
@@ -169,13 +197,13 @@ def _at_most(values: Array, bound: float, units: str, trajectory: Trajectory) ->
 
 def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
     """Read the single component that an entry selects, (T,)."""
-    record = _read(entry, trajectory)
+    record = read_entry(entry, trajectory)
     if record.values.shape[1] != 1:
         raise ResultError(f"{record.path} has {record.values.shape[1]} components: select one with `component`")
     return replace(record, values=record.values[:, 0])
 
 
-def _read(entry: Entry, trajectory: Trajectory) -> Record:
+def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
     """Read the components that an entry selects, (T, n)."""
     record = trajectory.channel(entry.channel)
     if record.per != INSTANT:
@@ -184,9 +212,14 @@ def _read(entry: Entry, trajectory: Trajectory) -> Record:
         raise ResultError(f"{trajectory.source} has no output instants")
     if record.values.ndim > 2:
         raise ResultError(f"{record.path} contains all bodies: name one, as in bodies/<name>/position")
-    values = record.values.reshape(len(record.values), -1)
+    return _components(entry, replace(record, values=record.values.reshape(len(record.values), -1)))
+
+
+def _components(entry: Entry, record: Record) -> Record:
+    """Select the components of an entry, (T, n), among those of a channel, (T, N)."""
+    values = record.values
     if entry.component is None:
-        return replace(record, values=values)
+        return record
     letters = "wxyz" if record.path.endswith("/quaternion") else "xyz"
     place = letters.find(entry.component) if isinstance(entry.component, str) else entry.component
     if not 0 <= place < values.shape[1]:
@@ -195,11 +228,14 @@ def _read(entry: Entry, trajectory: Trajectory) -> Record:
     return replace(record, values=values[:, place : place + 1], units=units[place % len(units)])
 
 
-def _blank_trajectory(names: Names, channels: Sequence[str] | None, time: Array) -> Trajectory:
+def blank_trajectory(
+    names: Names, channels: Sequence[str] | None, time: Array, on_read: Callable[[str], None] = lambda _path: None
+) -> Trajectory:
     """Create a trajectory with the channels and instants of a future run and NaN values."""
     series = {one.path: one for one in select_channels(channels, names)}
 
     def load(path: str, rows: slice) -> Record:
+        on_read(path)
         values = time if path == "time" else np.broadcast_to(np.nan, (len(time), *series[path].shape))
         return Record(path=path, values=values[rows], labels=series[path].labels, **series[path].attributes())
 

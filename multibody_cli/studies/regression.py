@@ -1,7 +1,7 @@
 """Regression tests of scenes against stored baselines.
 
 A baseline is a result file with few instants, `<folder>/<scene>/<method>.h5`, which also stores the reasons for its
-acceptance.
+acceptance, and the expectations of the scene that it misses.  The expectations are evaluated on all output instants.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 
 import h5py
 
@@ -20,9 +21,12 @@ from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ArgumentError, OutputError, Refused
 from multibody_cli.methods import METHODS
 from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
-from multibody_cli.output.sink import Outcome
+from multibody_cli.output.sink import MemorySink, Outcome
+from multibody_cli.output.tee import TeeSink
 from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.studies.expect import channels_read, evaluate
 from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.verdict import Verdict as Checked
 from multibody_cli.version import __version__
 
 INTERVALS = 20
@@ -30,6 +34,9 @@ INTERVALS = 20
 
 ACCEPTED = "accepted"
 """Attribute of a baseline: JSON list of the reasons for acceptance, the latest last."""
+
+ACCEPTED_MISSES = "accepted_misses"
+"""Attribute of a baseline: JSON list of the expectations that it misses, as in `expect.Verdict.entry`."""
 
 EVERY_METHOD = "all"
 
@@ -106,56 +113,88 @@ def run_trial(trial: Trial, baselines: Path, results: Path, policy: Policy, why:
     OutputError
         A file cannot be written.
     """
+    start = perf_counter()
     try:
         simulation = prepare(trial.scene, [f"simulation.method={trial.method}"] if trial.method else [])
     except Refused as error:
-        return None if trial.optional else Case(trial.name, None, str(error), Verdict.TROUBLE)
+        return None if trial.optional else Case(trial.name, None, str(error), Verdict.TROUBLE, trial.scene.stem)
     name = f"{trial.scene.stem}/{simulation.scene.simulation.method}"
     result, baseline = (folder / f"{name}.h5" for folder in (results, baselines))
-    outcome = _run(simulation, result)
-    if baseline.exists():
-        case = compare_case(name, baseline, result, policy)
-    else:
-        case = Case(
-            name,
-            None,
-            "has no baseline yet: look at the result (-o keeps it), then give --accept --why",
-            Verdict.DIFFERENT,
-        )
+    outcome, missed = _run(simulation, result)
+    case = _compare(name, baseline, result, policy, outcome)
+    known = accepted_misses(baseline)
+    unknown = tuple(miss.text for miss in missed if miss.entry not in known)
+    case = replace(
+        case,
+        test=trial.scene.stem,
+        verdict=max(case.verdict, Verdict.MISSED) if unknown else case.verdict,
+        missed=unknown,
+        accepted_misses=tuple(miss.text for miss in missed if miss.entry in known),
+        seconds=perf_counter() - start,
+    )
     if why is None or case.verdict is Verdict.SAME:
         return case
     if outcome.status != "complete":
-        message = f"not accepted, since the run {outcome.status}: {outcome.message}"
-        return Case(name, case.comparison, message, Verdict.DIFFERENT)
-    _accept(result, baseline, why)
-    return Case(name, case.comparison, "accepted", Verdict.SAME)
+        return replace(case, trouble=f"not accepted, since the run ended {outcome.status}: {outcome.message}")
+    agrees = case.comparison is not None and case.comparison.same
+    _accept(baseline if agrees else result, baseline, why, [miss.entry for miss in missed])
+    misses = tuple(miss.text for miss in missed)
+    return replace(case, trouble="accepted", verdict=Verdict.SAME, missed=(), accepted_misses=misses)
 
 
 def acceptance_reasons(baseline: Path) -> list[str]:
     """Return the reasons for which a baseline was accepted; empty if the file cannot be read."""
+    return _read_list(baseline, ACCEPTED)
+
+
+def accepted_misses(baseline: Path) -> list[str]:
+    """Return the expectations that a baseline was accepted without; empty if the file cannot be read."""
+    return _read_list(baseline, ACCEPTED_MISSES)
+
+
+def _read_list(baseline: Path, attribute: str) -> list[str]:
     try:
         with h5py.File(baseline, "r") as file:
-            found: list[str] = json.loads(file.attrs.get(ACCEPTED, "[]"))
+            found: list[str] = json.loads(file.attrs.get(attribute, "[]"))
     except OSError:
         return []
     return found
 
 
-def _run(simulation: Simulation, result: Path) -> Outcome:
-    outputs = simulation.compiled.timing.outputs
-    sink = Hdf5Sink(result, simulation.scene.output.channels, force=True, compact=True)
-    return simulation.run(ThinningSink(sink, max(1, round(outputs / INTERVALS)), outputs)).outcome
+def _run(simulation: Simulation, result: Path) -> tuple[Outcome, list[Checked]]:
+    """Run a scene; return the outcome and the expectations that a complete run misses."""
+    scene, outputs = simulation.scene, simulation.compiled.timing.outputs
+    recorder = ThinningSink(
+        Hdf5Sink(result, scene.output.channels, force=True, compact=True), max(1, round(outputs / INTERVALS)), outputs
+    )
+    memory = MemorySink(channels_read(scene.expect, simulation.compiled.model.names, scene.output.channels))
+    outcome = simulation.run(TeeSink(recorder, memory)).outcome
+    if outcome.status != "complete":
+        return outcome, []
+    return outcome, [one for one in evaluate(scene.expect, memory.trajectory()) if not one.passed]
 
 
-def _accept(result: Path, baseline: Path, why: str) -> None:
-    """Replace the baseline by a result; append the new reason to the stored reasons."""
+def _compare(name: str, baseline: Path, result: Path, policy: Policy, outcome: Outcome) -> Case:
+    if baseline.exists():
+        return compare_case(name, baseline, result, policy)
+    remedy = "check the result (-o keeps it), then use --accept --why"
+    if outcome.status != "complete":
+        remedy = f"none can be accepted, since the run {outcome.status}: {outcome.message}"
+    return Case(name, None, f"has no baseline: {remedy}", Verdict.NEW, name)
+
+
+def _accept(source: Path, baseline: Path, why: str, misses: Sequence[str]) -> None:
+    """Replace the baseline by a file, append the new reason to the stored reasons, and mark the misses."""
     history = [*acceptance_reasons(baseline), f"{__version__}: {why}"]
     part = baseline.with_name(baseline.name + ".part")
     try:
         baseline.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(result, part)
+        shutil.copyfile(source, part)
         with h5py.File(part, "r+", libver=COMPACT_FORMAT) as file:
             file.attrs[ACCEPTED] = json.dumps(history, ensure_ascii=False)
+            file.attrs.pop(ACCEPTED_MISSES, None)
+            if misses:
+                file.attrs[ACCEPTED_MISSES] = json.dumps(misses, ensure_ascii=False)
         part.replace(baseline)
     except OSError as error:
         raise OutputError(f"cannot write {baseline}: {error.strerror or error}") from error

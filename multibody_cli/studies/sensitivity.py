@@ -92,7 +92,7 @@ def explain(
     """
     runs = [read_trajectory(path) for path in (comparison.reference, comparison.result)]
     paths = [path for path in COORDINATES if all(path in run.paths for run in runs)]
-    paths += [path for path in _parted_before(comparison, paths) if all(path in run.paths for run in runs)]
+    paths += [path for path in _differing_before(comparison, paths) if all(path in run.paths for run in runs)]
     if not paths or runs[0].bodies != runs[1].bodies:
         raise ResultError("--sensitivity needs the motion of the same bodies in both files: record `bodies`")
     generator = np.random.default_rng(0)
@@ -107,9 +107,9 @@ def explain(
     return replace(worst, explained=worst.difference <= FACTOR * worst.grown)
 
 
-def _parted_before(comparison: Comparison, motion: list[str]) -> list[str]:
+def _differing_before(comparison: Comparison, motion: list[str]) -> list[str]:
     """Return the datasets that exceed their tolerance earlier than the motion, which therefore cannot explain them."""
-    times = {finding.path: finding.parted.time for finding in comparison.findings if finding.parted}
+    times = {finding.path: finding.first.time for finding in comparison.findings if finding.first}
     first = min((time for path in motion if (time := times.get(path)) is not None), default=np.inf)
     return [path for path, time in times.items() if path not in motion and time is not None and time < first]
 

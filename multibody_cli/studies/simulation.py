@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
 from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
+from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
+from multibody_cli.output.carried_state import Values
 from multibody_cli.output.sink import Header, Sink, block_rows
+from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
@@ -62,6 +66,22 @@ class Simulation:
         settings = self.scene.simulation
         return METHODS[settings.method].Options.model_validate(settings.options)
 
+    def _run_settings(self) -> RunSettings:
+        """Return the settings that the alarms of the run depend on."""
+        settings = self.scene.simulation
+        default = INTEGRATORS[default_integrator(self.scene)]
+        has_limits = any(entry.section == "joints" for entry in self.compiled.model.names.constraint_entries)
+        better = METHODS[settings.method].own_integrator is None and default.order > self.integrator.order
+        return RunSettings(
+            integrator=self.integrator,
+            step=settings.step,
+            order=1 if has_limits else self.integrator.order,
+            rtol=settings.tolerance.rtol,
+            options=settings.options,
+            alternative=default.name if better else "",
+            thresholds=settings.alarms,
+        )
+
     def header(self) -> Header:
         """Return the metadata of the run that are known before it starts."""
         settings, model = self.scene.simulation, self.compiled.model
@@ -87,24 +107,29 @@ class Simulation:
         sink: Sink,
         on_output: Callable[[int], None] = lambda _done: None,
         stop_asked: Callable[[], bool] = lambda: False,
+        keep: Callable[[Values], None] | None = None,
+        carried: Values | None = None,
     ) -> Summary:
-        """Run the scene from its initial state.
+        """Run the scene from its initial state, or from a carried state.
 
         Parameters
         ----------
         sink
             Receives the output.
-        on_output, stop_asked
+        on_output, stop_asked, keep, carried
             As in `timeline.simulate`.
 
         Raises
         ------
         OutputError
             The sink cannot write.
+        LayoutError
+            `carried` belongs to another scene.
         """
         state = self.fresh_state()
         model, timing = self.compiled.model, self.compiled.timing
-        return simulate(model, state, self.method_for(state), timing, self.header(), sink, on_output, stop_asked)
+        method, header, settings = self.method_for(state), self.header(), self._run_settings()
+        return simulate(model, state, method, timing, header, sink, settings, on_output, stop_asked, keep, carried)
 
 
 def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:

@@ -33,6 +33,8 @@ class Verdict:
         Units of all numbers.
     note
         Remark: the time of an extreme, or the reason for a missing value.
+    evaluated
+        Whether the run has the data of the expectation; one that is not evaluated does not fail.
     """
 
     passed: bool = False
@@ -43,9 +45,16 @@ class Verdict:
     tolerance: float | None = None
     units: str = ""
     note: str = ""
+    evaluated: bool = True
 
     def __str__(self) -> str:
-        text = f"{'pass' if self.passed else 'FAIL'}  {self.entry}"
+        word = ("pass" if self.passed else "FAIL") if self.evaluated else "skip"
+        return f"{word}  {self.text}"
+
+    @property
+    def text(self) -> str:
+        """The expectation, with the numbers found and wanted."""
+        text = self.entry
         if self.found is not None:
             text += f": found {_text(self.found)}, wanted {self.relation} {_text(self.wanted)} {self.units}"
         if self.tolerance is not None:

@@ -1,1 +1,14 @@
-"""Formulas as expression graphs: built by arithmetic, differentiated exactly, and written as source to be compiled."""
+"""Formulas as expression graphs: built by arithmetic, differentiated exactly, and written as source to be compiled.
+
+    scalar        formulas as nodes of an expression graph
+    derivative    forward differentiation
+    substitution  values for names
+    evaluation    numerical evaluation
+    program       readable source: one assignment for each common subexpression
+    script        programs of formulas, of which only live statements are written
+    generated     generated source, compiled once
+    instructions  generated source as LLVM instructions
+    reading       expressions of a scene file as formulas
+
+The recursion (18)-(35) of Si and Guenter is `codegen.recursion`.
+"""

@@ -83,12 +83,12 @@ def _write_call_of(builder: Any, address: Any, pointers: Any) -> None:
 
 
 @instructions(_write_call)
-def call(address, q, iq, v, iv, constants, first, out):
+def call(address: int, q: Any, iq: int, v: Any, iv: int, constants: Any, first: int, out: Any) -> None:
     """Call generated code on the slices of arrays that begin at iq, iv and first."""
     _INTERPRETED[address](q[iq:], v[iv:], constants[first:], out)
 
 
 @instructions(_write_call_on_arrays)
-def call_on_arrays(address, arrays):
+def call_on_arrays(address: int, arrays: Any) -> None:
     """Call generated code on a tuple of whole arrays."""
     _INTERPRETED[address](*arrays)

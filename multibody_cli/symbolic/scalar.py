@@ -95,11 +95,6 @@ def name(text: str) -> Scalar:
     return _node("name", text=text)
 
 
-def is_zero(value: Value) -> bool:
-    """Return whether a value is the constant zero."""
-    return not isinstance(value, Scalar) and value == 0.0
-
-
 # --- one node for each formula ------------------------------------------------------------------------------------
 class _Graph:
     """The nodes of a graph, and a counter of nodes."""

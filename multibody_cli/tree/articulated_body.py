@@ -12,7 +12,20 @@ A' = A - U U^T / D,  p' = p + U u / D;  then  dv/dt = (u - U . da) / D  for a pa
 A joint with k degrees of freedom is eliminated column by column, which is L D L^T of its k x k matrix.  A ball is
 eliminated as a block: its rotational inertia then vanishes exactly, which preserves accuracy in long chains of balls.
 
-Sources: Featherstone 1983; Sueda, notes 2.9 and 2.12, Alg. 9-10; Si and Guenter, (30)-(35).
+Lines of the notes; the velocity products of a line (eta_j) are part of p, because p is that of the bias motion:
+
+    Alg. 9     1-5      V, eta, and S ddq of prescribed joints    `kinematics.forward_kinematics`
+               7, 8     inertia and bias force with children      `inward_pass`
+               9-11     prescribed joint: A and p unchanged       `inward_pass`, `eliminate_general`
+               13-15    Psi = 1 / D, then A', p'                  `eliminate_rank_one`; `eliminate_ball`
+               18-25    ddq, and the acceleration that it causes  `outward_pass`, `accelerate_column`
+               21, 22, 26  joint wrench F; tau of a motion        `joint_wrenches.compute_joint_wrenches`
+    Alg. 10    1-12     A and D of the last evaluation            `inward_pass`
+               5-8      implicit terms: armature, inertia blocks  `add_implicit_blocks`
+               15-18    impulses alone, by stored factors         `impulse_past_column`, `impulse_past_ball`
+               19-22    response                                  `outward_pass`
+
+Sources: Featherstone 1983; Sueda, notes 2.9; 2.12, Alg. 9; 2.13, Alg. 10; Si and Guenter, (30)-(35).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ momentum.
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel
-from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot, power
 from multibody_cli.spatial.values import Motion, Vec3
 from multibody_cli.tree.articulated_body import rigid_body_inertia
@@ -32,6 +32,15 @@ def gravity_energy(tree, bodies) -> float:
         if not links[i].ignores_gravity:
             energy -= dot(g, links[i].mass * load(bodies[i].x) + load(bodies[i].h))
     return energy
+
+
+@kernel
+def subtract_momenta(tree, bodies, wrenches):
+    """Subtract the momentum of each body, about the origin of its joint frame in world axes, from `wrenches`."""
+    links = tree.links
+    for i in range(1, len(links)):
+        h = rigid_body_inertia(links[i], bodies[i]) @ Motion(load(bodies[i].w), load(bodies[i].v))
+        store_force(wrenches[i], load_force(wrenches[i]) - h)
 
 
 @kernel

@@ -11,7 +11,8 @@ translation by dr/dt, the difference of the velocities of the two origins; there
 
 The products cost O(n): J x outward, J^T y inward.  They skip prescribed coordinates, which are not unknowns.
 
-Sources: Sueda, notes 2.1, 2.2 with Alg. 2 (its line 7 lacks the dot of the adjoint), 2.10 with Alg. 5 and 6.
+Sources: Sueda, notes 2.1, 2.2 with Alg. 2 (line 7, whose second adjoint has no dot in the text at hand, needs its
+derivative there), 2.10 with Alg. 5 and 6.
 """
 
 from __future__ import annotations

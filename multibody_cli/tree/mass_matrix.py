@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.model import Floats, Integers, Tree
+from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import power, shift_force, shift_rigid_inertia
 from multibody_cli.spatial.values import RigidInertia
@@ -63,11 +63,6 @@ def dof_paths_of(tree: Tree) -> DofPaths:
     for row, coordinates in zip(path, of_coordinate, strict=True):
         row[: len(coordinates)] = coordinates
     return DofPaths(depth, path, dof_body)
-
-
-def mass_matrix_for(paths: DofPaths) -> Floats:
-    """Allocate M, in the sparse layout of the paths."""
-    return np.zeros(paths.path.shape)
 
 
 # --- composite rigid bodies ---------------------------------------------------------------------------------------

@@ -6,14 +6,14 @@ from the parent through the joint.  Behind these follow the markers of affine bo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.forces.elements import warnings_for
-from multibody_cli.joints.parts.generated import GeneratedBuffers, generated_buffers_for
-from multibody_cli.kernel import records
-from multibody_cli.linalg.free_rows import scratch_for
+from multibody_cli.joints.parts.generated import GeneratedBuffers
+from multibody_cli.kernel import allocate, records
+from multibody_cli.linalg.free_rows import Scratch
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
 BODY = np.dtype(
@@ -75,94 +75,81 @@ class ImplicitSolveSettings(NamedTuple):
 
 
 class ImplicitSolve(NamedTuple):
-    """Work arrays of implicit forces for n bodies and m rates (`implicit.implicit_forces`); empty if unused."""
+    """Work arrays of implicit forces for n bodies, nb with loop-joint frames and markers, m rates and nr rows.
+
+    They are empty if unused (`implicit.implicit_forces`).
+    """
 
     settings: ImplicitSolveSettings
-    time: Floats  # (1,) of the evaluation of the forces, s
-    blocks: Records  # (n,) additional inertia of single bodies; then of markers
-    r: Records  # (n,) residual, as wrenches
-    s: Records  # (n,) P p
-    x: Floats  # (m,) forces on coordinates
-    z: Floats  # (m,) P^-1 r
-    p: Floats  # (m,) search direction
-    direction: Records  # (n,) its motion
-    solution: Records  # (n,) its motion
-    iterations: Integers  # (1,) largest number of iterations of a solve since the last report
-    unsolved: Integers  # (1,) solves that did not converge
-    multipliers: Floats  # (2, r) of the primary rows: of the solution, and of the search direction
+    time: Annotated[Floats, 1]  # of the evaluation of the forces, s
+    blocks: Annotated[Records, "nb", CHILD_INERTIA]  # additional inertia of single bodies; then of markers
+    r: Annotated[Records, "n", WRENCH]  # residual, as wrenches
+    s: Annotated[Records, "n", WRENCH]  # P p
+    x: Annotated[Floats, "m"]  # forces on coordinates
+    z: Annotated[Floats, "m"]  # P^-1 r
+    p: Annotated[Floats, "m"]  # search direction
+    direction: Annotated[Records, "n", WRENCH]  # its motion
+    solution: Annotated[Records, "n", WRENCH]  # its motion
+    iterations: Annotated[Integers, 1]  # largest number of iterations of a solve since the last report
+    unsolved: Annotated[Integers, 1]  # solves that did not converge
+    multipliers: Annotated[Floats, 2, "nr"]  # of the primary rows: of the solution, and of the search direction
 
 
 def implicit_solve_for(system: System) -> ImplicitSolve:
     """Allocate the work arrays of implicit forces."""
     tree, there = system.tree, int(system.implicit)
-    n, m = there * len(tree.links), there * len(tree.driven)
-    blocks = np.zeros(n + there * (len(tree.closures) + len(tree.markers)), CHILD_INERTIA)
-    r, s, direction, solution = (records(np.zeros(n, WRENCH)) for _ in range(4))
-    x, z, p = np.zeros((3, m))
-    iterations, unsolved = np.zeros((2, 1), np.int64)
-    return ImplicitSolve(
-        ImplicitSolveSettings(),
-        np.zeros(1),
-        records(blocks),
-        r,
-        s,
-        x,
-        z,
-        p,
-        direction,
-        solution,
-        iterations,
-        unsolved,
-        np.zeros((2, there * len(system.rows))),
-    )
+    n, nb = len(tree.links), len(tree.links) + len(tree.closures) + len(tree.markers)
+    m, nr = len(tree.driven), len(system.rows)
+    return allocate(ImplicitSolve, n=there * n, m=there * m, nb=there * nb, nr=there * nr)
 
 
 class Dual(NamedTuple):
-    """The dual problem for the multipliers of the active rows; k rows are not primary."""
+    """The dual problem for the multipliers of the active rows; m rows are not primary."""
 
-    active_rows: Integers  # (k,) numbers of the active rows
-    W: Floats  # (k, k)
-    r: Floats  # (k,) residuals
-    lower: Floats  # (k,) bounds of the multipliers
-    upper: Floats
-    x: Floats  # (k,)
-    position_error: Floats  # (1,) largest position error after the last projection, m or rad
-    solver: Any
+    active_rows: Annotated[Integers, "m"]  # numbers of the active rows
+    W: Annotated[Floats, "m", "m"]
+    r: Annotated[Floats, "m"]  # residuals
+    lower: Annotated[Floats, "m"]  # bounds of the multipliers
+    upper: Annotated[Floats, "m"]
+    x: Annotated[Floats, "m"]
+    position_error: Annotated[Floats, 1]  # largest position error after the last projection, m or rad
+    solver: Scratch
 
 
 class Work(NamedTuple):
     """Work arrays for one model: n velocities, m constraint rows.
 
-    `column_rates` and `v` are empty unless the method differentiates Jacobians, `q` unless it evaluates joints itself.
+    nb bodies, loop-joint frames and markers, nl links, nt constraint axes.  `column_rates` and `v` are empty (nd = 0)
+    unless the method differentiates Jacobians, `q` unless it evaluates joints itself.
     """
 
-    bodies: Records
-    columns: Records
-    column_rates: Records  # of general joints
-    child_inertias: Records
-    wrenches: Records
-    tau: Floats  # (n,)
+    bodies: Annotated[Records, "nb", BODY]
+    columns: Annotated[Records, "n", COLUMN]
+    column_rates: Annotated[Records, "nd", COLUMN_RATE]  # of general joints
+    child_inertias: Annotated[Records, "nl", CHILD_INERTIA]
+    wrenches: Annotated[Records, "nb", WRENCH]
+    tau: Annotated[Floats, "n"]
     warnings: tuple[Integers, ...]  # bits for each record of each table of forces: see `forces.contract`
-    q: Floats  # (nq,) of the last forward kinematics
-    v: Floats  # (n,) of the last forward kinematics
-    armature: Floats  # (n,) additional inertia of each coordinate
-    implicit_coefficients: Floats  # (3,) see `forces.elements.apply_implicit_joint_forces`; 0 for explicit forces
-    implicit_rates: Floats  # (n,) rates in the linearization of forces
+    q: Annotated[Floats, "nq"]  # of the last forward kinematics
+    v: Annotated[Floats, "nd"]  # of the last forward kinematics
+    armature: Annotated[Floats, "n"]  # additional inertia of each coordinate
+    implicit_coefficients: Annotated[Floats, 3]  # see `forces.elements.apply_implicit_joint_forces`; 0 if explicit
+    implicit_rates: Annotated[Floats, "n"]  # rates in the linearization of forces
     implicit_solve: ImplicitSolve
-    dual_basis: Records  # (n,) of the coordinates of loop joints
-    constraint_axes: Records  # of loop joints, world axes
-    basis: Floats  # (6, 6) scratch
+    dual_basis: Annotated[Records, "n", WRENCH]  # of the coordinates of loop joints
+    constraint_axes: Annotated[Records, "nt", CONSTRAINT_AXIS]  # of loop joints, world axes
+    basis: Annotated[Floats, 6, 6]  # scratch
     generated_buffers: GeneratedBuffers  # of generated parts of joints
-    shift: Floats  # (n,) a displacement
-    impulse: Floats  # (n,) on the coordinates
-    response: Floats  # (n,) change of the rates due to an impulse
+    shift: Annotated[Floats, "n"]  # a displacement
+    impulse: Annotated[Floats, "n"]  # on the coordinates
+    response: Annotated[Floats, "n"]  # change of the rates due to an impulse
     rows: Records  # (m,)
     terms: Records
-    rhs: Floats  # (m,) right-hand sides of primary rows; (0,) for a method without primary rows
-    baumgarte: Floats  # (2,) 2 alpha and beta^2; 0 if errors are removed by projection
+    rhs: Annotated[Floats, "mp"]  # right-hand sides of primary rows: m, or 0 for a method without
+    baumgarte: Annotated[Floats, 2]  # 2 alpha and beta^2; 0 if errors are removed by projection
     dual: Dual
     scratch: Any  # of the method alone
-    contact_forces: Records  # contact wrench on each body, for output; (0,) without contacts
+    contact_forces: Annotated[Records, "nc", WRENCH]  # contact wrench on each body, for output; (0,) without contacts
 
 
 def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False, remembered: bool = False) -> Work:
@@ -182,45 +169,25 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
     tree = system.tree
     markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
     placed = markers + len(tree.markers)
-    bodies = np.zeros(placed, BODY)
-    bodies["R"][0, ::4] = bodies["R"][markers:, ::4] = 1.0
-    bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
     m, k = len(system.rows), int(np.count_nonzero(system.rows["primary"] == 0))
-    return Work(
-        bodies=records(bodies),
-        columns=records(np.zeros(n, COLUMN)),
-        column_rates=records(np.zeros(n if differentiated else 0, COLUMN_RATE)),
-        child_inertias=records(np.zeros(len(tree.links), CHILD_INERTIA)),
-        wrenches=records(np.zeros(placed, WRENCH)),
-        tau=np.zeros(n),
+    work = allocate(
+        Work,
+        n=n,
+        nd=n if differentiated else 0,
+        nq=len(tree.plain) + 4 * len(tree.quaternions) if remembered else 0,
+        nl=len(tree.links),
+        nb=placed,
+        nc=placed if system.contacts else 0,
+        nt=len(tree.constraint_axes),
+        mp=m if k < m else 0,
         warnings=warnings_for(system.forces),
-        q=np.zeros(len(tree.plain) + 4 * len(tree.quaternions) if remembered else 0),
-        v=np.zeros(n if differentiated else 0),
-        armature=np.zeros(n),
-        implicit_coefficients=np.zeros(3),
-        implicit_rates=np.zeros(n),
         implicit_solve=implicit_solve_for(system),
-        dual_basis=records(np.zeros(n, WRENCH)),
-        constraint_axes=records(np.zeros(len(tree.constraint_axes), CONSTRAINT_AXIS)),
-        basis=np.zeros((6, 6)),
-        generated_buffers=generated_buffers_for(tree.constants),
-        shift=np.zeros(n),
-        impulse=np.zeros(n),
-        response=np.zeros(n),
+        generated_buffers=allocate(GeneratedBuffers, constants=tree.constants),
         rows=records(np.array(system.rows)),
         terms=records(np.array(system.terms)),
-        rhs=np.zeros(m if k < m else 0),
-        baumgarte=np.zeros(2),
-        dual=Dual(
-            active_rows=np.zeros(k, np.int64),
-            W=np.zeros((k, k)),
-            r=np.zeros(k),
-            lower=np.zeros(k),
-            upper=np.zeros(k),
-            x=np.zeros(k),
-            position_error=np.zeros(1),
-            solver=scratch_for(k),
-        ),
+        dual=allocate(Dual, m=k),
         scratch=scratch,
-        contact_forces=records(np.zeros(placed if system.contacts else 0, WRENCH)),
     )
+    work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
+    work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
+    return work

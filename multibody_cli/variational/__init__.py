@@ -1,14 +1,18 @@
 """Variational integrators: discrete Euler-Lagrange (DEL) equations of multibody systems, and their solution.
 
-Where the equations of the papers are:
+    step                the step of Lee et al. 2016 on one page: DRNEA, RIQN, momenta and velocities at its end
+    poses               poses of bodies without velocities, (18)
+    discrete_motion     discrete momentum of a body and its derivative
+    constrained         constraint rows: impulses, active set, projection of velocities
+    newton              Newton's and Broyden's methods in generalized coordinates, Alg. 1 and 4
+    newton_constraints  constraint rows of the end of a step, for Newton's method
+    svi                 the residual in O(n^2), for comparison
+    newton_maximal      Newton's method of Bruedigam and Manchester 2020 in maximal coordinates, (35)-(39)
+    maximal_joints      joints as constraints between two bodies
+    joint_sides         their blocks in the linear system
+    contacts            contact impulses at the start of a step
+    energy              modified energy
+    workspace           work arrays
 
-    Lee et al. 2016    (18)-(19), Alg. 2        poses at the iterate              `poses.compute_poses`
-                       (21a), (21b)             residual of one body (DRNEA)      `discrete_motion.drnea_body_residuals`
-                       (21a), (22)              inward pass of DRNEA              `newton.drnea_residual`
-                       (25), Alg. 3             correction by RIQN                `unconstrained.riqn_correction`
-                       (25) with constraints                                      `constrained.riqn_response`
-                       Alg. 1, Alg. 4           Newton's method                   `newton`
-    Bruedigam and      (22)-(33)                discrete momentum                 `discrete_motion`
-    Manchester 2020    (36)-(39)                Newton on maximal coordinates     `newton_maximal`
-                       Alg. 1-4                 graph-based LDU factorization     `kkt.ldu_tree`
+The equations are in `docs/theory/variational.md`.
 """

@@ -9,238 +9,172 @@ With y_0 the correction of the mean rates by the residual alone, M^-1 J^T z corr
 
     W z + (g / h + J y_0) = 0,      W = J M^-1 J^T
 
-W and J are those of the start: like RIQN, this is a quasi-Newton method, whose error decreases with the step.  At the
-end of the step velocities are projected onto the constraints.  Rows that constrain velocities only take part in this
-projection alone; their impulse is applied once more at the start of the next step, so that it acts symmetrically about
-the node: the mean of the momenta before and after it satisfies the rows.
+W and J are those of the start: like RIQN, this is a quasi-Newton method, whose error decreases with the step
+(`newton_constraints` uses those of the end).  At the end of the step velocities are projected onto the constraints.
+Rows that constrain velocities only take part in this projection alone; their impulse is applied once more at the start
+of the next step, so that it acts symmetrically about the node: the mean of the momenta before and after it satisfies
+the rows.
 
-Sources: Lee, Liu, Park and Srinivasa 2016, (25); Andersen's RATTLE, see Hairer, Lubich and Wanner, VII.1.4; Bruedigam
-and Manchester 2020, section 4; for rows of velocities, Ferraro, Iglesias and Martin de Diego, Nonlinearity 21 (2008).
+Errors at the iterate need no velocities and inertias, nor the coordinates of maximal-coordinate joints.  The kernels
+that `step` calls directly loop over the rows; the others are bound to its template parameters, and are compiled only
+for systems with rows.
+
+Sources: Andersen's RATTLE, see Hairer, Lubich and Wanner, VII.1.4; Bruedigam and Manchester 2020, section 4; for rows
+of velocities, Ferraro, Iglesias and Martin de Diego, Nonlinearity 21 (2008).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
+from multibody_cli.constraint_solver.loop_frames import update_loop_frames
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, write_loop_rows
 from multibody_cli.constraint_solver.solver import (
     PROJECTION_TOLERANCE,
     VELOCITY,
-    accumulate_impact_losses,
+    account_row_impulses,
     activate_unilateral_rows,
+    build_delassus,
     clear_impulses,
     compute_velocity_residuals,
     deactivate_separating_rows,
-    impulse_response,
     largest_position_error,
-    write_rhs,
+    project,
     zero_rhs,
 )
+from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
-from multibody_cli.kernel import formula, kernel, records
+from multibody_cli.joints.directions import orthonormalize, store_row, write_axes
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.multipliers import solve_multipliers
-from multibody_cli.model import Floats, Integers, System, Tree
-from multibody_cli.tree.jacobian import add_jacobian_transposed_times
-from multibody_cli.tree.workspace import Work, workspace_for
-from multibody_cli.variational.discrete_motion import (
-    add_impulses,
-    add_velocity_changes,
-    drnea_body_residuals,
-    store_body_residuals,
-)
-from multibody_cli.variational.maximal_joints import MaximalJoints, maximal_joints_for
-from multibody_cli.variational.unconstrained import prepare_unconstrained
-from multibody_cli.variational.workspace import DIAGNOSTIC_RESIDUAL, max_abs
-
-
-class ConstrainedStepWork(NamedTuple):
-    """Work arrays of a step with m constraint rows."""
-
-    tree: Tree  # its closures without the maximal-coordinate joints
-    maximal_joints: MaximalJoints
-    work: Work  # bodies, loop frames and rows at the iterate
-    v: Floats  # (n,) scratch
-    a: Floats  # (n,)
-    errors: Floats  # (m,) of the rows at the iterate, m or rad
-    initial_errors: Floats  # (m,) violations at the start of the run: assembly reaches no smaller ones
-    start_multipliers: Floats  # (m,) multipliers included in the applied wrenches at the start
-    impulses: Floats  # (m,) accumulated impulses of the rows, without these
-    dissipation: Floats  # (m,) energy dissipated by unilateral rows, J
-    is_active: Integers  # (m,) whether a row is in the active set
-    active_count: Integers  # (1,) size of the active set
-
-
-def constrained_step_work_for(system: System) -> ConstrainedStepWork:
-    """Allocate the work arrays."""
-    n, m, maximal_joints = len(system.tree.driven), len(system.rows), maximal_joints_for(system)
-    left = np.delete(np.asarray(system.tree.closures), maximal_joints.table["closure"])
-    left.flags.writeable = False
-    return ConstrainedStepWork(
-        tree=system.tree._replace(closures=records(left)),
-        maximal_joints=maximal_joints,
-        work=workspace_for(system),
-        v=np.zeros(n),
-        a=np.zeros(n),
-        errors=np.zeros(m),
-        initial_errors=np.zeros(m),
-        start_multipliers=np.zeros(m),
-        impulses=np.zeros(m),
-        dissipation=np.zeros(m),
-        is_active=np.zeros(m, np.int64),
-        active_count=np.zeros(1, np.int64),
-    )
+from multibody_cli.method_kernels import apply_inverse_mass, impulse_response
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.tree.markers import transfer_marker_wrenches, update_markers
+from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
+from multibody_cli.variational.maximal_joints import write_maximal_joint_errors
 
 
 # --- template parameters ------------------------------------------------------------------------------------------
-def build_delassus(system: Any, work: Any, count: int) -> None:
-    """Template parameter: compute W of the active rows (`constraint_solver.solver`)."""
+@kernel_parameter
+def solve_row_impulses(system: Any, work: Any, step: Any, h: float) -> None:
+    """Compute the corrections of the impulses of the active rows into `work.dual.x`."""
 
 
-def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
-    """Template parameter: the response to impulses on bodies and coordinates, by `riqn_response` or Newton's method.
+@kernel_parameter
+def response_reusing_factors(system: Any, work: Any, step: Any) -> None:
+    """Compute the response to other impulses, with the factorization of the last residual response.
 
-    The kernel adds the accumulated impulses of the primary rows to `work.wrenches` and `work.impulse`, writes the
-    correction of the mean rates to `work.response`, and accumulates the multipliers of the primary rows.
+    Primary rows keep their errors.
     """
 
 
-def project(system: Any, work: Any, level: int) -> None:
-    """Template parameter: project onto all rows of a level."""
+# --- errors at the iterate ----------------------------------------------------------------------------------------
+@kernel
+def evaluate_rows(system, work, step, t):
+    """Compute the errors of the constraint rows at the poses of the iterate."""
+    constrained, discrete_motions = step.constrained, step.discrete_motions
+    write_maximal_joint_errors(constrained.maximal_joints, discrete_motions, constrained.row_states)
+    if len(constrained.tree.closures) > 0 or len(system.rows) > len(system.tree.constraint_axes):
+        write_remaining_rows(system, work, step, t)
+
+
+@kernel
+def write_remaining_rows(system, work, step, t):
+    """Write the rows that maximal-coordinate joints do not provide, at the poses of the iterate and zero velocity."""
+    constrained, discrete_motions, q = step.constrained, step.discrete_motions, step.q
+    bodies, rows, closures = constrained.work.bodies, constrained.work.rows, constrained.tree.closures
+    for i in range(1, len(discrete_motions)):
+        store(bodies[i].x, load(discrete_motions[i].x))
+        store(bodies[i].R, load(discrete_motions[i].R))
+    update_markers(system.tree, bodies)
+    update_loop_frames(constrained.tree, q, step.scratch, step.scratch, constrained.work)
+    for k in range(len(closures)):
+        if not (closures[k].constant_axes or closures[k].one_plane):
+            track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, constrained.work)
+    write_loop_rows(constrained.tree, step.scratch, constrained.work)
+    write_all(system.constraints, t, bodies, q, rows, constrained.work.terms)
+    for k in range(len(closures)):
+        store_errors(rows, closures[k].first_row, closures[k].last_row, constrained.row_states)
+    store_errors(rows, len(constrained.work.constraint_axes), len(rows), constrained.row_states)
+
+
+@formula
+def store_errors(rows, first, last, row_states):
+    """Copy the errors of the rows from `first` to `last`."""
+    for r in range(first, last):
+        row_states[r].error = rows[r].error
+
+
+@kernel
+def track_constraint_axes(tree, closure, before, work):
+    """Choose the constraint axes of a joint that are closest to those at the start, in the same order.
+
+    Start and end axes are eliminated in pairs, without pivoting.
+    """
+    basis, k = work.basis, 0
+    for j in range(closure.iv, closure.iv + closure.nv):
+        if not tree.driven[j]:
+            write_axes(basis[k], load(work.columns[j].angular))
+            write_axes(basis[k, 3:], load(work.columns[j].linear))
+            k += orthonormalize(basis, k)
+    for r in range(closure.first_row, closure.last_row):
+        write_axes(basis[k], load(before[r].t))
+        write_axes(basis[k, 3:], load(before[r].f))
+        k += orthonormalize(basis, k)
+        store_row(work.constraint_axes[r], basis[k - 1])
 
 
 # --- active set ---------------------------------------------------------------------------------------------------
-def prepare_constrained(system, work, step, h):
-    """Apply the first kick, compute the impulses on the coordinates, and compute W of the active rows."""
-    prepare_unconstrained(system, work, step, h)
-    select_active_rows(work, step.constrained)
-    zero_rhs(work)
-    build_delassus(system, work, step.constrained.active_count[0])
-
-
 @kernel
 def select_active_rows(work, constrained):
     """Write the active set: rows that constrain positions, and unilateral rows that are active at the start."""
     rows, count = work.rows, 0
     for r in range(len(rows)):
-        constrained.impulses[r] = constrained.dissipation[r] = 0.0
-        constrained.is_active[r] = 0
+        constrained.row_states[r].impulse = constrained.row_states[r].dissipation = 0.0
+        constrained.row_states[r].is_active = 0
         if not rows[r].primary and (rows[r].active if rows[r].one_sided else rows[r].holonomic):
             work.dual.active_rows[count] = r
-            constrained.is_active[r] = 1
+            constrained.row_states[r].is_active = 1
             count += 1
     constrained.active_count[0] = count
 
 
 @kernel
-def add_violated_rows(work, constrained):
+def add_violated_rows(system, work, step) -> bool:
     """Add violated unilateral rows to the active set, loop joints excluded; return whether there are any."""
-    rows, active_rows, before = work.rows, work.dual.active_rows, constrained.active_count[0]
-    count = before
+    rows, active_rows, constrained = work.rows, work.dual.active_rows, step.constrained
+    before = count = constrained.active_count[0]
     for r in range(len(work.constraint_axes), len(rows)):
-        if rows[r].one_sided and constrained.errors[r] < 0.0 and not constrained.is_active[r]:
+        if rows[r].one_sided and constrained.row_states[r].error < 0.0 and not constrained.row_states[r].is_active:
             active_rows[count] = r
-            constrained.is_active[r] = 1
+            constrained.row_states[r].is_active = 1
             count += 1
     constrained.active_count[0] = count
     return count > before
 
 
-# --- corrections --------------------------------------------------------------------------------------------------
-def constrained_correction(system, work, step, h):
-    """Compute the correction of the mean rates and of the row impulses, with the factorization and W of the start."""
-    rows, terms, dual, constrained = work.rows, work.terms, work.dual, step.constrained
-    if add_violated_rows(work, constrained):
+@template(apply_inverse_mass)
+def update_delassus(system, work, step):
+    """Add violated rows to the active set; compute W in the first iteration and where rows were added."""
+    if add_violated_rows(system, work, step) or step.iteration[0] == 0:
         zero_rhs(work)
-        build_delassus(system, work, constrained.active_count[0])
-    drnea_constrained_residuals(system, work, step, h)
-    residual_response(system, work, step, h)
-    for j in range(len(step.correction)):
-        step.correction[j] = work.response[j]
-    count = constrained.active_count[0]
-    if count == 0:
-        return
-    for k in range(count):
-        r = dual.active_rows[k]
-        dual.r[k] = constrained.errors[r] / h + jacobian_product_of_row(rows[r], terms, work.bodies, work.response)
-        dual.lower[k] = (
-            -constrained.impulses[r] - h * constrained.start_multipliers[r] if rows[r].one_sided else -math.inf
-        )
-        dual.upper[k] = math.inf
-        dual.x[k] = math.nan
-        if dual.W[k, k] == 0.0:
-            dual.r[k] = 0.0
-    solve_multipliers(
-        dual.W[:count, :count], dual.r[:count], dual.lower[:count], dual.upper[:count], dual.x[:count], dual.solver
-    )
-    clear_impulses(work)
-    for k in range(count):
-        r = dual.active_rows[k]
-        constrained.impulses[r] += dual.x[k]
-        apply_row_impulse(rows[r], terms, dual.x[k], work.wrenches, work.impulse)
-    zero_rhs(work)
-    impulse_response(system, work)
-    accumulate_primary_impulses(work, constrained)
-    for j in range(len(step.correction)):
-        step.correction[j] += work.response[j]
-
-
-def riqn_response(system, work, step, h):
-    """Compute the response to `work.wrenches` and `work.impulse` with the factorization of the start: RIQN, (25)."""
-    apply_primary_impulses(work, step.constrained)
-    for r in range(len(work.rhs)):
-        if work.rows[r].primary:
-            work.rows[r].residual = step.constrained.errors[r] / h
-    write_rhs(work, VELOCITY)
-    impulse_response(system, work)
-    accumulate_primary_impulses(work, step.constrained)
+        build_delassus(system, work, step.constrained.active_count[0])
 
 
 @kernel
-def drnea_constrained_residuals(system, work, step, h):
-    """Compute the residual impulses by DRNEA, active rows included, into `work.wrenches` and `work.impulse`."""
-    drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
-    for j in range(len(work.impulse)):
-        work.impulse[j] = step.impulse[j]
-    apply_active_impulses(work, step.constrained)
-
-
-@kernel
-def apply_active_impulses(work, constrained):
-    """Apply the accumulated impulses of the active rows to bodies and coordinates."""
-    for k in range(constrained.active_count[0]):
-        r = work.dual.active_rows[k]
-        apply_row_impulse(work.rows[r], work.terms, constrained.impulses[r], work.wrenches, work.impulse)
-
-
-@kernel
-def apply_primary_impulses(work, constrained):
-    """Apply the accumulated impulses of the primary rows to bodies and coordinates."""
-    for r in range(len(work.rhs)):
-        if work.rows[r].primary:
-            apply_row_impulse(work.rows[r], work.terms, constrained.impulses[r], work.wrenches, work.impulse)
-
-
-@kernel
-def accumulate_primary_impulses(work, constrained):
-    """Add the multipliers of the primary rows to their accumulated impulses."""
-    for r in range(len(work.rhs)):
-        if work.rows[r].primary:
-            constrained.impulses[r] += work.rows[r].multiplier
-
-
-@kernel
-def constraint_rows_satisfied(work, step, max_violation):
+def rows_satisfied(work, constrained, max_violation):
     """Return whether the active rows hold at the end, as closely as at the start of the run.
 
     Small corrections do not imply this: they do not include ineffective or dependent rows.
     """
-    rows, constrained = work.rows, step.constrained
+    rows = work.rows
     for k in range(constrained.active_count[0]):
         r = work.dual.active_rows[k]
-        if constraint_violation(rows[r], constrained.errors[r]) > max_violation + 10.0 * constrained.initial_errors[r]:
+        if (
+            constraint_violation(rows[r], constrained.row_states[r].error)
+            > max_violation + 10.0 * constrained.row_states[r].initial_violation
+        ):
             return False
     return True
 
@@ -251,32 +185,102 @@ def constraint_violation(row, error):
     return max(-error, 0.0) if row.one_sided else abs(error)
 
 
+# --- impulses -----------------------------------------------------------------------------------------------------
+@template(solve_row_impulses, response_reusing_factors)
+def correct_rows(system, work, step, h):
+    """Correct the impulses of the active rows, and add the response to the correction to `work.response`."""
+    constrained, response = step.constrained, work.response
+    if constrained.active_count[0] == 0:
+        return
+    for j in range(len(response)):
+        constrained.residual_response[j] = response[j]
+    solve_row_impulses(system, work, step, h)
+    apply_impulse_corrections(work, constrained)
+    response_reusing_factors(system, work, step)
+    accumulate_primary_impulses(work, constrained)
+    for j in range(len(response)):
+        response[j] += constrained.residual_response[j]
+
+
+@template(impulse_response)
+def response_of_start(system, work, step):
+    """Compute the response to `work.wrenches` and `work.impulse` with the factorization of the start."""
+    zero_rhs(work)
+    impulse_response(system, work)
+
+
 @kernel
-def carry_over_residual_constrained(system, work, step, h):
-    """Store the residual impulse of the step, which the next step applies."""
-    tree = system.tree
-    drnea_constrained_residuals(system, work, step, h)
-    apply_primary_impulses(work, step.constrained)
+def solve_row_impulses_at_start(system, work, step, h):
+    """Compute the corrections z of the impulses of the active rows into `work.dual.x`, with W and J of the start."""
+    rows, terms, dual, constrained = work.rows, work.terms, work.dual, step.constrained
+    count = constrained.active_count[0]
+    for k in range(count):
+        r = dual.active_rows[k]
+        dual.r[k] = constrained.row_states[r].error / h + jacobian_product_of_row(
+            rows[r], terms, work.bodies, work.response
+        )
+        dual.lower[k] = (
+            -constrained.row_states[r].impulse - h * constrained.row_states[r].start_multiplier
+            if rows[r].one_sided
+            else -math.inf
+        )
+        dual.upper[k] = math.inf
+        dual.x[k] = math.nan
+        if dual.W[k, k] == 0.0:
+            dual.r[k] = 0.0
+    solve_multipliers(
+        dual.W[:count, :count], dual.r[:count], dual.lower[:count], dual.upper[:count], dual.x[:count], dual.solver
+    )
+
+
+@kernel
+def apply_impulse_corrections(work, constrained):
+    """Accumulate the corrections `work.dual.x` of the active rows, and apply them to bodies and coordinates."""
+    dual = work.dual
+    clear_impulses(work)
+    for k in range(constrained.active_count[0]):
+        r = dual.active_rows[k]
+        constrained.row_states[r].impulse += dual.x[k]
+        apply_row_impulse(work.rows[r], work.terms, dual.x[k], work.wrenches, work.impulse)
+
+
+@kernel
+def apply_active_impulses(work, constrained):
+    """Apply the accumulated impulses of the active rows to bodies and coordinates."""
+    for k in range(constrained.active_count[0]):
+        r = work.dual.active_rows[k]
+        apply_row_impulse(work.rows[r], work.terms, constrained.row_states[r].impulse, work.wrenches, work.impulse)
+
+
+@kernel
+def apply_primary_impulses(work, constrained):
+    """Apply the accumulated impulses of the primary rows to bodies and coordinates."""
+    for r in range(len(work.rhs)):
+        if work.rows[r].primary:
+            apply_row_impulse(work.rows[r], work.terms, constrained.row_states[r].impulse, work.wrenches, work.impulse)
+
+
+@kernel
+def write_primary_residuals(work, constrained, h):
+    """Set the residuals of the primary rows to the rates that remove their errors within the step."""
+    for r in range(len(work.rhs)):
+        if work.rows[r].primary:
+            work.rows[r].residual = constrained.row_states[r].error / h
+
+
+@kernel
+def accumulate_primary_impulses(work, constrained):
+    """Add the multipliers of the primary rows to their accumulated impulses."""
+    for r in range(len(work.rhs)):
+        if work.rows[r].primary:
+            constrained.row_states[r].impulse += work.rows[r].multiplier
+
+
+@kernel
+def transfer_impulses_to_bodies(tree, work):
+    """Transfer the impulses on loop joints and markers to the bodies."""
     apply_loop_impulses(tree, work.impulse, work)
-    if step.settings.maximal:  # impulses act on bodies only
-        left = store_body_residuals(tree.links, step.discrete_motions, work.wrenches)
-    else:
-        for j in range(len(step.residual_carry_over)):
-            step.residual_carry_over[j] = 0.0 if tree.driven[j] else work.impulse[j]
-        add_jacobian_transposed_times(tree, work, step.residual_carry_over)
-        clear_loop_coordinates(tree, step.residual_carry_over)
-        left = max_abs(step.residual_carry_over)
-    step.diagnostics[DIAGNOSTIC_RESIDUAL] = max(step.diagnostics[DIAGNOSTIC_RESIDUAL], left)
-    compute_dissipation(work.rows, step.constrained, h)
-
-
-@kernel
-def compute_dissipation(rows, constrained, h):
-    """Compute the energy that unilateral rows dissipate, J, from their mean rates at the start and over the step."""
-    for r in range(len(rows)):
-        if rows[r].one_sided:
-            on_the_way = (constrained.errors[r] - rows[r].error) / h
-            constrained.dissipation[r] = -0.5 * constrained.impulses[r] * (rows[r].residual + on_the_way)
+    transfer_marker_wrenches(tree, work.wrenches)
 
 
 @kernel
@@ -290,54 +294,54 @@ def clear_loop_coordinates(tree, x):
 
 # --- start and end of a step --------------------------------------------------------------------------------------
 @kernel
-def begin_constraints(work, step):
+def begin_rows(work, constrained):
     """Store multipliers and violations of the rows at the start of the run."""
-    store_start_multipliers(work, step)
+    store_start_multipliers(work, constrained)
     for r in range(len(work.rows)):
-        step.constrained.initial_errors[r] = constraint_violation(work.rows[r], work.rows[r].error)
+        constrained.row_states[r].initial_violation = constraint_violation(work.rows[r], work.rows[r].error)
 
 
 @kernel
-def store_start_multipliers(work, step):
+def store_start_multipliers(work, constrained):
     """Store the multipliers of unilateral rows at the start of the step, which `applied_wrench` includes."""
     for r in range(len(work.rows)):
-        step.constrained.start_multipliers[r] = work.rows[r].multiplier if work.rows[r].one_sided else 0.0
+        constrained.row_states[r].start_multiplier = work.rows[r].multiplier if work.rows[r].one_sided else 0.0
 
 
-def velocities_from_momenta_constrained(system, work, step, v, ledger):
-    """Compute the velocities from the momenta and project them onto the constraints."""
-    links, rows = system.tree.links, work.rows
-    store_start_multipliers(work, step)
+@kernel
+def compute_dissipation(rows, constrained, h):
+    """Compute the energy that unilateral rows dissipate, J, from their mean rates at the start and over the step."""
     for r in range(len(rows)):
         if rows[r].one_sided:
-            ledger[rows[r].account] += step.constrained.dissipation[r]
+            mean_rate = (constrained.row_states[r].error - rows[r].error) / h
+            constrained.row_states[r].dissipation = (
+                -0.5 * constrained.row_states[r].impulse * (rows[r].residual + mean_rate)
+            )
+
+
+@template(apply_inverse_mass)
+def complete_rows(system, work, step, v, ledger):
+    """Project the velocities at the end of the step onto the constraints; store the multipliers there."""
+    tree, rows, constrained = system.tree, work.rows, step.constrained
+    store_start_multipliers(work, constrained)
+    for r in range(len(rows)):
+        if rows[r].one_sided:
+            ledger[rows[r].account] += constrained.row_states[r].dissipation
     work.dual.position_error[0] = largest_position_error(work)
-    for j in range(len(v)):
-        work.impulse[j] = step.residual_carry_over[j]
-    zero_rhs(work)
-    impulse_response(system, work)
-    apply_velocity_response(links, work, v)
     activate_unilateral_rows(work)
     if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE:
         project(system, work, VELOCITY)
-        apply_velocity_response(links, work, v)
-        accumulate_impact_losses(work, ledger)
-        again = 1.0 / step.settings.first_kick - 1.0
+        for j in range(len(v)):
+            v[j] += work.response[j]
+        add_velocity_changes(tree.links, work.bodies)
+        account_row_impulses(work, ledger)
         clear_impulses(work)
         for r in range(len(rows)):
             if not (rows[r].holonomic or rows[r].one_sided):
-                apply_row_impulse(rows[r], work.terms, again * rows[r].multiplier, work.wrenches, work.impulse)
-        apply_loop_impulses(system.tree, work.impulse, work)
+                apply_row_impulse(rows[r], work.terms, rows[r].multiplier, work.wrenches, work.impulse)
+        apply_loop_impulses(tree, work.impulse, work)
         add_impulses(step.discrete_motions, work.wrenches)
-        clear_loop_coordinates(system.tree, work.impulse)
+        clear_loop_coordinates(tree, work.impulse)
         for j in range(len(v)):
             step.residual_carry_over[j] += work.impulse[j]
     deactivate_separating_rows(work)
-
-
-@kernel
-def apply_velocity_response(links, work, v):
-    """Add the velocity response to the velocities of coordinates and bodies."""
-    for j in range(len(v)):
-        v[j] += work.response[j]
-    add_velocity_changes(links, work.bodies)

@@ -12,11 +12,10 @@ velocity.
 
 from __future__ import annotations
 
-from typing import Any
-
-from multibody_cli.constraint_solver.solver import impulse_response, zero_rhs
-from multibody_cli.contact_solver.output_forces import clear_contact_forces, compute_contact_forces
-from multibody_cli.kernel import kernel
+from multibody_cli.constraint_solver.solver import zero_rhs
+from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
+from multibody_cli.kernel import kernel, template
+from multibody_cli.method_kernels import evaluate, impulse_response, solve_contact_step
 from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.variational.discrete_motion import (
     add_impulses,
@@ -24,14 +23,6 @@ from multibody_cli.variational.discrete_motion import (
     store_start_of_step,
     write_applied_impulses,
 )
-from multibody_cli.variational.step_end import evaluate
-
-
-def solve_contact_step(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
-) -> bool:
-    """Template parameter: change the velocities v* to those with contacts (`methods.contract`)."""
-    return True
 
 
 @kernel
@@ -40,6 +31,7 @@ def no_start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, p
     return True
 
 
+@template(evaluate, impulse_response, solve_contact_step)
 def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
     """Add the contact impulses to the momenta at the start, and guess the mean rates from v'.
 
@@ -73,7 +65,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
 @kernel
 def distance(x, y):
     """Return the largest absolute difference of two arrays."""
-    most = 0.0
+    largest = 0.0
     for k in range(len(x)):
-        most = max(most, abs(x[k] - y[k]))
-    return most
+        largest = max(largest, abs(x[k] - y[k]))
+    return largest

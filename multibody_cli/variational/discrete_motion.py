@@ -14,8 +14,18 @@ Without applied forces, p and l are constant and c moves uniformly. The quaterni
 needs no trigonometric functions and changes L_d in its third order in h. Rotations of half a revolution or more in a
 step cannot be represented.
 
-Sources: Bruedigam and Manchester, (22)-(33), of which (33) is twice l; Lee, Liu, Park and Srinivasa, (16)-(21), where
-the logarithm of the displacement of the body in SE(3) stands in place of (c' - c, u).
+For Newton's method: with r, e from the body origin to its center of mass at the start and at the end, an additional
+twist (w, v) h at the end, in world axes about the origin there, adds to the momentum
+
+    f = m (v + w x e)                                    linear
+    t = L w + r x f,    L = s A - A [u] - J u u^T,       angular, about the origin at the start
+                        A = s J + [u] J - [J u]
+
+The derivative, times h, is  [[L - m [r] [e], m [r]], [-m [e], m 1]].
+
+Sources: Bruedigam and Manchester 2020, (22)-(33), of which (33) is twice l, and (36)-(39) for the derivative, here in
+world axes; Lee, Liu, Park and Srinivasa 2016, (10), (16)-(21), where the logarithm of the displacement of the body in
+SE(3) stands in place of (c' - c, u).
 """
 
 from __future__ import annotations
@@ -26,9 +36,10 @@ import numpy as np
 
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store, store_force
-from multibody_cli.spatial.products import ZERO, cross, dot
-from multibody_cli.spatial.values import Force, Motion, Vec3
+from multibody_cli.spatial.products import ZERO, cross, dot, outer, power, skew, skew_times, times_skew
+from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.articulated_body import rigid_body_inertia
+from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.kinematics import central_inertia, inertial_wrench
 
 DISCRETE_MOTION = np.dtype(
@@ -123,43 +134,23 @@ def add_impulses(discrete_motions, wrenches):
         store_force(discrete_motions[i], load_force(discrete_motions[i]) + load_force(wrenches[i]))
 
 
-# --- residual -----------------------------------------------------------------------------------------------------
-@kernel
-def drnea_body_residuals(links, bodies, discrete_motions, h, wrenches):
-    """Compute the residual impulse of each body by DRNEA, (21a) without the impulses of children.
-
-    The residual is the start momentum, applied impulses included, minus the discrete momentum of the step, (21b): the
-    negative of (21a).  It is about the body origin at the start, in world axes, like the wrenches of `work`.  The
-    discrete momentum is stored.
-    """
-    for i in range(1, len(links)):
-        link, body, discrete_motion = links[i], bodies[i], discrete_motions[i]
-        s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
-        angular_momentum = discrete_angular_momentum(load(discrete_motion.J), s, u, h)
-        c = load(discrete_motion.c)
-        p = (link.mass / h) * (end_center_of_mass(link, discrete_motion) - c)
-        store(discrete_motion.angular_momentum, angular_momentum)
-        store(discrete_motion.linear_momentum, p)
-        r = c - load(body.x)
-        store_force(wrenches[i], load_force(discrete_motion) - Force(angular_momentum + cross(r, p), p))
-
-
+# --- momenta -------------------------------------------------------------------------------------------------------
 @kernel
 def store_body_residuals(links, discrete_motions, wrenches) -> float:
     """Store the residual impulses of the free bodies; return the largest absolute component, N s or N m s."""
-    most = 0.0
+    largest = 0.0
     for i in range(1, len(links)):
         if links[i].nv == 6:
             w = load_force(wrenches[i])
             store(discrete_motions[i].residual_t, w.t)
             store(discrete_motions[i].residual_f, w.f)
-            most = max(most, abs(w.t.x), abs(w.t.y), abs(w.t.z), abs(w.f.x), abs(w.f.y), abs(w.f.z))
-    return most
+            largest = max(largest, abs(w.t.x), abs(w.t.y), abs(w.t.z), abs(w.f.x), abs(w.f.y), abs(w.f.z))
+    return largest
 
 
 @kernel
 def discrete_legendre_transform(links, discrete_motions):
-    """Move poses and momenta to the end of the step; momenta are about the origins there.
+    """Move poses and momenta to the end of the step, p' = D_2 L_d; momenta are about the origins there.
 
     The stored values are copied, not computed from the kinematics at the end, so that no momentum is lost to round-off
     from step to step.
@@ -167,10 +158,10 @@ def discrete_legendre_transform(links, discrete_motions):
     for i in range(1, len(links)):
         discrete_motion = discrete_motions[i]
         c, p = end_center_of_mass(links[i], discrete_motion), load(discrete_motion.linear_momentum)
-        left = Force(load(discrete_motion.residual_t), load(discrete_motion.residual_f))
+        residual = Force(load(discrete_motion.residual_t), load(discrete_motion.residual_f))
         store_force(
             discrete_motion,
-            left + Force(load(discrete_motion.angular_momentum) + cross(c - load(discrete_motion.x), p), p),
+            residual + Force(load(discrete_motion.angular_momentum) + cross(c - load(discrete_motion.x), p), p),
         )
         store(discrete_motion.c, c)
         store(discrete_motion.R_start, load(discrete_motion.R))
@@ -228,20 +219,14 @@ def exceeds_rotation_limit(discrete_motions):
     return False
 
 
-# --- energy -------------------------------------------------------------------------------------------------------
 @kernel
-def discrete_kinetic_energy(links, discrete_motions, h) -> float:
-    """Return the kinetic part of the discrete energy -dL_d/dh of a step, J.
-
-    Call it before `discrete_legendre_transform`.
-    """
-    energy = 0.0
-    for i in range(1, len(links)):
-        link, discrete_motion = links[i], discrete_motions[i]
-        d = end_center_of_mass(link, discrete_motion) - load(discrete_motion.c)
-        _, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
-        energy += 0.5 * link.mass * dot(d, d) + 2.0 * dot(u, load(discrete_motion.J) @ u)
-    return energy / (h * h)
+def extent_of(discrete_motions):
+    """Return the largest absolute coordinate of a body, at least 1 m."""
+    largest = 1.0
+    for i in range(1, len(discrete_motions)):
+        x = load(discrete_motions[i].x)
+        largest = max(largest, abs(x.x), abs(x.y), abs(x.z))
+    return largest
 
 
 @kernel
@@ -251,3 +236,54 @@ def add_velocity_changes(links, bodies):
         body = bodies[i]
         store(body.w, load(body.w) + load(body.dw))
         store(body.v, load(body.v) + load(body.dv))
+
+
+# --- derivative of the momentum -----------------------------------------------------------------------------------
+@formula
+def angular_block(discrete_motion):
+    """Return the matrix L."""
+    J, (s, u) = load(discrete_motion.J), relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+    Ju = J @ u
+    A = (
+        skew_times(u, J)
+        - skew(Ju)
+        + Mat3(
+            Vec3(s * J.xx, s * J.xy, s * J.xz), Vec3(s * J.xy, s * J.yy, s * J.yz), Vec3(s * J.xz, s * J.yz, s * J.zz)
+        )
+    )
+    return s * A - times_skew(A, u) - outer(Ju, u)
+
+
+@formula
+def lever_arms(link, body, discrete_motion):
+    """Return the vectors r and e."""
+    return load(discrete_motion.c) - load(body.x), load(discrete_motion.R) @ load(link.com)
+
+
+@formula
+def write_derivative(wrenches, k, link, body, discrete_motion):
+    """Write the derivative for a rigid body into the six rows from k on."""
+    r, e = lever_arms(link, body, discrete_motion)
+    mr, me, re = link.mass * r, link.mass * e, link.mass * dot(r, e)
+    L = angular_block(discrete_motion) - outer(e, mr)
+    store_force(wrenches[k], Force(Vec3(L.x.x + re, L.y.x, L.z.x), Vec3(0.0, -mr.z, mr.y)))
+    store_force(wrenches[k + 1], Force(Vec3(L.x.y, L.y.y + re, L.z.y), Vec3(mr.z, 0.0, -mr.x)))
+    store_force(wrenches[k + 2], Force(Vec3(L.x.z, L.y.z, L.z.z + re), Vec3(-mr.y, mr.x, 0.0)))
+    store_force(wrenches[k + 3], Force(Vec3(0.0, me.z, -me.y), Vec3(link.mass, 0.0, 0.0)))
+    store_force(wrenches[k + 4], Force(Vec3(-me.z, 0.0, me.x), Vec3(0.0, link.mass, 0.0)))
+    store_force(wrenches[k + 5], Force(Vec3(me.y, -me.x, 0.0), Vec3(0.0, 0.0, link.mass)))
+
+
+@kernel
+def write_projected_derivative(numbers, node, link, body, discrete_motion, columns):
+    """Write the derivative for a body with fewer degrees of freedom, in its own coordinates.
+
+    The motion subspace of such a body is the same at both ends of a step.
+    """
+    L, (r, e) = angular_block(discrete_motion), lever_arms(link, body, discrete_motion)
+    for j in range(link.nv):
+        y = column_of(columns[link.iv + j])
+        f = link.mass * (y.v + cross(y.w, e))
+        p = Force(L @ y.w + cross(r, f), f)
+        for k in range(link.nv):
+            numbers[6 * (node.block + k * node.cells) + j] = power(column_of(columns[link.iv + k]), p)

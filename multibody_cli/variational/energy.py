@@ -15,9 +15,12 @@ for the modified Hamiltonian.
 
 from __future__ import annotations
 
-from multibody_cli.forces.elements import elastic_energy
+from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import dot
 from multibody_cli.tree.energy import gravity_energy, kinetic_energy
+from multibody_cli.variational.discrete_motion import end_center_of_mass, relative_quaternion
 
 
 @kernel
@@ -25,6 +28,21 @@ def store_energy(system, work, step, q):
     """Compute the energy at the current state, J; it is the modified energy at the start of a run."""
     step.energy[1] = gravity_energy(system.tree, work.bodies) + elastic_energy(system.forces, q, work.bodies)
     step.energy[0] = step.energy[2] = step.energy[1] + kinetic_energy(system.tree, work.bodies)
+
+
+@kernel
+def discrete_kinetic_energy(links, discrete_motions, h) -> float:
+    """Return the kinetic part of the discrete energy -dL_d/dh of a step, J.
+
+    Call it before `discrete_legendre_transform`.
+    """
+    energy = 0.0
+    for i in range(1, len(links)):
+        link, discrete_motion = links[i], discrete_motions[i]
+        d = end_center_of_mass(link, discrete_motion) - load(discrete_motion.c)
+        _, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+        energy += 0.5 * link.mass * dot(d, d) + 2.0 * dot(u, load(discrete_motion.J) @ u)
+    return energy / (h * h)
 
 
 @kernel
@@ -36,3 +54,17 @@ def update_modified_energy(system, work, step, kinetic, q):
     order = 1.0 / share
     modified = (0.5 * order * (start + step.energy[0]) + discrete) / (order + 1.0)
     step.energy[2] = modified if len(step.settings.stages) == 1 else step.energy[0]
+
+
+@kernel
+def compute_powers(system, work, step, t, q, v, powers):
+    """Compute the powers of all forces at the velocities from the momenta; prescribed motions keep their powers."""
+    motions, rows = system.motions.rows, work.rows
+    apply_forces(system.forces, t, q, v, work, step.powers)
+    for k in range(len(motions)):
+        step.powers[motions[k].account] = powers[motions[k].account]
+    for r in range(len(rows)):
+        if rows[r].account >= 0 and not rows[r].one_sided:
+            step.powers[rows[r].account] = powers[rows[r].account]
+    for i in range(len(powers)):
+        powers[i] = step.powers[i]

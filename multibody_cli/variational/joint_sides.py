@@ -45,12 +45,12 @@ def sides_for(tree: Tree, kkt: KktTree, maximal_joints: MaximalJoints) -> Record
             continue
         k = closure_at_row[int(node["first_row"])]
         closure, side = tree.closures[k], table[i]
-        inner, outer = ("child", "parent") if closure["child"] == i else ("parent", "child")
+        near, far = ("child", "parent") if closure["child"] == i else ("parent", "child")
         side["maximal_joint"] = maximal_joint_of.get(k, -1)
         for name in ("parent", "child", "first_row", "last_row", "first_term"):
             side[name] = closure[name]
-        side[f"start_{inner}"], side[f"start_{outer}"] = node["near"], node["far"]
-        side[f"end_{inner}"], side[f"end_{outer}"] = node["near_k"], node["far_k"]
+        side[f"start_{near}"], side[f"start_{far}"] = node["near"], node["far"]
+        side[f"end_{near}"], side[f"end_{far}"] = node["near_k"], node["far_k"]
     return records(table)
 
 
@@ -83,11 +83,11 @@ def copy_terms(side, terms, wrenches, at_child, at_parent):
 
 
 @formula
-def apply_joint_impulses(side, wrenches, impulses, x):
+def apply_joint_impulses(side, wrenches, row_states, x):
     """Apply the impulses of the rows of a joint to both bodies."""
     on_child, on_parent = no_force(), no_force()
     for r in range(side.last_row - side.first_row):
-        impulse = impulses[side.first_row + r]
+        impulse = row_states[side.first_row + r].impulse
         on_child = on_child + impulse * load_force(wrenches[side.start_child + r])
         on_parent = on_parent + impulse * load_force(wrenches[side.start_parent + r])
     store_force(x[side.child], load_force(x[side.child]) + on_child)
@@ -97,8 +97,8 @@ def apply_joint_impulses(side, wrenches, impulses, x):
 @formula
 def write_end_derivatives(maximal_joint, constraint_axes, poses, wrenches, end_child, end_parent):
     """Write the derivatives of the errors of a maximal-coordinate joint with respect to twists of both bodies."""
-    R, outer, inner = joint_lever_arms(maximal_joint, poses[maximal_joint.parent], poses[maximal_joint.child])
+    R, child_arm, parent_arm = joint_lever_arms(maximal_joint, poses[maximal_joint.parent], poses[maximal_joint.child])
     for r in range(maximal_joint.last_row - maximal_joint.first_row):
         T = rotated_constraint_axis(R, constraint_axes[maximal_joint.first_row + r])
-        store_force(wrenches[end_child + r], shift_force(T, outer))
-        store_force(wrenches[end_parent + r], -shift_force(T, inner))
+        store_force(wrenches[end_child + r], shift_force(T, child_arm))
+        store_force(wrenches[end_parent + r], -shift_force(T, parent_arm))

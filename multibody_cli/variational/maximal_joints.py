@@ -63,7 +63,7 @@ def maximal_joints_for(system: System) -> MaximalJoints:
     """Collect the maximal-coordinate joints of a system of rigid bodies."""
     tree = system.tree
     tables = (table for table in system.constraints.tables if "iv" in (table.dtype.names or ()))
-    read = {int(iv) for table in tables for iv in table["iv"]}
+    row_coordinates = {int(iv) for table in tables for iv in table["iv"]}
     rigid = len(tree.inboard_joints) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == 6))
     table, constraint_axes, coordinates = (
         [],
@@ -72,7 +72,7 @@ def maximal_joints_for(system: System) -> MaximalJoints:
     )
     for k, closure in enumerate(tree.closures):
         first, last = int(closure["iv"]), int(closure["iv"] + closure["nv"])
-        kind = maximal_joint_kind(tree, closure) if rigid and read.isdisjoint(range(first, last)) else None
+        kind = maximal_joint_kind(tree, closure) if rigid and row_coordinates.isdisjoint(range(first, last)) else None
         if kind is None:
             continue
         coordinates[first:last] = True
@@ -135,7 +135,7 @@ def rotation_error(maximal_joint, P, C):
 
 
 @kernel
-def write_maximal_joint_errors(maximal_joints, poses, errors):
+def write_maximal_joint_errors(maximal_joints, poses, row_states):
     """Compute the errors of the rows of all maximal-coordinate joints at poses of the bodies."""
     table, constraint_axes = maximal_joints.table, maximal_joints.constraint_axes
     for k in range(len(table)):
@@ -150,7 +150,7 @@ def write_maximal_joint_errors(maximal_joints, poses, errors):
             h, d = transposed_times(C, h), transposed_times(C, d)
         for r in range(maximal_joint.first_row, maximal_joint.last_row):
             T = load_force(constraint_axes[r])
-            errors[r] = dot(T.t, h) + dot(T.f, d)
+            row_states[r].error = dot(T.t, h) + dot(T.f, d)
 
 
 # --- derivatives --------------------------------------------------------------------------------------------------
@@ -161,12 +161,12 @@ def joint_lever_arms(maximal_joint, parent, child):
     The lever arms lead from the child and from the parent to the frame of the other body.
     """
     P, C = load(parent.R), load(child.R)
-    apart = load(child.x) - load(parent.x)
+    displacement = load(child.x) - load(parent.x)
     if maximal_joint.kind == NON_ROTATING:
-        outer = C @ load(maximal_joint.child_origin)
-        return P, outer, outer + apart
-    inner = P @ load(maximal_joint.origin)
-    return C, inner - apart, inner
+        arm = C @ load(maximal_joint.child_origin)
+        return P, arm, arm + displacement
+    arm = P @ load(maximal_joint.origin)
+    return C, arm - displacement, arm
 
 
 @formula

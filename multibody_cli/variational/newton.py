@@ -1,14 +1,20 @@
-"""Newton's method for a step in generalized coordinates: the exact Jacobian of the DEL residual, as a dense matrix.
+"""Newton's and Broyden's methods for a step in generalized coordinates: the Jacobian of the DEL residual, dense.
 
-An additional twist y_i of body i at the end of the step changes its momentum by D_i y_i (`momentum_derivative`).  The
-derivative of the residual is therefore
+The unknowns are mean rates.  A displacement of body i by the twist y_i h at the end of the step changes its momentum by
+h D_i y_i, with the block h D_i of `discrete_motion.write_derivative`.  The derivative of the residual is therefore
 
-    N = sum_i  J_i(q)^T D_i J_i(q'),        N[j, l] = S_j . A_i S_l'
+    N = sum_i  J_i(q)^T h D_i J_i(q'),        N[j, l] = S_j . A_i S_l'
 
-with the motion subspaces S of the start and S' of the end.  The composite A_i is D_i plus the composites of the
-children of i; i is the more distal of the two joints.  The matrix costs O(n^2), its factorization O(n^3).
+with the motion subspaces S of the start and S' of the end.  The composite A_i is h D_i plus the composites of the
+children of i; i is the outboard one of the two bodies.  The matrix costs O(n^2), its factorization O(n^3).
 
-Source: Lee, Liu, Park and Srinivasa 2016, Alg. 1 and the appendix (Alg. 4), which computes N column by column.
+Broyden's method updates the Jacobian of the first iteration by secants.  With H_0 = N^-1 of the first correction s_0
+and the residual e after k + 1 corrections, the next correction is
+
+    z = H_0 e,    z += s_(i+1) (s_i . z) / s_i . s_i   for i < k,    s_(k+1) = z / (1 - (s_k . z) / s_k . s_k)
+
+Sources: Lee, Liu, Park and Srinivasa 2016, Alg. 1 and the appendix (Alg. 4), which computes N column by column;
+Broyden, Math. Comp. 19 (1965), in the form of Kelley, Iterative Methods for Linear and Nonlinear Equations, 7.3.
 """
 
 from __future__ import annotations
@@ -17,9 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
-from multibody_cli.kernel import formula, kernel
-from multibody_cli.kkt.assembly import column_of
+from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.kkt.nodes import Cells, cells_for
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.model import Floats, Integers, System
@@ -27,11 +32,12 @@ from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, power, shift_force
 from multibody_cli.spatial.values import Force, Vec3
 from multibody_cli.tree.articulated_body import load_motion_change, store_motion_change
-from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
+from multibody_cli.tree.jacobian import column_of, jacobian_times, write_ball_columns
 from multibody_cli.tree.kinematics import forward_kinematics
-from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
+from multibody_cli.tree.markers import update_marker_changes
 from multibody_cli.tree.workspace import Work, workspace_for
-from multibody_cli.variational.momentum_derivative import write_derivative
+from multibody_cli.variational.constrained import transfer_impulses_to_bodies
+from multibody_cli.variational.discrete_motion import write_derivative
 from multibody_cli.variational.newton_constraints import NewtonConstraintWork, newton_constraint_work_for
 
 
@@ -58,19 +64,22 @@ class RootFinderWork(NamedTuple):
     """Work arrays of the root finders in generalized coordinates: Jacobian and corrections of one step."""
 
     dense: DenseNewton
-    corrections: Floats  # (most, n)
+    corrections: Floats  # (max_iterations, n)
     constraint_work: NewtonConstraintWork
 
 
-def root_finder_work_for(system: System, most: int = 0) -> RootFinderWork:
-    """Allocate the work arrays, for at most `most` corrections."""
+def root_finder_work_for(system: System, max_iterations: int) -> RootFinderWork:
+    """Allocate the work arrays, for at most `max_iterations` corrections."""
     return RootFinderWork(
-        dense_newton_for(system), np.zeros((most, len(system.tree.driven))), newton_constraint_work_for(system)
+        dense_newton_for(system),
+        np.zeros((max_iterations, len(system.tree.driven))),
+        newton_constraint_work_for(system),
     )
 
 
+@kernel_parameter
 def evaluate_residual(tree: Any, work: Any, residual: Any) -> None:
-    """Template parameter: evaluate the residual (n,), by `drnea_residual` or `svi_residual`."""
+    """Compute the residual (n,) from impulses, by `step.drnea_inward_pass` or `svi_residual`."""
 
 
 # --- composites ---------------------------------------------------------------------------------------------------
@@ -131,8 +140,8 @@ def composite_times(A, i, y):
 @formula
 def row_times(A, p, y):
     """Return the product of six numbers, from place p on, with a twist."""
-    turning = A[p] * y.w.x + A[p + 1] * y.w.y + A[p + 2] * y.w.z
-    return turning + A[p + 3] * y.v.x + A[p + 4] * y.v.y + A[p + 5] * y.v.z
+    angular = A[p] * y.w.x + A[p + 1] * y.w.y + A[p + 2] * y.w.z
+    return angular + A[p + 3] * y.v.x + A[p + 4] * y.v.y + A[p + 5] * y.v.z
 
 
 @formula
@@ -148,8 +157,8 @@ def transposed_composite_times(A, i, s):
 @formula
 def column_times(A, p, s):
     """Return the product of every sixth number, from place p on, with a twist."""
-    turning = A[p] * s.w.x + A[p + 6] * s.w.y + A[p + 12] * s.w.z
-    return turning + A[p + 18] * s.v.x + A[p + 24] * s.v.y + A[p + 30] * s.v.z
+    angular = A[p] * s.w.x + A[p + 6] * s.w.y + A[p + 12] * s.w.z
+    return angular + A[p + 18] * s.v.x + A[p + 24] * s.v.y + A[p + 30] * s.v.z
 
 
 # --- the matrix ---------------------------------------------------------------------------------------------------
@@ -200,26 +209,6 @@ def factor_jacobian(system, work, step, h):
 
 
 @kernel
-def drnea_residual(tree, work, residual):
-    """Compute the residual (n,): inward pass of DRNEA, (21a), (22).
-
-    The body residuals are in `work.wrenches`, impulses on the coordinates in `work.impulse`.  The sign is that of
-    `drnea_body_residuals`: the negative of (22).
-    """
-    transfer_impulses_to_bodies(tree, work)
-    for j in range(len(residual)):
-        residual[j] = 0.0 if tree.driven[j] else work.impulse[j]
-    add_jacobian_transposed_times(tree, work, residual)
-
-
-@kernel
-def transfer_impulses_to_bodies(tree, work):
-    """Transfer the impulses on loop joints and markers to the bodies."""
-    apply_loop_impulses(tree, work.impulse, work)
-    transfer_marker_wrenches(tree, work.wrenches)
-
-
-@kernel
 def propagate_response(tree, work, ends):
     """Compute the response of bodies, markers and loop joints from that of the coordinates, at the end of the step."""
     jacobian_times(tree, work.response, ends)
@@ -229,15 +218,56 @@ def propagate_response(tree, work, ends):
     compute_loop_rates(tree, work.response, work)
 
 
+@template(evaluate_residual)
 def newton_response(system, work, step, h):
     """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
     factor_jacobian(system, work, step, h)
     newton_response_reusing_factors(system, work, step)
 
 
+@template(evaluate_residual)
 def newton_response_reusing_factors(system, work, step):
     """Like `newton_response` for other impulses, with the last factorization of N."""
     dense = step.solver.dense
+    transfer_impulses_to_bodies(system.tree, work)
     evaluate_residual(system.tree, work, dense.residual)
     solve_dense(dense.N, dense.order, dense.residual, work.response)
     propagate_response(system.tree, work, dense.work)
+
+
+# --- Broyden's method ----------------------------------------------------------------------------------------------
+@template(evaluate_residual)
+def broyden_response(system, work, step, h):
+    """Compute Broyden's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
+    dense, steps, k = step.solver.dense, step.solver.corrections, step.iteration[0]
+    transfer_impulses_to_bodies(system.tree, work)
+    evaluate_residual(system.tree, work, dense.residual)
+    if k == 0:
+        factor_jacobian(system, work, step, h)
+    z = work.response
+    solve_dense(dense.N, dense.order, dense.residual, z)
+    if k > 0:
+        for i in range(k - 1):
+            add_multiple(z, inner_product(steps[i], z) / inner_product(steps[i], steps[i]), steps[i + 1])
+        scale = 1.0 / (1.0 - inner_product(steps[k - 1], z) / inner_product(steps[k - 1], steps[k - 1]))
+        for j in range(len(z)):
+            z[j] *= scale
+    for j in range(len(z)):
+        steps[k, j] = z[j]
+    propagate_response(system.tree, work, dense.work)
+
+
+@formula
+def inner_product(a, b):
+    """Return the inner product."""
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@formula
+def add_multiple(a, factor, b):
+    """Add `factor` times b to a."""
+    for j in range(len(a)):
+        a[j] += factor * b[j]

@@ -14,38 +14,31 @@ A unilateral row is either active, or satisfied with zero impulse (complementari
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.constraint_solver.ineffective_rows import ineffective_threshold
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row, write_wrench
-from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.ranked_lu import RankedLU, ranked_lu_for, solve_ranked
+from multibody_cli.kernel import allocate, formula, kernel, template
+from multibody_cli.linalg.ranked_lu import RankedLU, solve_ranked
 from multibody_cli.model import Floats, Integers, System
 from multibody_cli.spatial.products import shift_force
-from multibody_cli.tree.markers import transfer_marker_wrenches
 from multibody_cli.variational.constrained import (
-    accumulate_primary_impulses,
-    add_violated_rows,
     clear_loop_coordinates,
-    drnea_constrained_residuals,
-    select_active_rows,
+    response_reusing_factors,
+    transfer_impulses_to_bodies,
 )
+from multibody_cli.variational.discrete_motion import extent_of
 from multibody_cli.variational.maximal_joints import joint_lever_arms, rotated_constraint_axis
-from multibody_cli.variational.root_finding import extent_of
-from multibody_cli.variational.unconstrained import prepare_unconstrained
+from multibody_cli.variational.workspace import ROUND_OFF
 
 PIVOTS_PER_ROW = 4
 """Iterations of the active-set method per row, in addition to 20."""
 
-ROUND_OFF = 1e-12
+RELATIVE_ROUND_OFF = 1e-12
 """Violation of a row, relative to the sizes of its terms, that counts as round-off."""
-
-ROUND_OFF_OF_POSITIONS = 1e-15
-"""Error, relative to the extent of the mechanism, that is not corrected: near a singularity the response is large."""
 
 
 class NewtonConstraintWork(NamedTuple):
@@ -62,86 +55,52 @@ def newton_constraint_work_for(system: System) -> NewtonConstraintWork:
     """Allocate the work arrays."""
     m = len(system.rows)
     return NewtonConstraintWork(
-        ranked_lu_for(m), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64)
+        allocate(RankedLU, m=m), np.zeros(m), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64)
     )
-
-
-# --- template parameters ------------------------------------------------------------------------------------------
-def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
-    """Template parameter: the response of a root finder with the exact Jacobian (see `constrained`)."""
-
-
-def response_reusing_factors(system: Any, work: Any, step: Any) -> None:
-    """Template parameter: the response to other impulses with the same factorization.
-
-    Primary rows keep their errors.
-    """
 
 
 # --- correction ---------------------------------------------------------------------------------------------------
-@kernel
-def prepare_newton_constrained(system, work, step, h):
-    """Apply the first kick, compute the impulses on the coordinates, and select the active rows."""
-    prepare_unconstrained(system, work, step, h)
-    select_active_rows(work, step.constrained)
-
-
-def newton_constrained_correction(system, work, step, h):
-    """Compute the correction of the mean rates and of the row impulses by Newton's method."""
-    rows, constrained, dual, ends, response = (
-        work.rows,
-        step.constrained,
-        work.dual,
-        step.constrained.work.terms,
-        work.response,
-    )
-    add_violated_rows(work, constrained)
-    drnea_constrained_residuals(system, work, step, h)
-    residual_response(system, work, step, h)
-    for j in range(len(step.correction)):
-        step.correction[j] = response[j]
+@template(response_reusing_factors)
+def solve_row_impulses_at_end(system, work, step, h):
+    """Compute the corrections z of the impulses of the active rows into `work.dual.x`, with W and K of the end."""
+    rows, constrained, dual, ends = work.rows, step.constrained, work.dual, step.constrained.work.terms
     count = constrained.active_count[0]
-    if count == 0:
-        return
-    least = ROUND_OFF_OF_POSITIONS * extent_of(step.discrete_motions) / abs(h)
+    round_off = ROUND_OFF * extent_of(step.discrete_motions) / abs(h)
     write_maximal_joint_terms(
-        constrained.maximal_joints, system.tree.closures, step.discrete_motions, constrained.is_active, ends
+        constrained.maximal_joints, system.tree.closures, step.discrete_motions, constrained.row_states, ends
     )
     for k in range(count):
         r = dual.active_rows[k]
-        dual.r[k] = constrained.errors[r] / h + jacobian_product_of_row(rows[r], ends, work.bodies, response)
-        if abs(dual.r[k]) <= least:
+        dual.r[k] = constrained.row_states[r].error / h + jacobian_product_of_row(
+            rows[r], ends, work.bodies, work.response
+        )
+        if abs(dual.r[k]) <= round_off:
             dual.r[k] = 0.0
-        dual.lower[k] = -constrained.impulses[r] - h * constrained.start_multipliers[r]
+        dual.lower[k] = -constrained.row_states[r].impulse - h * constrained.row_states[r].start_multiplier
     fill_newton_delassus(system, work, step, count)
     solve_complementarity(work, step.solver.constraint_work, count)
-    clear_impulses(work)
-    for k in range(count):
-        constrained.impulses[dual.active_rows[k]] += dual.x[k]
-        apply_row_impulse(rows[dual.active_rows[k]], work.terms, dual.x[k], work.wrenches, work.impulse)
-    response_reusing_factors(system, work, step)
-    accumulate_primary_impulses(work, constrained)
-    for j in range(len(step.correction)):
-        step.correction[j] += response[j]
 
 
 @kernel
-def write_maximal_joint_terms(maximal_joints, closures, poses, taken, terms):
+def write_maximal_joint_terms(maximal_joints, closures, poses, row_states, terms):
     """Write the derivatives of active maximal-coordinate joints as terms of their rows."""
     for k in range(len(maximal_joints.table)):
         maximal_joint = maximal_joints.table[k]
-        if not taken[maximal_joint.first_row]:
+        if not row_states[maximal_joint.first_row].is_active:
             continue
         term = closures[maximal_joint.closure].first_term
-        R, outer, inner = joint_lever_arms(maximal_joint, poses[maximal_joint.parent], poses[maximal_joint.child])
+        R, child_arm, parent_arm = joint_lever_arms(
+            maximal_joint, poses[maximal_joint.parent], poses[maximal_joint.child]
+        )
         for r in range(maximal_joint.first_row, maximal_joint.last_row):
             T = rotated_constraint_axis(R, maximal_joints.constraint_axes[r])
-            at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
+            at_child, at_parent = shift_force(T, child_arm), shift_force(T, parent_arm)
             write_wrench(terms[term], maximal_joint.child, at_child.t, at_child.f)
             write_wrench(terms[term + 1], maximal_joint.parent, -at_parent.t, -at_parent.f)
             term += 2
 
 
+@template(response_reusing_factors)
 def fill_newton_delassus(system, work, step, count):
     """Compute W of the active rows: column k is their response, at the end, to a unit impulse of row k.
 
@@ -154,20 +113,19 @@ def fill_newton_delassus(system, work, step, count):
         work.dual.W,
         step.constrained.work.terms,
     )
-    idle = step.solver.constraint_work.in_active_set
+    is_ineffective = step.solver.constraint_work.in_active_set  # scratch
     for k in range(count):
         clear_impulses(work)
         apply_row_impulse(rows[active_rows[k]], work.terms, 1.0, work.wrenches, work.impulse)
-        apply_loop_impulses(tree, work.impulse, work)
+        transfer_impulses_to_bodies(tree, work)
         clear_loop_coordinates(tree, work.impulse)
-        transfer_marker_wrenches(tree, work.wrenches)
-        least = ineffective_threshold(tree.links, work, 0.0)
+        threshold = ineffective_threshold(tree.links, work, 0.0)
         response_reusing_factors(system, work, step)
         for i in range(count):
             W[i, k] = jacobian_product_of_row(rows[active_rows[i]], ends, work.bodies, work.response)
-        idle[k] = abs(W[k, k]) <= least
+        is_ineffective[k] = abs(W[k, k]) <= threshold
     for k in range(count):
-        if idle[k]:
+        if is_ineffective[k]:
             work.dual.r[k] = 0.0
             for i in range(count):
                 W[i, k] = W[k, i] = 0.0
@@ -235,4 +193,4 @@ def violates_complementarity(dual, k, count, active):
     for j in range(count):
         part = dual.W[k, j] * dual.x[j]
         rate, size = rate + part, size + abs(part)
-    return rate < -ROUND_OFF * size
+    return rate < -RELATIVE_ROUND_OFF * size

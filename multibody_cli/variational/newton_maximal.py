@@ -1,4 +1,4 @@
-"""Graph-based Newton's method for a step in maximal coordinates: the exact Jacobian, factored in O(n) without fill-in.
+"""Newton's method for a step in maximal coordinates, as Bruedigam and Manchester write it, in O(n) without fill-in.
 
 Let every body move by an additional twist y h at the end of the step, in world axes about its origin there.  Its
 momentum, about the origin at the start, changes by D y h, and the errors g of the rows change by K y h:
@@ -7,10 +7,18 @@ momentum, about the origin at the start, changes by D y h, and the errors g of t
     [ K     0   ] [ lambda ] = [ -g / h ]
 
 with the residual e of the bodies, the rows J of the start, where their impulses act, and the rows K of the end, where
-their errors vanish (`momentum_derivative` for D, `joint_sides` for J and K).  The accumulated impulses of the rows are
-part of e, so that lambda is their change.
+their errors vanish.  The accumulated impulses of the rows are part of e, so that lambda is their change.
 
-Source: Bruedigam and Manchester 2020, (36)-(39) with the signs of -G^T, and alg. 3 and 4 (`kkt.ldu_tree`).
+    equations     subject                                              here
+    (26), (33)    momentum balance d of a body; (33) is twice ours     `step.drnea_body_residuals`
+    (35), (36)    Newton's iteration for v, w and lambda               `step.find_root`
+    (27), (32)    poses from mean rates                                `tree.configuration.displace_coordinates`
+    (38)          D, the derivative of d with respect to v and w       `discrete_motion.write_derivative`
+                  -G^T (printed without sign), here -J^T; G_(v,w), K   `joint_sides.write_sides`
+    (39)          linear system: Alg. 3, factors, and Alg. 4           `newton_maximal_response`, `kkt.ldu_tree`
+    4.3           loops                                                `constrained.correct_rows`
+
+Source: Bruedigam and Manchester 2020, Linear-time variational integrators in maximal coordinates.
 """
 
 from __future__ import annotations
@@ -22,16 +30,15 @@ import numpy as np
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.kernel import kernel, records
 from multibody_cli.kkt.assembly import bodies_of, gather_forces, scatter_motions, write_jacobian_mixed
-from multibody_cli.kkt.ldu_nodes import ldu_tree_for
 from multibody_cli.kkt.ldu_rigid import eliminate_rigid, reduce_rigid
 from multibody_cli.kkt.ldu_tree import factor, recover, reduce, solve, solve_l_multipliers
-from multibody_cli.kkt.nodes import Cells, KktTree, vector_for
+from multibody_cli.kkt.nodes import UNSYMMETRIC, Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.variational.constrained import accumulate_primary_impulses, apply_primary_impulses
+from multibody_cli.variational.discrete_motion import write_derivative, write_projected_derivative
 from multibody_cli.variational.joint_sides import SIDES, apply_joint_impulses, sides_for, write_sides
 from multibody_cli.variational.maximal_joints import maximal_joints_for
-from multibody_cli.variational.momentum_derivative import write_derivative, write_projected_derivative
 from multibody_cli.variational.newton_constraints import NewtonConstraintWork, newton_constraint_work_for
 
 
@@ -50,7 +57,7 @@ class MaximalNewton(NamedTuple):
 def maximal_newton_for(system: System) -> MaximalNewton:
     """Allocate the work arrays for a system in maximal coordinates."""
     first_links, n_dofs = bodies_of(system.tree)
-    kkt = ldu_tree_for(system.tree.inboard_joints, n_dofs)
+    kkt = kkt_tree_for(system.tree.inboard_joints, n_dofs, UNSYMMETRIC)
     mixed = any(n != 6 for n in n_dofs)
     sides = records(np.zeros(0, SIDES)) if mixed else sides_for(system.tree, kkt, maximal_joints_for(system))
     multipliers = np.zeros(len(system.rows))
@@ -72,24 +79,24 @@ def reduce_rigid_bodies(newton, tree, work, constrained, discrete_motions):
     The blocks of a joint are written when it is eliminated: large systems are then read once from memory.
     """
     nodes, cells, sides, x, y = newton.kkt.nodes, newton.kkt.cells, newton.sides, newton.x, newton.multipliers
-    links, bodies, maximal_joints, terms, ends, impulses = (
+    links, bodies, maximal_joints, terms, ends, row_states = (
         tree.links,
         work.bodies,
         constrained.maximal_joints,
         work.terms,
         constrained.work.terms,
-        constrained.impulses,
+        constrained.row_states,
     )
     for i in range(1, len(nodes)):
         write_derivative(cells.wrenches, nodes[i].block, links[i], bodies[i], discrete_motions[i])
         store_force(x.wrenches[i], load_force(work.wrenches[i]))
     for i in range(len(nodes) - 1, 0, -1):
-        node, outer = nodes[i], nodes[nodes[i].parent]
+        node, parent = nodes[i], nodes[nodes[i].parent]
         write_sides(sides[i], maximal_joints, discrete_motions, terms, ends, cells.wrenches)
-        apply_joint_impulses(sides[i], cells.wrenches, impulses, x.wrenches)
-        eliminate_rigid(node, outer, cells)
+        apply_joint_impulses(sides[i], cells.wrenches, row_states, x.wrenches)
+        eliminate_rigid(node, parent, cells)
         solve_l_multipliers(node, cells.numbers, y)
-        reduce_rigid(node, outer, cells, x, y)
+        reduce_rigid(node, parent, cells, x, y)
 
 
 @kernel
@@ -123,13 +130,13 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
 def newton_maximal_response(system, work, step, h):
     """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`.
 
-    The changes of the impulses of primary rows are added to `step.constrained.impulses`; the twists of the bodies are
+    The changes of the impulses of primary rows are added to their accumulated impulses; the twists of the bodies are
     left in (dw, dv).
     """
     tree, newton, constrained = system.tree, step.solver, step.constrained
     apply_loop_impulses(constrained.tree, work.impulse, work)
     for r in range(len(newton.multipliers)):
-        newton.multipliers[r] = -constrained.errors[r] / h
+        newton.multipliers[r] = -constrained.row_states[r].error / h
     if newton.mixed[0]:
         reduce_mixed(newton, tree, work, constrained, step.discrete_motions)
     else:

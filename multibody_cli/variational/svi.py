@@ -6,12 +6,12 @@ coordinates, IEEE Trans. Robotics 25 (2009), with whom Lee, Liu, Park and Sriniv
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.solver import impulse_response
-from multibody_cli.kernel import kernel
-from multibody_cli.kkt.assembly import column_of
+from multibody_cli.kernel import kernel, template
+from multibody_cli.method_kernels import impulse_response
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, power, shift_force
-from multibody_cli.variational.newton import transfer_impulses_to_bodies
+from multibody_cli.tree.jacobian import column_of
+from multibody_cli.variational.constrained import transfer_impulses_to_bodies
 
 
 @kernel
@@ -21,7 +21,6 @@ def svi_residual(tree, work, residual):
     The body residuals are in `work.wrenches`, impulses on the coordinates in `work.impulse`.
     """
     links, bodies, wrenches = tree.links, work.bodies, work.wrenches
-    transfer_impulses_to_bodies(tree, work)
     for j in range(len(residual)):
         residual[j] = 0.0 if tree.driven[j] else work.impulse[j]
     for i in range(1, len(links)):
@@ -35,8 +34,10 @@ def svi_residual(tree, work, residual):
             carrier = link.parent
 
 
+@template(impulse_response)
 def riqn_svi_response(system, work, step, h):
     """Like `riqn_response`, with the residual by `svi_residual`."""
+    transfer_impulses_to_bodies(system.tree, work)
     svi_residual(system.tree, work, step.solver.dense.residual)
     for i in range(len(work.child_inertias)):
         store_force(work.wrenches[i], no_force())

@@ -1,4 +1,4 @@
-"""Work arrays of a variational step: the start of the step and the current iterate of its end."""
+"""Work arrays of a variational step: the start of the step, the current iterate of its end, and constraint rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import formula, records
-from multibody_cli.model import Floats, Integers, Records, System
+from multibody_cli.model import Floats, Integers, Records, System, Tree
+from multibody_cli.tree.workspace import Work, workspace_for
 from multibody_cli.variational.discrete_motion import DISCRETE_MOTION
+from multibody_cli.variational.maximal_joints import MaximalJoints, maximal_joints_for
 from multibody_cli.variational.poses import PoseWorkspace, pose_workspace_for
+
+IG1, IG2, IG3, EXTRAPOLATED = range(4)
+
+GUESSES = {"ig1": IG1, "ig2": IG2, "ig3": IG3, "extrapolated": EXTRAPOLATED}
+"""Initial guesses of the mean rates (`step.guess_rates`) by their keyword in the scene format."""
+
+ROUND_OFF = 1e-15
+"""Of positions, relative to the extent of the mechanism.
+
+Stalled iterations within 1000 times this have converged, and smaller errors of rows are not corrected: near a
+singularity the response is large.
+"""
 
 
 class Settings(NamedTuple):
@@ -31,6 +45,49 @@ class Settings(NamedTuple):
     maximal: bool
 
 
+ROW_STATE = np.dtype(
+    [
+        ("error", "f8"),  # at the iterate, m or rad
+        ("initial_violation", "f8"),  # at the start of the run: assembly reaches no smaller one
+        ("start_multiplier", "f8"),  # included in the applied wrenches at the start
+        ("impulse", "f8"),  # accumulated, without that of the start multiplier
+        ("dissipation", "f8"),  # energy dissipated by a unilateral row, J
+        ("is_active", "i8"),  # whether it is in the active set
+    ]
+)
+"""One row per constraint row: its state in the iteration."""
+
+
+class ConstrainedStepWork(NamedTuple):
+    """Work arrays of a step for n velocities and m constraint rows, which may be 0."""
+
+    tree: Tree | tuple[()]  # its closures without the maximal-coordinate joints; () without rows, like the next three
+    maximal_joints: MaximalJoints | tuple[()]
+    work: Work | tuple[()]  # bodies, loop frames and rows at the iterate
+    residual_response: Floats | tuple[()]  # (n,) correction of the mean rates by the residual alone
+    row_states: Records  # (m,)
+    active_count: Integers  # (1,) size of the active set
+
+
+def constrained_step_work_for(system: System, maximal_joints: MaximalJoints | None) -> ConstrainedStepWork:
+    """Allocate the work arrays; without maximal-coordinate joints for a system without constraint rows."""
+    return ConstrainedStepWork(
+        tree=tree_without(maximal_joints, system.tree) if maximal_joints else (),
+        maximal_joints=maximal_joints or (),
+        work=workspace_for(system) if maximal_joints else (),
+        residual_response=np.zeros(len(system.tree.driven)) if maximal_joints else (),
+        row_states=records(np.zeros(len(system.rows), ROW_STATE)),
+        active_count=np.zeros(1, np.int64),
+    )
+
+
+def tree_without(maximal_joints: MaximalJoints, tree: Tree) -> Tree:
+    """Return the tree without the closures of the maximal-coordinate joints."""
+    closures = np.delete(np.asarray(tree.closures), maximal_joints.table["closure"])
+    closures.flags.writeable = False
+    return tree._replace(closures=records(closures))
+
+
 class StepWorkspace(NamedTuple):
     """Work arrays of a step for n velocities."""
 
@@ -40,13 +97,13 @@ class StepWorkspace(NamedTuple):
     q: Floats  # (nq,) coordinates at the end of the step: the iterate
     rate: Floats  # (n,) mean rates of the step
     previous_rate: Floats  # (n,) mean rates of the previous step
-    correction: Floats  # (n,) correction of the mean rates in this iteration
+    scratch: Floats  # (n,) rates and accelerations that are not used
     tau: Floats  # (n,) generalized forces at the start
     iteration: Integers  # (1,) corrections so far
     residual_carry_over: Floats  # (n,) residual impulses of earlier steps
     impulse: Floats  # (n,) impulses applied to the coordinates in this step
     a: Floats  # (n,) accelerations at the start
-    extrapolation: Floats  # (n,) (mean rates of the last step - v - h a / 2) / h^2
+    extrapolation: Floats  # (n,) error of the guess ig3: (mean rates of the last step - v - h a / 2) / h^2
     start_powers: Floats  # (na,) power of each energy account at the start
     powers: Floats  # (na,) scratch
     momentum: Floats  # (6,) of the last step: linear, and angular about the world's origin
@@ -54,7 +111,7 @@ class StepWorkspace(NamedTuple):
     diagnostics: Floats  # since the last report: see `StepDiagnostic`
     plain: Records  # coordinates of the iterate: all but those of maximal-coordinate joints
     quaternions: Records
-    constrained: Any  # `ConstrainedStepWork`, or ()
+    constrained: ConstrainedStepWork
     solver: Any  # work arrays of the root finder
 
 
@@ -77,15 +134,14 @@ class StepDiagnostic(IntEnum):
 ) = map(int, StepDiagnostic)
 
 
-def step_workspace_for(
-    system: System, nq: int, accounts: int, settings: Settings, constrained: Any = (), solver: Any = ()
-) -> StepWorkspace:
+def step_workspace_for(system: System, nq: int, accounts: int, settings: Settings, solver: Any = ()) -> StepWorkspace:
     """Allocate the work arrays."""
     tree = system.tree
     n = len(tree.driven)
     discrete_motions = np.zeros(len(tree.links), DISCRETE_MOTION)
     discrete_motions["R"][0, ::4] = 1.0
-    moved = ~constrained.maximal_joints.coordinates if constrained else np.ones(n, np.bool_)
+    maximal_joints = maximal_joints_for(system) if system.is_constrained or settings.maximal else None
+    moved = ~maximal_joints.coordinates if maximal_joints else np.ones(n, np.bool_)
     return StepWorkspace(
         settings=settings,
         discrete_motions=records(discrete_motions),
@@ -93,7 +149,7 @@ def step_workspace_for(
         q=np.zeros(nq),
         rate=np.zeros(n),
         previous_rate=np.zeros(n),
-        correction=np.zeros(n),
+        scratch=np.zeros(n),
         tau=np.zeros(n),
         iteration=np.zeros(1, np.int64),
         residual_carry_over=np.zeros(n),
@@ -107,7 +163,7 @@ def step_workspace_for(
         diagnostics=np.zeros(len(StepDiagnostic)),
         plain=records(np.asarray(tree.plain)[moved[tree.plain["iv"]]]),
         quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
-        constrained=constrained,
+        constrained=constrained_step_work_for(system, maximal_joints),
         solver=solver,
     )
 
@@ -115,8 +171,8 @@ def step_workspace_for(
 @formula
 def max_abs(x):
     """Return the largest absolute value; NaN if an entry is NaN."""
-    most = 0.0
+    largest = 0.0
     for j in range(len(x)):
-        if not abs(x[j]) <= most:
-            most = abs(x[j])
-    return most
+        if not abs(x[j]) <= largest:
+            largest = abs(x[j])
+    return largest

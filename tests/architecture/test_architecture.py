@@ -1,4 +1,4 @@
-"""The house rules that a machine can check."""
+"""Rules of the code base that can be checked automatically."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import multibody_cli
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "multibody_cli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-KERNEL_DECORATORS = {"kernel", "formula"}
+KERNEL_DECORATORS = {"kernel", "formula", "template"}
 LONGEST = 400
 
 modules = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
@@ -25,10 +27,10 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def compiled_functions(tree: ast.Module):
-    """Functions decorated with `kernel` or `formula`."""
+    """Functions decorated with `kernel`, `formula` or `template`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            names = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
+            names = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
             if names & KERNEL_DECORATORS:
                 yield node
 
@@ -52,9 +54,13 @@ def tool(name: str) -> str:
     ],
     ids=["imports point downward", "ruff check", "ruff format", "mypy"],
 )
-def test_a_linter_has_nothing_to_say(command):
+def test_linters_report_no_problems(command):
     done = run(tool(command[0]), *command[1:])
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+def test_every_public_name_can_be_imported():
+    assert all(getattr(multibody_cli, name) is not None for name in multibody_cli.__all__)
 
 
 def imports_of(path: Path, names: set[str]) -> set[str]:
@@ -86,7 +92,7 @@ def test_modules_import_without_circles():
 
 
 @modules
-def test_a_module_says_what_it_is_for(path):
+def test_a_module_has_a_docstring(path):
     tree = tree_of(path)
     assert not tree.body or ast.get_docstring(tree)
 
@@ -99,7 +105,7 @@ def test_a_module_is_not_too_long(path):
 
 
 @modules
-def test_only_the_policy_speaks_to_the_compiler(path):
+def test_only_the_compiler_module_imports_numba(path):
     """numba is imported by one file."""
     if path.as_posix().endswith("kernel/compiler.py"):
         return
@@ -139,7 +145,7 @@ def test_a_compiled_function_allocates_nothing(path):
 
 
 @modules
-def test_a_compiled_function_says_what_it_does(path):
+def test_a_compiled_function_has_a_docstring(path):
     for function in compiled_functions(tree_of(path)):
         public = not function.name.startswith("_")
         assert not public or ast.get_docstring(function), function.name

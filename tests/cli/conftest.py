@@ -3,11 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from ending import Command, Ending
+from command_result import Command, Ending
 
 import multibody_cli
 from multibody_cli.cli.app import main
@@ -35,7 +35,7 @@ simulation: {duration: 1 s, step: 10 ms}
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with two scenes, where commands are given."""
+    """An empty folder with two scenes, as working directory."""
     (tmp_path / "pendulum.yaml").write_text(PENDULUM)
     (tmp_path / "stiff.yaml").write_text(STIFF)
     monkeypatch.chdir(tmp_path)
@@ -60,12 +60,14 @@ def mbsim(folder: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 def start(folder: Path) -> Callable[..., subprocess.Popen[str]]:
     """The command line in a process of its own."""
 
-    def launch(*words: object, **settings: object) -> subprocess.Popen[str]:
+    def launch(
+        *words: object, program: Sequence[str] = ("-m", "multibody_cli"), **settings: object
+    ) -> subprocess.Popen[str]:
         root = Path(multibody_cli.__file__).parents[1]
         path = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         environment = {**os.environ, "PYTHONPATH": path}
-        command = [sys.executable, "-m", "multibody_cli", *map(str, words)]
+        command = [sys.executable, *program, *map(str, words)]
         return subprocess.Popen(command, cwd=folder, env=environment, **(streams | settings))  # type: ignore[call-overload,no-any-return]
 
     return launch

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ending import Command
+from command_result import Command
 
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import PeerKind
@@ -28,7 +28,7 @@ repeat:
     joints:
       "joint${i}": {type: revolute, parent: "${'world' if i == 0 else concat('link', i - 1)}",
                     child: "link${i}", axis: [0, 1, 0], child_origin: {position: [0, 0, 1]}, q: 0.1}
-simulation: {duration: 1, step: 1 ms}
+simulation: {duration: 1, step: 1 ms, integrator: semi_implicit_euler}
 """
 
 
@@ -40,7 +40,7 @@ def chain(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("exponent", [-1.0, 0.0, 1.0, 2.5])
-def test_growth_finds_the_exponent(exponent: float) -> None:
+def test_growth_estimates_the_exponent(exponent: float) -> None:
     sizes = [2.0, 4.0, 10.0, 50.0]
     fit = growth(sizes, [3e-6 * size**exponent for size in sizes])
     assert fit is not None
@@ -127,7 +127,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("interrupted")
-def test_what_was_measured_before_an_interruption_is_kept(mbsim: Command, chain: str) -> None:
+def test_measurements_before_an_interruption_are_kept(mbsim: Command, chain: str) -> None:
     ending = mbsim("bench", chain, "--size", "vars.n=2,4", "--repeat", "1", "--json", "-")
     assert ending.code == 130
     data = json.loads(ending.stdout)
@@ -148,7 +148,7 @@ def test_an_interrupted_bench_writes_its_files(mbsim: Command, chain: str, folde
     assert (folder / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_scene_that_is_refused_ends_with_2_and_keeps_the_rest(mbsim: Command, chain: str) -> None:
+def test_an_invalid_scene_ends_with_2_and_the_other_scenes_are_measured(mbsim: Command, chain: str) -> None:
     ending = mbsim("bench", chain, "missing.yaml", "--repeat", "1", "--json", "-")
     assert ending.code == 2
     assert "missing.yaml" in ending.stderr
@@ -157,7 +157,7 @@ def test_a_scene_that_is_refused_ends_with_2_and_keeps_the_rest(mbsim: Command, 
 
 # --- what is asked for ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--method", "aba,abba"], "--method: unknown method `abba`: did you mean `aba`?"),
         (["--integrator", "rk5"], "--integrator: unknown integrator `rk5`: did you mean `rk4`?"),
@@ -175,15 +175,15 @@ def test_a_scene_that_is_refused_ends_with_2_and_keeps_the_rest(mbsim: Command, 
         (["--markdown", "chain.yaml/b.md"], "cannot write chain.yaml/b.md: "),
     ],
 )
-def test_words_that_mean_nothing_are_refused_before_anything_is_measured(
-    mbsim: Command, chain: str, words: list[str], told: str
+def test_invalid_arguments_are_refused_before_any_measurement(
+    mbsim: Command, chain: str, words: list[str], message: str
 ) -> None:
     ending = mbsim("bench", chain, *words)
     assert (ending.code, ending.stdout) == (2, "")
-    assert ending.stderr.startswith(f"error: {told}")
+    assert ending.stderr.startswith(f"error: {message}")
 
 
-def test_all_wrong_words_are_told_at_once(mbsim: Command, chain: str) -> None:
+def test_all_invalid_arguments_are_reported_together(mbsim: Command, chain: str) -> None:
     ending = mbsim("bench", chain, "--method", "x", "--step", "1m")
     assert ending.stderr.count("\n") == 2
     assert "--method: " in ending.stderr
@@ -191,7 +191,7 @@ def test_all_wrong_words_are_told_at_once(mbsim: Command, chain: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["missing.yaml"], ["pendulum.yaml", "--method", "x"]], ids=["scene", "word"])
-def test_a_refused_bench_leaves_files_alone(mbsim: Command, folder: Path, words: list[str]) -> None:
+def test_a_refused_bench_leaves_existing_files_unchanged(mbsim: Command, folder: Path, words: list[str]) -> None:
     (folder / "old.json").write_text("old")
     assert mbsim("bench", *words, "--json", "old.json", "--markdown", "new.md").code == 2
     assert (folder / "old.json").read_text() == "old"
@@ -214,14 +214,14 @@ def test_combinations_that_are_refused_are_listed(mbsim: Command, chain: str) ->
     assert "integrator `dop853` has a variable step size" in ending.stderr
 
 
-def test_where_every_combination_is_refused_the_bench_is(mbsim: Command, chain: str) -> None:
+def test_a_bench_without_a_supported_combination_is_refused(mbsim: Command, chain: str) -> None:
     ending = mbsim("bench", chain, "--step", "0.3,0.7")
     assert ending.code == 2
     assert ending.stderr.endswith("error: none of the 2 cases could be measured\n")
     assert "expected a multiple of `step`, 0.3 s" in ending.stdout
 
 
-def test_a_case_that_bursts_at_once_is_listed(mbsim: Command, folder: Path) -> None:
+def test_a_case_that_diverges_in_its_first_step_is_listed(mbsim: Command, folder: Path) -> None:
     sizes = ("--size", "joints.slide.stiffness=1,1e300")
     data = json.loads(mbsim("bench", "stiff.yaml", *sizes, "--repeat", "1", "--json", "-").stdout)
     assert [one["size"] for one in data["measurements"]] == [1]
@@ -296,20 +296,20 @@ def test_a_suite_is_several_benches(mbsim: Command, suites: Path) -> None:
     assert [one["settings"] for one in data["measurements"]] == [[], [], ["vars.n=3"], ["vars.n=3"]]
 
 
-def test_the_command_line_goes_before_the_suite(mbsim: Command, suites: Path) -> None:
+def test_arguments_of_the_command_line_override_the_suite(mbsim: Command, suites: Path) -> None:
     ending = mbsim("bench", "--suite", "suites/two.yaml", "--method", "aba", "--repeat", "2", "--json", "-")
     data = json.loads(ending.stdout)
     assert [(one["method"], one["step"]["blocks"]) for one in data["measurements"]] == [("aba", 2)] * 3
 
 
-def test_a_suite_that_is_not_there_names_those_that_are(mbsim: Command, suites: Path) -> None:
+def test_an_unknown_suite_is_refused_with_the_known_names(mbsim: Command, suites: Path) -> None:
     ending = mbsim("bench", "--suite", "tow")
     assert (ending.code, ending.stdout) == (2, "")
     assert ending.stderr == "error: no suite `tow` in suites: did you mean `two`?; available: two\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("benches: [{metod: aba}]\n", ":1:19: benches[0].metod: unknown key `metod`; did you mean `method`?"),
         ("benches:\n- step: [1 ms, 2 kg]\n", ":2:16: benches[0].step[1]: expected a time (s), but `2 kg` is a mass"),
@@ -319,11 +319,13 @@ def test_a_suite_that_is_not_there_names_those_that_are(mbsim: Command, suites: 
         ("benches: [\n", ": not YAML"),
     ],
 )  # fmt: skip
-def test_problems_of_a_suite_are_told_with_their_places(mbsim: Command, suites: Path, text: str, told: str) -> None:
+def test_problems_of_a_suite_are_reported_with_their_locations(
+    mbsim: Command, suites: Path, text: str, message: str
+) -> None:
     (suites / "wrong.yaml").write_text(text)
     ending = mbsim("bench", "--suite", "wrong")
     assert (ending.code, ending.stdout) == (2, "")
-    assert told in ending.stderr
+    assert message in ending.stderr
 
 
 @pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers"])
@@ -344,7 +346,7 @@ def test_a_peer_whose_package_is_missing_is_refused_at_once(
     assert ending.stderr == "error: `mujoco` cannot be imported: pip install 'multibody-cli[peers]'\n"
 
 
-def test_a_peer_that_computes_something_else_ends_with_1(
+def test_a_peer_with_different_accelerations_ends_with_1(
     mbsim: Command, chain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Still:
@@ -362,7 +364,7 @@ def test_a_peer_that_computes_something_else_ends_with_1(
     )
 
 
-def test_what_no_peer_can_take_is_refused(mbsim: Command, chain: str) -> None:
+def test_a_scene_that_no_peer_supports_is_refused(mbsim: Command, chain: str) -> None:
     pytest.importorskip("mujoco")
     ending = mbsim("bench", chain, "--against", "mujoco", "--set", "joints.joint0.damping=1", "--repeat", "1")
     assert ending.code == 2

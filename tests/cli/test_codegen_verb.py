@@ -1,4 +1,4 @@
-"""`mbsim codegen`: the module that it writes gives the accelerations of the scene."""
+"""`mbsim codegen`: the generated module computes the accelerations of the scene."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ending import Command
+from command_result import Command
 
 from multibody_cli.studies.simulation import prepare
 
@@ -35,7 +35,9 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("joint", OTHERS.values(), ids=OTHERS)
-def test_the_module_gives_the_accelerations_of_the_scene(mbsim: Command, folder: Path, joint: tuple[str, str]) -> None:
+def test_the_module_computes_the_accelerations_of_the_scene(
+    mbsim: Command, folder: Path, joint: tuple[str, str]
+) -> None:
     (folder / "tree.yaml").write_text(TREE % joint)
     ending = mbsim("codegen", "tree.yaml", "-o", "tree.py")
     assert (ending.code, ending.stdout) == (0, "tree.py\n")
@@ -58,7 +60,7 @@ def test_forces_on_coordinates_are_an_input(mbsim: Command, folder: Path) -> Non
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
-def test_the_source_names_its_equations_and_what_it_leaves_out(mbsim: Command, folder: Path) -> None:
+def test_the_source_names_its_equations_and_its_omissions(mbsim: Command, folder: Path) -> None:
     (folder / "tree.yaml").write_text(
         TREE % OTHERS["universal"] + "forces: {wind: {body: bead, force: [1, 0, 0], frame: world}}\n"
     )
@@ -68,7 +70,7 @@ def test_the_source_names_its_equations_and_what_it_leaves_out(mbsim: Command, f
         "(24)-(33)",
         "(34), (35)",
         "(28), (32), (33)",
-        "Not in it: forces `wind`.",
+        "Omitted: forces `wind`.",
         "v[0]: joint base",
     ):
         assert words in text
@@ -94,7 +96,7 @@ simulation: {duration: 0.1 s, step: 1 ms, integrator: rk4}
 """
 
 
-def test_links_alike_hang_on_the_ground_and_on_each_other(mbsim: Command, folder: Path) -> None:
+def test_similar_links_share_code_whatever_their_parent(mbsim: Command, folder: Path) -> None:
     # what they hang on is read from memory then, where the ground rises against gravity
     (folder / "fork.yaml").write_text(FORK)
     mbsim("codegen", "fork.yaml", "-o", "fork.py")
@@ -107,23 +109,23 @@ def test_links_alike_hang_on_the_ground_and_on_each_other(mbsim: Command, folder
     assert expected[3] == pytest.approx(single / (0.2 + 0.5**2 + 0.1**2))  # a compound pendulum by itself
 
 
-def test_forces_of_joints_are_shown_as_what_to_hand_over(mbsim: Command, folder: Path) -> None:
+def test_joint_forces_are_documented_as_arguments(mbsim: Command, folder: Path) -> None:
     pendulum = (folder / "pendulum.yaml").read_text()
     assert "    tau[" not in mbsim("codegen", "pendulum.yaml").stdout
     spring = 'force: "0.2*sin(t)", stiffness: 4, rest: 0.1, damping: 0.5, q:'
     (folder / "sprung.yaml").write_text(pendulum.replace("q:", spring))
     text = mbsim("codegen", "sprung.yaml").stdout
     assert "    tau[0] = -4*(q[0] - 0.1) - 0.5*v[0] + 0.2*sin(t)\n" in text
-    assert "hand them over as tau" in text
+    assert "pass them as tau" in text
     assert "origin.  1 link.\n" in text
 
 
-def test_a_folder_is_made_for_the_module(mbsim: Command, folder: Path) -> None:
+def test_the_folder_of_the_module_is_created(mbsim: Command, folder: Path) -> None:
     assert mbsim("codegen", "pendulum.yaml", "-o", "new/pendulum.py").code == 0
     assert (folder / "new/pendulum.py").exists()
 
 
-def test_a_file_is_kept_unless_it_may_go(mbsim: Command, folder: Path) -> None:
+def test_an_existing_file_is_kept_unless_forced(mbsim: Command, folder: Path) -> None:
     (folder / "kept.py").write_text("mine")
     ending = mbsim("codegen", "pendulum.yaml", "-o", "kept.py")
     assert ending.code == 2
@@ -136,7 +138,7 @@ def test_prescribed_coordinates_do_not_accelerate_and_are_named(mbsim: Command, 
     text = (TREE % OTHERS["universal"]).replace("q: 0.4, v: -1}", "q: 0.4, motion: {velocity: 2}}")
     (folder / "tree.yaml").write_text(text)
     mbsim("codegen", "tree.yaml", "-o", "tree.py")
-    assert "prescribed motions, whose dv/dt is taken for 0: joint a." in (folder / "tree.py").read_text()
+    assert "prescribed motions, whose dv/dt is set to 0: joint a." in (folder / "tree.py").read_text()
     simulation = prepare("tree.yaml")
     state = simulation.fresh_state()
     simulation.method_for(state).start(state)

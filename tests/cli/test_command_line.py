@@ -1,4 +1,4 @@
-"""What holds for every verb: exit codes, streams, help, typos, and that no traceback ever gets out."""
+"""Properties of every verb: exit codes, streams, help, suggestions for typos, and no tracebacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ending import Command, Ending
+from command_result import Command, Ending
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ Start = Callable[..., subprocess.Popen[str]]
 HEAVY = ("numba", "numpy", "h5py", "pydantic", "scipy", "pint", "tqdm", "yaml", "matplotlib")
 
 
-def assert_told(ending: Ending, code: int, *texts: str) -> None:
+def assert_message(ending: Ending, code: int, *texts: str) -> None:
     assert ending.code == code, ending
     for text in texts:
         assert text in ending.stderr
@@ -38,7 +38,7 @@ def test_help_goes_to_stdout(mbsim: Command, words: list[str]) -> None:
 @pytest.mark.parametrize(
     "words", [["--help"], ["--version"], ["run", "--help"], ["plot", "--help"], ["runn"], ["run", "--stp", "1"]]
 )
-def test_help_and_wrong_words_need_no_heavy_import(words: list[str]) -> None:
+def test_help_and_argument_errors_import_no_heavy_package(words: list[str]) -> None:
     program = (
         "import sys\nfrom multibody_cli.cli.app import main\n"
         f"try: main({words!r})\nexcept SystemExit: pass\n"
@@ -58,17 +58,17 @@ def test_every_verb_is_listed(mbsim: Command) -> None:
     assert all(f"  {verb} " in text for verb in app.VERBS)
 
 
-def test_without_words_it_explains_itself(mbsim: Command) -> None:
+def test_without_arguments_it_prints_help(mbsim: Command) -> None:
     ending = mbsim()
     assert ending.code == 2
     assert "Usage: mbsim" in ending.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["rum", "pendulum.yaml"], "did you mean `run`?"),
-        (["nothing-like-it"], "valid: bench, cache, codegen, compare, equations, info, list"),
+        (["nothing-like-it"], "valid: bench, cache, certify, codegen, compare, doctor, equations, info, list"),
         (["run"], "Missing argument 'SCENE'"),
         (["run", "pendulum.yaml", "--metod", "aba"], "--method"),
         (["run", "pendulum.yaml", "--method", "abba"], "did you mean `aba`?"),
@@ -89,13 +89,13 @@ def test_without_words_it_explains_itself(mbsim: Command) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_followed_is_refused_with_a_remedy(mbsim: Command, words: list[str], told: str) -> None:
+def test_invalid_arguments_are_refused_with_a_remedy(mbsim: Command, words: list[str], message: str) -> None:
     ending = mbsim(*words)
-    assert_told(ending, 2, told)
+    assert_message(ending, 2, message)
     assert ending.stdout == ""
 
 
-def test_a_fault_of_the_program_is_one_line(mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_one_line(mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> list_module.Rows:
         raise ZeroDivisionError("by\nzero")
 
@@ -110,7 +110,7 @@ def test_a_fault_of_the_program_is_one_line(mbsim: Command, monkeypatch: pytest.
         app.main(["list", "methods"])
 
 
-def test_a_reader_that_leaves_is_no_error(start: Start) -> None:
+def test_a_closed_pipe_is_no_error(start: Start) -> None:
     with start("list", "channels", "--json") as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -120,23 +120,23 @@ def test_a_reader_that_leaves_is_no_error(start: Start) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_under_stdout_is_told(start: Start) -> None:
+def test_a_full_disk_under_stdout_is_reported(start: Start) -> None:
     with open("/dev/full", "w") as full:
         process = start("list", "methods", stdout=full)
-        _, told = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert told.splitlines() == ["error: No space left on device"]
+    assert stderr.splitlines() == ["error: No space left on device"]
 
 
-def test_a_file_name_that_is_no_text_is_told(start: Start) -> None:
+def test_a_file_name_that_is_not_utf8_is_reported(start: Start) -> None:
     process = start("validate", b"\xff.yaml".decode(errors="surrogateescape"))
-    told, remarks = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "\\udcff.yaml" in told
-    assert "error" not in remarks
+    assert "\\udcff.yaml" in stdout
+    assert "error" not in stderr
 
 
-def test_no_colors_where_nobody_sees_them(mbsim: Command) -> None:
+def test_no_colors_outside_a_terminal(mbsim: Command) -> None:
     ending = mbsim("run", "pendulum.yaml", "--set", "expect=[{energy_drift: {max: 1}}]")
     assert "\x1b" not in ending.stdout + ending.stderr
 
@@ -154,7 +154,7 @@ WORDS = st.one_of(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([*(verb for verb in app.VERBS if verb != "bench"), "rum"]), st.lists(WORDS, max_size=5))
-def test_no_words_end_in_a_traceback(mbsim: Command, verb: str, words: list[str]) -> None:
+def test_no_arguments_end_in_a_traceback(mbsim: Command, verb: str, words: list[str]) -> None:
     ending = mbsim(verb, *words)
     assert ending.code in (0, 1, 2)
     assert "Traceback" not in ending.stderr

@@ -1,4 +1,4 @@
-"""`mbsim compare`: exit codes, reports, and what it refuses."""
+"""`mbsim compare`: exit codes, reports and refusals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from ending import Command
-from recorded import shifted, with_contacts, write_run
+from command_result import Command
+from result_files import shifted, with_contacts, write_run
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_a_file_against_itself(mbsim: Command, runs: Path) -> None:
     end = mbsim("compare", "a.h5", "a.h5")
     assert (end.code, end.stderr) == (0, "")
     assert "verdict    same: 0 of " in end.stdout
-    assert "parting" not in end.stdout
+    assert "\nfirst " not in end.stdout
 
 
 def test_settings_stand_above_the_numbers(mbsim: Command, runs: Path) -> None:
@@ -37,20 +37,20 @@ def test_settings_stand_above_the_numbers(mbsim: Command, runs: Path) -> None:
     assert lines[3].startswith("instants   25 compared, of 25 and 25")
 
 
-def test_the_first_parting_is_named(mbsim: Command, runs: Path) -> None:
+def test_the_first_difference_is_named(mbsim: Command, runs: Path) -> None:
     end = mbsim("compare", "a.h5", "b.h5")
     assert end.code == 1
-    assert "\nparting    at t = 0.333333333 s, coordinate bodies/position hand z is " in end.stdout
+    assert "\nfirst      at t = 0.333333333 s, coordinate bodies/position hand z is " in end.stdout
     assert "verdict    DIFFERENT: 2 of " in end.stdout
 
 
-def test_json_says_all(mbsim: Command, runs: Path) -> None:
+def test_json_contains_everything(mbsim: Command, runs: Path) -> None:
     end = mbsim("compare", "a.h5", "b.h5", "--json")
     data = json.loads(end.stdout)
     assert (end.code, data["exit_code"]) == (1, 1)
     case = data["cases"][0]
-    assert (case["parting"]["first"], case["parting"]["role"]) == ("bodies/position", "coordinate")
-    assert case["parting"]["time"] == pytest.approx(1.0 / 3.0)
+    assert (case["first_difference"]["first"], case["first_difference"]["role"]) == ("bodies/position", "coordinate")
+    assert case["first_difference"]["time"] == pytest.approx(1.0 / 3.0)
     differing = {one["path"]: one for one in case["datasets"] if not one["same"]}
     assert set(differing) == {"bodies/position", "energy/total"}
     worst = differing["bodies/position"]["worst"]
@@ -78,20 +78,27 @@ def test_reports_for_ci(mbsim: Command, runs: Path) -> None:
     end = mbsim("compare", "a.h5", "b.h5", "--junit", "new/r.xml", "--markdown", "new/r.md")
     assert end.code == 1
     suite = ElementTree.parse(runs / "new/r.xml").getroot()[0]
-    assert suite.get("failures") == "2"
-    assert suite.get("errors") == "0"
-    assert suite.get("tests") == str(len(suite.findall("testcase")))
-    failed = {case.get("name"): case[0].get("message") for case in suite if len(case)}
-    assert set(failed) == {"bodies/position", "energy/total"}
-    assert failed["bodies/position"].startswith(
-        "1 of 225 numbers beyond tolerance; worst at t = 0.333333333 s, hand z: "
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("errors")) == (
+        "mbsim compare",
+        "1",
+        "1",
+        "0",
     )
+    [test] = suite
+    [failure] = test
+    assert (test.get("name"), failure.get("type")) == ("b.h5", "different")
+    assert float(test.get("time", "nan")) > 0.0
+    datasets = [line for line in (failure.text or "").splitlines() if line.startswith("  ")]
+    assert {line.split()[0] for line in datasets} == {"bodies/position", "energy/total"}
+    [moved] = [line for line in datasets if "bodies/position" in line]
+    assert moved.startswith("  bodies/position hand z at t = 0.333333333 s: ")
+    assert "; 1 of 225 numbers beyond tolerance (rtol 1e-06, atol 1e-09 from reference file)" in moved
     page = (runs / "new/r.md").read_text()
     assert page.startswith("### Different: 1 comparison: 1 different\n")
     assert "| `bodies/position` |" in page
 
 
-def test_folders_with_one_of_each_end(mbsim: Command, runs: Path) -> None:
+def test_folders_with_one_case_of_each_verdict(mbsim: Command, runs: Path) -> None:
     for name, other in (("one", ("a", "a", "a")), ("two", ("same", "b", "a"))):
         (runs / name).mkdir()
         for target, source in zip("pqr", other, strict=True):
@@ -101,9 +108,15 @@ def test_folders_with_one_of_each_end(mbsim: Command, runs: Path) -> None:
     assert end.code == 2
     lines = end.stdout.splitlines()
     assert [line.split()[:2] for line in lines[:3]] == [["same", "p.h5"], ["DIFFERENT", "q.h5"], ["TROUBLE", "r.h5"]]
-    assert lines[3] == "3 comparisons: 1 same, 1 different, 1 trouble"
-    suites = ElementTree.parse(runs / "r.xml").getroot()
-    assert [(suite.get("failures"), suite.get("errors")) for suite in suites] == [("0", "0"), ("2", "0"), ("0", "1")]
+    assert lines[3] == "changed    method: aba -> redmax  (p.h5)"
+    assert lines[4] == "3 comparisons: 1 same, 1 different, 1 trouble"
+    [suite] = ElementTree.parse(runs / "r.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [(test.get("name"), [one.tag for one in test]) for test in suite] == [
+        ("p.h5", []),
+        ("q.h5", ["failure"]),
+        ("r.h5", ["error"]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +140,7 @@ def test_folders_with_one_of_each_end(mbsim: Command, runs: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_compared_is_refused_in_a_line(mbsim: Command, runs: Path, words: list[str], said: str) -> None:
+def test_incomparable_files_are_refused_in_one_line(mbsim: Command, runs: Path, words: list[str], said: str) -> None:
     end = mbsim("compare", *words)
     assert (end.code, end.stdout) == (2, "")
     assert said in end.stderr
@@ -147,11 +160,11 @@ def test_any_name_of_a_file_can_be_reported(mbsim: Command, runs: Path, name: st
     (runs / "b.h5").rename(runs / name)
     end = mbsim("compare", "a.h5", name, "--junit", "r.xml", "--markdown", "r.md", "--plot", "r.svg")
     assert (end.code, end.stderr) == (1, "")
-    assert ElementTree.parse(runs / "r.xml").getroot()[0].get("name") == name.replace("\a", "\ufffd")
+    assert ElementTree.parse(runs / "r.xml").getroot()[0][0].get("name") == name.replace("\a", "\ufffd")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have no such names")
-def test_a_name_that_is_no_text_can_be_reported(start: Callable[..., subprocess.Popen[str]], runs: Path) -> None:
+def test_a_name_that_is_not_utf8_can_be_reported(start: Callable[..., subprocess.Popen[str]], runs: Path) -> None:
     name = os.fsdecode(b"b\xff.h5")
     (runs / "b.h5").rename(runs / name)
     process = start("compare", "a.h5", name, "--junit", "r.xml", "--markdown", "r.md", "--json")
@@ -187,7 +200,7 @@ def test_picture_of_runs_whose_contacts_differ(mbsim: Command, runs: Path) -> No
     assert "contact mode contacts/" in end.stdout
 
 
-def test_where_nobody_reads_to_the_end(start: Callable[..., subprocess.Popen[str]], runs: Path) -> None:
+def test_a_closed_pipe_is_no_error_of_compare(start: Callable[..., subprocess.Popen[str]], runs: Path) -> None:
     with start("compare", "a.h5", "b.h5", "-v") as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -239,10 +252,10 @@ def test_two_methods_agree_at_their_tolerance_and_not_in_every_digit(mbsim: Comm
     assert mbsim("compare", "short_aba.h5", "short_redmax.h5").code == 0
     end = mbsim("compare", "short_aba.h5", "short_redmax.h5", "--rtol", "1e-15", "--atol", "1e-15")
     assert end.code == 1
-    assert "\nparting    at t = " in end.stdout
+    assert "\nfirst      at t = " in end.stdout
 
 
-def test_round_off_explains_two_methods_that_part_by_chaos(mbsim: Command, chaos: Path) -> None:
+def test_round_off_explains_a_chaotic_difference_of_two_methods(mbsim: Command, chaos: Path) -> None:
     assert mbsim("run", "chaos.yaml", "--method", "redmax", "-o", "redmax.h5").code == 0
     end = mbsim("compare", "aba.h5", "redmax.h5", "--sensitivity")
     assert end.code == 1  # explained, and still another result
@@ -257,12 +270,12 @@ def test_round_off_does_not_explain_another_gravity(mbsim: Command, chaos: Path)
     assert "sensitivity: round-off does not explain the difference: " in end.stdout
 
 
-def test_round_off_does_not_explain_what_the_motion_does_not_show(mbsim: Command, chaos: Path) -> None:
+def test_round_off_does_not_explain_differences_without_a_difference_in_motion(mbsim: Command, chaos: Path) -> None:
     shifted(chaos / "aba.h5", chaos / "planted.h5", "joints/elbow/force", (5, 3), 1e-3)
     end = mbsim("compare", "aba.h5", "planted.h5", "--sensitivity", "--json")
-    told = json.loads(end.stdout)["remarks"][0]
-    assert told.startswith("sensitivity: round-off does not explain the difference: ")
-    assert " in joints/elbow/force at t = 0.1 s" in told
+    remark = json.loads(end.stdout)["remarks"][0]
+    assert remark.startswith("sensitivity: round-off does not explain the difference: ")
+    assert " in joints/elbow/force at t = 0.1 s" in remark
 
 
 def test_nothing_to_explain(mbsim: Command, chaos: Path) -> None:

@@ -1,4 +1,4 @@
-"""`mbsim equations`: formulas and numbers of one scene are the same equations."""
+"""`mbsim equations`: formulas and numbers of a scene agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy
-from ending import Command
+from command_result import Command
 
 TEXT = """
 mbsim: 1
@@ -70,7 +70,7 @@ def test_numbers_are_those_of_the_formulas(mbsim: Command, cart: Path) -> None:
     np.testing.assert_allclose(numbers["tau"], tau, atol=1e-9)
 
 
-def test_latex_is_complete_and_says_the_same(mbsim: Command, cart: Path) -> None:
+def test_latex_is_complete_and_agrees_with_the_formulas(mbsim: Command, cart: Path) -> None:
     text = mbsim("equations", str(cart), "--latex").stdout
     assert text.count(r"\begin{aligned}") == text.count(r"\end{aligned}") == 1
     assert r"M_{2,1} &= - 3 \cos{\left(q_{2} \right)} \\" in text
@@ -81,7 +81,7 @@ def test_latex_is_complete_and_says_the_same(mbsim: Command, cart: Path) -> None
     assert all(line.startswith(("%", "J_")) for line in outside.strip().splitlines())
 
 
-def test_a_scene_with_many_coordinates_is_told_in_numbers(mbsim: Command, folder: Path) -> None:
+def test_a_scene_with_many_coordinates_is_shown_in_numbers(mbsim: Command, folder: Path) -> None:
     names = [f"b{k}" for k in range(6)]
     bodies = "\n".join(f"  {name}: {{mass: 1, shapes: [{{type: box, size: [1, 1, 1]}}]}}" for name in names)
     joints = "\n".join(
@@ -99,7 +99,7 @@ def test_a_scene_with_many_coordinates_is_told_in_numbers(mbsim: Command, folder
     np.testing.assert_allclose(a, 0.0, atol=1e-9 * np.abs(h).max())
 
 
-def test_what_is_not_written_out_is_named(mbsim: Command, cart: Path) -> None:
+def test_omitted_terms_are_named(mbsim: Command, cart: Path) -> None:
     cart.write_text(TEXT + "springs: {tether: {between: [{body: cart}, {body: bob}], stiffness: 1, rest_length: 1}}\n")
     assert mbsim("equations", str(cart)).stdout.splitlines()[-1] == "beside tau: springs `tether`"
 
@@ -137,7 +137,7 @@ BEZIER = "curve: {type: bezier, points: [[0, 0, 0.5], [0.1, 0, -0.2], [0.5, 0.2,
 ROUND = "curve: {type: bspline, closed: true, points: [[0.5, 0, 0], [0, 0.5, 0.1], [-0.5, 0, 0], [0, -0.4, 0.1]]}"
 
 
-def test_what_has_no_short_form_is_written_by_intermediate_quantities(mbsim: Command, folder: Path) -> None:
+def test_long_formulas_are_written_by_intermediate_quantities(mbsim: Command, folder: Path) -> None:
     (folder / "wire.yaml").write_text(WIRE.format(f"q: 0.3, v: 0.7, orientation: tangent, {BEZIER}"))
     formulas = json.loads(mbsim("equations", "wire.yaml", "--json").stdout)
     numbers = json.loads(mbsim("equations", "wire.yaml", "--json", "--at", "0").stdout)
@@ -163,10 +163,10 @@ def test_a_closed_spline_is_written_on_the_piece_where_it_is(
 
 def test_no_numbers_beyond_the_domain_of_a_joint(mbsim: Command, folder: Path) -> None:
     (folder / "wire.yaml").write_text(WIRE.format(f"q: 0, {BEZIER}"))
-    ran, told = mbsim("run", "wire.yaml"), mbsim("equations", "wire.yaml", "--at", "1 s")
-    assert (ran.code, told.code) == (1, 2)
-    assert "joint `wire` left its domain before t = 0.64 s" in told.stderr
-    assert told.stderr.removeprefix("error: ") in ran.stderr
+    ran, refused = mbsim("run", "wire.yaml"), mbsim("equations", "wire.yaml", "--at", "1 s")
+    assert (ran.code, refused.code) == (1, 2)
+    assert "joint `wire` left its domain before t = 0.64 s" in refused.stderr
+    assert refused.stderr.removeprefix("error: ") in ran.stderr
     assert mbsim("equations", "wire.yaml", "--at", "0.6 s").code == 0
 
 
@@ -202,30 +202,30 @@ def test_a_loop_adds_no_coordinates(mbsim: Command, folder: Path) -> None:
 
 
 def test_dry_friction_is_named(mbsim: Command, cart: Path) -> None:
-    rubbing = "friction: {coefficient: 0.3, surface: {type: cylinder, radius: 0.1, length: 0.2}}, force:"
-    cart.write_text(TEXT.replace("force:", rubbing).replace("rk4", "semi_implicit_euler"))
+    with_friction = "friction: {coefficient: 0.3, surface: {type: cylinder, radius: 0.1, length: 0.2}}, force:"
+    cart.write_text(TEXT.replace("force:", with_friction).replace("rk4", "semi_implicit_euler"))
     assert mbsim("equations", str(cart)).stdout.splitlines()[-1] == "beside tau: dry friction of `hinge`"
-    assert "Not in it: dry friction of `hinge`." in mbsim("codegen", str(cart)).stdout
+    assert "Omitted: dry friction of `hinge`." in mbsim("codegen", str(cart)).stdout
 
 
-def test_a_result_stands_for_its_scene(mbsim: Command, cart: Path) -> None:
+def test_a_result_file_replaces_its_scene_file(mbsim: Command, cart: Path) -> None:
     assert mbsim("run", str(cart), "-o", "result.h5", "--duration", "10 ms").code == 0
     for verb in ("equations", "codegen"):
         assert mbsim(verb, "result.h5").stdout == mbsim(verb, str(cart)).stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--at", "2 s"], "outside the simulated time"),
         (["--at", "2 m"], "expected a time"),
         (["--at", "0.1", "--latex"], "--latex requires formulas"),
     ],
 )
-def test_wrong_words_are_refused(mbsim: Command, cart: Path, words: list[str], told: str) -> None:
+def test_invalid_arguments_are_refused(mbsim: Command, cart: Path, words: list[str], message: str) -> None:
     ending = mbsim("equations", str(cart), *words)
     assert ending.code == 2
-    assert told in ending.stderr
+    assert message in ending.stderr
 
 
 def test_methods_in_coordinates_of_bodies_have_the_same_equations(mbsim: Command, cart: Path) -> None:
@@ -244,7 +244,7 @@ def test_exponential_coordinates_are_refused(mbsim: Command, cart: Path) -> None
     assert "exponential coordinates" in ending.stderr
 
 
-def test_bodies_that_deform_have_no_such_equations(mbsim: Command, folder: Path) -> None:
+def test_affine_bodies_are_refused(mbsim: Command, folder: Path) -> None:
     (folder / "affine.yaml").write_text(
         "mbsim: 1\nname: affine\nbodies: {b: {mass: 1, kind: affine, shapes: [{type: box, size: [1, 1, 1]}]}}\n"
         "simulation: {duration: 1 s, step: 1 ms, method: baraff}\n"

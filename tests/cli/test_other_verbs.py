@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ending import Command
+from command_result import Command
 
 from multibody_cli.cli.list import LISTS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
@@ -71,7 +71,7 @@ def test_info_of_a_result(mbsim: Command) -> None:
 
 
 @pytest.mark.parametrize("path", ["pendulum.yaml", "run.h5"])
-def test_info_as_a_table_names_everything(mbsim: Command, path: str) -> None:
+def test_info_as_a_table_has_every_entry(mbsim: Command, path: str) -> None:
     mbsim("run", "pendulum.yaml", "-o", "run.h5")
     text = mbsim("info", path).stdout
     assert "hinge" in text
@@ -106,7 +106,7 @@ def test_info_of_a_damaged_result(mbsim: Command, folder: Path) -> None:
         ("surfaces", SURFACES),
     ],
 )
-def test_lists_hold_their_whole_catalogue(mbsim: Command, what: str, names: list[str]) -> None:
+def test_lists_contain_their_whole_catalogue(mbsim: Command, what: str, names: list[str]) -> None:
     rows = json.loads(mbsim("list", what, "--json").stdout)
     first = [next(iter(row.values())) for row in rows]
     assert [name for name in names if name not in first] == []
@@ -121,7 +121,7 @@ def test_lists_are_all_tested() -> None:
     assert set(LISTS) == {"methods", "features", "integrators", "joints", "channels"} | forces | constraints | geometry
 
 
-def test_the_table_of_features_is_what_methods_say_of_themselves(mbsim: Command) -> None:
+def test_the_table_of_features_agrees_with_the_methods(mbsim: Command) -> None:
     rows = json.loads(mbsim("list", "features", "--json").stdout)
     said = {(row["feature"], method): row[method] for row in rows for method in METHODS}
     assert said == {
@@ -138,7 +138,7 @@ def test_schema_is_json(mbsim: Command, words: list[str]) -> None:
     assert json.loads(ending.stdout)
 
 
-def test_schema_check_finds_what_is_not_current(mbsim: Command, folder: Path) -> None:
+def test_schema_check_reports_outdated_files(mbsim: Command, folder: Path) -> None:
     ending = mbsim("schema", "--check")
     assert ending.code == 1
     assert "schemas/scene.schema.json" in ending.stdout
@@ -167,7 +167,7 @@ def test_pages_link_to_headings_that_exist(mbsim: Command, folder: Path) -> None
     assert links <= headings | anchors
 
 
-def test_info_of_a_result_has_nothing_to_set(mbsim: Command, folder: Path) -> None:
+def test_info_of_a_result_refuses_overrides(mbsim: Command, folder: Path) -> None:
     assert mbsim("run", "pendulum.yaml", "-o", "r.h5").code == 0
     end = mbsim("info", "r.h5", "--set", "vars.n=2")
     assert end.code == 2

@@ -1,4 +1,4 @@
-"""`mbsim plot`: which words are files, where pictures go, and what is said of words that fit nothing."""
+"""`mbsim plot`: interpretation of arguments, names of pictures, and messages for invalid arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ending import Command, Ending
+from command_result import Command, Ending
 
 from multibody_cli.pictures import channels
 
@@ -26,7 +26,7 @@ def runs(mbsim: Command, folder: Path) -> Path:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
-    """What was asked to be drawn: of each run its label and its numbers."""
+    """The requested curves: label and components of each run."""
     asked: Drawn = []
     draw = channels.draw
 
@@ -51,7 +51,7 @@ def test_energies_by_default(mbsim: Command, runs: Path, drawn: Drawn) -> None:
     assert (runs / "outputs/plots/pendulum.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_words_are_files_and_channels_in_any_order(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+def test_arguments_are_files_and_channels_in_any_order(mbsim: Command, runs: Path, drawn: Drawn) -> None:
     ending = mbsim("plot", "joints/hinge/force[f*]", "outputs/rk4.h5", "bodies/rod/com[z]", "outputs/pendulum.h5")
     assert ending.stdout == "outputs/plots/rk4-pendulum-joints-hinge-force-f-bodies-rod-com-z.png\n"
     numbers = [*(f"joints/hinge/force[{one}]" for one in ("fx", "fy", "fz")), "bodies/rod/com[z]"]
@@ -67,7 +67,7 @@ def test_a_result_may_have_any_name_and_a_folder_that_of_a_channel(mbsim: Comman
     assert (runs / "a.svg").read_text().startswith("<?xml")
 
 
-def test_files_of_the_same_name_are_told_by_their_paths(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+def test_files_of_the_same_name_are_labelled_by_their_paths(mbsim: Command, runs: Path, drawn: Drawn) -> None:
     shutil.copy(runs / "outputs/rk4.h5", runs / "pendulum.h5")
     assert mbsim("plot", "pendulum.h5", "outputs/pendulum.h5", "pendulum.h5").code == 0
     assert [one[0] for one in drawn] == ["pendulum.h5", "outputs/pendulum.h5"]
@@ -76,7 +76,7 @@ def test_files_of_the_same_name_are_told_by_their_paths(mbsim: Command, runs: Pa
 def test_an_existing_picture_is_kept_unless_forced(mbsim: Command, runs: Path) -> None:
     (runs / "old.png").write_text("precious")
     words = ("plot", "outputs/rk4.h5", "-o", "old.png")
-    assert_refused(mbsim(*words), "old.png exists: give --force to replace it, or another name with -o")
+    assert_refused(mbsim(*words), "old.png exists: use --force to replace it, or -o to choose another name")
     assert (runs / "old.png").read_text() == "precious"
     assert mbsim(*words, "--force").code == 0
     assert (runs / "old.png").read_bytes().startswith(b"\x89PNG")
@@ -94,7 +94,7 @@ def test_a_run_that_diverged_is_drawn_to_its_end(mbsim: Command, runs: Path) -> 
     assert (ending.code, ending.stderr) == (0, "")
 
 
-def test_lines_without_room_are_told_on_stderr(mbsim: Command, runs: Path) -> None:
+def test_omitted_lines_are_reported_on_stderr(mbsim: Command, runs: Path) -> None:
     ending = mbsim("plot", "-q", "outputs/rk4.h5", "outputs/pendulum.h5", "bodies/rod/position", "bodies/rod/com")
     assert (ending.code, ending.stderr) == (0, "")
     body = "{mass: 1, inertia: {principal: [1, 1, 1]}}"
@@ -132,12 +132,14 @@ def test_lines_without_room_are_told_on_stderr(mbsim: Command, runs: Path) -> No
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
-def test_what_cannot_be_drawn_is_told(mbsim: Command, runs: Path, words: list[str], lines: list[str]) -> None:
+def test_channels_that_cannot_be_drawn_are_reported(
+    mbsim: Command, runs: Path, words: list[str], lines: list[str]
+) -> None:
     assert_refused(mbsim("plot", *words), *lines)
     assert not (runs / "outputs/plots").exists()
 
 
-def test_a_misspelled_file_is_not_only_taken_for_a_channel(mbsim: Command, runs: Path) -> None:
+def test_a_misspelled_file_name_is_reported_as_file_and_as_channel(mbsim: Command, runs: Path) -> None:
     ending = mbsim("plot", "outputs/rk4.h5", "outputs/pendulum.h")
     assert ending.code == 2
     assert ending.stderr.splitlines()[-1] == (
@@ -152,7 +154,7 @@ def test_too_many_files_are_refused(mbsim: Command, runs: Path) -> None:
     assert_refused(mbsim("plot", *names), "7 files are too many for one picture: the maximum is 6")
 
 
-def test_a_folder_that_is_a_file_is_told(mbsim: Command, runs: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_reported(mbsim: Command, runs: Path) -> None:
     ending = mbsim("plot", "outputs/rk4.h5", "-o", "pendulum.yaml/a.png")
     assert (ending.code, ending.stdout) == (1, "")
     assert ending.stderr.startswith("error: cannot write pendulum.yaml/a.png: ")
@@ -165,7 +167,7 @@ def test_a_folder_as_a_picture_is_refused(mbsim: Command, runs: Path) -> None:
     assert "directory" in ending.stderr
 
 
-def test_without_matplotlib_it_says_what_to_install(
+def test_without_matplotlib_the_error_names_the_package_to_install(
     mbsim: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -173,11 +175,11 @@ def test_without_matplotlib_it_says_what_to_install(
     assert_refused(ending, "pictures need matplotlib: pip install 'multibody-cli[plot]'")
 
 
-def test_a_backend_that_is_none_is_told(
+def test_an_unknown_backend_is_reported(
     start: Callable[..., subprocess.Popen[str]], runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPLBACKEND", "paper")
     process = start("plot", "outputs/rk4.h5")
-    _, told = process.communicate(timeout=60)
-    assert told.startswith("error: matplotlib is misconfigured: ")
-    assert "Traceback" not in told
+    _, stderr = process.communicate(timeout=60)
+    assert stderr.startswith("error: matplotlib is misconfigured: ")
+    assert "Traceback" not in stderr

@@ -1,4 +1,4 @@
-"""`mbsim run`: where results go, what is told, and how the process ends."""
+"""`mbsim run`: result files, messages and exit codes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ending import Command
+from command_result import Command
 
 from multibody_cli import read_trajectory
 from multibody_cli.cli.stop import StopRequest
@@ -21,7 +21,7 @@ MET = "expect=[{at: final, channel: joints/hinge/q, value: 0.45, atol: 0.2}]"
 MISSED = "expect=[{at: final, channel: joints/hinge/q, value: 2.0, atol: 1e-3}]"
 
 
-def test_the_result_lies_in_outputs_under_the_name_of_the_scene(mbsim: Command, folder: Path) -> None:
+def test_the_default_result_is_named_after_the_scene(mbsim: Command, folder: Path) -> None:
     ending = mbsim("run", "pendulum.yaml")
     assert ending.code == 0
     assert "outputs/pendulum.h5" in ending.stdout
@@ -68,7 +68,7 @@ def test_the_scene_itself_is_never_overwritten(mbsim: Command, folder: Path) -> 
     assert (folder / "pendulum.yaml").read_text() == before
 
 
-def test_a_result_that_cannot_be_written_is_told_before_the_run(mbsim: Command, folder: Path) -> None:
+def test_an_unwritable_result_is_reported_before_the_run(mbsim: Command, folder: Path) -> None:
     (folder / "file").touch()
     ending = mbsim("run", "pendulum.yaml", "-o", "file/result.h5")
     assert ending.code == 1
@@ -79,14 +79,14 @@ def test_a_result_that_cannot_be_written_is_told_before_the_run(mbsim: Command, 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_locked_folder_is_told(mbsim: Command, folder: Path) -> None:
+def test_a_folder_without_permission_is_reported(mbsim: Command, folder: Path) -> None:
     (folder / "locked").mkdir(mode=0o500)
     ending = mbsim("run", "pendulum.yaml", "-o", "locked/result.h5")
     assert ending.code == 1
     assert "you may not write there" in ending.stderr
 
 
-def test_every_expectation_is_told_with_what_was_found(mbsim: Command) -> None:
+def test_every_expectation_is_reported_with_its_value(mbsim: Command) -> None:
     ending = mbsim("run", "pendulum.yaml", "--set", MET)
     assert ending.code == 0
     [line] = [line for line in ending.stdout.splitlines() if "expect" in line]
@@ -95,14 +95,14 @@ def test_every_expectation_is_told_with_what_was_found(mbsim: Command) -> None:
     assert "0.45" in line
 
 
-def test_a_missed_expectation_ends_with_1(mbsim: Command, folder: Path) -> None:
+def test_a_failed_expectation_ends_with_1(mbsim: Command, folder: Path) -> None:
     ending = mbsim("run", "pendulum.yaml", "--set", MISSED)
     assert ending.code == 1
     assert "FAIL" in ending.stdout
     assert read_trajectory(folder / "outputs/pendulum.h5").attributes["status"] == "complete"
 
 
-def test_json_holds_what_the_summary_says(mbsim: Command) -> None:
+def test_json_contains_the_summary(mbsim: Command) -> None:
     ending = mbsim("run", "pendulum.yaml", "--set", MISSED, "--json")
     data = json.loads(ending.stdout)
     assert ending.code == data["exit_code"] == 1
@@ -119,13 +119,13 @@ def test_quiet_leaves_stderr_empty(mbsim: Command) -> None:
     assert mbsim("run", "pendulum.yaml", "-q").stderr == ""
 
 
-def test_verbose_tells_more(mbsim: Command) -> None:
-    told = mbsim("run", "pendulum.yaml", "-v").stderr
-    assert "pendulum.yaml: read and compiled in" in told
-    assert "compiled code is kept in" in told
+def test_verbose_adds_lines(mbsim: Command) -> None:
+    stderr = mbsim("run", "pendulum.yaml", "-v").stderr
+    assert "pendulum.yaml: read and compiled in" in stderr
+    assert "compiled code is kept in" in stderr
 
 
-def test_scenery_that_touches_nothing_is_warned_of(mbsim: Command) -> None:
+def test_scenery_without_contacts_is_warned_of(mbsim: Command) -> None:
     ending = mbsim("run", "pendulum.yaml", "-q", "--set", "world={shapes: [{type: plane}]}")
     assert ending.code == 0
     assert "warning: " in ending.stderr
@@ -154,17 +154,17 @@ def test_an_interrupted_run_ends_with_130_and_a_valid_file(
         time.sleep(0.1)
     time.sleep(0.5)
     process.send_signal(number)
-    told, remarks = process.communicate(timeout=120)
+    stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "Traceback" not in remarks
-    assert "interrupted" in told
+    assert "Traceback" not in stderr
+    assert "interrupted" in stdout
     run = read_trajectory(folder / "long.h5")
     assert run.attributes["status"] == "interrupted"
     assert 0 < run.time.size < 10_000_000
     assert np.isfinite(run.channel("energy/total").values).all()
 
 
-def test_the_first_signal_is_a_wish_and_the_second_an_order() -> None:
+def test_the_first_signal_is_recorded_and_the_second_has_its_default_action() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with StopRequest() as stop:
         assert not stop.asked()
@@ -173,3 +173,26 @@ def test_the_first_signal_is_a_wish_and_the_second_an_order() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_an_untrusted_run_ends_with_1_unless_allowed(mbsim: Command, folder: Path) -> None:
+    """A spring far beyond the stability limit: its energy grows without a source."""
+    bad = ("--set", "joints.hinge.stiffness=5e5", "--step", "2.5 ms", "--duration", "0.05", "--set", "expect=[]")
+    words = ("run", "pendulum.yaml", *bad, "--integrator", "semi_implicit_euler", "--set", "output.every=2.5 ms")
+    ending = mbsim(*words, "--json")
+    data = json.loads(ending.stdout)
+    assert (ending.code, data["status"]) == (1, "untrusted")
+    [alarm] = [alarm for alarm in data["alarms"] if alarm["name"] == "ledger"]
+    assert alarm["level"] == "failed"
+    assert f"error: {alarm['message']}" in ending.stderr
+    attributes = read_trajectory(folder / "outputs/pendulum.h5").attributes
+    assert attributes["status"] == "untrusted"
+    assert json.loads(attributes["alarms"]) == data["alarms"]
+    allowed = mbsim(*words, "--force", "--allow-untrusted")
+    assert allowed.code == 0
+    assert "pendulum: untrusted" in allowed.stdout
+
+
+def test_the_summary_shows_the_default_integrator(mbsim: Command) -> None:
+    assert "aba, rk4, step 0.001 s" in mbsim("run", "pendulum.yaml").stdout
+    assert mbsim("run", "pendulum.yaml", "--force").stderr == ""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ending import Command
+from command_result import Command
 
 from multibody_cli.kernel import is_interpreted
 
@@ -20,8 +20,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_what_is_warmed_needs_no_compiling(cache: Path, mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process that has loaded nothing, the run would be refused if anything were missing."""
+def test_a_warmed_scene_compiles_nothing(cache: Path, mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new process with MBSIM_COMPILE=never would refuse the run if a kernel were missing."""
     words = [sys.executable, "-m", "multibody_cli"]
     warmed = subprocess.run([*words, "warm", "pendulum.yaml"], capture_output=True, text=True, check=True)
     assert warmed.stdout.startswith("compiled ")
@@ -29,7 +29,10 @@ def test_what_is_warmed_needs_no_compiling(cache: Path, mbsim: Command, monkeypa
     ran = subprocess.run([*words, "run", "pendulum.yaml"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     refused = subprocess.run(
-        [*words, "run", "pendulum.yaml", "--integrator", "rk4", "--force"], capture_output=True, text=True, check=False
+        [*words, "run", "pendulum.yaml", "--integrator", "dop853", "--force"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert refused.returncode == 2
     assert f"are not in {cache}, and MBSIM_COMPILE=never forbids compiling them" in refused.stderr
@@ -40,7 +43,7 @@ def test_what_is_warmed_needs_no_compiling(cache: Path, mbsim: Command, monkeypa
     assert "files    0 " in mbsim("cache").stdout
 
 
-def test_a_run_that_may_not_compile_leaves_an_older_result_alone(
+def test_a_run_that_must_not_compile_keeps_the_older_result(
     cache: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "old.h5").write_text("what was there before")
@@ -50,7 +53,7 @@ def test_a_run_that_may_not_compile_leaves_an_older_result_alone(
     assert (folder / "old.h5").read_text() == "what was there before"
 
 
-def test_a_processor_that_this_machine_is_not_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_processor_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MBSIM_TARGET_CPU", "x86-64-v9")
     words = [sys.executable, "-m", "multibody_cli", "run", "pendulum.yaml"]
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -59,7 +62,7 @@ def test_a_processor_that_this_machine_is_not_is_refused(folder: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["cache", "--max-size", "much"], "expected a size as in 500kB, 200MB or 1GB"),
         (["cache", "clear", "--max-size", "1MB"], "--max-size requires `show`"),
@@ -67,13 +70,13 @@ def test_a_processor_that_this_machine_is_not_is_refused(folder: Path, monkeypat
         (["warm", "nowhere.yaml"], "nowhere.yaml: cannot read the file"),
     ],
 )
-def test_what_cannot_be_done_is_refused(cache: Path, mbsim: Command, words: list[str], told: str) -> None:
+def test_invalid_arguments_of_warm_are_refused(cache: Path, mbsim: Command, words: list[str], message: str) -> None:
     end = mbsim(*words)
     assert end.code == 2
-    assert told in end.stderr
+    assert message in end.stderr
 
 
-def test_a_cache_that_is_no_folder_is_refused(cache: Path, mbsim: Command) -> None:
+def test_a_cache_path_that_is_a_file_is_refused(cache: Path, mbsim: Command) -> None:
     cache.write_text("in the way")
     end = mbsim("cache")
     assert end.code == 2

@@ -1,4 +1,4 @@
-"""Two files: every dataset, every number, and what is no number."""
+"""Comparison of two files: every dataset and value, and metadata."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from fakes import ANGLE, names_of
-from recorded import DATASETS, DONE, EVERYTHING, TIME, changed, shifted, write_run
+from result_files import DATASETS, DONE, EVERYTHING, TIME, changed, shifted, write_run
 
 from multibody_cli.comparison.cases import Verdict, compare_case, compare_folders
 from multibody_cli.comparison.compare import compare_files
@@ -25,8 +25,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "run.h5")
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
-def test_one_number_beyond_its_tolerance_is_found_and_named(run: Path, tmp_path: Path, dataset: str) -> None:
+COUNTS_OF_ITERATIONS = "solver/iterations"
+
+
+def test_a_number_of_iterations_is_no_result(run: Path, tmp_path: Path) -> None:
+    found = compare_files(run, shifted(run, tmp_path / "beyond.h5", COUNTS_OF_ITERATIONS, (3,), 20))
+    assert found.same
+    assert found.first_difference is None
+    assert "solver/iterations differs by up to 20: a number of iterations is no result" in found.notes
+
+
+@pytest.mark.parametrize("dataset", [path for path in DATASETS if path != COUNTS_OF_ITERATIONS])
+def test_one_number_beyond_its_tolerance_is_located(run: Path, tmp_path: Path, dataset: str) -> None:
     generator = np.random.default_rng(DATASETS.index(dataset))
     record = read_trajectory(run).channel(dataset)
     index = tuple(int(generator.integers(length)) for length in record.values.shape)
@@ -34,14 +44,14 @@ def test_one_number_beyond_its_tolerance_is_found_and_named(run: Path, tmp_path:
     beyond = compare_files(run, shifted(run, tmp_path / "beyond.h5", dataset, index, 10.0 * allowed))
     differing = [finding for finding in beyond.findings if finding.differs]
     assert [finding.path for finding in differing] == [dataset]
-    for location in (differing[0].parted, differing[0].worst, differing[0].largest):
+    for location in (differing[0].first, differing[0].worst, differing[0].largest):
         assert location is not None
         assert (location.place.row, location.place.index) == (index[0], index[1:])
         assert location.time == pytest.approx(TIME[index[0]])
         assert location.place.excess == pytest.approx(10.0, rel=1e-3)
     assert differing[0].exceeding == 1
-    assert beyond.parting is not None
-    assert [finding.path for finding in beyond.parting.findings] == [dataset]
+    assert beyond.first_difference is not None
+    assert [finding.path for finding in beyond.first_difference.findings] == [dataset]
     if np.issubdtype(record.values.dtype, np.floating):
         within = compare_files(run, shifted(run, tmp_path / "within.h5", dataset, index, 0.1 * allowed))
         assert within.same
@@ -49,14 +59,14 @@ def test_one_number_beyond_its_tolerance_is_found_and_named(run: Path, tmp_path:
 
 def test_body_and_component_are_named(run: Path, tmp_path: Path) -> None:
     found = compare_files(run, shifted(run, tmp_path / "b.h5", "bodies/position", (3, 1, 2), 1.0))
-    assert found.parting is not None
-    assert str(found.parting.findings[0].parted) == "hand z"
+    assert found.first_difference is not None
+    assert str(found.first_difference.findings[0].first) == "hand z"
     found = compare_files(run, shifted(run, tmp_path / "b.h5", "joints/ball/force", (3, 4), 1.0))
-    assert found.parting is not None
-    assert str(found.parting.findings[0].parted) == "fy"
+    assert found.first_difference is not None
+    assert str(found.first_difference.findings[0].first) == "fy"
 
 
-def test_what_means_the_same_is_no_difference(run: Path, tmp_path: Path) -> None:
+def test_equivalent_coordinates_are_no_difference(run: Path, tmp_path: Path) -> None:
     def change(file: Any) -> None:
         file["bodies/quaternion"][5:] *= -1.0
         file["joints/hinge/q"][3:] += 4.0 * np.pi
@@ -71,7 +81,7 @@ def test_what_means_the_same_is_no_difference(run: Path, tmp_path: Path) -> None
     assert [finding.path for finding in found.findings if finding.differs] == ["joints/bolt/q"]
 
 
-def test_of_what_changes_at_once_the_cause_is_told_first(run: Path, tmp_path: Path) -> None:
+def test_of_simultaneous_differences_the_cause_is_first(run: Path, tmp_path: Path) -> None:
     def change(file: Any) -> None:
         for path in ("solver/residual", "energy/total", "joints/hinge/q", "joints/hinge/limit_force"):
             file[path][7:] += 1.0
@@ -79,9 +89,9 @@ def test_of_what_changes_at_once_the_cause_is_told_first(run: Path, tmp_path: Pa
         file["bodies/position"][8:] += 10.0
 
     found = compare_files(run, changed(run, tmp_path / "b.h5", change))
-    assert found.parting is not None
-    assert found.parting.time == TIME[7]
-    roles = [finding.role for finding in found.parting.findings]
+    assert found.first_difference is not None
+    assert found.first_difference.time == TIME[7]
+    roles = [finding.role for finding in found.first_difference.findings]
     assert roles == ["input", "constraint", "coordinate", "energy", "solver"]
 
 
@@ -99,14 +109,15 @@ def test_bodies_are_paired_by_name(tmp_path: Path) -> None:
     assert found.same  # momenta too: their axes have the names of these bodies, and are none
     assert not any(finding.worst for finding in found.findings)
     found = compare_files(one, shifted(other, tmp_path / "c.h5", "bodies/position", (2, 0, 1), 1.0))
-    assert found.parting is not None
-    assert str(found.parting.findings[0].parted) == "z y"
+    assert found.first_difference is not None
+    assert str(found.first_difference.findings[0].first) == "z y"
     found = compare_files(one, shifted(other, tmp_path / "c.h5", "momentum/linear", (2, 0), 1.0))
-    assert found.parting is not None
-    assert (found.parting.findings[0].parted.body, found.parting.findings[0].parted.component) == ("", "x")
+    assert found.first_difference is not None
+    location = found.first_difference.findings[0].first
+    assert (location.body, location.component) == ("", "x")
 
 
-def test_a_body_that_one_run_lacks_is_told_and_the_others_are_compared(tmp_path: Path) -> None:
+def test_a_body_missing_in_one_run_is_reported_and_the_others_are_compared(tmp_path: Path) -> None:
     one = write_run(tmp_path / "a.h5", names=names_of(bodies=("arm", "hand")))
     other = write_run(tmp_path / "b.h5", names=names_of(bodies=("hand",)))
     found = compare_files(one, other)
@@ -115,7 +126,7 @@ def test_a_body_that_one_run_lacks_is_told_and_the_others_are_compared(tmp_path:
     assert "body arm is only in the result" in compare_files(other, one).mismatches
 
 
-def test_datasets_that_one_run_lacks(run: Path, tmp_path: Path) -> None:
+def test_datasets_missing_in_one_run(run: Path, tmp_path: Path) -> None:
     less = write_run(tmp_path / "less.h5", channels=["bodies", "energy/total"])
     found = compare_files(run, less)
     assert "joints/hinge/q is missing from the result" in found.mismatches
@@ -132,7 +143,7 @@ def test_a_file_with_time_alone(tmp_path: Path) -> None:
     assert [finding.path for finding in found.findings] == ["time", "bodies/com_offset"]
 
 
-def test_other_units_and_shapes_are_told_and_not_compared(run: Path, tmp_path: Path) -> None:
+def test_datasets_with_other_units_or_shapes_are_reported_and_not_compared(run: Path, tmp_path: Path) -> None:
     def change(file: Any) -> None:
         file["energy/total"].attrs["units"] = "kJ"
         about = dict(file["momentum/linear"].attrs)
@@ -145,14 +156,14 @@ def test_other_units_and_shapes_are_told_and_not_compared(run: Path, tmp_path: P
     assert "momentum/linear has shape (25, 3) in the reference, (25, 2) in the result" in found.mismatches
 
 
-def test_a_number_that_is_none_in_both_is_no_difference(run: Path, tmp_path: Path) -> None:
+def test_nan_in_both_runs_is_no_difference(run: Path, tmp_path: Path) -> None:
     one = shifted(run, tmp_path / "a.h5", "energy/total", (3,), np.nan)
     assert compare_files(one, one).same
     for pair in ((one, run), (run, one)):
         assert [finding.path for finding in compare_files(*pair).findings if finding.differs] == ["energy/total"]
 
 
-def test_settings_that_differ_are_told_and_are_no_difference(run: Path, tmp_path: Path) -> None:
+def test_different_settings_are_reported_and_are_no_difference(run: Path, tmp_path: Path) -> None:
     scenes = [
         "mbsim: 1\nname: a\ngravity: [0, 0, -9.81]\nbodies: {arm: {mass: 1}}\nsimulation: {method: aba, step: 1}\n",
         "mbsim: 1\nname: a\ngravity: [0, 0, -1.62]\nbodies: {arm: {mass: 1}, leg: {mass: 2}}\n"
@@ -173,17 +184,17 @@ def test_settings_that_differ_are_told_and_are_no_difference(run: Path, tmp_path
         "mbsim_version: 0.1.0 -> 0.0.9",
         "method: aba -> redmax",
         'options: {"a": [1.5], "b": 1} -> {"tolerance": 1}',
-        "scene gravity[2]: -9.81 -> -1.62",
-        "scene bodies.leg: (absent) -> {'mass': 2}",
+        "gravity[2]: -9.81 -> -1.62",
+        "bodies.leg: (absent) -> {'mass': 2}",
     ]
 
 
-def test_a_run_that_was_killed_is_not_the_same_as_one_that_ended(run: Path, tmp_path: Path) -> None:
+def test_a_killed_run_differs_from_a_complete_run(run: Path, tmp_path: Path) -> None:
     part = write_run(tmp_path / "x.h5", TIME[:10], outcome=Outcome("running")).rename(tmp_path / "x.h5.part")
     assert compare_files(run, part).mismatches[0] == "status: complete -> running"
 
 
-def test_a_killed_run_counts_as_far_as_all_its_channels_go(run: Path, tmp_path: Path) -> None:
+def test_a_killed_run_ends_with_its_shortest_channel(run: Path, tmp_path: Path) -> None:
     def change(file: Any) -> None:
         for path in DATASETS[3:]:
             file[path].resize(7, axis=0)
@@ -225,7 +236,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("is_reference", [True, False])
-def test_what_is_no_result_is_refused_by_name(run: Path, tmp_path: Path, kind: str, is_reference: bool) -> None:
+def test_other_files_are_refused_by_name(run: Path, tmp_path: Path, kind: str, is_reference: bool) -> None:
     bad = tmp_path / "bad.h5"
     shutil.copyfile(run, bad)
     spoil, said = BAD[kind]
@@ -235,7 +246,7 @@ def test_what_is_no_result_is_refused_by_name(run: Path, tmp_path: Path, kind: s
     assert str(error.value).startswith(f"{bad} {said}")
 
 
-def test_damage_anywhere_ends_in_words(run: Path, tmp_path: Path) -> None:
+def test_any_damage_is_an_error_message(run: Path, tmp_path: Path) -> None:
     whole = run.read_bytes()
     generator = np.random.default_rng(3)
     bad = tmp_path / "bad.h5"
@@ -275,7 +286,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
         list(compare_folders(tmp_path, tmp_path, Policy(), lambda _done, _all: None))
 
 
-def test_files_of_any_size_are_read_slab_by_slab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_in_slabs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = write_run(tmp_path / "a.h5", names=names_of(joints=(("hinge", (ANGLE,)),)), block_rows=4, outcome=DONE)
     other = shifted(one, tmp_path / "b.h5", "bodies/position", (20, 1, 1), 1.0)
     whole = compare_files(one, other)
@@ -287,6 +298,6 @@ def test_files_of_any_size_are_read_slab_by_slab(tmp_path: Path, monkeypatch: py
     assert len(steps) == 7 * (len(whole.findings) - 1)  # seven chunks of each dataset
 
 
-def test_names_hold_everything() -> None:
+def test_names_cover_every_dataset() -> None:
     assert {path.split("/")[0] for path in DATASETS} >= {"bodies", "joints", "couplings", "constraints", "energy"}
     assert len(EVERYTHING.constraint_entries) == 3

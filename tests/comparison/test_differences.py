@@ -21,11 +21,11 @@ def compared(reference, result, rtol=0.0, atol=1e-9, slabs=1) -> Differences:
     return differences
 
 
-def test_largest_worst_and_first_are_three_places():
+def test_largest_worst_and_first_differ():
     reference = [[1e6, 1.0], [1e6, 1.0], [1e6, 1.0]]
     result = [[1e6, 1.0 + 2e-6], [1e6, 1.0 + 5e-6], [1e6 + 1.5, 1.0]]
     found = compared(reference, result, rtol=1e-6, atol=0.0)
-    assert (found.parted.row, found.parted.index) == (0, (1,))
+    assert (found.first.row, found.first.index) == (0, (1,))
     assert (found.worst.row, found.worst.index) == (1, (1,))
     assert (found.largest.row, found.largest.index) == (2, (0,))
     assert found.worst.excess == pytest.approx(5.0, rel=1e-6)
@@ -34,7 +34,7 @@ def test_largest_worst_and_first_are_three_places():
 
 
 @given(st.integers(1, 6), st.lists(st.sampled_from([0.0, 0.5e-9, 2e-9, np.nan, np.inf]), min_size=6, max_size=6))
-def test_slabs_change_nothing(slabs, errors):
+def test_slabs_do_not_change_the_differences(slabs, errors):
     reference = np.zeros(6)
     whole, cut = (compared(reference, reference + errors, slabs=count) for count in (1, slabs))
     assert str(cut) == str(whole)  # in words, where nan equals itself
@@ -53,24 +53,24 @@ def test_without_tolerance_equal_numbers_alone_are_the_same():
 
 @pytest.mark.parametrize("one", [0.0, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("other", [0.0, np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_equals_itself_alone(one, other):
+def test_nonfinite_numbers_equal_only_themselves(one, other):
     found = compared([0.0, one], [0.0, other], rtol=1e-6)
     same = one == other or (np.isnan(one) and np.isnan(other))
     assert found.exceeding == (0 if same else 1)
     if not same:
-        assert found.parted.row == 1
-        assert found.parted.difference == np.inf
-        assert found.parted.excess == np.inf
+        assert found.first.row == 1
+        assert found.first.difference == np.inf
+        assert found.first.excess == np.inf
 
 
 @pytest.mark.parametrize("tolerance", [np.nan, -1.0])
-def test_a_tolerance_that_is_none_excuses_nothing(tolerance):
+def test_a_nan_tolerance_allows_nothing(tolerance):
     assert compared([1.0, 1.0], [1.0, 1.1], atol=tolerance).exceeding == 1
 
 
 def test_integers_are_compared_as_numbers():
     found = compared(np.array([3, 3]), np.array([3, 6]), atol=2.0)
-    assert (found.exceeding, found.parted.reference, found.parted.result) == (1, 3.0, 6.0)
+    assert (found.exceeding, found.first.reference, found.first.result) == (1, 3.0, 6.0)
 
 
 def test_nothing_differs_from_nothing():

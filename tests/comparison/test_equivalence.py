@@ -1,4 +1,4 @@
-"""Numbers that mean the same: of all of them the nearest is compared."""
+"""Equivalent values: the nearest one is compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(count: int) -> st.SearchStrategy[np.ndarray]:
 
 
 @given(rows(4), rows(4))
-def test_of_two_quaternions_of_a_rotation_the_nearer_is_taken(result, reference):
+def test_the_nearer_of_two_equivalent_quaternions_is_compared(result, reference):
     nearest = nearest_equivalent(result, reference, "sign")
     assert np.array_equal(np.abs(nearest), np.abs(result))
     assert np.array_equal(nearest, result) or np.array_equal(nearest, -result)
@@ -28,7 +28,7 @@ def test_of_two_quaternions_of_a_rotation_the_nearer_is_taken(result, reference)
 
 
 @given(rows(1), rows(1))
-def test_whole_turns_do_not_count(result, reference):
+def test_whole_turns_are_equivalent(result, reference):
     nearest = nearest_equivalent(result, reference, "turn")
     turns = (nearest - result) / math.tau
     assert turns == pytest.approx(np.round(turns), abs=1e-12)
@@ -36,7 +36,7 @@ def test_whole_turns_do_not_count(result, reference):
 
 
 @given(rows(3), rows(3))
-def test_rotation_vector_is_the_same_rotation_and_no_other_is_nearer(result, reference):
+def test_the_nearest_equivalent_rotation_vector_is_compared(result, reference):
     nearest = nearest_equivalent(result, reference, "rotation")
     turned = Rotation.from_rotvec(nearest[0]) * Rotation.from_rotvec(result[0]).inv()
     assert turned.magnitude() == pytest.approx(0.0, abs=1e-7)
@@ -49,13 +49,13 @@ def test_rotation_vector_is_the_same_rotation_and_no_other_is_nearer(result, ref
 
 
 @given(rows(3), rows(3), rows(3), rows(3))
-def test_each_of_several_rotation_vectors_has_its_own_turns(first, second, one, other):
+def test_each_rotation_vector_has_its_own_turns(first, second, one, other):
     together = nearest_equivalent(np.hstack([first, second]), np.hstack([one, other]), "rotation")
     apart = [nearest_equivalent(*pair, "rotation") for pair in ((first, one), (second, other))]
     np.testing.assert_array_equal(together, np.hstack(apart))
 
 
-def test_each_number_has_its_own_word():
+def test_each_component_has_its_own_equivalence():
     result = np.array([[7.0, 7.0, math.tau + 0.1, 0.0, 0.0]])
     nearest = nearest_equivalent(
         result, np.array([[0.7, 0.7, 0.1, 0.0, 0.0]]), "turn, itself, rotation, rotation, rotation"
@@ -68,12 +68,12 @@ def test_equal_numbers_stay_as_they_are(numbers, word):
     np.testing.assert_array_equal(nearest_equivalent(numbers, numbers, word), numbers)
 
 
-def test_a_word_of_a_later_version_allows_nothing():
+def test_an_unknown_equivalence_allows_nothing():
     np.testing.assert_array_equal(nearest_equivalent(np.array([[7.0]]), np.array([[0.7]]), "later"), [[7.0]])
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")  # whoever asks sees to it
 @pytest.mark.parametrize("word", sorted(EQUIVALENCES))
-def test_what_is_no_number_stays_none(word):
+def test_nan_stays_nan(word):
     found = nearest_equivalent(np.array([[np.nan, 0.0, 1.0]]), np.zeros((1, 3)), word)
     assert np.isnan(found).any()

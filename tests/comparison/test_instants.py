@@ -1,4 +1,4 @@
-"""Common instants: each pair of rows is found, once, and read in pieces of bounded size."""
+"""Common instants: each pair of rows occurs once, and rows are read in pieces of bounded size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import write_run
+from result_files import write_run
 
 from multibody_cli.comparison import instants
 from multibody_cli.comparison.compare import compare_files
@@ -18,7 +18,7 @@ from multibody_cli.output.sink import Outcome
 
 
 class Times:
-    """The part of a recording that is asked for its instants."""
+    """The part of a recording that provides instants."""
 
     def __init__(self, time):
         self.time = np.asarray(time, float)
@@ -36,13 +36,13 @@ def pairs_of(found: Instants) -> list[tuple[int, int]]:
     return [found.pair(number) for number in range(found.count)]
 
 
-def test_strides_of_both_grids():
+def test_regular_grids_with_different_intervals():
     found = common(0.1 * np.arange(31), 0.15 * np.arange(21))
     assert pairs_of(found) == [(3 * k, 2 * k) for k in range(11)]
     assert len(found.stretches) == 1
 
 
-def test_digits_that_sums_of_steps_lose_do_not_matter():
+def test_round_off_of_summed_steps_is_ignored():
     sums = np.cumsum(np.full(10_000, 1e-3))
     found = common(1e-3 * np.arange(1, 10_001), sums)
     assert pairs_of(found) == [(row, row) for row in range(10_000)]
@@ -53,11 +53,11 @@ def test_an_end_off_the_grid_is_left_out():
 
 
 @pytest.mark.parametrize(("one", "other"), [([], [0.0]), ([0.0], []), ([0.1, 0.3], [0.2, 0.4])])
-def test_nothing_in_common(one, other):
+def test_no_common_instant(one, other):
     assert common(one, other).count == 0
 
 
-def test_one_instant_each():
+def test_runs_of_one_instant():
     assert pairs_of(common([0.5], [0.5])) == [(0, 0)]
 
 
@@ -82,7 +82,7 @@ def test_any_two_irregular_grids(one, other, at_once, most):
     assert read == expected
 
 
-def test_scattered_instants_are_read_in_few_pieces():
+def test_scattered_instants_need_few_reads():
     kept = np.flatnonzero(np.random.default_rng(0).random(10_000) < 0.5)
     found = common(np.arange(10_000), kept)
     assert found.count == len(kept)

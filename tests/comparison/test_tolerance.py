@@ -1,4 +1,4 @@
-"""Tolerances: who has the last word, and what a policy file may say."""
+"""Tolerances: precedence of sources, and validation of policy files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recorded import changed, shifted, write_run
+from result_files import changed, shifted, write_run
 
 from multibody_cli.comparison.compare import compare_files
 from multibody_cli.comparison.recording import Dataset
@@ -23,7 +23,7 @@ def rules_of(folder: Path, text: str):
     return read_rules(folder / "policy.yaml")
 
 
-def test_command_line_over_policy_over_file_for_each_number_by_itself(tmp_path: Path) -> None:
+def test_command_line_overrides_policy_and_policy_overrides_file(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, "joints: {rtol: 1e-3, atol: 1e-4}\n'joints/*/q':\n  atol: 1e-5\n")
     found = Policy(rtol=0.5, rules=rules).tolerance_of(dataset())
     assert (found.rtol, found.atol) == (0.5, 1e-5)
@@ -63,19 +63,19 @@ def test_the_last_rule_that_fits_counts(tmp_path: Path) -> None:
         ("a: {rtol: 1\n", "2:1", "not YAML: while parsing a flow mapping did not find expected ',' or '}'"),
     ],
 )
-def test_what_is_wrong_in_a_policy_is_told_with_its_place(tmp_path: Path, text: str, place: str, said: str) -> None:
+def test_an_error_in_a_policy_is_reported_with_its_location(tmp_path: Path, text: str, place: str, said: str) -> None:
     with pytest.raises(SceneError) as error:
         rules_of(tmp_path, text)
     assert str(error.value) == f"{tmp_path}/policy.yaml:{place}: {said}"
 
 
-def test_all_problems_of_a_policy_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_a_policy_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(SceneError) as error:
         rules_of(tmp_path, "a: {rtol: -1, atol: x}\nb: 3\n")
     assert [problem.path for problem in error.value.problems] == ["a.rtol", "a.atol", "b"]
 
 
-def test_a_rule_without_use_and_what_is_ignored_are_noted(tmp_path: Path) -> None:
+def test_unused_rules_and_ignored_datasets_are_reported(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.h5")
     rules = rules_of(tmp_path, "jonts: {rtol: 1}\nenergy/total: {ignore: true}\n")
     notes = compare_files(run, run, Policy(rules=rules)).notes
@@ -95,7 +95,7 @@ def test_centers_of_mass_have_a_tolerance_like_all_others(tmp_path: Path) -> Non
     assert compare_files(one, other, Policy(rules=rules)).same
 
 
-def test_a_tolerance_that_the_file_lacks_is_the_default(tmp_path: Path) -> None:
+def test_a_missing_tolerance_is_the_default(tmp_path: Path) -> None:
     def change(file):
         del file["energy/total"].attrs["atol"]
 

@@ -1,4 +1,4 @@
-"""An independent way to the gap of spheres, capsules and boxes.
+"""Independent formulation of the gap of spheres, capsules and boxes.
 
 Each is a ball around its *core*: the points c + G u with |u| <= 1 in every component, where G has no, one or three
 columns.  Cores apart: bounded least squares.  Cores that meet: their Minkowski difference is a body of the same sort,
@@ -36,14 +36,14 @@ def distance(form_a, a, form_b, b) -> float:
 
 
 def way_out(form_a, a, form_b, b, directions) -> np.ndarray:
-    """How far B must go along each unit vector (n, 3) to leave A, for shapes that meet."""
+    """Displacement of B along each unit vector (n, 3) that separates it from A, for overlapping shapes."""
     (x, G, r), (y, H, s) = core_of(form_a, a), core_of(form_b, b)
     reach = np.abs(directions @ G).sum(axis=1) + np.abs(directions @ H).sum(axis=1)
     return reach + r + s - directions @ (y - x)
 
 
 def gap(form_a, a, form_b, b) -> float:
-    """Signed distance: that of the cores if there is any, else minus the shortest way out."""
+    """Signed distance: that of the cores if positive, else minus the shortest separating displacement."""
     (_, G, r), (_, H, s) = core_of(form_a, a), core_of(form_b, b)
     apart = distance(form_a, a, form_b, b)
     if apart > 1e-9:

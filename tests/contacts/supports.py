@@ -1,4 +1,4 @@
-"""An independent way to the gap of any two convex shapes: how far they reach along a direction, and a search over all.
+"""Independent formulation of the gap of two convex shapes by support functions and a search over all directions.
 
 The signed distance is the maximum over all unit vectors n of what lies between the shapes along n.
 """
@@ -16,7 +16,7 @@ WAYS = ALL_WAYS[:5000]
 
 
 def reach(form, pose, ways) -> np.ndarray:
-    """How far a shape reaches along each of the unit vectors (n, 3)."""
+    """Support function of a shape for unit vectors (n, 3)."""
     u, size = ways @ pose.R, form.size
     if form.kind is GeomKind.SPHERE:
         far = np.full(len(u), size[0])
@@ -35,7 +35,7 @@ def reach(form, pose, ways) -> np.ndarray:
 
 
 def between(form_a, a, form_b, b, ways) -> np.ndarray:
-    """What lies between A and B along each of the unit vectors (n, 3)."""
+    """Separation of A and B along unit vectors (n, 3)."""
     return -reach(form_a, a, ways) - reach(form_b, b, -ways)
 
 

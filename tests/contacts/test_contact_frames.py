@@ -1,4 +1,4 @@
-"""What a change of names, frame or poses does to contacts, and poses in which directions have no meaning."""
+"""Contacts under exchange of shapes, change of frame and motion, and in poses with undefined directions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from geoms import SOME_FORMS, Pose, at, contacts_of, found, random_pose, turned
 from hypothesis import given
 from hypothesis import strategies as st
-from touching import SOME_FORMS, Pose, at, contacts_of, found, random_pose, turned
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.forms import Collider, geometry_of, plane
@@ -31,7 +31,7 @@ def two_poses(seed):
     return random_pose(generator, spread), random_pose(generator, spread)
 
 
-def test_every_kind_is_held_against_every_other_but_two_planes():
+def test_every_pair_of_shapes_but_two_planes_is_tested():
     for kind_a, kind_b in product(GeomKind, GeomKind):
         contacts = contacts_of(form_of(kind_a), at(0.0, 0.0, 0.0), form_of(kind_b), at(0.0, 0.0, 0.1))
         assert (len(contacts) > 0) == ((min(kind_a, kind_b), max(kind_a, kind_b)) in PAIRS)
@@ -39,7 +39,7 @@ def test_every_kind_is_held_against_every_other_but_two_planes():
 
 @pairs
 @given(seed=seeds)
-def test_changing_a_and_b_turns_the_normal_round(kind_a, kind_b, seed):
+def test_exchanging_a_and_b_reverses_the_normal(kind_a, kind_b, seed):
     a, b = two_poses(seed)
     one = contacts_of(form_of(kind_a), a, form_of(kind_b), b)
     other = contacts_of(form_of(kind_b), b, form_of(kind_a), a)
@@ -110,7 +110,7 @@ def test_the_same_poses_give_the_same_bytes(kind_a, kind_b):
     assert one == other
 
 
-def test_a_geom_is_carried_by_its_body():
+def test_a_geom_moves_with_its_body():
     """The frame of a geom in its body, and that of the body, one after the other."""
     generator = np.random.default_rng(12)
     for kind_a, kind_b in PAIRS:
@@ -121,7 +121,7 @@ def test_a_geom_is_carried_by_its_body():
         np.testing.assert_allclose(apart["gap"], at_once["gap"], atol=1e-13)
 
 
-def test_a_contact_says_who_touches_and_how_rough_it_is():
+def test_a_contact_has_its_bodies_and_material():
     rough, smooth = Collider(FORMS["box"], 2, friction=0.9, restitution=0.1), Collider(FORMS["sphere"], 1, friction=0.4)
     contacts = found(geometry_of([rough, smooth]), [at(0.0, 0.0, 0.0), at(0.1, 0.0, 0.0)])
     (contact,) = contacts

@@ -1,4 +1,4 @@
-"""Gaps, normals and points of pairs in random poses, against independent ways to them."""
+"""Gaps, normals and points of pairs in random poses against independent formulations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import cores
 import numpy as np
 import pytest
-from touching import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_points
+from geoms import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_points
 
 from multibody_cli.contacts.forms import box, capsule, plane, sphere
 from multibody_cli.contacts.placing import Shape
@@ -48,8 +48,8 @@ def test_the_smallest_gap_is_the_signed_distance(one, other):
 
 
 @pairs
-def test_a_way_along_the_normal_leads_out_and_none_is_shorter(one, other):
-    """B leaves A by minus the gap along the normal, and touches it there: no way of many is clearly shorter."""
+def test_the_gap_along_the_normal_is_the_shortest_separation(one, other):
+    """A displacement of B by minus the gap along the normal ends contact; no sampled direction needs clearly less."""
     form_a, form_b = CORED[one], CORED[other]
     deep = 0
     for a, b in poses(3, 120):
@@ -82,7 +82,7 @@ def test_points_lie_between_points_of_both_surfaces(one, other):
 
 
 @pairs
-def test_a_pair_is_found_when_its_gap_is_below_the_margin_and_only_then(one, other):
+def test_a_pair_is_detected_if_and_only_if_its_gap_is_below_the_margin(one, other):
     form_a, form_b = CORED[one], CORED[other]
     for a, b in poses(5, 60):
         expected = cores.gap(form_a, a, form_b, b)
@@ -97,7 +97,7 @@ def shape_of(form, pose):
     return Shape(x, Mat3(*columns), Vec3(*form.size))
 
 
-def test_nearest_points_of_boxes_that_are_apart():
+def test_nearest_points_of_separated_boxes():
     """Of all features, also of edges that cross: these are a tie with a face too seldom to be met above."""
     form_a, form_b = CORED["box"], box([0.2, 0.4, 2.0])
     apart = 0

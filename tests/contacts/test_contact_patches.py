@@ -1,10 +1,10 @@
-"""Contacts whose points, normals and gaps can be said in closed form: one by one, and patches."""
+"""Contacts with points, normals and gaps in closed form: single contacts and patches."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from touching import at, contacts_of, found, surface_points, turned
+from geoms import at, contacts_of, found, surface_points, turned
 
 from multibody_cli.contacts.forms import (
     Collider,
@@ -113,7 +113,7 @@ def test_stacked_boxes_touch_in_four_corners_with_equal_gaps(height, gap):
         close(np.sort(contacts["point"][:, :2].sum(axis=1)), [-1.0, 0.0, 0.0, 1.0])
 
 
-def test_a_tower_rests_on_four_corners_a_storey_also_where_round_off_tilts_it():
+def test_a_tower_has_four_contacts_a_storey_despite_round_off():
     generator = np.random.default_rng(3)
     count = 10
     colliders = [Collider(plane()), *(Collider(CUBE, k + 1) for k in range(count))]
@@ -157,7 +157,7 @@ def test_boxes_turned_on_each_other_touch_in_an_octagon():
     assert len(set(contacts["feature"])) == 8
 
 
-def test_a_small_box_stands_on_a_large_one_wherever_the_larger_one_comes_from():
+def test_a_small_box_on_a_large_box_touches_at_its_corners():
     small, large = box([0.2, 0.2, 0.2]), box([5.0, 5.0, 1.0])
     for contacts in (
         contacts_of(large, ORIGIN, small, at(1.0, -2.0, 0.6), margin=0.01),
@@ -169,7 +169,7 @@ def test_a_small_box_stands_on_a_large_one_wherever_the_larger_one_comes_from():
         close(contacts["gap"], 0.0)
 
 
-def test_boxes_in_one_place_are_pushed_out_along_the_shortest_way():
+def test_coincident_boxes_separate_along_the_shortest_axis():
     contacts = contacts_of(box([1.0, 2.0, 3.0]), ORIGIN, box([1.0, 2.0, 3.0]), ORIGIN)
     close(contacts["gap"].min(), -1.0)
     close(contacts["normal"], np.tile([1.0, 0.0, 0.0], (len(contacts), 1)))
@@ -212,7 +212,7 @@ def test_capsules_side_by_side_touch_at_both_ends_of_their_overlap(angle):
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-14, 1e-9])
-def test_a_standing_cylinder_is_held_on_all_sides(tilt):
+def test_a_standing_cylinder_has_contacts_on_all_sides(tilt):
     contacts = contacts_of(*GROUND, cylinder(0.5, 2.0), at(0, 0, 1.0, R=turned(tilt, tilt, 0)), margin=0.01)
     close(contacts["gap"], 0.0, 1e-15 + 2 * tilt)
     angles = np.sort(np.arctan2(contacts["point"][:, 1], contacts["point"][:, 0]))
@@ -221,7 +221,7 @@ def test_a_standing_cylinder_is_held_on_all_sides(tilt):
     close(np.linalg.norm(contacts["point"][:, :2], axis=1), 0.5, 1e-8)
 
 
-def test_a_lying_cylinder_is_held_at_both_ends_and_a_tilted_one_at_one_point():
+def test_a_lying_cylinder_has_two_contacts_and_a_tilted_one_has_one():
     lying = contacts_of(*GROUND, cylinder(0.5, 2.0), at(0, 0, 0.5, R=ALONG_X), margin=0.01)
     close(np.sort(lying["point"][:, 0]), [-1.0, 1.0])
     close(lying["gap"], 0.0, 1e-15)
@@ -238,7 +238,7 @@ def test_a_disc_that_rolls_on_its_rim_keeps_the_feature_of_its_lowest_point():
     assert len(features) == 1
 
 
-def test_a_hull_is_held_by_the_corners_of_its_outline():
+def test_a_hull_touches_at_the_corners_of_its_outline():
     """Very many vertices within the margin: the lowest, and every corner of the outline."""
     generator = np.random.default_rng(4)
     for angle in np.linspace(0.0, 1.5, 7):

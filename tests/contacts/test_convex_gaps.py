@@ -1,4 +1,4 @@
-"""Gaps of convex shapes that have no closed form, against independent ways to them."""
+"""Gaps of convex shapes without a closed form against independent formulations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 import pytest
 import supports
+from geoms import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_points, turned
 from scipy.optimize import minimize
-from touching import SOME_FORMS, Pose, at, contacts_of, random_pose, surface_points, turned
 
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.forms import box, capsule, cylinder, ellipsoid, hull, sphere
@@ -44,8 +44,8 @@ def nearest_of(contacts):
 
 
 @pairs
-def test_no_direction_lies_more_between_them_and_the_normal_shows_the_gap(one, other):
-    """The gap is what lies between the shapes along its normal, to round-off; along no way of many there is more."""
+def test_the_normal_maximizes_the_separation(one, other):
+    """The gap equals the separation along its normal to round-off; no sampled direction has a larger separation."""
     form_a, form_b = FORMS[one], FORMS[other]
     for a, b in poses(1, 40):
         contact = nearest_of(contacts_of(form_a, a, form_b, b))
@@ -64,7 +64,7 @@ def test_the_smallest_gap_is_the_signed_distance(one, other):
 
 @pairs
 def test_the_ends_of_a_gap_are_points_of_both_shapes(one, other):
-    """No direction keeps them out, so shapes that are apart are no farther than that either: the gap is exact."""
+    """Both ends lie in their shapes, so the gap is an upper bound of the distance too, and therefore exact."""
     form_a, form_b = FORMS[one], FORMS[other]
     for a, b in poses(3, 40):
         contact = nearest_of(contacts_of(form_a, a, form_b, b))
@@ -78,7 +78,7 @@ def test_the_ends_of_a_gap_are_points_of_both_shapes(one, other):
 
 
 @pairs
-def test_what_penetrates_is_free_after_the_depth_along_the_normal_and_not_before(one, other):
+def test_a_shift_by_the_depth_along_the_normal_ends_penetration(one, other):
     form_a, form_b = FORMS[one], FORMS[other]
     for a, b in poses(4, 20):
         contact = nearest_of(contacts_of(form_a, a, form_b, b))
@@ -92,7 +92,7 @@ def test_what_penetrates_is_free_after_the_depth_along_the_normal_and_not_before
 
 
 @pairs
-def test_a_pair_is_found_when_its_gap_is_below_the_margin_and_only_then(one, other):
+def test_a_pair_is_detected_if_and_only_if_its_gap_is_below_the_margin(one, other):
     form_a, form_b = FORMS[one], FORMS[other]
     for a, b in poses(5, 40):
         gap = nearest_of(contacts_of(form_a, a, form_b, b))["gap"]
@@ -225,8 +225,8 @@ def test_capsules_against_hulls_are_segments_with_a_radius():
         assert nearest_of(thick)["gap"] == pytest.approx(nearest_of(thin)["gap"] + 1e-9 - radius, abs=1e-12)
 
 
-def test_against_coal():
-    """Another implementation altogether, on distances and depths of random pairs.
+def test_distances_agree_with_coal():
+    """Comparison with an independent library, for distances and depths of random pairs.
 
     It may miss the shortest way out, and gives up on some round shapes: few of all, and where it does ours is shorter.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from touching import Pose, at, contacts_of, turned
+from geoms import Pose, at, contacts_of, turned
 
 from multibody_cli.contacts.forms import box, capsule, cylinder, ellipsoid, hull
 from multibody_cli.contacts.polyhedra import box_corners, box_faces, polyhedron
@@ -53,7 +53,7 @@ def both_ways(lower, upper, pose, margin=0.01):
 
 @cases
 @pytest.mark.parametrize("gap", [0.0, 1e-3, 1e-15, -1e-15, -1e-3])
-def test_a_patch_carries_evenly(case, gap):
+def test_patches_have_equal_gaps_and_enclose_the_weight(case, gap):
     """All gaps are equal, all normals up, all features different, and the weight is over the patch."""
     lower, upper, pose, count = STANDING[case]
     for contacts in both_ways(lower, upper, Pose(pose.x + np.array([0.0, 0.0, gap]), pose.R)):
@@ -98,7 +98,7 @@ def test_features_stay_when_it_moves_a_little(case):
 
 
 @cases
-def test_what_leans_has_its_lowest_point(case):
+def test_a_tilted_shape_touches_at_its_lowest_point(case):
     """The smallest gap is the exact one at any tilt, and patches end without a jump of it."""
     lower, upper, pose, _ = STANDING[case]
     before = None

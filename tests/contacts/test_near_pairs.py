@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from geoms import at, bodies_at, found
 from hypothesis import given
 from hypothesis import strategies as st
-from touching import at, bodies_at, found
 
 from multibody_cli.contacts.detect import detect
 from multibody_cli.contacts.forms import Collider, box, geometry_of, plane, sphere
@@ -16,7 +16,7 @@ BALL = sphere(0.5)
 
 
 def pairs_of(geometry, poses, margin=0.0):
-    """The pairs that the broad phase gives, and how many distances it compared."""
+    """The pairs of the broad phase, and its number of distance tests."""
     work = detection_workspace_for(geometry, pairs=len(geometry.geoms) ** 2, contacts=0)
     detect(geometry, bodies_at(poses), margin, work)
     return [tuple(map(int, pair)) for pair in work.pairs[: work.counted[0]]], int(work.counted[1])
@@ -28,7 +28,7 @@ def cloud(count, generator):
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 40), spread=st.sampled_from([0.3, 3.0, 1e3]))
-def test_it_finds_what_holding_all_against_all_finds(seed, count, spread):
+def test_near_pairs_are_those_of_the_exhaustive_search(seed, count, spread):
     generator = np.random.default_rng(seed)
     radii = 10.0 ** generator.uniform(-3.0, 0.5, count)
     poses = [at(*x) for x in generator.uniform(-spread, spread, (count, 3))]
@@ -51,7 +51,7 @@ def growth(comparisons, counts):
 
 
 @pytest.mark.parametrize("extra", [0, 1], ids=["balls of one size", "and a slab below all of them"])
-def test_the_distances_that_it_compares_grow_with_the_number_of_bodies(extra):
+def test_the_number_of_tests_grows_linearly_with_bodies(extra):
     counts, comparisons = (512, 4096, 32768), []  # a side twice as long each time
     for count in counts:
         poses = cloud(count, np.random.default_rng(1))
@@ -65,7 +65,7 @@ def test_the_distances_that_it_compares_grow_with_the_number_of_bodies(extra):
     assert comparisons[-1] < 40 * counts[-1]
 
 
-def test_sizes_that_differ_a_million_times_do_not_crowd():
+def test_sizes_of_different_magnitude_need_few_tests():
     """Tiny grains in the cells of a few boulders: compared with the boulders and with their neighbors only."""
     counts, comparisons = (4096, 32768), []
     for count in counts:
@@ -80,8 +80,8 @@ def test_sizes_that_differ_a_million_times_do_not_crowd():
     assert 0.95 < growth(comparisons, counts) < 1.1
 
 
-def test_who_may_touch():
-    """All in one place: only those pairs that nothing forbids are found."""
+def test_excluded_pairs_do_not_touch():
+    """With all bodies in one place, exactly the pairs that are not excluded are detected."""
     colliders = [
         Collider(BALL, 0),  # 0
         Collider(BALL, 0),  # 1 same body as 0
@@ -105,7 +105,7 @@ def test_many_excluded_pairs_are_all_known():
     assert set(pairs) == {(i, j) for i in range(20) for j in range(i + 1, 20)} - {(i - 1, j - 1) for i, j in excluded}
 
 
-def test_tables_that_are_too_small_are_said_to_be_and_grow():
+def test_small_tables_are_reported_and_grow():
     poses = cloud(60, np.random.default_rng(4))
     geometry = geometry_of([Collider(BALL, k + 1) for k in range(60)])
     expected = found(geometry, poses, margin=0.1)
@@ -135,7 +135,7 @@ def test_contacts_are_ordered_by_their_geoms_wherever_the_world_is():
         names = pairs
 
 
-def test_what_is_very_far_away_is_found_too():
+def test_distant_pairs_are_detected():
     geometry = geometry_of([Collider(BALL, k + 1) for k in range(4)])
     poses = [at(1e14, 0.0, -1e15), at(1e14, 0.5, -1e15), at(1e200, 0.0, 0.0), at(0.0, 0.0, 0.0)]
     assert pairs_of(geometry, poses)[0] == [(0, 1)]

@@ -150,7 +150,7 @@ def test_displacements_add_up_and_keep_quaternions_of_unit_length(parts):
     np.testing.assert_allclose(once, unit, atol=1e-15)
 
 
-def test_displacing_a_full_turn_leads_back():
+def test_a_displacement_by_a_full_turn_is_the_identity():
     packed = on_the_ground((ball(),), v=(0.0, 2 * math.pi, 0.0))
     start = Placed(packed, packed.tree.q, packed.tree.v)
     end = Placed(packed, displaced(packed, packed.tree.q, packed.tree.v, 1.0), packed.tree.v)
@@ -237,7 +237,7 @@ def started(name, spec):
 
 
 @pytest.mark.parametrize("name", sorted(set(JOINTS) - {"spherical", "free"}))
-def test_a_joint_starts_where_its_coordinates_say(name):
+def test_the_initial_pose_agrees_with_the_coordinates(name):
     count = len(written(name).coordinates)
     rng = np.random.default_rng(9)
     q, v = rng.normal(size=count), rng.normal(size=count)
@@ -321,7 +321,7 @@ def test_angles_that_are_singular_at_the_start_are_refused(rotvec):
     "acting",
     [{"stiffness": 1.0}, {"damping": 1.0}, {"force": [1, 2, 3]}, {"motion": {"velocity": [1, 2, 3]}}],
 )
-def test_nothing_acts_on_coordinates_that_are_recentred(acting):
+def test_recentred_coordinates_take_no_forces(acting):
     """Energy and force of the same rotation would jump with the coordinates."""
     with pytest.raises(ValidationError, match="recentred"):
         written("spherical", parametrization="exponential", **acting)

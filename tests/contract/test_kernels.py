@@ -1,4 +1,4 @@
-"""The policy of compiled code: digests, no allocation, compiled once and found again, without numba."""
+"""Compiled code: digests, no allocation, compilation once, and loading without numba."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import multibody_cli
 from multibody_cli.errors import MbsimError
-from multibody_cli.kernel import Formula, Kernel, bound_kernel, cache_root, formula, is_interpreted, kernel, store
+from multibody_cli.kernel import Formula, Kernel, cache_root, formula, is_interpreted, kernel, store
 from multibody_cli.kernel.arguments import Arguments, Block, kind_of, narrow
 from multibody_cli.kernel.reach import reach_of
 
@@ -77,7 +77,7 @@ FUNCTIONS = list(functions())
 
 
 def test_every_kernel_has_a_digest():
-    """A kernel that reads something which no digest covers would be found stale."""
+    """Without a digest of all that it reads, an outdated kernel could be loaded."""
     kernels = [value for _, _, value in FUNCTIONS if isinstance(value, Kernel)]
     assert len(kernels) > 400
     for value in kernels:
@@ -94,7 +94,7 @@ def run_in_a_process(cache, integrators):
 
 
 @compiled
-def test_a_second_process_compiles_nothing_and_never_sees_numba(tmp_path, monkeypatch):
+def test_a_second_process_compiles_nothing_and_does_not_import_numba(tmp_path, monkeypatch):
     integrators = ["semi_implicit_euler"]
     first = run_in_a_process(tmp_path, integrators)
     monkeypatch.setenv("MBSIM_COMPILE", "never")
@@ -122,8 +122,8 @@ def function_of(text, **names):
 
 def test_a_digest_does_not_depend_on_comments_and_docstrings():
     plain = function_of("@kernel\ndef function(x):\n    return x + 1.0\n")
-    told = function_of('@kernel\ndef function(x):\n    """One more."""\n    # the next\n\n    return x + 1.0\n')
-    assert plain.reach.digest == told.reach.digest
+    commented = function_of('@kernel\ndef function(x):\n    """One more."""\n    # the next\n\n    return x + 1.0\n')
+    assert plain.reach.digest == commented.reach.digest
 
 
 @pytest.mark.parametrize("changed", ["x + 2.0", "x - 1.0", "1.0 + x", "x", "x + 1"])
@@ -133,21 +133,18 @@ def test_a_digest_depends_on_what_is_computed(changed):
     assert plain.reach.digest != other.reach.digest
 
 
-def test_a_digest_reaches_through_calls_and_no_further():
+def test_a_digest_covers_exactly_the_called_functions():
     text = "@kernel\ndef function(x):\n    return {name}(x) + 1.0\n"
     one = function_of("@formula\ndef function(x):\n    return 2.0 * x\n")
     other = function_of("@formula\ndef function(x):\n    return 3.0 * x\n")
     caller = function_of(text.format(name="scaled"), scaled=one, unused=one)
     assert caller.reach.digest == function_of(text.format(name="scaled"), scaled=one, unused=other).reach.digest
     assert caller.reach.digest != function_of(text.format(name="scaled"), scaled=other, unused=one).reach.digest
-    bound = bound_kernel(caller, scaled=other)
-    assert bound.reach.digest == function_of(text.format(name="scaled"), scaled=other).reach.digest
 
 
-def test_a_template_refuses_a_parameter_that_it_does_not_use():
-    template = function_of("@kernel\ndef function(x):\n    return scaled(x)\n")
-    with pytest.raises(TypeError, match=r"function has no template parameter `scale`"):
-        bound_kernel(template, scaled=template, scale=template)
+def test_an_undefined_name_is_refused():
+    with pytest.raises(TypeError, match="function reads scaled, which is not defined"):
+        reach_of(function_of("@kernel\ndef function(x):\n    return scaled(x)\n"))
 
 
 @pytest.mark.parametrize("value", [1.5, 2, (1, 2.0), np.arange(3.0), "word"])
@@ -157,7 +154,7 @@ def test_a_digest_covers_the_constants_that_are_read(value):
 
 
 def test_a_digest_covers_the_names_by_which_compiled_code_refers_to_others():
-    """Code that was compiled before a function or a class moved to another module is not found any more."""
+    """A function or class that moves to another module invalidates the code compiled before."""
     text = "@kernel\ndef function(x):\n    return Pair(x)\n"
     pair: Any = NamedTuple("Pair", [("a", float)])
     here = function_of(text, Pair=pair).reach.digest
@@ -180,10 +177,6 @@ def test_a_digest_covers_the_result_that_is_declared():
     assert len({one.reach.digest for one in declared}) == len(declared)
 
 
-def test_a_bound_kernel_keeps_the_declared_result():
-    assert bound_kernel(large_kernel("int")).declared_result is int
-
-
 @compiled
 def test_another_result_than_the_declared_one_is_refused():
     with pytest.raises(MbsimError, match="function returns float64, and declares int64"):
@@ -191,12 +184,12 @@ def test_another_result_than_the_declared_one_is_refused():
     assert large_kernel("float")(1.5) == 1.5
 
 
-def test_what_no_digest_can_cover_is_refused():
+def test_constants_without_a_digest_are_refused():
     with pytest.raises(TypeError, match="reads TABLE, a dict"):
         reach_of(function_of("@kernel\ndef function(x):\n    return TABLE[x]\n", TABLE={1: 2}))
 
 
-def test_a_free_chain_does_not_depend_on_shapes_that_touch():
+def test_code_of_a_free_chain_does_not_depend_on_contact_shapes():
     from multibody_cli.contacts.shapes.box_box import box_box
     from multibody_cli.methods.aba import ABA
     from multibody_cli.methods.by_acceleration import unconstrained_dynamics
@@ -237,7 +230,7 @@ class Inner(NamedTuple):
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------
-def test_fields_that_a_kernel_does_not_name_do_not_decide_about_its_code():
+def test_unused_fields_do_not_change_the_digest():
     from multibody_cli.model import JointFriction
 
     kind = kind_of(JointFriction(np.zeros(3), np.zeros((2, 2)), Inner(np.zeros(1), np.zeros(2))))
@@ -248,7 +241,7 @@ def test_fields_that_a_kernel_does_not_name_do_not_decide_about_its_code():
     assert narrow(kind, names | {"points"}) != narrow(other, names | {"points"})
 
 
-def test_the_order_of_the_fields_of_a_value_decides_about_code():
+def test_the_order_of_fields_changes_the_digest():
     from multibody_cli.kernel.loading import entry_symbol
 
     def symbol(*names):
@@ -293,7 +286,7 @@ def test_arguments_that_kernels_do_not_take_are_refused():
 
 
 # --- the store ----------------------------------------------------------------------------------------------------
-def test_the_cache_lies_where_it_is_told_to(tmp_path, monkeypatch):
+def test_the_cache_folder_is_configurable(tmp_path, monkeypatch):
     monkeypatch.setenv("MBSIM_CACHE_DIR", str(tmp_path / "here"))
     assert cache_root() == tmp_path / "here"
     monkeypatch.delenv("MBSIM_CACHE_DIR")

@@ -1,4 +1,4 @@
-"""What a kernel returns does not depend on how its code came into the process, and damage to the cache is repaired."""
+"""Results do not depend on whether code was compiled or loaded, and a damaged cache is repaired."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def start(cache, *what, **environment):
 def run(cache, *what, **environment):
     """Call kernels in a process of their own; return the numbers of `best_axes`, and the warnings."""
     process = start(cache, *what, **environment)
-    out, told = process.communicate()
-    assert process.returncode == 0, told[-2000:]
-    return (json.loads(out) if "caller" in what else None), told
+    out, stderr = process.communicate()
+    assert process.returncode == 0, stderr[-2000:]
+    return (json.loads(out) if "caller" in what else None), stderr
 
 
 def files_in(cache):
@@ -72,20 +72,20 @@ def compiled(tmp_path_factory):
     return cache, run(cache, "caller")[0]
 
 
-def test_code_that_was_found_gives_the_same_bytes_as_code_that_was_just_compiled(compiled):
+def test_cached_code_and_new_code_return_the_same_bytes(compiled):
     cache, numbers = compiled
     before = {path: path.stat().st_mtime_ns for path in files_in(cache)}
     assert run(cache, "caller") == (numbers, "")
     assert {path: path.stat().st_mtime_ns for path in files_in(cache)} == before, "compiled again"
 
 
-def test_the_order_of_compiling_changes_nothing(compiled, tmp_path):
+def test_code_does_not_depend_on_the_order_of_compilation(compiled, tmp_path):
     run(tmp_path, "callees")
     assert run(tmp_path, "caller")[0] == compiled[1]
     assert {path.name for path in files_in(compiled[0])} <= {path.name for path in files_in(tmp_path)}
 
 
-def test_compiling_in_one_process_or_in_several_changes_nothing(compiled, tmp_path):
+def test_code_does_not_depend_on_the_number_of_processes(compiled, tmp_path):
     assert run(tmp_path, "caller", MBSIM_JOBS="1")[0] == compiled[1]
 
 
@@ -116,7 +116,7 @@ def test_two_processes_at_once_agree(compiled, tmp_path):
     both = [start(tmp_path, "caller") for _ in range(2)]
     found = [process.communicate() for process in both]
     assert [json.loads(out) for out, _ in found] == [compiled[1]] * 2
-    assert [told for _, told in found] == ["", ""]
+    assert [stderr for _, stderr in found] == ["", ""]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "exchanged", "foreign", "empty"])
@@ -133,9 +133,9 @@ def test_damaged_files_are_compiled_again_with_one_warning(damage, compiled, tmp
         }[damage]
         if damage != "exchanged" or k:
             place.write_bytes(content)
-    again, told = run(tmp_path, "caller")
+    again, stderr = run(tmp_path, "caller")
     assert again == numbers
-    assert len(re.findall("CacheWarning: .*: compiled code is damaged", told)) == 1
+    assert len(re.findall("CacheWarning: .*: compiled code is damaged", stderr)) == 1
     assert run(tmp_path, "caller") == (numbers, "")
 
 
@@ -172,6 +172,6 @@ def test_processes_that_are_killed_leave_nothing_broken(compiled, tmp_path):
 def test_a_cache_that_cannot_be_written_costs_one_warning(compiled, tmp_path):
     """A file stands where the folder would be: as on a full or a read-only disk, nothing can be kept."""
     (tmp_path / "cache").write_text("no folder")
-    again, told = run(tmp_path / "cache", "caller")
+    again, stderr = run(tmp_path / "cache", "caller")
     assert again == compiled[1]
-    assert len(re.findall("CacheWarning: .*: compiled code cannot be kept", told)) == 1
+    assert len(re.findall("CacheWarning: .*: compiled code cannot be kept", stderr)) == 1

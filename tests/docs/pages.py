@@ -1,4 +1,4 @@
-"""Pages of the documentation: their fenced blocks, and whether a program says what a page shows."""
+"""Pages of the documentation: fenced blocks, and comparison of shown with actual output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a `console` block, and the lines that the page shows below it."""
+    """A command of a `console` block, and the output that the page shows."""
 
     words: str
     shown: tuple[str, ...]
@@ -59,7 +59,7 @@ def links_of(page: Path) -> list[str]:
 
 
 def agree(shown: Sequence[str], found: Sequence[str]) -> bool:
-    """Whether a program wrote what a page shows.
+    """Whether the output of a program agrees with a page.
 
     `...` stands for any text, and on a line of its own for any lines; numbers agree to nine digits; how many
     steps a second were taken is not compared.

@@ -1,4 +1,4 @@
-"""The action for GitHub does what its page says; the steps of GitHub itself are not run."""
+"""The GitHub action works as documented; the steps of GitHub itself are not run."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ def job(tmp_path: Path):
         )
         return ended.returncode, summary.read_text(), output.read_text()
 
+    (tmp_path / "baselines").mkdir()
     run.folder = tmp_path
     return run
 
 
-def test_a_scene_without_a_baseline_fails_and_the_summary_says_so(job):
+def test_a_scene_without_a_baseline_fails_in_the_summary(job):
     code, summary, output = job()
     assert code == 1
     assert output == "exit-code=1\n"
@@ -61,7 +62,7 @@ def test_a_scene_without_a_baseline_fails_and_the_summary_says_so(job):
     assert "no baseline" in summary
 
 
-def test_a_scene_that_gives_what_its_baseline_says_passes(job):
+def test_a_scene_that_agrees_with_its_baseline_passes(job):
     made = [sys.executable, "-m", "multibody_cli", "regress", "scenes/hinge.yaml", "--baseline", "baselines"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     subprocess.run(
@@ -73,6 +74,63 @@ def test_a_scene_that_gives_what_its_baseline_says_passes(job):
     assert "### Same" in summary
     assert (job.folder / "mbsim-results/junit.xml").exists()
     assert (job.folder / "mbsim-results/hinge/aba.h5").exists()
+
+
+@pytest.fixture
+def cache_key(tmp_path: Path):
+    """Run the step that computes the key of the kernels, in a repository other than that of the action."""
+    tool, action, work = tmp_path / "mbsim-venv/bin/mbsim", tmp_path / "action", tmp_path / "work"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m multibody_cli "$@"\n')
+    tool.chmod(0o755)
+    (action / "multibody_cli").mkdir(parents=True)
+    (action / "multibody_cli/version.py").write_text("one\n")
+    (work / "baselines/hinge").mkdir(parents=True)
+    (work / "baselines/hinge/aba.h5").write_text("")
+    step = next(step for step in ACTION["runs"]["steps"] if step.get("id") == "kernels")
+
+    def compute(method: str = "") -> dict[str, str]:
+        output = tmp_path / "output"
+        output.write_text("")
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "RUNNER_TEMP": str(tmp_path),
+            "GITHUB_ACTION_PATH": str(action),
+            "GITHUB_OUTPUT": str(output),
+            "BASELINE": "baselines",
+            "METHOD": method,
+        }
+        words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        subprocess.run(words, cwd=work, env=environment, check=True, timeout=300)
+        return dict(line.split("=", 1) for line in output.read_text().splitlines())
+
+    compute.action, compute.baselines = action, work / "baselines"
+    return compute
+
+
+def test_the_key_of_the_kernels_depends_on_source_and_methods_alone(cache_key):
+    first = cache_key()
+    assert first["key"].startswith(first["version"])
+    assert first["version"].startswith(first["target"])
+    assert "-llvmlite-" in first["target"]
+    (cache_key.baselines / "hinge/aba.h5").write_text("other numbers")
+    assert cache_key() == first
+    by_method = cache_key("redmax")
+    (cache_key.baselines / "hinge/redmax.h5").write_text("")
+    by_baseline = cache_key()
+    assert len({first["key"], by_method["key"], by_baseline["key"]}) == 3
+    assert {first["version"], by_method["version"]} == {by_baseline["version"]}
+    (cache_key.action / "multibody_cli/version.py").write_text("two\n")
+    other = cache_key()
+    assert other["version"] != first["version"]
+    assert other["target"] == first["target"]
+
+
+def test_the_key_of_the_kernels_is_not_computed_from_the_workspace():
+    [cache] = [step["with"] for step in ACTION["runs"]["steps"] if "actions/cache" in step.get("uses", "")]
+    assert cache["key"] == "${{ steps.kernels.outputs.key }}"
+    assert "hashFiles(" not in str(cache)
 
 
 def test_the_page_lists_every_input_and_its_examples_are_yaml():

@@ -1,7 +1,8 @@
-"""The documentation says what is so: its commands run, its links lead somewhere, its lists are complete."""
+"""The documentation is correct: its commands run, its links have targets, its lists are complete."""
 
 from __future__ import annotations
 
+import ast
 import math
 import os
 import re
@@ -24,7 +25,19 @@ from multibody_cli.spec.rotations import FORMS, read_rotation
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorial.md"
 FOLLOWED = [README, TUTORIAL]
 FOLLOWED += [
-    ROOT / f"docs/{name}.md" for name in ("comparing", "contacts", "equations", "joints", "muscles", "variational")
+    ROOT / f"docs/{name}.md"
+    for name in (
+        "alarms",
+        "certify",
+        "comparing",
+        "contacts",
+        "doctor",
+        "equations",
+        "joints",
+        "muscles",
+        "resuming",
+        "variational",
+    )
 ]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -67,7 +80,7 @@ def shell(tmp_path: Path):
 
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.name)
-def test_a_reader_who_follows_the_page_sees_what_it_shows(page, shell):
+def test_commands_of_a_page_print_the_output_shown(page, shell):
     followed = 0
     for block in blocks_of(page):
         if block.title:
@@ -100,7 +113,7 @@ def test_the_tutorial_ends_with_a_plot(shell):
 
 
 def test_only_console_blocks_show_commands():
-    """Blocks of other languages are not run, so a command must not stand in one."""
+    """Blocks of other languages are not run, so they must not contain commands."""
     quick_start = _quick_start()
     for page in FOLLOWED:
         for block in blocks_of(page):
@@ -123,7 +136,7 @@ def test_quick_start_is_two_commands_of_one_line():
 
 
 def test_continuous_integration_runs_the_quick_start():
-    """`.ci/quick_start` reads its commands from the README; with `--show` it only says them."""
+    """`.ci/quick_start` reads its commands from the README; with `--show` it only prints them."""
     assert (ROOT / ".ci/run").read_text().rstrip().endswith('quick_start" 2')
     for number, block in enumerate(_quick_start(), start=1):
         words = ["bash", str(ROOT / ".ci/quick_start"), str(number), "--show"]
@@ -139,7 +152,7 @@ def _quick_start() -> list[Block]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     for link in links_of(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
@@ -164,14 +177,14 @@ SCENES = sorted(path for path in (ROOT / "scenes").rglob("*.yaml") if path.paren
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.stem)
-def test_the_gallery_lists_every_scene_with_what_it_says_of_itself(scene):
+def test_the_gallery_lists_every_scene_with_its_description(scene):
     description = " ".join(yaml.safe_load(scene.read_text(encoding="utf-8"))["description"].split())
     path = scene.relative_to(ROOT).as_posix()
     line = f"| [{scene.stem}](../{path}) | {description} |"
     assert line in (ROOT / "docs/gallery.md").read_text(encoding="utf-8").splitlines()
 
 
-def test_files_that_the_guides_name_are_there():
+def test_files_named_in_the_guides_exist():
     """Paths in backquotes, such as `joints/contract.py`, are of the package, or of the project's root."""
     pages = [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/adr").glob("*.md")]
     pages += (ROOT / "docs/theory").glob("*.md")
@@ -184,14 +197,45 @@ def test_files_that_the_guides_name_are_there():
                 )
 
 
-def test_the_readme_says_what_each_method_can_do():
+def index_of_equations() -> list[tuple[str, str, str]]:
+    """Cells of the rows of the index: paper, equation or algorithm, functions with their files."""
+    text = (ROOT / "docs/theory/README.md").read_text(encoding="utf-8")
+    cells = [tuple(line.strip("| ").split(" | ")) for line in text.splitlines() if re.match(r"\| [A-Z]+ \|", line)]
+    return [(paper, equation, functions) for paper, equation, functions in cells]
+
+
+def names_defined_in(path: Path) -> set[str]:
+    """Functions, classes and variables that a module defines at its top level."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    functions = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    targets = (target for node in body if isinstance(node, ast.Assign) for target in node.targets)
+    return functions | {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+@pytest.mark.parametrize("row", index_of_equations(), ids=lambda row: f"{row[0]} {row[1].partition(':')[0]}")
+def test_the_index_of_equations_names_existing_functions(row):
+    entries = re.fullmatch(r"(?:(?:`\w+`(?:, )?)+ \(`[\w/]+\.py`\)(?:, )?)+", row[2])
+    assert entries, row[2]
+    for names, file in re.findall(r"((?:`\w+`(?:, )?)+) \(`([\w/]+\.py)`\)", row[2]):
+        path = ROOT / "multibody_cli" / file
+        assert path.is_file(), file
+        assert set(re.findall(r"`(\w+)`", names)) <= names_defined_in(path), (names, file)
+
+
+def test_the_index_of_equations_covers_every_paper():
+    papers = [paper for paper, _, _ in index_of_equations()]
+    assert set(papers) == {"S", "L", "BM", "B", "SG"}
+    assert len(papers) >= 25
+
+
+def test_the_readme_has_the_table_of_features():
     rows = list_features()
     table = [list(rows[0]), *([row[key] for key in rows[0]] for row in rows)]
     shown = re.findall(r"^\| (.*) \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
     assert [line.split(" | ") for line in shown] == table
 
 
-def test_every_invariant_names_a_test_that_is_there():
+def test_every_invariant_names_an_existing_test():
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     invariants = re.findall(r"^\*\*Invariant:\*\*(.*?)(?=\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
     assert len(invariants) >= 8
@@ -217,11 +261,11 @@ def test_every_invariant_names_a_test_that_is_there():
         ([], ["a"], False),
     ],
 )
-def test_comparison_can_fail(shown, found, agrees):
+def test_the_comparison_of_output_can_fail(shown, found, agrees):
     assert agree(shown, found) is agrees
 
 
-def test_the_package_is_used_from_python_as_the_page_of_results_says(shell):
+def test_the_python_examples_of_the_result_page_run(shell):
     """`swing.yaml` is the scene of the README."""
     page = ROOT / "docs/reference/result-file.md"
     for block in [*blocks_of(README), *blocks_of(page)]:
@@ -233,7 +277,7 @@ def test_the_package_is_used_from_python_as_the_page_of_results_says(shell):
     assert [name for name in multibody_cli.__all__ if name not in text] == []
 
 
-def test_every_variable_of_the_environment_is_told():
+def test_every_environment_variable_is_documented():
     package = Path(multibody_cli.__file__).parent
     texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
     heeded = {name for text in texts for name in re.findall(r'environ(?:\.get\(|\[)"((?:MBSIM|NO)_\w+)"', text)}
@@ -241,11 +285,11 @@ def test_every_variable_of_the_environment_is_told():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_placeholder_was_forgotten(page):
+def test_pages_have_no_placeholders(page):
     assert re.findall(r"\b[A-Z_]+_(?:TABLE|ERROR)\b", page.read_text(encoding="utf-8")) == []
 
 
-def test_operations_of_expressions_are_what_can_be_written():
+def test_documented_operations_can_be_evaluated():
     names = {name: 1 for name in "abci"} | {"list": [1, 2]}
     for node, example in EXAMPLES.items():
         parse(example, TEMPLATE).evaluate(names)
@@ -259,7 +303,7 @@ def test_operations_of_expressions_are_what_can_be_written():
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_examples_of_rotations_can_be_written(form):
+def test_documented_rotations_are_valid(form):
     written = yaml.safe_load(form.example)
     assert set(written) <= form.keys
     assert math.isclose(math.hypot(*read_rotation(written)), 1)

@@ -27,7 +27,7 @@ def test_values(text, value):
 
 
 @pytest.mark.parametrize("text", ["i == 0", "a if b else c", "'text'", "[1]", "x[0]", "5 % 2", "True", "concat(1)"])
-def test_what_only_templates_may_say(text):
+def test_constructs_of_templates_are_refused_in_signals(text):
     parse(text, TEMPLATE)
     with pytest.raises(ExpressionError):
         parse(text, SIGNAL)
@@ -51,7 +51,7 @@ def test_what_only_templates_may_say(text):
         ("+" * 500 + "1", "nested too deeply|is not an expression"),
     ],
 )
-def test_what_cannot_be_said(text, message):
+def test_invalid_expressions_are_refused(text, message):
     with pytest.raises(ExpressionError, match=message):
         parse(text, TEMPLATE)
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_said(text, message):
         ("True + 1", "arithmetic needs numbers"),
     ],
 )
-def test_what_cannot_be_worked_out(text, message):
+def test_expressions_without_a_value_are_refused(text, message):
     with pytest.raises(ExpressionError, match=message):
         parse(text, TEMPLATE).evaluate({"word": "abc"})
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.contact_solver.friction.factored import Factored, factored_scratch_for
-from multibody_cli.contact_solver.friction.problem import Options, Problem, scratch_for
+from multibody_cli.contact_solver.friction.dense import DenseProblem
+from multibody_cli.contact_solver.friction.problem import Factored, Options, factored_scratch_for
 from multibody_cli.contact_solver.friction.proximal import proximal_scratch_for, solve_proximal
-from multibody_cli.contact_solver.friction.staggered_projections import solve_problem
+from multibody_cli.contact_solver.friction.staggered_projections import stagger, staggered_scratch_for
 
 GROUND = -1
 
@@ -81,20 +81,20 @@ def pile(rng, bodies, contacts):
     return world
 
 
-def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, **options):
-    """(impulses, report) by passes over W, with scratch full of rubbish."""
-    options, contacts = Options(**options), (len(r) - equalities - limits) // 3
-    scratch = scratch_for(equalities, limits, contacts + 1, options)
-    for array in (scratch.W, scratch.r, scratch.x, scratch.V, scratch.b, scratch.y, scratch.u):
+def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, **options):
+    """(impulses, report) by staggered projections, with work arrays full of rubbish."""
+    m = len(r)
+    scratch = staggered_scratch_for(m + 3)
+    for array in (scratch.W, scratch.V, scratch.b, scratch.y, scratch.u, scratch.gap, scratch.iterations.gram):
         array.fill(np.nan)
-    x = np.array(np.broadcast_to(guess, len(r)), float)
-    mu = np.array(np.broadcast_to(mu, contacts), float)
-    problem = Problem(np.array(W), np.array(r, float), mu, equalities, limits)
-    return x, solve_problem(problem, options, x, scratch)
+    x = np.array(np.broadcast_to(guess, m), float)
+    mu = np.array(np.broadcast_to(mu, (m - equalities - limits) // 3), float)
+    problem = DenseProblem(np.array(W), np.array(r, float), mu, equalities, limits, friction_patches)
+    return x, stagger(problem, Options(**options), x, scratch)
 
 
-def solve_factored(world, v, mu, guess=np.nan, r=None, friction_patches=0, **options):
-    """(impulses, report) of a world of bodies at v by the proximal method, likewise; r as far as it is not J v.
+def factored(world, v, mu, r=None, friction_patches=0, convex=False):
+    """The `Factored` problem of a world of bodies at v; r as far as it is not J v.
 
     The first contacts may be journals: the guess says what presses them, and they have no normals.
     """
@@ -114,10 +114,20 @@ def solve_factored(world, v, mu, guess=np.nan, r=None, friction_patches=0, **opt
     S.r[:] = J @ np.asarray(v, float) if r is None else r
     S.r[constraint_rows : constraint_rows + 3 * friction_patches : 3] = 0.0
     places = (S.first, S.block, S.start, S.width, S.xi0, S.r, S.b, S.w, S.mu)
-    problem = Factored(B.ravel(), *places, len(world.equalities), len(world.limits), friction_patches)
-    x = np.array(np.broadcast_to(guess, len(J)), float)
-    scratch = proximal_scratch_for(constraint_rows, contacts, len(mass), bodies)
-    return x, solve_proximal(problem, Options(**{"tolerance": 1e-10, **options}), x, scratch)
+    return Factored(B.ravel(), *places, len(world.equalities), len(world.limits), friction_patches, convex)
+
+
+def proximal_scratch(world):
+    """Work arrays of the proximal method for a world of bodies."""
+    constraint_rows, size = len(world.equalities) + len(world.limits), len(world.mass)
+    return proximal_scratch_for(constraint_rows, len(world.contacts), size, size // 6)
+
+
+def solve_factored(world, v, mu, guess=np.nan, r=None, friction_patches=0, convex=False, **options):
+    """(impulses, report) of a world of bodies at v by the proximal method; see `factored`."""
+    problem = factored(world, v, mu, r, friction_patches, convex)
+    x = np.array(np.broadcast_to(guess, len(problem.r)), float)
+    return x, solve_proximal(problem, Options(**options), x, proximal_scratch(world))
 
 
 def gain(W, r, x):

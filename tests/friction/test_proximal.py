@@ -1,4 +1,4 @@
-"""The proximal method: the laws of contact on whole worlds, against the passes, closed forms and the conditions."""
+"""The proximal method on whole worlds: closed forms, the conditions of Coulomb's law, and staggered projections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigid import GROUND, World, cube, gain, pile, size, solve, solve_factored, stack, violation
 
-from multibody_cli.contact_solver.friction.maps import project_by_coulomb
+from multibody_cli.contact_solver.friction.cones import project_by_coulomb
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 G = 9.81
@@ -76,7 +76,7 @@ def test_a_guess_of_the_same_is_the_solution_at_once():
 @pytest.mark.parametrize("slope", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("direction", [0.0, np.pi / 4, 1.1])
 def test_the_threshold_is_mu_in_every_direction(slope, direction):
-    """To a millionth of it; the passes find it to 1e-12 (`test_friction_laws`)."""
+    """To a millionth of it; staggered projections meet it to 1e-8 (`test_friction_laws`)."""
     angle = np.arctan(slope)
     down = G * np.array([np.sin(angle) * np.cos(direction), np.sin(angle) * np.sin(direction), -np.cos(angle)])
     world = stack(1)
@@ -153,13 +153,13 @@ def test_slippery_and_rough_contacts_side_by_side():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_without_friction_the_motion_is_that_of_the_passes(seed):
+def test_without_friction_the_motion_is_that_of_the_contact_program(seed):
     world, v, _ = random_world(seed, 4, 8, 1, 1)
     W, r = world.problem(v)
     x, report = solve_factored(world, v, 0.0)
-    passes, _ = solve(W, r, 0.0, 1, 1)
+    program, _ = solve(W, r, 0.0, 1, 1)
     assert report.status == SOLVED
-    np.testing.assert_allclose(W @ x, W @ passes, atol=1e-9 * size(W, r, x))
+    np.testing.assert_allclose(W @ x, W @ program, atol=1e-9 * size(W, r, x))
 
 
 def test_what_gaps_allow_is_used():
@@ -171,7 +171,7 @@ def test_what_gaps_allow_is_used():
     assert x[0] == pytest.approx(0.75, rel=1e-12)
 
 
-def test_numbers_that_are_none_are_told():
+def test_nan_is_reported():
     world = stack(1)
     x, report = solve_factored(world, np.full(6, np.nan), 0.5)
     assert report.status == NOT_FINITE

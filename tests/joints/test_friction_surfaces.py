@@ -1,4 +1,4 @@
-"""Surfaces on which joints rub: what their points bear, and how they slip, by statics and kinematics of points."""
+"""Friction surfaces of joints: loads and slip velocities of their points, by statics and kinematics."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def constrained(free_motions, generator):
 
 
 def normal_forces_of(patches):
-    """The wrenches whose least combination the loads are: N = (N^+)^+."""
+    """The wrenches N whose least-norm combination has the loads as coefficients: N = (N^+)^+."""
     return np.linalg.pinv(np.concatenate([point.loads for patch in patches for point in patch.points]))
 
 
 @pytest.mark.parametrize("name", SURFACES)
-def test_points_bear_what_the_joint_carries(name):
+def test_point_forces_balance_the_joint_reaction(name):
     patches, free_motions = SURFACES[name]
     wrench = constrained(free_motions, np.random.default_rng(1))
     a = np.concatenate([point.loads @ wrench for patch in patches for point in patch.points])
@@ -58,8 +58,8 @@ def test_free_motions_cause_no_load(name):
 
 
 @pytest.mark.parametrize("name", SURFACES)
-def test_every_point_of_a_pad_slips_as_the_pad_does(name):
-    """The power of a unit friction at a point, in any motion that the joint allows, is the slip of the pad."""
+def test_every_point_of_a_patch_has_the_slip_of_the_patch(name):
+    """The power of a unit friction force at a point, in any free motion of the joint, is the slip of the patch."""
     patches, free_motions = SURFACES[name]
     rates = np.random.default_rng(2).standard_normal(len(free_motions))
     twist = sum(
@@ -71,7 +71,7 @@ def test_every_point_of_a_pad_slips_as_the_pad_does(name):
             np.testing.assert_allclose(point.friction_wrenches @ twist, patch.slip_wrenches @ twist, atol=1e-14)
 
 
-def test_a_hinge_slips_with_the_speed_of_its_surface():
+def test_the_slip_of_a_hinge_is_the_speed_of_its_surface():
     patches, _ = SURFACES["revolute"]
     assert patches[0].slip_wrenches @ np.r_[3.0 * np.array(OBLIQUE), 0, 0, 0] == pytest.approx(0.02 * 3.0)
 
@@ -85,15 +85,15 @@ def test_a_hinge_slips_with_the_speed_of_its_surface():
         ([0.5, 0, 0, 0, 0, 0], 0.5 * (0.05 + 0.02) / (0.05**2 + 0.02**2)),
     ],
 )
-def test_loads_of_a_journal(wrench, total):
-    """A bending moment is borne by 4 pushes across with the lever l/2 and 4 along with the lever r, as their levers."""
+def test_normal_loads_of_a_journal_bearing(wrench, total):
+    """A bending moment loads 4 points radially (arm l/2) and 4 axially (arm r), in proportion to the arms."""
     (patch,) = cylinder_patches(CylinderSurface(radius=0.02, length=0.1), Z, slides=False)
     assert sum(np.abs(point.loads @ wrench).sum() for point in patch.points) == pytest.approx(total, rel=1e-12)
 
 
 @pytest.mark.parametrize(("points", "ripple"), [(4, 0.172), (8, 0.0396), (16, 0.0097)])
-def test_more_points_make_friction_depend_less_on_the_direction_of_the_load(points, ripple):
-    """About the same mean, 4/pi of the load."""
+def test_more_points_reduce_the_anisotropy_of_friction(points, ripple):
+    """The mean is nearly the same, 4/pi of the load."""
     (patch,) = cylinder_patches(CylinderSurface(radius=0.02, length=0.1, points=points), Z, slides=False)
     angles = np.linspace(0.0, np.pi, 721)
     wrenches = np.array([[0.0, 0.0, 0.0, np.cos(a), np.sin(a), 0.0] for a in angles])
@@ -103,13 +103,13 @@ def test_more_points_make_friction_depend_less_on_the_direction_of_the_load(poin
     assert (total.max() - middle) / middle == pytest.approx(ripple, rel=0.01)
 
 
-def test_a_ball_is_pressed_by_the_force_along_each_axis():
+def test_normal_loads_of_a_ball_joint_are_the_force_components():
     patches = sphere_patches(SphereSurface(radius=0.02))
     wrench = np.array([1.0, 2.0, 3.0, -4.0, 5.0, -6.0])
     assert [np.abs(patch.points[0].loads @ wrench).sum() for patch in patches] == [4.0, 5.0, 6.0]
 
 
-def test_a_ball_rubs_nowhere_about_the_axis_that_presses_it():
+def test_a_ball_joint_has_no_friction_about_the_axis_of_its_load():
     patch = sphere_patches(SphereSurface(radius=0.02))[2]
     assert not (patch.slip_wrenches @ [0.0, 0.0, 7.0, 0.0, 0.0, 0.0]).any()
     np.testing.assert_allclose(np.linalg.norm(patch.slip_wrenches @ [3.0, 4.0, 0.0, 0.0, 0.0, 0.0]), 0.02 * 5.0)

@@ -1,16 +1,31 @@
-"""Fields of joints along curves, on surfaces and by expressions: counts, units, defaults and what belongs together."""
+"""Fields of joints along curves, on surfaces and by expressions: counts, units, defaults and consistency."""
 
 import math
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from shapes import BEZIER, CAM, CONTROLS, CURVES, FRAMES, KNOT, PATCH, QUINTIC, SPHERE, SURFACES, TORUS, joint, parts_of
+from shapes import (
+    BEZIER,
+    CAM,
+    CONTROLS,
+    CURVES,
+    FRAMES,
+    KNOT,
+    PATCH,
+    QUINTIC,
+    SPHERE,
+    SURFACES,
+    TORUS,
+    columns_at,
+    joint,
+    parts_of,
+    pose_at,
+)
 
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.surface_surface import COORDINATE_NAMES
-from multibody_cli.packing.constraint_bases import columns_at, pose_at
 
 ANGLE, LENGTH, NUMBER = Coordinate.ANGLE, Coordinate.LENGTH, Coordinate.NUMBER
 WITHIN = {**SPHERE, "inside": True}
@@ -89,7 +104,7 @@ def test_domains_of_a_spline_surface():
     assert joint("spline_surface", controls=CONTROLS).own_domains == ((0, 2), (0, 1))
 
 
-def test_limits_of_the_domain_and_own_ones():
+def test_the_domain_and_the_limits_of_a_joint_combine():
     curve = {"curve": BEZIER, "q": 0.3}
     assert joint("curve", **curve).bounds is None
     assert joint("curve", **curve).domains == ((0, 1),)
@@ -105,7 +120,7 @@ def test_limits_of_the_domain_and_own_ones():
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields", "told"),
+    ("kind", "fields", "message"),
     [
         ("curve", {"curve": CURVES["helix"][0], "ends": "limit"}, "domain of this joint is unbounded"),
         ("curve", {"curve": BEZIER, "ends": "limit", "motion": {"velocity": 1}}, "whose `motion` is prescribed"),
@@ -145,28 +160,28 @@ def test_limits_of_the_domain_and_own_ones():
         ("curve", {"curve": BEZIER, "orientation": "free", "limits": [None, [0, 1], None, None]}, "of their own"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(kind, fields, told):
-    with pytest.raises(ValidationError, match=told):
+def test_incompatible_fields_are_refused(kind, fields, message):
+    with pytest.raises(ValidationError, match=message):
         joint(kind, **fields)
 
 
 @pytest.mark.parametrize("name", SURFACES)
 @pytest.mark.parametrize("still", [("u1",), ("v1",), ("u1", "v1"), ("u2",), ("v2", "spin"), ("u2", "v2")])
-def test_a_joint_with_fixed_freedoms_is_the_free_one_held(name, still):
+def test_a_joint_with_fixed_coordinates_is_the_constrained_free_joint(name, still):
     all_values = dict(zip(COORDINATE_NAMES, (*SURFACES[name][1], *SURFACES[name][1], 0.4), strict=True))
     surfaces = {"parent_surface": SURFACES[name][0], "child_surface": SURFACES[name][0]}
     moving = [k for k, word in enumerate(COORDINATE_NAMES) if word not in still]
     q = np.array(list(all_values.values()))
     free = parts_of(joint("surface_surface", **surfaces, q=q.tolist()))
-    held = parts_of(
+    constrained = parts_of(
         joint("surface_surface", **surfaces, q=q[moving].tolist(), fixed={word: all_values[word] for word in still})
     )
-    for found, wanted in zip(pose_at(held, q[moving]), pose_at(free, q), strict=True):
+    for found, wanted in zip(pose_at(constrained, q[moving]), pose_at(free, q), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(columns_at(held, q[moving]), columns_at(free, q)[:, moving], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(columns_at(constrained, q[moving]), columns_at(free, q)[:, moving], rtol=0, atol=1e-13)
 
 
-def test_half_a_turn_from_the_last_frame_to_the_first_leads_two_ways():
+def test_a_half_turn_between_last_and_first_frame_is_refused():
     frames = [{"rotation": {"axis": [0, 0, 1], "angle": f"{angle} deg"}} for angle in (0, 60, 120, 180)]
     assert joint("spline_curve", frames=frames).count == 1
     with pytest.raises(ValidationError, match="half a turn away from the last frame"):

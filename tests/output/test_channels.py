@@ -1,4 +1,4 @@
-"""Channels: every sample of a run reaches the user, under the name, units and sign that are promised."""
+"""Channels: every sample of a run is written, with the documented name, units and sign."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from fakes import ANGLE, LENGTH, RICH, names_of, part_of, samples_of
 from multibody_cli.errors import ArgumentError
 from multibody_cli.model import Account
 from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.elements import DIMENSIONS, EXPANSIONS
 from multibody_cli.output.history import History
 from multibody_cli.output.schema import describe, render_markdown
-from multibody_cli.output.series import DIMENSIONS, EXPANSIONS, channel_names, select_channels, series_of
+from multibody_cli.output.series import channel_names, select_channels, series_of
 from multibody_cli.output.sink import block_rows
 
 TIME = np.linspace(0.0, 1.0, 41)
 
 
 def read_all(names, samples, sizes):
-    """Read every series from a run that is handed over in blocks of these sizes."""
+    """Read every series of a run that is written in blocks of these sizes."""
     history, start, blocks = History(names), 0, []
     for size in sizes:
         blocks.append(history.block(part_of(samples, start, start + size), size))
@@ -34,7 +35,7 @@ def test_every_series_has_its_declared_shape():
         assert values[one.path].shape == (41, *one.shape)
 
 
-def test_every_word_of_the_registry_is_known():
+def test_every_path_of_the_registry_expands():
     for channel in CHANNELS:
         assert channel.expansion in EXPANSIONS
         assert set(channel.dimensions) <= set(DIMENSIONS)
@@ -91,7 +92,7 @@ def test_first_quaternion_has_a_sign_even_where_w_is_zero():
     np.testing.assert_array_equal(found, [[[0, 0, 1, 0], [0, 0.6, -0.8, 0]]])
 
 
-def test_selection_by_path_group_and_wildcard():
+def test_channels_are_selected_by_path_group_and_wildcard():
     def chosen(*patterns):
         return [one.path for one in select_channels(patterns, RICH)]
 
@@ -110,7 +111,7 @@ def test_a_group_may_be_empty():
     assert [one.path for one in select_channels(["joints", "energy/work"], nothing)] == ["time"]
 
 
-def test_unknown_channels_are_all_told_with_the_nearest():
+def test_all_unknown_channels_are_reported_with_suggestions():
     with pytest.raises(ArgumentError) as refused:
         select_channels(["joints/hing/q", "energie", "time"], RICH)
     first, second = str(refused.value).splitlines()
@@ -119,7 +120,7 @@ def test_unknown_channels_are_all_told_with_the_nearest():
     assert "did you mean `energy`?" in second
 
 
-def test_names_cannot_leave_their_place():
+def test_names_cannot_escape_their_group():
     names = names_of(
         joints=[("..", (ANGLE,)), ("a/b", (ANGLE,)), (".", (ANGLE,)), ("a.b", (ANGLE,)), ("{q}", (ANGLE,))]
     )
@@ -128,7 +129,7 @@ def test_names_cannot_leave_their_place():
 
 
 @pytest.mark.parametrize("rows", [1, 2, 999, 1001, 1500, 10_001, 100_001])
-def test_blocks_are_about_a_thousand_rows_and_leave_nothing_over(rows):
+def test_blocks_have_about_a_thousand_rows_and_cover_all_rows(rows):
     size = block_rows(rows, RICH)
     blocks = -(-rows // size)
     assert size <= 1500
@@ -148,7 +149,7 @@ def test_the_description_lists_every_channel_once():
     assert all(page.count(f"| `{entry['path']}` |") == 1 for entry in listed)
 
 
-def test_accounts_need_not_exist():
+def test_a_model_without_ledger_entries_has_no_such_channels():
     names = names_of(accounts=[Account("work", "forces/wind")])
     assert "energy/work/forces/wind" in channel_names(names)
     assert not any(path.startswith("energy/dissipation") for path in channel_names(names))

@@ -1,4 +1,4 @@
-"""Contacts, whose number changes from instant to instant: each of them reaches the user, at its own instant."""
+"""Contact channels of varying length: every contact is written, at its instant."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ SAMPLES = samples_of(TOUCHING, TIME, seed=8)
 DONE = Outcome("complete", "", 24)
 
 FIELDS = {
-    "body_a": lambda samples: samples.contact_bodies[:, :, 0],
-    "body_b": lambda samples: samples.contact_bodies[:, :, 1],
+    "body_a": lambda samples: samples.contact_body_a,
+    "body_b": lambda samples: samples.contact_body_b,
     "point": lambda samples: samples.contact_point,
     "normal": lambda samples: samples.contact_normal,
     "gap": lambda samples: samples.contact_gap,
-    "normal_impulse": lambda samples: samples.contact_impulse[:, :, 0],
-    "tangential_impulse": lambda samples: samples.contact_impulse[:, :, 1:],
+    "normal_impulse": lambda samples: samples.contact_normal_impulse,
+    "tangential_impulse": lambda samples: samples.contact_tangential_impulse,
     "mode": lambda samples: samples.contact_mode,
 }
 """Where the numbers of a flat channel come from: (K, C, ...)."""
 
 
 def require_contacts(run, samples):
-    """Hold each contact of each instant against the samples, one by one."""
+    """Compare each contact of each instant with the samples."""
     assert len(run.time) == len(samples.time)
     np.testing.assert_array_equal(run.channel("contacts/count").values, samples.contact_count)
     np.testing.assert_array_equal(run.channel("contacts/creep").values, samples.creep)
@@ -71,7 +71,7 @@ def written(tmp_path_factory):
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 @pytest.mark.parametrize("size", [25, 7, 1])
 @pytest.mark.parametrize("names", [TOUCHING, CROWD], ids=["few", "crowd"])
-def test_what_goes_in_comes_out_of_file_and_memory_alike(tmp_path, names, size, compression):
+def test_contacts_survive_the_round_trip_through_file_and_memory(tmp_path, names, size, compression):
     samples, memory = samples_of(names, TIME, seed=3), MemorySink()
     assert 0 < samples.contact_count.min() + 1 < samples.contact_count.max()
     record(Hdf5Sink(tmp_path / "run.h5", compression=compression), names, samples, DONE, blocks=size, block_rows=10)
@@ -89,7 +89,7 @@ def test_what_goes_in_comes_out_of_file_and_memory_alike(tmp_path, names, size, 
 
 @pytest.mark.parametrize("first", [0, 3, 30], ids="contacts from row {}".format)
 @pytest.mark.parametrize("block_rows", [10, 101])
-def test_bytes_do_not_depend_on_when_blocks_are_handed_over(tmp_path, block_rows, first):
+def test_bytes_do_not_depend_on_the_size_of_blocks(tmp_path, block_rows, first):
     samples = samples_of(CROWD, np.linspace(0.0, 1.0, 101))
     samples.contact_count[:first] = 0
     assert samples.contact_count.sum() > 10 * CONTACT_ROWS
@@ -99,7 +99,7 @@ def test_bytes_do_not_depend_on_when_blocks_are_handed_over(tmp_path, block_rows
         assert path.read_bytes() == (tmp_path / "1.h5").read_bytes(), size
 
 
-def test_a_scene_without_contacts_has_no_channel_of_them(tmp_path):
+def test_a_scene_without_contacts_has_no_contact_channels(tmp_path):
     assert not any(path.startswith("contacts") for path in channel_names(RICH))
     record(Hdf5Sink(tmp_path / "run.h5"), RICH, samples_of(RICH, TIME), DONE)
     with h5py.File(tmp_path / "run.h5") as file:
@@ -122,7 +122,7 @@ def test_every_kind_of_row_is_known_and_has_its_scale():
     assert {channel.element for channel in CONTACT_CHANNELS if channel.path not in shared} == {"contacts"}
 
 
-def test_a_flat_dataset_says_so_and_has_the_scale_of_its_contacts(written):
+def test_a_flat_dataset_is_marked_and_has_the_scale_of_its_contacts(written):
     with h5py.File(written) as file:
         group = file["contacts"]
         for name in (*FIELDS, "instant"):
@@ -159,12 +159,12 @@ def test_offset_and_instant_come_with_any_channel_of_contacts(tmp_path):
 
 
 @pytest.mark.parametrize("row", [25, -26])
-def test_an_instant_that_is_not_there_is_told(written, row):
+def test_a_missing_instant_is_an_error(written, row):
     with pytest.raises(ResultError, match=f"has no row {row}: it has 25 output instants"):
         read_trajectory(written).contacts(row)
 
 
-def test_a_run_without_an_instant_has_one_bound(tmp_path):
+def test_a_run_without_instants_has_one_offset(tmp_path):
     memory = MemorySink()
     for sink in (Hdf5Sink(tmp_path / "run.h5"), memory):
         sink.open(header_of(TOUCHING))
@@ -177,7 +177,7 @@ def test_a_run_without_an_instant_has_one_bound(tmp_path):
             run.contacts(0)
 
 
-def test_a_run_in_which_nothing_ever_touches(tmp_path):
+def test_a_run_without_any_contact(tmp_path):
     samples = SAMPLES._replace(contact_count=np.zeros(25, dtype=np.int64))
     record(Hdf5Sink(tmp_path / "run.h5"), TOUCHING, samples, DONE, blocks=7, block_rows=10)
     require_contacts(read_trajectory(tmp_path / "run.h5"), samples)
@@ -227,7 +227,7 @@ os._exit(9)
         ("time", lambda offset: 10, 10),
     ],
 )
-def test_a_dataset_that_got_less_far_than_the_others_ends_the_run_for_all(tmp_path, written, lost, left, instants):
+def test_a_run_ends_with_its_shortest_dataset(tmp_path, written, lost, left, instants):
     assert SAMPLES.contact_count[0] > 0
     assert SAMPLES.contact_count[10] > 1
     path = tmp_path / "cut.h5"
@@ -242,7 +242,7 @@ def test_a_dataset_that_got_less_far_than_the_others_ends_the_run_for_all(tmp_pa
         require_contacts(run, part_of(SAMPLES, 0, instants))
 
 
-def test_contacts_without_their_bounds_are_damage(tmp_path, written):
+def test_contacts_without_offsets_are_refused(tmp_path, written):
     path = tmp_path / "cut.h5"
     shutil.copyfile(written, path)
     with h5py.File(path, "r+") as file:
@@ -251,14 +251,14 @@ def test_contacts_without_their_bounds_are_damage(tmp_path, written):
         read_trajectory(path)
 
 
-def test_room_for_contacts_makes_blocks_smaller():
+def test_a_larger_contact_capacity_makes_blocks_smaller():
     names = names_of(contacts=20_000)
     rows = block_rows(100_000, names)
     one = samples_of(names, [0.0])
     assert 2**25 <= rows * sum(column.nbytes for column in one) <= 1.6 * 2**26
 
 
-def test_what_has_no_number_for_each_instant_cannot_be_drawn(written):
+def test_flat_datasets_cannot_be_drawn(written):
     run = read_trajectory(written)
     of_instants = ["contacts/count", "contacts/creep", "contacts/residual", "contacts/unsolved"]
     assert [str(one) for one in select(run, ["contacts"])] == of_instants

@@ -1,4 +1,4 @@
-"""Contacts of two runs held against each other: paired by bodies and point, whatever their order."""
+"""Comparison of the contacts of two runs: paired by bodies and point, independent of order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fakes import CROWD, TOUCHING, names_of, record, samples_of
 from multibody_cli.cli.app import main
 from multibody_cli.comparison.compare import compare_files
 from multibody_cli.comparison.tolerance import Policy, Rule
+from multibody_cli.output.channel import CONTACT
 from multibody_cli.output.contact_channels import CONTACT_CHANNELS
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import Outcome
@@ -19,9 +20,7 @@ from multibody_cli.output.trajectory import read_trajectory
 TIME = np.linspace(0.0, 2.0, 25)
 SAMPLES = samples_of(TOUCHING, TIME, seed=8)
 DONE = Outcome("complete")
-FIELDS = ("contact_bodies", "contact_point", "contact_normal", "contact_gap", "contact_impulse", "contact_mode")
-
-TURNING = ("contact_bodies", "contact_normal", "contact_impulse")
+FIELDS = tuple(channel.field for channel in CONTACT_CHANNELS if channel.per == CONTACT and channel.field)
 
 
 def changed(**columns):
@@ -43,7 +42,7 @@ def differing(comparison):
     return [finding.path for finding in comparison.findings if finding.differs]
 
 
-def test_the_order_of_contacts_does_not_matter(compared):
+def test_the_order_of_contacts_in_a_file_is_irrelevant(compared):
     shuffled = {name: getattr(SAMPLES, name).copy() for name in FIELDS}
     generator = np.random.default_rng(0)
     for k, count in enumerate(SAMPLES.contact_count):
@@ -63,58 +62,59 @@ def test_the_order_of_contacts_does_not_matter(compared):
 
 def test_a_difference_is_that_of_one_contact_at_one_instant(compared):
     gap = SAMPLES.contact_gap.copy()
-    assert SAMPLES.contact_count[9] > 2
-    gap[9, 2] += 0.5
+    k = int(np.argmax(SAMPLES.contact_count > 2))
+    gap[k, 2] += 0.5
     comparison = compared(changed(contact_gap=gap))
     assert differing(comparison) == ["contacts/gap"]
     (finding,) = (finding for finding in comparison.findings if finding.differs)
-    assert (finding.exceeding, finding.worst.time) == (1, TIME[9])
+    assert (finding.exceeding, finding.worst.time) == (1, TIME[k])
     assert finding.worst.place.difference == pytest.approx(0.5)
     names = ["world", *TOUCHING.bodies]
-    pair = sorted(SAMPLES.contact_bodies[9, 2])
+    pair = sorted([SAMPLES.contact_body_a[k, 2], SAMPLES.contact_body_b[k, 2]])
     assert str(finding.worst) == f"contact of {names[pair[0] + 1]} and {names[pair[1] + 1]}"
 
 
-def test_what_lies_beyond_the_contacts_of_an_instant_does_not_matter(compared):
+def test_rows_beyond_the_contacts_of_an_instant_are_ignored(compared):
     gap = SAMPLES.contact_gap.copy()
     gap[np.arange(7) >= SAMPLES.contact_count[:, None]] = 99.0
     assert compared(changed(contact_gap=gap)).same
 
 
-def test_a_mode_that_changed_is_the_likelier_cause(compared):
-    mode, impulse = SAMPLES.contact_mode.copy(), SAMPLES.contact_impulse.copy()
+def test_a_changed_mode_is_reported_as_the_cause(compared):
+    impulses = {name: getattr(SAMPLES, name).copy() for name in FIELDS if name.endswith("impulse")}
+    mode = SAMPLES.contact_mode.copy()
     mode[5, 0] = (mode[5, 0] + 1) % 3
-    impulse[5, 0] += 1e6
-    comparison = compared(changed(contact_mode=mode, contact_impulse=impulse))
-    assert comparison.parting.time == TIME[5]
-    found = [finding.path for finding in comparison.parting.findings]
+    for impulse in impulses.values():
+        impulse[5, 0] += 1e6
+    comparison = compared(changed(contact_mode=mode, **impulses))
+    assert comparison.first_difference.time == TIME[5]
+    found = [finding.path for finding in comparison.first_difference.findings]
     assert found[0] == "contacts/mode"
     assert set(found[1:]) == {"contacts/normal_impulse", "contacts/tangential_impulse"}
 
 
-def test_a_contact_that_one_run_lacks_differs(compared):
+def test_a_contact_missing_in_one_run_is_a_difference(compared):
     count = SAMPLES.contact_count.copy()
     assert count[12] > 0
     count[12] -= 1
     comparison = compared(changed(contact_count=count))
     assert {"contacts/count", "contacts/point", "contacts/mode"} <= set(differing(comparison))
-    assert comparison.parting.time == TIME[12]
+    assert comparison.first_difference.time == TIME[12]
 
 
-def test_the_order_of_bodies_does_not_matter(compared):
+def test_the_order_of_bodies_is_irrelevant(compared):
     """The same run with its bodies in the other order, and A and B exchanged with them."""
     names = names_of(bodies=TOUCHING.bodies[::-1], contacts=TOUCHING.contacts)
-    a, b = SAMPLES.contact_bodies[:, :, 0], SAMPLES.contact_bodies[:, :, 1]
+    a, b = SAMPLES.contact_body_a, SAMPLES.contact_body_b
     # a body touches another one or the world
-    bodies = np.stack([np.where(a == b, -1, a), np.where(a == b, 0, b)], axis=2)
-    reference = SAMPLES._replace(contact_bodies=bodies)
-    renamed = np.where(bodies < 0, -1, 1 - bodies)[:, :, ::-1]
-    impulse = SAMPLES.contact_impulse * [1.0, -1.0, -1.0, -1.0]
+    a, b = np.where(a == b, -1, a), np.where(a == b, 0, b)
+    reference = SAMPLES._replace(contact_body_a=a, contact_body_b=b)
     per_body = ("position", "quaternion", "linear_velocity", "angular_velocity")
     result = reference._replace(
-        contact_bodies=renamed,
+        contact_body_a=np.where(b < 0, -1, 1 - b),
+        contact_body_b=np.where(a < 0, -1, 1 - a),
         contact_normal=-SAMPLES.contact_normal,
-        contact_impulse=impulse,
+        contact_tangential_impulse=-SAMPLES.contact_tangential_impulse,
         **{name: getattr(SAMPLES, name)[:, ::-1] for name in per_body},
     )
     of_contacts = {channel.path for channel in CONTACT_CHANNELS}
@@ -124,22 +124,21 @@ def test_the_order_of_bodies_does_not_matter(compared):
     assert differing(compared(wrong, names=names, reference=reference))[0] == "contacts/normal"
 
 
-def test_which_of_two_bodies_is_a_does_not_matter(compared):
+def test_the_order_of_the_two_bodies_is_irrelevant(compared):
+    distinct = SAMPLES.contact_body_a != SAMPLES.contact_body_b
+    turned = np.where(distinct, -1.0, 1.0)[:, :, None]
     result = SAMPLES._replace(
-        contact_bodies=SAMPLES.contact_bodies[:, :, ::-1],
-        contact_normal=-SAMPLES.contact_normal,
-        contact_impulse=SAMPLES.contact_impulse * [1.0, -1.0, -1.0, -1.0],
-    )
-    distinct = SAMPLES.contact_bodies[..., :1] != SAMPLES.contact_bodies[..., 1:]
-    result = SAMPLES._replace(
-        **{name: np.where(distinct, getattr(result, name), getattr(SAMPLES, name)) for name in TURNING}
+        contact_body_a=SAMPLES.contact_body_b,
+        contact_body_b=SAMPLES.contact_body_a,
+        contact_normal=turned * SAMPLES.contact_normal,
+        contact_tangential_impulse=turned * SAMPLES.contact_tangential_impulse,
     )
     assert compared(result).same
-    found = compared(result._replace(contact_impulse=SAMPLES.contact_impulse))
+    found = compared(result._replace(contact_tangential_impulse=SAMPLES.contact_tangential_impulse))
     assert differing(found) == ["contacts/tangential_impulse"]
 
 
-def test_a_file_made_by_hand_need_not_say_which_datasets_are_flat(tmp_path):
+def test_flat_datasets_are_recognized_without_their_attribute(tmp_path):
     for name in ("whole.h5", "bare.h5"):
         record(Hdf5Sink(tmp_path / name), TOUCHING, SAMPLES, DONE)
     with h5py.File(tmp_path / "bare.h5", "r+") as file:
@@ -154,7 +153,7 @@ def test_a_file_made_by_hand_need_not_say_which_datasets_are_flat(tmp_path):
     assert comparisons[0].findings == comparisons[1].findings
 
 
-def test_contacts_of_a_body_that_only_the_result_has_are_told(compared):
+def test_contacts_of_an_additional_body_are_reported(compared):
     names = names_of(bodies=("arm", "foot"), contacts=TOUCHING.contacts)
     comparison = compared(SAMPLES, names=names)
     assert not comparison.same
@@ -172,7 +171,7 @@ def test_other_output_instants_are_paired_by_their_times(tmp_path):
         assert differing(comparison) == []
 
 
-def test_a_part_is_compared_up_to_where_it_is_whole(tmp_path):
+def test_an_incomplete_file_is_compared_up_to_its_last_complete_instant(tmp_path):
     record(Hdf5Sink(tmp_path / "all.h5"), TOUCHING, SAMPLES, DONE)
     record(Hdf5Sink(tmp_path / "part.h5"), TOUCHING, SAMPLES, DONE)
     with h5py.File(tmp_path / "part.h5", "r+") as file:
@@ -182,7 +181,7 @@ def test_a_part_is_compared_up_to_where_it_is_whole(tmp_path):
     assert differing(comparison) == []
 
 
-def test_what_is_ignored_is_told_and_contacts_are_still_paired(compared):
+def test_ignored_datasets_are_reported_and_contacts_are_still_paired(compared):
     gap, point = SAMPLES.contact_gap + 1.0, SAMPLES.contact_point + 1e-4
     rules = tuple(Rule(f"contacts/{name}", None, None, True, "policy.yaml:1:1") for name in ("gap", "point"))
     comparison = compared(changed(contact_gap=gap, contact_point=point), policy=Policy(rules=rules))
@@ -193,14 +192,14 @@ def test_what_is_ignored_is_told_and_contacts_are_still_paired(compared):
     assert "contacts/mode" in {finding.path for finding in comparison.findings}
 
 
-def test_contacts_that_cannot_be_paired_are_told(compared):
+def test_unpaired_contacts_are_reported(compared):
     comparison = compared(SAMPLES, channels=["contacts/gap", "contacts/body_a"])
     assert "contacts are not compared: pairing requires contacts/body_b, contacts/point in both files" in (
         comparison.notes
     )
 
 
-def test_a_run_without_contacts_lacks_them(compared, tmp_path):
+def test_contact_datasets_missing_in_one_run_are_reported(compared, tmp_path):
     names = names_of()
     result = SAMPLES._replace(**{name: getattr(SAMPLES, name)[:, :0] for name in FIELDS})
     comparison = compared(result._replace(contact_count=0 * SAMPLES.contact_count), names=names)

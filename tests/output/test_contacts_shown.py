@@ -1,4 +1,4 @@
-"""What is made of a run with contacts: verdicts, pictures and lists."""
+"""Contacts in expectations, plots and lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(capsys, *words):
     return int(end.value.code or 0), written.out, written.err
 
 
-def test_count_and_creep_are_judged():
+def test_count_and_creep_can_be_asserted():
     memory = MemorySink()
     record(memory, TOUCHING, SAMPLES, Outcome("complete"))
     worst = float(SAMPLES.creep.max())
@@ -62,7 +62,7 @@ def test_flat_channels_cannot_be_expected():
     )
 
 
-def test_what_has_a_number_for_each_instant_is_drawn(run, capsys):
+def test_channels_with_one_value_per_instant_are_drawn(run, capsys):
     assert command(capsys, "plot", run, "contacts", "-o", "contacts.svg")[0] == 0
     words = [f"contacts/{name}" for name in ("count", "creep", "residual", "unsolved")]
     assert command(capsys, "plot", run, *words, "-o", "each.svg")[0] == 0
@@ -71,9 +71,9 @@ def test_what_has_a_number_for_each_instant_is_drawn(run, capsys):
 
 
 def test_flat_channels_are_not_drawn(run, capsys):
-    code, _, told = command(capsys, "plot", run, "contacts/normal")
+    code, _, stderr = command(capsys, "plot", run, "contacts/normal")
     assert code == 2
-    assert "run.h5: contacts/normal has one row for each contact of each output instant, so it is not" in told
+    assert "run.h5: contacts/normal has one row for each contact of each output instant, so it is not" in stderr
 
 
 def test_info_lists_them_all(run, capsys):

@@ -1,4 +1,4 @@
-"""Expectations: the number found is the right one, and a wrong number is missed."""
+"""Expectations: values are computed correctly, and a wrong value fails."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_final_is_the_last_instant():
     assert judge("value", channel="joints/hinge/q", at="final", value=value, rtol=1e-12).passed
 
 
-def test_relative_tolerance_counts_from_the_largest_number():
+def test_relative_tolerance_refers_to_the_largest_value():
     words = {"channel": "momentum/linear", "at": 0.0, "rtol": 1e-3}
     assert judge("value", value=[1.0029, 2.0, 3.0], **words).passed
     assert not judge("value", value=[1.0031, 2.0, 3.0], **words).passed
@@ -126,7 +126,7 @@ def test_period_is_sharper_than_the_sampling(samples, phase):
     assert period_of(time, 7.0 + np.sin(2 * np.pi * time + phase)) == pytest.approx(1.0, rel=1e-8)
 
 
-def test_what_does_not_oscillate_has_no_period():
+def test_a_channel_without_oscillation_has_no_period():
     assert period_of(TIME, TIME) is None
     assert period_of(TIME, np.full_like(TIME, np.nan)) is None
     assert period_of(TIME[:5], np.sin(TIME[:5])) is None
@@ -135,7 +135,7 @@ def test_what_does_not_oscillate_has_no_period():
     assert "fewer than two oscillations" in str(missed)
 
 
-def test_not_a_number_meets_nothing():
+def test_nan_fails_every_expectation():
     samples = oscillation()
     samples.kinetic[500:] = np.nan
     samples.coordinates[500:] = np.nan
@@ -146,7 +146,7 @@ def test_not_a_number_meets_nothing():
     assert not judge("value", run, channel="joints/hinge/q", at="final", value=0, atol=1e9).passed
 
 
-def test_a_run_that_ended_early_misses_what_it_did_not_reach():
+def test_a_run_that_ended_early_fails_later_expectations():
     run = run_of(part_of(oscillation(), 0, 300), status="diverged")
     late = judge("value", run, channel="joints/hinge/q", at=5.0, value=0, atol=9)
     final = judge("value", run, channel="joints/hinge/q", at="final", value=0, atol=9)
@@ -155,7 +155,7 @@ def test_a_run_that_ended_early_misses_what_it_did_not_reach():
     assert "ended early, at 2.99 s" in final.note
 
 
-def test_a_run_without_an_instant_meets_nothing():
+def test_a_run_without_instants_fails_every_expectation():
     run = run_of(part_of(oscillation(), 0, 0), status="diverged")
     entries = [
         entry("energy_drift", energy_drift={"max": 1}),
@@ -171,7 +171,7 @@ def test_a_run_without_an_instant_meets_nothing():
     assert not any(verdict.passed for verdict in verdicts)
 
 
-def test_verdicts_show_found_beside_wanted(tmp_path):
+def test_verdicts_show_actual_and_expected_values(tmp_path):
     record(Hdf5Sink(tmp_path / "run.h5"), NAMES, oscillation(), Outcome("complete"))
     verdict = judge("energy_drift", read_trajectory(tmp_path / "run.h5"), energy_drift={"max": 1e-6})
     assert str(verdict).startswith("FAIL  energy_drift: found 0.00")
@@ -197,14 +197,14 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("kind", "words", "message"), UNREADABLE)
-def test_what_no_run_can_meet_is_found_before_it(kind, words, message):
+def test_unsatisfiable_expectations_are_refused_before_the_run(kind, words, message):
     good = entry("period", channel="bodies/arm/com", component="z", period=1)
     ((number, problem),) = find_unreadable([good, entry(kind, **words)], NAMES, None, 0.01, 10.0)
     assert number == 1
     assert message in problem
 
 
-def test_channels_left_out_are_found_before_the_run():
+def test_expectations_of_unselected_channels_are_refused_before_the_run():
     entries = [
         entry("energy_drift", energy_drift={"max": 1}),
         entry("constraint_error", constraint_error={"max": 1}),
@@ -216,7 +216,7 @@ def test_channels_left_out_are_found_before_the_run():
     assert "`output.channels` excludes" in found[2][1]
 
 
-def test_a_scene_that_can_be_met_is_not_refused():
+def test_satisfiable_expectations_are_accepted():
     entries = [
         entry("momentum_drift", momentum_drift={"max": 1, "axis": "x"}),
         entry("value", channel="joints/bolt10/q", component=1, at="final", value=0, atol=1),

@@ -1,4 +1,4 @@
-"""The result file: complete, deterministic, and readable however the run ended."""
+"""The result file: complete, deterministic, and readable after any end of the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ import xarray
 from fakes import ANGLE, RICH, header_of, names_of, part_of, record, samples_of
 
 from multibody_cli.errors import ArgumentError, OutputError, ResultError
+from multibody_cli.model import Account
 from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.output.history import History
 from multibody_cli.output.series import series_of
 from multibody_cli.output.sink import MemorySink, NullSink, Outcome
 from multibody_cli.output.trajectory import read_trajectory
@@ -33,7 +35,7 @@ def written(tmp_path):
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 @pytest.mark.parametrize("size", [25, 10, 7, 1])
 @pytest.mark.parametrize("chunk", [25, 10, 1000])
-def test_what_goes_in_comes_out(tmp_path, size, chunk, compression):
+def test_samples_survive_the_round_trip(tmp_path, size, chunk, compression):
     samples, path = samples_of(RICH, TIME), tmp_path / "new" / "run.h5"
     memory = MemorySink()
     record(Hdf5Sink(path, compression=compression), RICH, samples, DONE, blocks=size, block_rows=chunk)
@@ -51,7 +53,7 @@ def test_what_goes_in_comes_out(tmp_path, size, chunk, compression):
     np.testing.assert_array_equal(from_file.channel("solver/iterations").values, samples.iterations)
 
 
-def test_file_says_what_it_is(written):
+def test_a_file_has_its_format_and_version(written):
     with h5py.File(written) as file:
         about = dict(file.attrs)
         assert file["scene/yaml"][()].decode() == "mbsim: 1\nname: Pöndel\n"
@@ -106,7 +108,7 @@ def test_same_run_gives_same_bytes(tmp_path):
     assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
 
 
-def test_bytes_do_not_depend_on_when_blocks_are_handed_over(tmp_path):
+def test_bytes_do_not_depend_on_the_size_of_blocks(tmp_path):
     for size in (1, 4, 7, 10):
         path = tmp_path / f"{size}.h5"
         record(Hdf5Sink(path), RICH, samples_of(RICH, TIME), DONE, blocks=size, block_rows=10)
@@ -179,7 +181,7 @@ def test_a_folder_is_no_file(tmp_path):
         Hdf5Sink(tmp_path)
 
 
-def test_a_file_in_the_way_is_explained(tmp_path):
+def test_a_file_in_place_of_the_folder_is_explained(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="not a folder: choose another place with -o"):
         Hdf5Sink(tmp_path / "file" / "run.h5").open(header_of(RICH))
@@ -252,7 +254,9 @@ def in_another_process(script: str, path: Path) -> subprocess.CompletedProcess[s
 import os, resource, sys
 from fakes import *
 from multibody_cli.errors import OutputError
+from multibody_cli.model import Account
 from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.output.history import History
 from multibody_cli.output.sink import Outcome
 path = sys.argv[1]
 samples = samples_of(RICH, np.linspace(0.0, 2.0, 25))
@@ -268,7 +272,7 @@ samples = samples_of(RICH, np.linspace(0.0, 2.0, 25))
     )
 
 
-def test_a_block_costs_little_beside_its_bytes(tmp_path):
+def test_the_overhead_of_a_block_is_small(tmp_path):
     names = names_of(joints=[(f"j{i}", (ANGLE,)) for i in range(100)], bodies=[f"b{i}" for i in range(100)])
     samples = samples_of(names, np.linspace(0.0, 0.05, 50))
     sink = Hdf5Sink(tmp_path / "run.h5")
@@ -283,5 +287,17 @@ def test_a_block_costs_little_beside_its_bytes(tmp_path):
     assert min(costs) < 0.05
 
 
-def test_the_null_sink_takes_everything():
+def test_the_null_sink_accepts_every_sample():
     record(NullSink(), RICH, samples_of(RICH, TIME), DONE)
+
+
+def test_the_balance_of_energy_does_not_depend_on_the_blocks():
+    names = names_of(accounts=tuple(Account("work", f"forces/{k}") for k in range(23)))
+    samples = samples_of(names, TIME)
+    whole = History(names).block(samples, len(TIME)).ledger_residual
+    single = History(names)
+    rows = [
+        single.block(samples._replace(**{k: v[row : row + 1] for k, v in samples._asdict().items()}), 1).ledger_residual
+        for row in range(len(TIME))
+    ]
+    np.testing.assert_array_equal(np.concatenate(rows), whole)

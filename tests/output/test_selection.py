@@ -1,4 +1,4 @@
-"""Selection: words choose numbers of a run, and words that choose none are told with the nearest."""
+"""Selection of channels and components; selectors without a match are reported with suggestions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names(run, *words):
     return [str(scalar) for scalar in select(run, words)]
 
 
-def test_numbers_are_those_of_the_channel_that_is_named(run):
+def test_selected_values_are_those_of_the_named_channel(run):
     samples = samples_of(RICH, TIME)
     for word, expected in {
         "bodies/position[y]": [samples.position[:, 0, 1], samples.position[:, 1, 1]],
@@ -42,7 +42,7 @@ def test_numbers_are_those_of_the_channel_that_is_named(run):
         np.testing.assert_array_equal(found, expected, err_msg=word)
 
 
-def test_words_are_paths_groups_patterns_and_components(run):
+def test_selectors_are_paths_groups_patterns_and_components(run):
     assert names(run, "energy/total", "time") == ["energy/total", "time"]
     assert set(names(run, "momentum/*[z]")) == {"momentum/angular[z]", "momentum/linear[z]"}
     assert names(run, "joints/hinge/force[f*]") == [f"joints/hinge/force[{one}]" for one in ("fx", "fy", "fz")]
@@ -56,7 +56,7 @@ def test_words_are_paths_groups_patterns_and_components(run):
     assert "time" not in names(run, "*")
 
 
-def test_a_number_is_there_once_however_it_is_called(run):
+def test_a_component_is_selected_once(run):
     both = names(run, "bodies/arm/position[x]", "bodies/position[x]")
     assert both == ["bodies/arm/position[x]", "bodies/hand/position[x]"]
     # arrays of all bodies stand for those of each
@@ -70,7 +70,7 @@ def test_units_are_those_of_each_component(run):
     assert (units["joints/bolt10/v[0]"], units["joints/bolt10/v[1]"]) == ("rad/s", "m/s")
 
 
-def test_errors_are_known_as_such(run):
+def test_error_channels_are_marked(run):
     found = {one.name: one.is_error for one in select(run, ["energy", "joints/hinge/constraint_error"])}
     assert {name for name, is_error in found.items() if is_error} == {
         "energy/ledger_residual",
@@ -78,7 +78,7 @@ def test_errors_are_known_as_such(run):
     }
 
 
-def test_all_words_that_choose_nothing_are_told(run):
+def test_all_selectors_without_a_match_are_reported(run):
     with pytest.raises(ResultError) as refused:
         select(run, ["joints/hing/q[0]", "energy/total[x]", "joints/hinge/force[fq]", "bodies/hand/con", "time"])
     assert str(refused.value).splitlines() == [
@@ -89,7 +89,7 @@ def test_all_words_that_choose_nothing_are_told(run):
     ]
 
 
-def test_what_a_channel_of_a_body_needs_may_be_missing():
+def test_missing_sources_of_a_body_channel_are_reported():
     memory = MemorySink(["bodies/position"])
     record(memory, RICH, samples_of(RICH, TIME), Outcome("complete"))
     run = memory.trajectory()
@@ -100,7 +100,7 @@ def test_what_a_channel_of_a_body_needs_may_be_missing():
         select_energies(run)
 
 
-def test_energies_come_with_the_accounts_that_were_moved():
+def test_energies_include_ledger_entries_with_nonzero_values():
     samples = samples_of(RICH, TIME)
     samples.accounts[:, 1] = 0.0  # the work of forces/wind
     memory = MemorySink()

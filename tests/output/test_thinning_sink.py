@@ -1,4 +1,4 @@
-"""Thinning: every n-th instant and the last, however the run is cut into blocks."""
+"""Thinning: every n-th instant and the last, independent of the blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DONE = Outcome("complete")
     ("every", "kept"),
     [(1, list(range(24))), (5, [0, 5, 10, 15, 20, 23]), (23, [0, 23]), (100, [0, 23])],
 )
-def test_every_so_many_and_the_last(tmp_path, blocks, every, kept):
+def test_every_nth_instant_and_the_last(tmp_path, blocks, every, kept):
     samples = samples_of(RICH, np.arange(24.0))
     memory = MemorySink()
     record(ThinningSink(memory, every, 23), RICH, samples, DONE, blocks=blocks)

@@ -1,4 +1,4 @@
-"""Trajectory: a finished run, read by channel and by time, and clear words where that cannot be."""
+"""Trajectory: access to a finished run by channel and by time, and its errors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_unknown_channels_name_the_nearest(run):
         run.channel("bodies/hand/con")
 
 
-def test_a_body_channel_says_what_it_lacks():
+def test_a_body_channel_reports_its_missing_sources():
     memory = MemorySink(["bodies/position"])
     record(memory, RICH, samples_of(RICH, TIME), Outcome("complete"))
     run = memory.trajectory()
@@ -83,11 +83,11 @@ def test_a_body_channel_says_what_it_lacks():
         run.channel("bodies/arm/com")
 
 
-def test_scene_is_inside(run):
+def test_a_file_contains_its_scene(run):
     assert run.scene_yaml.startswith("mbsim: 1")
 
 
-def test_a_file_may_be_open_elsewhere(file):
+def test_a_file_open_elsewhere_can_be_read(file):
     with h5py.File(file):
         assert len(read_trajectory(file).time) == 21
 
@@ -113,7 +113,7 @@ def test_other_files_are_refused(tmp_path, file, make, message):
 
 
 @pytest.mark.parametrize("damage", ["format_version", "time", "scene"])
-def test_a_file_that_lacks_something_is_refused(tmp_path, file, damage):
+def test_an_incomplete_file_is_refused(tmp_path, file, damage):
     path = tmp_path / "other.h5"
     path.write_bytes(file.read_bytes())
     with h5py.File(path, "r+") as other:

@@ -12,21 +12,21 @@ LENGTH, MASS, SPIN = 10.0, 10.0, 10.0 * (10.0**2 + 1.0) / 12.0
 RADIUS, WIDTH = 0.5, 1.0
 
 
-def journal():
-    """Columns of pushes, two a point, and of frictions, as wrenches [moment; force]."""
-    pushes, rubs = [], []
+def bearing_wrenches():
+    """Unit wrenches [moment; force] of the normal forces, two per point, and of the friction forces."""
+    normals, frictions = [], []
     for end in (-1, 1):
         for k in range(4):
             out = np.array([np.cos(k * np.pi / 2), np.sin(k * np.pi / 2), 0.0])
             point = RADIUS * out + [0, 0, end * WIDTH / 2]
             around = np.cross([0, 0, 1], out)
-            pushes += [np.r_[np.cross(point, -out), -out], np.r_[np.cross(point, [0, 0, -end]), [0, 0, -end]]]
-            rubs.append(np.r_[np.cross(point, around), around])
-    return np.array(pushes).T, np.array(rubs).T
+            normals += [np.r_[np.cross(point, -out), -out], np.r_[np.cross(point, [0, 0, -end]), [0, 0, -end]]]
+            frictions.append(np.r_[np.cross(point, around), around])
+    return np.array(normals).T, np.array(frictions).T
 
 
 def clamp_torques(free, response, limits, torques):
-    """Friction torques within limits that stop what they can: free velocities, and their response, by relaxation."""
+    """Friction torques within limits that stop the motion if possible, by relaxation."""
     for _ in range(10_000):
         before = torques.copy()
         for i in range(2):
@@ -39,8 +39,8 @@ def clamp_torques(free, response, limits, torques):
 
 def swing(mu, lean, steps, h, g=980.0):
     """Angles (steps, 2) of the two joints from level and rest, by steps of semi-implicit Euler."""
-    pushes, rubs = journal()
-    split = np.linalg.pinv(pushes)
+    normals, frictions = bearing_wrenches()
+    split = np.linalg.pinv(normals)
     gravity = np.array([0.0, -g * np.sin(lean), -g * np.cos(lean)])
     q, v, torques, path = np.zeros(2), np.zeros(2), np.zeros(2), []
     limits = [np.zeros(8), np.zeros(8)]
@@ -76,9 +76,9 @@ def swing(mu, lean, steps, h, g=980.0):
             found = []
             for i in range(2):
                 R, whole = np.array([along[i], across[i], [0, 0, 1]]), RADIUS * limits[i].sum()
-                friction = rubs @ (torques[i] / whole * limits[i]) if whole > 0 else np.zeros(6)
-                loads = split @ (np.r_[R @ moments[i], R @ forces[i]] - friction)
-                found.append(mu * np.abs(loads).reshape(8, 2).sum(axis=1))
+                friction = frictions @ (torques[i] / whole * limits[i]) if whole > 0 else np.zeros(6)
+                normal_loads = split @ (np.r_[R @ moments[i], R @ forces[i]] - friction)
+                found.append(mu * np.abs(normal_loads).reshape(8, 2).sum(axis=1))
             change = max(np.abs(new - old).max() for new, old in zip(found, limits, strict=True))
             limits = found
             if change <= 1e-13 * max(one.max() for one in found):

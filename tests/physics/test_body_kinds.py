@@ -1,4 +1,4 @@
-"""Points, planar and affine bodies move as closed forms, rigid bodies and independent formulations say."""
+"""Point, planar and affine bodies against closed forms, rigid bodies and independent formulations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def final(trajectory, channel):
 
 
 def spread(trajectory, channel):
-    """How far a channel moves away from its start."""
+    """Largest difference of a channel from its initial value."""
     values = trajectory.channel(channel).values
     return np.abs(values - values[0]).max()
 
@@ -74,7 +74,7 @@ def test_a_point_on_a_rod_is_the_simple_pendulum(run, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_three_points_on_rods_are_a_rigid_rotor(run, method):
-    """Their places are those of three points of a rigid body that has their masses."""
+    """Their positions are those of three points of a rigid body with their masses."""
     masses = np.array([1.0, 2.0, 3.0])
     places = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, -0.5, 1.0]])
     places -= masses @ places / masses.sum()
@@ -130,7 +130,7 @@ def test_a_point_at_the_end_of_an_arm_adds_its_mass(run, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_bead_on_a_turning_rod(run, method):
-    """It is flung out as r cosh(w t); the rod drives it by 2 m w dr/dt, at the arm r."""
+    """It moves outward as r cosh(w t); the rod applies 2 m w dr/dt at the arm r."""
     r, speed, mass = 0.2, 1.5, 0.3
     parts = [{"type": "prismatic", "axis": [1, 0, 0]}]
     parts += [{"type": "revolute", "axis": axis} for axis in ([0, 0, 1], [0, 1, 0], [1, 0, 0])]
@@ -273,7 +273,7 @@ JELLY = {"kind": "affine", "density": 1000.0, "shapes": [{"type": "box", "size":
 
 
 @pytest.mark.parametrize("method", AFFINE)
-def test_a_free_affine_body_is_stretched_evenly_by_its_spin(run, method):
+def test_a_free_spinning_affine_body_stretches_linearly(run, method):
     """A(t) = A0 + dA/dt t; energy and both momenta stay, to round-off."""
     spin, A = np.array([1.0, 2.0, 3.0]), np.eye(3)[:, [1, 2, 0]]
     start = {"rotation": {"axis": [1, 1, 1], "angle": "120 deg"}, "velocity": {"angular": spin.tolist()}}
@@ -307,7 +307,7 @@ def test_the_rotation_of_an_affine_body_is_that_of_its_polar_decomposition(run):
 
 @pytest.mark.parametrize("method", AFFINE)
 def test_an_affine_body_pinned_at_a_corner(run, method):
-    """The pin feels 1/m + sum X_k^2/P_k = 10/m: it carries a tenth of the weight, and the centre falls by 0.9 g."""
+    """The inverse effective mass at the pin is 1/m + sum X_k^2/P_k = 10/m: it supports a tenth of the weight."""
     spin, corner = np.array([1.0, -2.0, 0.5]), SIZE / 2
     velocity = np.cross(spin, -corner)
     start = {"position": -corner, "velocity": {"linear": velocity, "angular": spin}}
@@ -326,7 +326,7 @@ def test_an_affine_body_pinned_at_a_corner(run, method):
 
 
 def test_an_affine_body_pinned_at_three_points_is_sheared_by_a_force(run):
-    """What is left is its third director d: P d'' = c F for the force F at the point c of the third axis."""
+    """Only its third director d is free: P d'' = c F for the force F at the point c of the third axis."""
     points = {"x": [0.05, 0, 0], "y": [0, 0.1, 0], "o": [0, 0, 0]}
     joints = {
         name: pin(child="jelly", origin={"position": p}, child_origin={"position": p}) for name, p in points.items()
@@ -361,7 +361,7 @@ def coupled(X, arm):
 
 @pytest.mark.parametrize("method", AFFINE)
 def test_an_affine_body_on_a_rod_with_a_ball(run, method):
-    """Compared with an independent formulation in the 12 + 6 freedoms."""
+    """Compared with an independent formulation in 12 + 6 degrees of freedom."""
     X, arm, spin = np.array([0.05, 0.1, 0.15]), np.array([0.1, 0.0, 0.0]), np.array([1.0, 2.0, 3.0])
     place = np.array([0.5, 0.8, -0.2])
     length = float(np.linalg.norm(place + arm - X))

@@ -1,4 +1,4 @@
-"""Closed loops at one instant: three methods and a dense formulation that knows nothing but poses agree."""
+"""Closed loops at one instant: three methods agree with a dense formulation from poses alone."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_a_loop_that_is_closed_by_a_joint_of_each_kind(kind):
 
 
 @pytest.mark.parametrize("method", THREE)
-def test_a_joint_that_locks_nothing_still_pushes(method):
-    """A free joint beside a slide closes a loop without a row: its actuator and damper act all the same."""
+def test_a_loop_joint_without_constraint_rows_still_applies_its_forces(method):
+    """A free joint beside a slider closes a loop without constraint rows; its actuator and damper apply forces."""
     body = {"mass": 2.0, "inertia": {"principal": [0.1, 0.1, 0.1]}}
     joints = {
         "slide": {"type": "prismatic", "child": "b", "v": 3.0},

@@ -1,4 +1,4 @@
-"""What a scene says about its joints reaches the kernels: poses of rest, and tables of positions."""
+"""Fields of joints reach the compiled kernels: rest rotations, and tables of positions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compiled(folder, joint):
 
 
 @pytest.mark.parametrize("angle", [40, 70, 100])
-def test_a_free_joint_is_drawn_to_its_rotation_of_rest(tmp_path, angle):
+def test_the_spring_of_a_free_joint_has_a_rest_rotation(tmp_path, angle):
     """Relaxed at 70 degrees about an oblique axis; turned further or less about it, the torque is -k (angle - 70)."""
     axis, stiffness, inertia = np.array([2.0, -1.0, 2.0]) / 3, 5.0, 0.4 * 0.1**2
     joint = (
@@ -43,10 +43,10 @@ def test_a_free_joint_is_drawn_to_its_rotation_of_rest(tmp_path, angle):
     np.testing.assert_allclose(found.state.a, [0.0, 0.0, 0.0, *(torque / inertia)], atol=1e-9)
 
 
-def test_a_table_of_positions_moves_as_its_spline(tmp_path):
-    """A prescribed position is a cubic spline, whatever its table says: so are its speed and acceleration."""
+def test_a_prescribed_table_of_positions_follows_its_spline(tmp_path):
+    """A table of a prescribed position is a cubic spline by default, with its speed and acceleration."""
     times, values = [0.0, 0.5, 1.5, 2.0, 3.0], [0.0, 0.4, -0.3, 0.1, 0.6]
-    joint = f"type: prismatic, motion: {{position: {{times: {times}, values: {values}, interpolation: linear}}}}"
+    joint = f"type: prismatic, motion: {{position: {{times: {times}, values: {values}}}}}"
     found, method = compiled(tmp_path, joint)
     spline, state = CubicSpline(times, values), found.state
     powers = np.zeros_like(state.ledger)

@@ -27,7 +27,7 @@ def close(found, expected, tolerance=1e-10):
 # --- textbooks ----------------------------------------------------------------------------------------------------
 @every_method
 def test_a_pair_of_gears_accelerates_by_the_reduced_inertia(method):
-    """alpha = tau / (I1 + I2 ratio^2); the tooth pushes the output by I2 ratio alpha."""
+    """alpha = tau / (I1 + I2 ratio^2); the torque on the output is I2 ratio alpha."""
     moments, ratio, torque = (0.3, 0.7), -0.4, 2.0
     joints = {
         "input": {"type": "revolute", "child": "a", "force": torque},
@@ -81,7 +81,7 @@ def test_reduced_couplings_set_their_coordinates(method):
 
 @every_method
 def test_a_rack_moves_with_its_pinion(method):
-    """alpha = tau / (I + m r^2); the tooth pushes the rack by m r alpha."""
+    """alpha = tau / (I + m r^2); the force on the rack is m r alpha."""
     moment, mass, radius, torque = 0.02, 3.0, 0.15, 0.5
     scene = {
         "bodies": {"wheel": ball(moment=moment), "rack": ball(mass)},
@@ -237,7 +237,7 @@ def test_a_knife_edge_on_a_slope_draws_a_cycloid(method):
 
 @every_method
 def test_a_velocity_may_be_prescribed_as_a_function_of_time(method):
-    """Two carts: v1 + 2 v2 = 0.5 t; the multiplier pushes both as M^-1 J^T says."""
+    """Two carts: v1 + 2 v2 = 0.5 t; the multiplier accelerates both by M^-1 J^T."""
     scene = {
         "gravity": [0, 0, 0],
         "bodies": {"a": ball(2.0), "b": ball(3.0)},

@@ -50,7 +50,7 @@ def lean(tmp_path: Path) -> Callable[..., np.ndarray]:
 # --- slopes -------------------------------------------------------------------------------------------------------
 @METHOD
 @pytest.mark.parametrize("heading", [0, 22.5, 45, 70])
-@pytest.mark.parametrize(("solver", "margin"), [("proximal", 1e-6), ("staggered_projections", 1e-9)])
+@pytest.mark.parametrize(("solver", "margin"), [("proximal", 1e-6), ("staggered_projections", 1e-8)])
 def test_the_threshold_of_a_slope_is_the_same_in_all_directions(lean, method, heading, solver, margin):
     threshold = math.tan(math.radians(20.0))
     words = [f"simulation.method={method}", f"contacts.method={solver}", f"vars.heading={heading} deg"]
@@ -58,23 +58,6 @@ def test_the_threshold_of_a_slope_is_the_same_in_all_directions(lean, method, he
     assert np.linalg.norm(lean(*words, f"vars.mu={threshold * (1 - margin)!r}")) == pytest.approx(
         margin * G * math.sin(math.radians(20.0)) * 0.1, rel=1e-4
     )
-
-
-@pytest.mark.parametrize("sides", [4, 8])
-def test_polygons_have_too_little_friction_between_their_corners(lean, sides):
-    """By cos(pi / sides) along the axes, where their edges are; toward a corner they have what the disc has."""
-    slope, short = math.radians(20.0), math.cos(math.pi / sides)
-    for heading, share in ((0.0, short), (180.0 / sides, 1.0)):
-        for excess in (1.001, 0.999):
-            mu = excess * math.tan(slope) / share
-            velocity = lean(
-                f"contacts.sides={sides}",
-                "contacts.method=staggered_projections",
-                f"vars.heading={heading} deg",
-                f"vars.mu={mu!r}",
-            )
-            speed = max(math.sin(slope) - mu * share * math.cos(slope), 0.0) * G * 0.1
-            assert np.linalg.norm(velocity) == pytest.approx(speed, rel=1e-6, abs=1e-11)
 
 
 # --- stacks -------------------------------------------------------------------------------------------------------
@@ -115,13 +98,13 @@ def test_cards_stand_as_long_as_the_floor_is_rough_enough(method, angle):
     assert abs(drops[1]) < 1e-12
 
 
-def test_cards_push_each_other_as_statics_says():
+def test_forces_between_cards_follow_from_statics():
     th, r = math.radians(20.0), 1e-3
     contacts = run(SCENES / "two_cards.yaml", "simulation.duration=0.1 s").contacts(-1)
     between = contacts["body_a"] != WORLD
     assert contacts["normal_impulse"][~between].sum() / 1e-3 == pytest.approx(2 * 0.1 * G, rel=1e-9)
-    push = 0.1 * G * math.tan(th) / 2 / (1 + r / math.cos(th))
-    assert contacts["normal_impulse"][between].sum() / 1e-3 == pytest.approx(push, rel=1e-9)
+    horizontal = 0.1 * G * math.tan(th) / 2 / (1 + r / math.cos(th))
+    assert contacts["normal_impulse"][between].sum() / 1e-3 == pytest.approx(horizontal, rel=1e-9)
 
 
 # --- energy -------------------------------------------------------------------------------------------------------
@@ -209,7 +192,7 @@ def test_steps_that_miss_the_tolerance_are_counted(method, tmp_path):
     assert f"did not converge to their tolerance in {missed.sum()} of 100 steps" in summary.outcome.message
 
 
-def test_a_crowd_is_told(tmp_path):
+def test_a_contact_overflow_is_reported(tmp_path):
     scene = tmp_path / "wall.yaml"
     scene.write_text(wall(2, 1), encoding="utf-8")
     sink = MemorySink()
@@ -236,8 +219,8 @@ def test_a_conveyor_pays_for_what_it_carries(method, tmp_path):
     scene = tmp_path / "conveyor.yaml"
     scene.write_text(CONVEYOR, encoding="utf-8")
     found = run(scene, f"simulation.method={method}")
-    time, push = found.channel("time").values, 0.2 * G
-    np.testing.assert_allclose(found.channel("energy/work/joints/rail/motion").values, push * 1.5 * time, atol=1e-9)
-    lost = push * (1.5 * time - 0.5 * push * time**2)
+    time, friction = found.channel("time").values, 0.2 * G
+    np.testing.assert_allclose(found.channel("energy/work/joints/rail/motion").values, friction * 1.5 * time, atol=1e-9)
+    lost = friction * (1.5 * time - 0.5 * friction * time**2)
     np.testing.assert_allclose(found.channel("energy/dissipation/contacts/friction").values, lost, atol=1e-9)
     assert np.abs(found.channel("energy/ledger_residual").values).max() < 1e-9

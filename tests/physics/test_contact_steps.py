@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from last_instants import last_instants
+from final_samples import last_instants
 
 from multibody_cli.methods import METHODS
 

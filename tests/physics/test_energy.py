@@ -1,4 +1,4 @@
-"""Energy and momentum: what is gained is what was put in, to the order of the integrator."""
+"""Energy and momentum balances, to the order of the integrator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from machines import NO_GRAVITY, Machine, Push, accelerations, evaluate, expression, observed, pack, shift, tree_link
+from machines import (
+    NO_GRAVITY,
+    JointForces,
+    Machine,
+    accelerations,
+    evaluate,
+    expression,
+    observed,
+    pack,
+    shift,
+    tree_link,
+)
 from scipy.spatial.transform import Rotation
 from strategies import OBLIQUE, X, Y, Z, machines, random_rotation, random_state, runs_of_parts
 from test_integrators import mixed_tree
@@ -17,8 +28,9 @@ from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
-from multibody_cli.observation.state import observe
-from multibody_cli.samples import samples_for
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.observers import observe
+from multibody_cli.output.samples import samples_for
 from multibody_cli.scene.links import Placement
 from multibody_cli.tree.configuration import displace
 
@@ -36,12 +48,11 @@ def balance(packed, samples):
 def history(packed, integrator, step, instants, **tolerances):
     """Samples at `instants`, the first of them the start."""
     method, state = packed.method(integrator, step, **tolerances), packed.fresh_state()
-    samples, names = samples_for(packed.model, len(instants)), packed.model.names
-    joint_rows = np.array([joint.row for joint in names.joints], dtype=np.int64)
+    samples, rows = samples_for(packed.model.names, len(instants)), element_rows(packed.model)
     for k, t in enumerate(instants):
         report = method.start(state) if k == 0 else method.advance(state, t)
         assert report.status is Status.OK
-        observe(packed.model.system, state, method.work, names.body_rows, joint_rows, samples, k)
+        observe(packed.model.system, state, method.work, rows, samples, k)
     return samples
 
 
@@ -94,11 +105,11 @@ def test_the_ledger_balances_to_the_tolerance_of_dop853():
     assert np.abs(found - found[0]).max() < 1e-6
 
 
-def test_each_account_takes_what_belongs_to_it():
-    """One degree of freedom, everything known: m = 2 kg moved by q = sin t against spring, damper and gravity."""
+def test_each_ledger_entry_takes_its_own_work():
+    """One degree of freedom in closed form: m = 2 kg with q = sin t against spring, damper and gravity."""
     k, d, m, g = 7.0, 0.9, 2.0, 9.81
-    push = Push(stiffness=(k,), damping=(d,), motion=("position", [expression("sin(t)")]))
-    packed = pack(Machine([tree_link(1, 0, (sliding(Z),), mass=m, rest=(0.0,))], pushes={1: push}))
+    forces = JointForces(stiffness=(k,), damping=(d,), motion=("position", [expression("sin(t)")]))
+    packed = pack(Machine([tree_link(1, 0, (sliding(Z),), mass=m, rest=(0.0,))], joint_forces={1: forces}))
     samples = history(packed, "dop853", 1e-3, [0.0, 1.0], rtol=1e-12, atol=1e-12)
     work = {
         f"{account.kind} {account.cause}": value
@@ -113,13 +124,13 @@ def test_each_account_takes_what_belongs_to_it():
     assert samples.potential[1] == pytest.approx(m * g * q)
 
 
-free_trees = machines(max_bodies=6, driven=False, pushed=False, gravity=False, runs=runs_of_parts)
+free_trees = machines(max_bodies=6, driven=False, loaded=False, gravity=False, runs=runs_of_parts)
 
 
 @given(free_trees)
 @settings(max_examples=25)
 def test_a_free_tree_keeps_its_momentum_and_energy(machine):
-    """Whatever hangs on a free body without gravity: linear and angular momentum and energy stay, to rk4's error."""
+    """Any tree on a free body without gravity conserves linear and angular momentum and energy, to the error of rk4."""
     rng = np.random.default_rng(1)
     root = tree_link(1, 0, (floating(),), *random_state(rng, (floating(),)), com=(0.1, 0.0, 0.2))
     tree_links = [root, *(replace(item, row=item.row + 1, parent=item.parent + 1) for item in machine.tree_links)]
@@ -166,7 +177,7 @@ def test_semi_implicit_euler_keeps_the_energy_of_an_oscillator_bounded():
         Machine(
             [tree_link(1, 0, (sliding(X),), (1.0,), rest=(0.0,))],
             NO_GRAVITY,
-            {1: Push(stiffness=(4 * math.pi**2,))},
+            {1: JointForces(stiffness=(4 * math.pi**2,))},
         )
     )
     samples = history(packed, "semi_implicit_euler", 1e-3, [0.0, 0.25, 1.0, 500.0, 999.75, 1000.0])
@@ -177,14 +188,16 @@ def test_semi_implicit_euler_keeps_the_energy_of_an_oscillator_bounded():
 # --- springs of rotations ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("part", [ball(), floating(), exponential_ball()], ids=lambda part: part.code.name)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_spring_pulls_down_the_slope_of_its_energy(part, seed):
+def test_spring_force_is_the_negative_gradient_of_its_energy(part, seed):
     """tau . v = - d energy / dt along every direction, anisotropic stiffness, any rest orientation."""
 
     rng = np.random.default_rng(seed)
     q, v = random_state(rng, (part,))
     rest, _ = random_state(rng, (part,))
     stiffness = tuple(rng.random(part.nv) * 5)
-    packed = pack(Machine([tree_link(1, 0, (part,), q, v, rest=rest)], NO_GRAVITY, {1: Push(stiffness=stiffness)}))
+    packed = pack(
+        Machine([tree_link(1, 0, (part,), q, v, rest=rest)], NO_GRAVITY, {1: JointForces(stiffness=stiffness)})
+    )
     _, work, powers = accelerations(packed)
     system, h = packed.model.system, 1e-5
     apply_forces(system.forces, 0.0, packed.tree.q, np.zeros(part.nv), work, powers)
@@ -198,10 +211,10 @@ def test_a_spring_pulls_down_the_slope_of_its_energy(part, seed):
 
 
 def test_a_rotation_spring_is_a_function_of_the_rotation_alone():
-    """Turned beyond a half turn and on: its energy is that of the shortest way back, and the ledger keeps balancing."""
+    """Beyond a half turn the energy is that of the shortest rotation back, and the ledger balances."""
     spin, inertia = 12.0, 0.2
     turning_ball = tree_link(1, 0, (ball(),), v=(0.0, spin, 0.0), inertia=(inertia,) * 3, rest=(1.0, 0.0, 0.0, 0.0))
-    packed = pack(Machine([turning_ball], NO_GRAVITY, {1: Push(stiffness=(1.0, 1.0, 1.0))}))
+    packed = pack(Machine([turning_ball], NO_GRAVITY, {1: JointForces(stiffness=(1.0, 1.0, 1.0))}))
     samples = history(packed, "rk4", 1 / 2048, np.linspace(0.0, 1.0, 65))
     angle = np.linalg.norm(samples.coordinates, axis=1)
     assert angle.max() > 3.0
@@ -211,21 +224,21 @@ def test_a_rotation_spring_is_a_function_of_the_rotation_alone():
     assert np.abs(found - found[0]).max() < 4 * 2 * math.pi * spin / 2048
 
 
-def test_dampers_only_take():
+def test_dampers_only_dissipate():
     rng = np.random.default_rng(3)
     parts = (ball(), sliding(OBLIQUE))
-    push = Push(damping=(0.1, 0.2, 0.3, 0.4))
-    packed = pack(Machine([tree_link(1, 0, parts, *random_state(rng, parts))], NO_GRAVITY, {1: push}))
+    forces = JointForces(damping=(0.1, 0.2, 0.3, 0.4))
+    packed = pack(Machine([tree_link(1, 0, parts, *random_state(rng, parts))], NO_GRAVITY, {1: forces}))
     _, _, powers = accelerations(packed)
     v = packed.tree.v
-    assert powers == pytest.approx([np.array(push.damping) @ v**2])
+    assert powers == pytest.approx([np.array(forces.damping) @ v**2])
     samples = history(packed, "rk4", 1 / 256, np.linspace(0.0, 2.0, 9))
     assert (np.diff(samples.accounts[:, 0]) > 0).all()
     assert (np.diff(samples.kinetic) < 0).all()
 
 
 def test_rotating_the_world_turns_the_motion_with_it():
-    """No direction is special: turn gravity and the first joint frame, and every internal coordinate moves alike."""
+    """Rotating gravity and the first joint frame leaves the motion of the internal coordinates unchanged."""
     rng = np.random.default_rng(17)
     R = random_rotation(rng)
     tree_links = [

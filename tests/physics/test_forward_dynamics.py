@@ -23,7 +23,7 @@ def generalized_forces(packed, bodies, q, v):
     Q = np.zeros(nv, np.longdouble)
     wrenches = [[np.zeros(3, np.longdouble), np.zeros(3, np.longdouble)] for _ in bodies]
 
-    def push(row, r, force, torque):
+    def add_wrench(row, r, force, torque):
         body = bodies[row - 1]
         nonlocal Q
         Q = Q + body.linear(r)[0].T @ force + body.angular()[0].T @ torque
@@ -34,11 +34,11 @@ def generalized_forces(packed, bodies, q, v):
     for row, load in machine.loads:
         R = bodies[row - 1].R.value if load.frame == "body" else np.eye(3)
         force, torque = (R @ np.array([s.constant for s in part]) for part in (load.force, load.torque))
-        push(row, load.point, force, torque)
+        add_wrench(row, load.point, force, torque)
     for row, drag in machine.drags:
         body = bodies[row - 1]
         velocity, w = body.linear(body.com)[1], body.angular()[1]
-        push(row, body.com, -drag.viscous.linear * velocity, -drag.viscous.angular * w)
+        add_wrench(row, body.com, -drag.viscous.linear * velocity, -drag.viscous.angular * w)
     tau = joint_forces(packed, q, v)
     return Q + tau, tau, wrenches
 
@@ -46,7 +46,7 @@ def generalized_forces(packed, bodies, q, v):
 def joint_forces(packed, q, v):
     """Springs, dampers and actuators, (nv,); a spring's torque is found by differencing its energy."""
     tau = np.zeros(packed.model.nv, np.longdouble)
-    for row, item in packed.machine.pushes.items():
+    for row, item in packed.machine.joint_forces.items():
         this = packed.machine.tree_links[row - 1]
         iq, iv, rest = packed.tree.first_q[row], packed.tree.first_v[row], list(this.start.rest)
         k = 0
@@ -100,7 +100,7 @@ def turn_quaternion(x, p, inner):
 
 
 def dense(packed, state):
-    """The oracle's view: bodies, M, h, Q, joint forces and wrenches at a state."""
+    """The dense formulation at a state: bodies, M, h, Q, joint forces and wrenches."""
     bodies = oracle.place(packed.machine.tree_links, state.q, state.v)
     M, h = oracle.equations(bodies, packed.machine.gravity)
     Q, tau, wrenches = generalized_forces(packed, bodies, state.q, state.v)
@@ -108,7 +108,7 @@ def dense(packed, state):
 
 
 def tolerance(M, free):
-    """What rounding may do: a few units in the last place, times how much M^-1 magnifies them."""
+    """Bound of round-off: a few units in the last place, amplified by M^-1."""
     return 1e3 * EPS * max(np.linalg.cond(M[np.ix_(free, free)].astype(float)) if free.any() else 1.0, 1.0)
 
 
@@ -139,7 +139,9 @@ def test_accelerations_efforts_and_reactions_of_random_trees(machine):
     for k, account in enumerate(accounts):
         if account.cause.endswith("/motion"):
             row = int(account.cause.split("/")[1][1:])
-            own = slice(packed.tree.first_v[row], packed.tree.first_v[row] + len(packed.machine.pushes[row].motion[1]))
+            own = slice(
+                packed.tree.first_v[row], packed.tree.first_v[row] + len(packed.machine.joint_forces[row].motion[1])
+            )
             expected = float(effort[own] @ state.v[own])
             assert powers[k] == pytest.approx(expected, abs=bound * 10 * scale * largest(state.v))
     assert tau.shape == effort.shape
@@ -177,8 +179,8 @@ def test_energies_momenta_and_poses_of_random_trees(machine):
     np.testing.assert_allclose(samples.angular_momentum[0], angular.astype(float), atol=1e-12 * size**2)
 
 
-@given(machines(pushed=False))
-def test_inverse_mass_product_leaves_driven_coordinates_alone(machine):
+@given(machines(loaded=False))
+def test_inverse_mass_product_vanishes_for_prescribed_coordinates(machine):
     packed = pack(machine)
     state, work, _ = accelerations(packed)
     driven = packed.tree.tree.driven
@@ -197,7 +199,7 @@ def test_inverse_mass_product_leaves_driven_coordinates_alone(machine):
 
 # --- long chains -------------------------------------------------------------------------------------------
 def chain(parts_of, count=100):
-    """Rods of one metre, held at their ends; all frames are exact in double precision."""
+    """Rods of one metre, hinged at their ends; all frames are exact in double precision."""
     rng = np.random.default_rng(100)
     tree_links = []
     for row in range(1, count + 1):
@@ -220,7 +222,7 @@ def chain(parts_of, count=100):
     ],
     ids=["revolute", "revolute, alternating", "ball"],
 )
-def test_long_chains_keep_their_digits(parts_of, bound):
+def test_accelerations_of_long_chains_are_accurate(parts_of, bound):
     packed = chain(parts_of)
     state, _, _ = accelerations(packed)
     bodies = oracle.place(packed.machine.tree_links, state.q, state.v)
@@ -229,8 +231,8 @@ def test_long_chains_keep_their_digits(parts_of, bound):
     assert float(np.abs(state.a - a).max() / np.abs(a).max()) < bound
 
 
-def test_far_from_the_origin_dynamics_is_the_same():
-    """Only differences of positions enter: a machine a million metres away accelerates as one that is here."""
+def test_dynamics_does_not_depend_on_the_distance_from_the_origin():
+    """Only differences of positions enter: a mechanism at a distance of 1e6 m has the same accelerations."""
 
     def accelerate_at(distance):
         here = tree_link(1, 0, (sliding(X),), (0.0,), origin=shift(distance, -distance, distance))
@@ -248,19 +250,19 @@ def test_far_from_the_origin_dynamics_is_the_same():
     np.testing.assert_allclose(far, near, rtol=1e-13, atol=1e-13)
 
 
-def test_a_prescribed_slider_carries_its_load():
-    """A mass of 2 kg lifted with 3 m/s^2 takes the effort m (g + a), and does the power m (g + a) v."""
-    from machines import Push, expression
+def test_a_prescribed_slider_supports_its_load():
+    """A mass of 2 kg lifted with 3 m/s^2 requires the force m (g + a) and the power m (g + a) v."""
+    from machines import JointForces, expression
 
     lift = tree_link(1, 0, (sliding(Z),), (0.0,), mass=2.0)
-    packed = pack(Machine([lift], pushes={1: Push(motion=("position", [expression("1.5*t**2")]))}))
+    packed = pack(Machine([lift], joint_forces={1: JointForces(motion=("position", [expression("1.5*t**2")]))}))
     state, work, powers = accelerations(packed, t=2.0)
     assert (state.q[0], state.v[0], state.a[0]) == pytest.approx((6.0, 6.0, 3.0))
     assert observed(packed, state, work).reaction[0, 0] == pytest.approx([0, 0, 0, 0, 0, 2.0 * 12.81])
     assert powers == pytest.approx([2.0 * 12.81 * 6.0])
 
 
-def test_a_machine_at_rest_without_forces_stays_at_rest():
+def test_a_mechanism_at_rest_without_forces_stays_at_rest():
     rng = np.random.default_rng(0)
     tree_links = [
         tree_link(1, 0, (ball(),), random_state(rng, (ball(),))[0]),
@@ -272,7 +274,7 @@ def test_a_machine_at_rest_without_forces_stays_at_rest():
     assert np.abs(observed(packed, state, work).reaction).max() == 0.0
 
 
-def test_work_arrays_carry_nothing_over():
+def test_an_evaluation_does_not_depend_on_the_previous_one():
     """An evaluation depends on its arguments alone, not on what was evaluated before with the same work arrays."""
     from machines import evaluate
 

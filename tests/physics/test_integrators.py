@@ -1,4 +1,4 @@
-"""Integrators: order of convergence, DOP853 against SciPy's, dense output, and how a run that fails says so."""
+"""Integrators: order of convergence, DOP853 against SciPy's, dense output, and reports of failed runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 import pytest
 from machines import (
+    JointForces,
     Machine,
-    Push,
     constant,
     evaluate,
     expression,
@@ -28,7 +28,7 @@ from multibody_cli.forces.spec import DragSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Status
-from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.methods.integrators import INTEGRATORS, dop853_coefficients
 from multibody_cli.scene.load import load_scene
 from multibody_cli.tree.configuration import rate
 
@@ -74,14 +74,14 @@ def mixed_tree():
                 rest=random_state(rng, parts)[0],
             )
         )
-    pushes = {
-        1: Push(stiffness=(3.0,), damping=(0.4,), force=(expression("0.5*sin(3*t)"),)),
-        2: Push(stiffness=(2.0, 3.0, 1.0), damping=(0.2, 0.1, 0.3)),
-        3: Push(motion=("position", [expression("0.3*sin(2*t)"), None])),
-        5: Push(stiffness=(1.0, 1.0, 2.0, 0.5, 0.5, 0.3)),
-        6: Push(motion=("velocity", [expression("cos(t)")])),
+    joint_forces = {
+        1: JointForces(stiffness=(3.0,), damping=(0.4,), force=(expression("0.5*sin(3*t)"),)),
+        2: JointForces(stiffness=(2.0, 3.0, 1.0), damping=(0.2, 0.1, 0.3)),
+        3: JointForces(motion=("position", [expression("0.3*sin(2*t)"), None])),
+        5: JointForces(stiffness=(1.0, 1.0, 2.0, 0.5, 0.5, 0.3)),
+        6: JointForces(motion=("velocity", [expression("cos(t)")])),
     }
-    return pack(Machine(tree_links, pushes=pushes))
+    return pack(Machine(tree_links, joint_forces=joint_forces))
 
 
 def numbers(state):
@@ -104,7 +104,7 @@ FIRST_ORDER = {name for name, integrator in INTEGRATORS.items() if integrator.or
 
 
 @every
-def test_free_fall_with_a_throw(integrator):
+def test_projectile_motion(integrator):
     """x = v t - g t^2 / 2: exact for the Runge-Kutta methods, off by g h t / 2 for both of Euler."""
     packed = pack(Machine([tree_link(1, 0, (floating(),), v=(1.0, 2.0, 3.0, 0.0, 0.0, 0.0))]))
     state, _ = run(packed, integrator, 1 / 256, 1.0)
@@ -114,7 +114,7 @@ def test_free_fall_with_a_throw(integrator):
 
 
 @every
-def test_the_end_does_not_depend_on_where_output_is_taken(integrator):
+def test_the_final_state_does_not_depend_on_output_instants(integrator):
     packed = mixed_tree()
     at_once = packed.method(integrator, 1 / 256, 1e-8, 1e-8), packed.fresh_state()
     in_pieces = packed.method(integrator, 1 / 256, 1e-8, 1e-8), packed.fresh_state()
@@ -129,7 +129,7 @@ def test_the_end_does_not_depend_on_where_output_is_taken(integrator):
 
 
 @every
-def test_a_state_is_whole_between_calls(integrator):
+def test_a_state_is_consistent_between_calls(integrator):
     """time, q, v and a belong together, quaternions have unit length, prescribed coordinates their values."""
     packed = mixed_tree()
     method, state = packed.method(integrator, 1 / 256), packed.fresh_state()
@@ -182,8 +182,20 @@ def slope_of(packed):
     return slope
 
 
+@pytest.mark.pure
+def test_dop853_has_the_coefficients_of_scipy():
+    own = dop853_coefficients
+    np.testing.assert_array_equal(own.A[:12, :12], DOP853.A)
+    np.testing.assert_array_equal(own.A[12, :12], DOP853.B)
+    np.testing.assert_array_equal(own.A[13:], DOP853.A_EXTRA)
+    np.testing.assert_array_equal(own.B, DOP853.B)
+    np.testing.assert_array_equal(own.C, np.concatenate([DOP853.C, [1.0], DOP853.C_EXTRA]))
+    np.testing.assert_array_equal([[*own.E3, 0.0], [*own.E5, 0.0]], [DOP853.E3, DOP853.E5])
+    np.testing.assert_array_equal(own.D, DOP853.D)
+
+
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-10])
-def test_dop853_takes_the_steps_that_scipy_takes(tolerance):
+def test_dop853_takes_the_steps_of_scipy(tolerance):
     packed = double_pendulum()
     y0 = np.concatenate([packed.tree.q, packed.tree.v])
     solver = DOP853(slope_of(packed), 0.0, y0, 1e3, rtol=tolerance, atol=tolerance, first_step=0.01)
@@ -223,8 +235,8 @@ def test_dop853_agrees_with_scipy_on_a_mixed_tree():
     np.testing.assert_allclose(np.concatenate([state.q, state.v]), expected, rtol=0, atol=1e-8)
 
 
-def test_exponential_coordinates_and_quaternions_move_alike():
-    """Through several recentrings, in every integrator that is accurate enough to tell."""
+def test_exponential_coordinates_and_quaternions_have_the_same_motion():
+    """Through several recentrings, with every sufficiently accurate integrator."""
     spin = (5.0, 2.0, -3.0)
     quaternion = [
         tree_link(1, 0, (ball(),), v=spin, com=(0.2, 0.1, -0.3)),
@@ -246,7 +258,7 @@ def test_exponential_coordinates_and_quaternions_move_alike():
 # --- runs that fail ----------------------------------------------------------------------------------------
 @every
 def test_a_start_without_finite_acceleration_is_reported(integrator):
-    """A coordinate that moves nothing: the state cannot be made whole, and `start` must not say that it is."""
+    """A coordinate without inertia: no consistent state exists, and `start` must report the failure."""
     packed = pack(Machine([tree_link(1, 0, (sliding(Z),), mass=0.0, inertia=(0.0, 0.0, 0.0))]))
     method, state = packed.method(integrator, 1e-3), packed.fresh_state()
     assert method.start(state).status is Status.DIVERGED
@@ -254,7 +266,7 @@ def test_a_start_without_finite_acceleration_is_reported(integrator):
 
 @fixed_step
 def test_a_step_that_diverges_is_reported(integrator):
-    """Strong drag that is taken as it is, under far too large a step: it grows without bound, or no step is found."""
+    """Strong explicit drag with far too large a step: the motion diverges, or no step is accepted."""
     drag = DragSpec(body="b1", viscous={"linear": 1e4})
     packed = pack(Machine([tree_link(1, 0, (sliding(X),), v=(1.0,))], drags=[(1, drag)]))
     method, state = packed.method(integrator, 0.1), packed.fresh_state()
@@ -264,9 +276,12 @@ def test_a_step_that_diverges_is_reported(integrator):
     assert report.steps < 10_000
 
 
-def implicit_run(parts, step, method, **push):
+def implicit_run(parts, step, method, **forces):
     packed = pack(
-        Machine([tree_link(1, 0, parts, rest=resting(parts), mass=2.0, q=push.pop("q"))], pushes={1: Push(**push)})
+        Machine(
+            [tree_link(1, 0, parts, rest=resting(parts), mass=2.0, q=forces.pop("q"))],
+            joint_forces={1: JointForces(**forces)},
+        )
     )
     state = packed.fresh_state()
     solver = packed.method("linearly_implicit_euler", step, name=method)
@@ -291,7 +306,7 @@ def test_linearly_implicit_euler_is_implicit_euler_for_a_linear_oscillator(metho
 
 @pytest.mark.parametrize("method", ["aba", "redmax"])
 @pytest.mark.parametrize("parts", [(turning(Z),), (ball(),), (sliding(X), turning(OBLIQUE))], ids=len)
-def test_linearly_implicit_euler_stands_any_stiffness(method, parts):
+def test_linearly_implicit_euler_is_stable_for_any_stiffness(method, parts):
     """A spring a million times too stiff for the step goes to its rest position, where explicit Euler explodes."""
     rng = np.random.default_rng(3)
     q, _ = random_state(rng, parts)
@@ -305,7 +320,7 @@ def test_linearly_implicit_euler_stands_any_stiffness(method, parts):
 def test_a_singularity_in_finite_time_stops_the_adaptive_integrator():
     """A force 1/(1 - t)^2 drives the slider to infinity at t = 1."""
     force = expression("1/(1 - t)**2")
-    packed = pack(Machine([tree_link(1, 0, (sliding(X),), (0.0,))], pushes={1: Push(force=(force,))}))
+    packed = pack(Machine([tree_link(1, 0, (sliding(X),), (0.0,))], joint_forces={1: JointForces(force=(force,))}))
     method, state = packed.method("dop853", 1e-3), packed.fresh_state()
     method.start(state)
     assert method.advance(state, 0.5).status is Status.OK
@@ -313,15 +328,19 @@ def test_a_singularity_in_finite_time_stops_the_adaptive_integrator():
 
 
 @every
-def test_a_machine_without_freedoms_runs(integrator):
+def test_a_mechanism_without_degrees_of_freedom_runs(integrator):
     packed = pack(Machine([tree_link(1, 0, ())]))
     state, _ = run(packed, integrator, 1 / 64, 1.0)
     assert state.time[0] == 1.0
 
 
 @every
-def test_a_force_that_is_constant_does_the_work_force_times_way(integrator):
-    packed = pack(Machine([tree_link(1, 0, (sliding(X),), (0.0,), mass=2.0)], pushes={1: Push(force=(constant(3.0),))}))
+def test_the_work_of_a_constant_force_is_force_times_displacement(integrator):
+    packed = pack(
+        Machine(
+            [tree_link(1, 0, (sliding(X),), (0.0,), mass=2.0)], joint_forces={1: JointForces(force=(constant(3.0),))}
+        )
+    )
     state, _ = run(packed, integrator, 1 / 256, 1.0)
     way = state.q[0]
     # the trapezium rule of both of Euler differs from force * (their own way) by half a step
@@ -329,7 +348,7 @@ def test_a_force_that_is_constant_does_the_work_force_times_way(integrator):
 
 
 def slider(text):
-    """A cart of 1 kg that a function of time pushes, without gravity."""
+    """A cart of 1 kg under a force that is a function of time, without gravity."""
     with NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(
             "mbsim: 1\ngravity: [0, 0, 0]\nbodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}}}\n"
@@ -358,7 +377,7 @@ def test_the_last_adaptive_step_ends_with_the_run():
     assert state.v[0] == pytest.approx(2 / 3 * 10**1.5, rel=1e-8)
 
 
-def test_the_ledger_of_euler_holds_exactly_the_kinetic_energy_that_a_constant_force_gave():
+def test_with_euler_the_work_of_a_constant_force_equals_the_kinetic_energy():
     compiled = slider("3")
     state = compiled.state
     method = METHODS["aba"](compiled.model, INTEGRATORS["semi_implicit_euler"], compiled.control, state)

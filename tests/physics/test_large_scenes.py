@@ -1,4 +1,4 @@
-"""The large scenes with contacts, made small, for every method: what stands stands, what falls comes to rest.
+"""Smaller versions of the large scenes with contacts, with every method: stacks stand, falling bodies come to rest.
 
 Energy is looked at in every step: no contact, solved or not, may add any.
 """
@@ -68,7 +68,7 @@ def test_boxes_fall_into_a_heap_and_stay(method):
         ("chain_of_rings", ["vars.n=6", "output.every=1 ms", "simulation.duration=0.5 s"]),
     ],
 )
-def test_a_chain_on_its_way_over_a_bar_gains_nothing(method, scene, settings):
+def test_a_chain_falling_over_a_bar_gains_no_energy(method, scene, settings):
     found = run(scene, f"simulation.method={method}", *settings, "expect=[]")
     assert largest_rise(found) <= 1e-14
     places = found.channel("bodies/position").values

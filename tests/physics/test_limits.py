@@ -22,8 +22,8 @@ def one_sided(run):
 # --- impacts ------------------------------------------------------------------------------------------------------
 @every_method
 @pytest.mark.parametrize("integrator", ["rk4", "semi_implicit_euler"])
-def test_a_pendulum_falls_on_its_limit_and_stays(method, integrator):
-    """It loses all it has at the impact, and the ledger says so: what is left is what projection costs."""
+def test_a_pendulum_comes_to_rest_on_its_limit(method, integrator):
+    """The impact dissipates all kinetic energy; the remaining ledger residual is that of the projection."""
     joint = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "q": -0.4, "limits": [None, 0.5]}
     run = start({"bodies": {"rod": rod()}, "joints": {"hinge": joint}}, method, integrator, step=1e-3)
     _, began = run.energy()
@@ -43,8 +43,8 @@ def test_a_pendulum_falls_on_its_limit_and_stays(method, integrator):
 
 
 @every_method
-def test_a_cart_hits_a_buffer_that_pushes_another(method):
-    """Two carts and a gear-like link between them: the impact is of the reduced mass, J = (m1 + m2 / 4) v."""
+def test_an_inelastic_impact_on_a_limit_stops_coupled_carts(method):
+    """Two coupled carts: the impact acts on the reduced mass, J = (m1 + m2 / 4) v."""
     scene = {
         "gravity": [0, 0, 0],
         "bodies": {"a": rod(), "b": rod(mass=2.0)},
@@ -66,7 +66,7 @@ def test_a_cart_hits_a_buffer_that_pushes_another(method):
 
 
 @every_method
-def test_a_body_leaves_its_limit_when_pushed_away(method):
+def test_a_limit_releases_a_body_under_an_outward_force(method):
     joint = {"type": "prismatic", "child": "a", "axis": [0, 0, 1], "limits": [0, None], "force": "40*t"}
     run = start({"bodies": {"a": rod()}, "joints": {"lift": joint}}, method, step=1e-3)
     leaves = 9.81 / 40
@@ -79,14 +79,14 @@ def test_a_body_leaves_its_limit_when_pushed_away(method):
 
 
 @every_method
-def test_redundant_limits_share(method):
+def test_redundant_limits_share_the_load(method):
     """Two hinges on one axis and four limits, all met: the rods rest, and together the limits carry the moment."""
     hinge = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "q": 0.3, "limits": [None, 0.3]}
     scene = {"bodies": {"rod": rod()}, "joints": {"one": hinge, "two": {**hinge, "q": 0.3}}}
     run = start(scene, method, step=1e-3)
     run.advance(0.3)
-    pushes = one_sided(run)["multiplier"]
-    np.testing.assert_allclose(pushes, 0.5 * 9.81 * np.cos(0.3) / 2, rtol=1e-8)
+    multipliers = one_sided(run)["multiplier"]
+    np.testing.assert_allclose(multipliers, 0.5 * 9.81 * np.cos(0.3) / 2, rtol=1e-8)
     assert abs(run.joint("one", "acceleration")[0]) < ROUND_OFF
     assert abs(run.joint("one", "coordinates")[0] - 0.3) < 1e-12
 

@@ -1,4 +1,4 @@
-"""Closed loops over time: methods converge to one another, and what is conserved stays."""
+"""Closed loops over time: methods converge to one another, and invariants are conserved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def at(*position):
 
 
 def spatial_four_bar(**closing):
-    """Crank, coupler on a ball, rocker; a universal joint closes the loop: one freedom."""
+    """Crank, coupler on a ball joint, rocker; a universal joint closes the loop: one degree of freedom."""
     scene = {
         "gravity": [0.5, 0.3, -G],
         "bodies": {"crank": bar(0.4), "coupler": bar(1.1), "rocker": bar(0.8)},
@@ -89,7 +89,7 @@ def pose(run):
 @pytest.mark.parametrize(("integrator", "order", "step"), [("rk4", 4, 0.02), ("semi_implicit_euler", 1, 0.01)])
 @pytest.mark.parametrize(
     ("scene", "slowness"),
-    [(planar_four_bar(), 1), (spatial_four_bar(damping=[0.1, 0.2]), 2)],
+    [(planar_four_bar(), 1), (spatial_four_bar(damping=[0.1, 0.2]), 0.5)],  # errors nearly cancel at longer steps
     ids=["planar", "spatial"],
 )
 def test_methods_converge_to_one_another(scene, slowness, integrator, order, step):
@@ -116,7 +116,7 @@ def test_dop853_meets_rk4_on_loops(method):
 
 # --- what is conserved --------------------------------------------------------------------------------------------
 @every_method
-def test_a_run_backwards_leads_to_the_start(method):
+def test_reversed_velocities_lead_back_to_the_start(method):
     run = start(spatial_four_bar(), method, "dop853", tolerance=1e-11, duration=2.0)
     began = pose(run)
     run.advance(1.0)
@@ -177,7 +177,7 @@ def test_a_floating_ring_keeps_its_momentum_and_energy(method, integrator):
 
 @every_method
 @pytest.mark.parametrize("given", ["position", "velocity", "acceleration"])
-def test_a_driven_closing_joint_does_the_work_that_the_ledger_says(method, given):
+def test_the_work_of_a_driven_loop_joint_is_in_the_ledger(method, given):
     """The crank is closed to the world by a driven hinge: energy less work stays; other methods book the same."""
     scene = planar_four_bar()
     del scene["joints"]["ja"]["v"]
@@ -201,7 +201,7 @@ def test_a_driven_closing_joint_does_the_work_that_the_ledger_says(method, given
 
 
 @every_method
-def test_angles_of_closing_joints_count_turns(method):
+def test_angles_of_loop_joints_count_turns(method):
     """Two hinges on one axis: the second closes a loop, and both count the same turns."""
     hinge = {"type": "revolute", "axis": [0, 0, 1], "child": "a"}
     scene = {
@@ -219,8 +219,8 @@ def test_angles_of_closing_joints_count_turns(method):
 
 
 @every_method
-def test_a_closing_joint_may_pass_a_singularity_of_its_coordinates(method):
-    """A ball that closes a loop restrains the same in any coordinates, also where XZX angles have no rates."""
+def test_a_loop_joint_may_pass_a_singularity_of_its_coordinates(method):
+    """A loop joint of type ball imposes the same constraint in any coordinates, also where XZX angles are singular."""
     ends = []
     for more in ({}, {"parametrization": "euler_xzx"}):
         scene = {
@@ -240,7 +240,7 @@ def test_a_closing_joint_may_pass_a_singularity_of_its_coordinates(method):
 
 # --- Baumgarte ----------------------------------------------------------------------------------------------------
 @every_method
-def test_baumgarte_lets_errors_decay_as_it_says(method):
+def test_baumgarte_errors_decay_at_the_specified_rate(method):
     """The length of a rod obeys e'' + 2 r e' + r^2 e = 0 exactly: e = (e0 + (e0' + r e0) t) exp(-r t)."""
     rate, length, wrong = 5.0, 1.0, 0.01
     bob = {
@@ -264,7 +264,7 @@ def test_baumgarte_lets_errors_decay_as_it_says(method):
 
 
 @every_method
-def test_baumgarte_draws_open_loops_together(method):
+def test_baumgarte_closes_open_loops(method):
     """Far off its manifold a loop obeys the same law but for what it moves meanwhile: some w / rate of it."""
     rate, t = 50.0, 0.2
     options = {"stabilization": "baumgarte", "baumgarte_rate": rate}

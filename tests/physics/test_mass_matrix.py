@@ -6,7 +6,7 @@ import numpy as np
 import oracle
 import pytest
 from hypothesis import given, settings
-from machines import Machine, Push, accelerations, expression, n_dofs, pack, shift, tree_link
+from machines import JointForces, Machine, accelerations, expression, n_dofs, pack, shift, tree_link
 from strategies import X, Y, Z, machines, random_state
 from test_forward_dynamics import chain, dense, largest, tolerance
 from twists import free_columns, jacobian_of_poses, placed, put_wrenches
@@ -47,7 +47,7 @@ def oracle_mass_matrix(packed, state):
 
 @routes
 def test_mass_matrix_of_random_trees(route):
-    @given(machines(pushed=False))
+    @given(machines(loaded=False))
     def check(machine):
         packed = pack(machine)
         state, work, _ = accelerations(packed, t=0.1, name="redmax", mass_matrix=route)
@@ -77,7 +77,7 @@ def test_accelerations_of_random_trees(machine):
 
 
 @given(machines())
-def test_bodies_accelerate_as_their_joints_do(machine):
+def test_body_accelerations_agree_with_joint_accelerations(machine):
     """`dw` and `dv` are J a of the free coordinates."""
     packed = pack(machine)
     state, work, _ = accelerations(packed, t=0.35, name="redmax")
@@ -86,7 +86,7 @@ def test_bodies_accelerate_as_their_joints_do(machine):
     np.testing.assert_allclose(placed(work, "dw", "dv"), J @ state.a, rtol=0, atol=bound)
 
 
-@given(machines(pushed=False))
+@given(machines(loaded=False))
 def test_response_to_impulses_and_generalized_impulses(machine):
     packed = pack(machine)
     system, rng = packed.model.system, np.random.default_rng(3)
@@ -97,10 +97,10 @@ def test_response_to_impulses_and_generalized_impulses(machine):
     x, w, y = rng.normal(size=len(free)), rng.normal(size=J.shape[0]), np.full(len(free), np.nan)
     put_wrenches(work, w)
     apply_inverse_mass(system, work, x, y)
-    pushed, expected = x + J.T @ w, np.zeros(len(free))
+    loaded, expected = x + J.T @ w, np.zeros(len(free))
     if free.any():
-        expected[free] = oracle.solve(M[np.ix_(free, free)], pushed[free].astype(np.longdouble))
-    bound = tolerance(M, free) * largest(expected, pushed)
+        expected[free] = oracle.solve(M[np.ix_(free, free)], loaded[free].astype(np.longdouble))
+    bound = tolerance(M, free) * largest(expected, loaded)
     np.testing.assert_allclose(y, expected, rtol=0, atol=bound)
     np.testing.assert_allclose(placed(work, "dw", "dv"), J @ expected, rtol=0, atol=bound * (1 + np.abs(J).sum()))
 
@@ -134,7 +134,7 @@ def bush(parts_of=lambda row: (turning(Z if row % 2 else Y),)):
     return pack(Machine(tree_links))
 
 
-def test_factors_keep_the_branches_of_the_tree():
+def test_factors_have_the_sparsity_of_the_tree():
     """M = L^T D L, with L zero wherever two coordinates lie on different branches."""
     packed = bush()
     _, work, _ = accelerations(packed, name="redmax")
@@ -158,7 +158,7 @@ def test_factors_keep_the_branches_of_the_tree():
 
 
 @routes
-def test_joints_of_many_freedoms_on_branches(route):
+def test_joints_with_many_degrees_of_freedom_on_branches(route):
     runs = [(ball(),), (turning(X), turning(Y)), (sliding(X), turning(Z)), ()]
     packed = bush(lambda row: runs[row % 4])
     state, _, _ = accelerations(packed, name="redmax", mass_matrix=route)
@@ -171,7 +171,7 @@ def test_joints_of_many_freedoms_on_branches(route):
 
 @routes
 @pytest.mark.parametrize("parts", [(turning(Y),), (ball(),)], ids=["revolute", "ball"])
-def test_long_chains_lose_what_their_mass_matrix_loses(route, parts):
+def test_accuracy_of_long_chains_follows_the_condition_of_the_mass_matrix(route, parts):
     """The mass matrix of 60 rods has a condition of 1e7 and more, and no method that forms it can do better."""
     packed = chain(lambda _row: parts, count=60)
     state, _, _ = accelerations(packed, name="redmax", mass_matrix=route)
@@ -183,17 +183,17 @@ def test_long_chains_lose_what_their_mass_matrix_loses(route, parts):
 
 
 @routes
-def test_a_machine_without_a_free_coordinate(route):
-    held = tree_link(1, 0, (), origin=shift(1.0, 0.0, 0.0))
+def test_a_mechanism_without_a_free_coordinate(route):
+    welded = tree_link(1, 0, (), origin=shift(1.0, 0.0, 0.0))
     lift = tree_link(2, 1, (sliding(Z),), (0.0,), mass=2.0)
-    packed = pack(Machine([held, lift], pushes={2: Push(motion=("position", [expression("1.5*t**2")]))}))
+    packed = pack(Machine([welded, lift], joint_forces={2: JointForces(motion=("position", [expression("1.5*t**2")]))}))
     state, _, powers = accelerations(packed, t=2.0, name="redmax", mass_matrix=route)
     assert (state.q[0], state.v[0], state.a[0]) == pytest.approx((6.0, 6.0, 3.0))
     assert powers == pytest.approx([2.0 * 12.81 * 6.0])  # m (g + a) v
 
 
 @routes
-def test_far_from_the_origin_dynamics_is_the_same(route):
+def test_dynamics_does_not_depend_on_the_distance_from_the_origin(route):
     """Only differences of positions enter."""
 
     def accelerate_at(distance):

@@ -1,4 +1,4 @@
-"""Muscles along runs: moment arms, activation that follows an excitation, and what a run tells of them."""
+"""Muscles: moment arms, activation that follows an excitation, and warnings of a run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from loops import THREE, Data, Run, start
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
-from stepped import METHODS as VARIATIONAL
-from stepped import delivered, stepped
+from variational_runs import METHODS as VARIATIONAL
+from variational_runs import delivered, stepped
 
 from multibody_cli import MemorySink, prepare
 
@@ -106,16 +106,16 @@ def slopes(rotation: Rotation, angle: float, way: float) -> np.ndarray:
     for k in range(5):
         d = np.zeros(5)
         d[k] = h
-        ahead = [
+        shifted = [
             written_lengths(rotation * Rotation.from_rotvec(s * d[SHOULDER]), angle + s * d[ELBOW], way + s * d[SLIDER])
             for s in (-2, -1, 1, 2)
         ]
-        found[:, k] = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * h)
+        found[:, k] = (shifted[0] - 8 * shifted[1] + 8 * shifted[2] - shifted[3]) / (12 * h)
     return found
 
 
 @every_method
-def test_moment_arms_are_what_the_path_gets_shorter_by(method: str) -> None:
+def test_moment_arms_are_derivatives_of_the_path_length(method: str) -> None:
     """-dl/dq against finite differences of the written length, and the rate of the length from them, along a run."""
     run = started(arm(), method)
     names = run.compiled.model.names
@@ -177,14 +177,14 @@ def test_activation_follows_the_excitation(rise: float, fall: float) -> None:
     assert max(found) > 0.95
 
 
-def test_an_activation_that_is_its_excitation_stays() -> None:
+def test_equal_activation_and_excitation_stay_constant() -> None:
     run = start(pulled(excitation=0.37, initial_activation=0.37), "aba", "rk4", step=0.01, duration=0.5)
     for t in (0.1, 0.27, 0.5):
         assert run.advance(t).observed().activation[0, 0] == pytest.approx(0.37, rel=0, abs=1e-15)
 
 
 # --- what is told ---------------------------------------------------------------------------------------------------
-TOLD = {
+WARNINGS = {
     "ring": "two neighboring points of its path coincided: the line between them has no direction there; move a "
     "point, or remove one",
     "slack": "its fibers were shorter than 0.4 of `optimal_length`, where they apply no force: the path is too short "
@@ -220,7 +220,7 @@ def lane(*names: str) -> Data:
 
 
 def message_of(scene: Data, method: str, path: Path) -> str:
-    """What a run of 0.2 s says of itself in the end."""
+    """Message at the end of a run of 0.2 s."""
     path.write_text(json.dumps({"mbsim": 1, **scene, "simulation": {"duration": 0.2, "step": 0.01, "method": method}}))
     outcome = prepare(path).run(MemorySink()).outcome
     assert outcome.status == "complete"
@@ -228,28 +228,28 @@ def message_of(scene: Data, method: str, path: Path) -> str:
 
 
 @every_method
-def test_a_run_names_the_muscles_that_left_their_range(method: str, tmp_path: Path) -> None:
-    wanted = "; ".join(f"muscle `{name}`: {words}" for name, words in TOLD.items())
+def test_a_run_warns_of_muscles_outside_their_domain(method: str, tmp_path: Path) -> None:
+    wanted = "; ".join(f"muscle `{name}`: {words}" for name, words in WARNINGS.items())
     assert message_of(lane(*SLIDERS), method, tmp_path / "scene.yaml") == wanted
 
 
-def test_a_run_in_which_nothing_came_up_says_nothing(tmp_path: Path) -> None:
+def test_a_run_without_domain_violations_has_no_warnings(tmp_path: Path) -> None:
     assert message_of(lane("quiet"), "aba", tmp_path / "scene.yaml") == ""
 
 
-def test_a_muscle_may_have_several_things_to_tell(tmp_path: Path) -> None:
+def test_a_muscle_may_have_several_warnings(tmp_path: Path) -> None:
     scene = lane("slack")
     scene["muscles"]["slack"] |= {"max_velocity": 2.0, "activation": "10*t"}
-    wanted = [f"muscle `slack`: {TOLD[name]}" for name in ("slack", "quick", "excited")]
+    wanted = [f"muscle `slack`: {WARNINGS[name]}" for name in ("slack", "quick", "excited")]
     assert message_of(scene, "aba", tmp_path / "scene.yaml").split("; ") == wanted
 
 
-def test_a_spring_that_collapses_is_named(tmp_path: Path) -> None:
-    """Through the ring of its path; one that ends where it begins, without length at rest, has nothing to tell."""
+def test_a_spring_of_zero_length_is_warned_of(tmp_path: Path) -> None:
+    """A spring through a coincident path point warns; a spring of zero rest length and zero length does not."""
     scene = lane("ring")
     path = scene.pop("muscles")["ring"]["path"]
     scene["springs"] = {
         "through": {"path": path, "stiffness": 1e-9, "rest_length": 1},
         "bare": {"between": path[1:], "stiffness": 1e-9, "rest_length": 0},
     }
-    assert message_of(scene, "aba", tmp_path / "scene.yaml") == f"spring `through`: {TOLD['ring']}"
+    assert message_of(scene, "aba", tmp_path / "scene.yaml") == f"spring `through`: {WARNINGS['ring']}"

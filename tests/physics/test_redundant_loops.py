@@ -1,4 +1,4 @@
-"""Baraff's checks where rows are redundant or many: one factorization, least-norm reactions, singular positions."""
+"""Method `baraff` with redundant or many rows: one factorization, least-norm reactions, singular positions."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def four_bar(lengths, angles, **crank):
 
 @every_method
 @pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
-def test_rows_that_a_plane_mechanism_leaves_idle_carry_nothing(method, rotvec):
+def test_ineffective_rows_of_a_plane_mechanism_have_zero_multipliers(method, rotvec):
     """Of five rows three are redundant: least-norm reactions lie in the plane, and limits are met all the same."""
     scene = turned(four_bar((0.5, 1.2, 0.9, 1.3), (-0.9, 0.0, 0.0)), rotvec)
     scene["joints"]["jb"]["q"], scene["joints"]["jc"]["q"] = closed_angles((0.5, 1.2, 0.9, 1.3), -0.9)
@@ -106,8 +106,8 @@ def test_rows_that_a_plane_mechanism_leaves_idle_carry_nothing(method, rotvec):
         moment_force = run.joint("close", "reaction")
         assert np.abs(moment_force[[0, 2, 4]]).max() < 1e-8
         assert np.hypot(*moment_force[[3, 5]]) > 0.1
-        pushes = run.method.work.rows[run.method.work.rows["one_sided"] == 1]
-        for row in pushes:
+        limits = run.method.work.rows[run.method.work.rows["one_sided"] == 1]
+        for row in limits:
             assert row["multiplier"] >= 0.0
         run.advance(0.3)
 
@@ -127,8 +127,8 @@ def closed_angles(lengths, angle):
 
 @every_method
 @pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
-def test_a_straight_chain_held_at_both_ends_has_sensible_reactions(method, rotvec):
-    """Taut and level: the rows along it are singular.  They carry nothing at rest, and each end bears its share.
+def test_a_straight_chain_hinged_at_both_ends_has_least_norm_reactions(method, rotvec):
+    """Taut and horizontal: the rows along it are singular.  At rest they have no load, and both ends share the weight.
 
     A run leads nowhere from there: the middle can fall to first order, and not at all beyond.
     """
@@ -149,7 +149,7 @@ def test_a_straight_chain_held_at_both_ends_has_sensible_reactions(method, rotve
 @every_method
 @pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
 @pytest.mark.parametrize("away", [0.0, 0.3])
-def test_a_flat_four_bar_neither_stops_nor_corrupts(method, rotvec, away):
+def test_a_flat_four_bar_passes_its_singular_position(method, rotvec, away):
     """A parallelogram passes, or starts at, the position where all its bars overlap; energy and closure stay."""
     scene = turned(four_bar((0.5, 1.0, 0.5, 1.0), (away, -away, away), v=3.0), rotvec)
     scene["joints"]["jc"]["v"] = 3.0

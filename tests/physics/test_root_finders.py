@@ -1,4 +1,4 @@
-"""The root finders of the variational method find the same steps, and the derivative is one."""
+"""The root finders of the variational method compute the same steps, and its derivative is correct."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from step_searches import searches
+from root_finding_cases import searches
 
 ROOT = Path(__file__).parents[2]
 RODS = [{"type": "cylinder", "radius": 0.05, "length": 0.4}]
@@ -37,13 +37,13 @@ SCENE = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the searches find."""
+    """Results of all root finders."""
     path = tmp_path_factory.mktemp("searches") / "zoo.yaml"
     path.write_text(yaml.safe_dump(SCENE, sort_keys=False), encoding="utf-8")
     return searches(str(path))
 
 
-def test_all_root_finders_find_the_same_steps(found: dict[str, Any]) -> None:
+def test_all_root_finders_compute_the_same_steps(found: dict[str, Any]) -> None:
     reference = found["newton drnea"]
     assert reference["residual_impulse"] < 1e-13
     for root, evaluation in product(("riqn", "newton", "broyden"), ("drnea", "svi")):
@@ -53,22 +53,22 @@ def test_all_root_finders_find_the_same_steps(found: dict[str, Any]) -> None:
         np.testing.assert_allclose(other["v"], reference["v"], rtol=0, atol=1e-10)
 
 
-def test_newton_takes_fewer_corrections_than_broyden_and_that_fewer_than_riqn(found: dict[str, Any]) -> None:
+def test_newton_needs_fewer_corrections_than_broyden_and_broyden_fewer_than_riqn(found: dict[str, Any]) -> None:
     newton, broyden, riqn = (sum(found[f"{root} drnea"]["iterations"]) for root in ("newton", "broyden", "riqn"))
     assert newton < broyden < riqn
 
 
-def test_the_derivative_is_that_of_finite_differences(found: dict[str, Any]) -> None:
+def test_the_derivative_agrees_with_finite_differences(found: dict[str, Any]) -> None:
     """At rates of 20 rad/s and a step of 10 ms, so that it is far from symmetric."""
-    told = found["derivative"]
-    free = ~np.array(told["driven"])
-    N, differences = (np.array(told[name])[np.ix_(free, free)] for name in ("N", "differences"))
+    matrices = found["derivative"]
+    free = ~np.array(matrices["driven"])
+    N, differences = (np.array(matrices[name])[np.ix_(free, free)] for name in ("N", "differences"))
     assert np.count_nonzero(~free) == 1
     np.testing.assert_allclose(N, differences, rtol=0, atol=1e-8)
     assert np.abs(N - N.T).max() > 0.05 * np.abs(N).max()
 
 
-def test_guesses_lead_to_the_same_steps_the_better_ones_sooner(found: dict[str, Any]) -> None:
+def test_initial_guesses_change_the_number_of_iterations_but_not_the_step(found: dict[str, Any]) -> None:
     guesses = [found[guess] for guess in ("ig1", "ig2", "ig3", "extrapolated")]
     for other in guesses[1:]:
         np.testing.assert_allclose(other["q"], guesses[0]["q"], rtol=0, atol=1e-10)
@@ -86,7 +86,7 @@ def test_a_step_that_does_not_converge_is_reported_subdivided_or_solved_by_the_f
     np.testing.assert_allclose(found["fallen back"]["q"], found["newton drnea"]["q"], rtol=0, atol=1e-12)
 
 
-def test_a_dense_matrix_is_factored_with_exchanges(found: dict[str, Any]) -> None:
+def test_a_dense_matrix_is_factored_with_pivoting(found: dict[str, Any]) -> None:
     assert found["dense"]["fine"]
     assert found["dense"]["error"] < 1e-13
     assert found["dense"]["singular"]

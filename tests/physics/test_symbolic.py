@@ -1,4 +1,4 @@
-"""Method `symbolic` against `aba`: states, reactions and energies, whatever pushes or holds the bodies."""
+"""Method `symbolic` against `aba`: states, reactions and energies, with all kinds of forces and constraints."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from loops import start
-from machines import Machine, Push, constant, expression, observed, pack
-from strategies import OBLIQUE, X, Y, machines, random_limb
+from machines import JointForces, Machine, constant, expression, observed, pack
+from strategies import OBLIQUE, X, Y, machines, random_link
 from test_loop_runs import spatial_four_bar
 
 from multibody_cli.forces.spec import DragSpec
@@ -29,16 +29,19 @@ def bush() -> list:
     runs = [(floating(),), (turning(OBLIQUE),), (ball(),), (turning(X), turning(Y)), (exponential_ball(),)]
     runs += [(sliding(OBLIQUE), turning(Y)), ()]
     parents = [0, 1, 1, 2, 2, 3, 4]
-    return [random_limb(rng, row, parent, runs[row - 1], row % 2 == 0) for row, parent in enumerate(parents, 1)]
+    return [random_link(rng, row, parent, runs[row - 1], row % 2 == 0) for row, parent in enumerate(parents, 1)]
 
 
 WAYS = {
     "left alone": {},
     "actuators and springs": {
-        "pushes": {2: Push(force=(constant(0.4),)), 4: Push(stiffness=(3.0, 2.0), damping=(0.2, 0.1))}
+        "joint_forces": {
+            2: JointForces(force=(constant(0.4),)),
+            4: JointForces(stiffness=(3.0, 2.0), damping=(0.2, 0.1)),
+        }
     },
     "pushed and driven": {
-        "pushes": {4: Push(motion=("acceleration", (None, expression("0.3*sin(2*t)"))))},
+        "joint_forces": {4: JointForces(motion=("acceleration", (None, expression("0.3*sin(2*t)"))))},
         "drags": [(5, DragSpec(body="b", viscous={"linear": 0.3, "angular": 0.1}))],
     },
 }
@@ -53,7 +56,7 @@ def assert_alike(found, expected, within: float) -> None:
 
 
 def shown_by(packed, integrator: str, name: str, **options) -> list:
-    """What is shown at the start and 20 ms later."""
+    """Observed quantities at the start and 20 ms later."""
     state, method = packed.fresh_state(), packed.method(integrator, 1e-3, name=name, **options)
     method.start(state)
     first = observed(packed, state, method.work)
@@ -66,7 +69,7 @@ def shown_by(packed, integrator: str, name: str, **options) -> list:
     [("semi_implicit_euler", "generated"), ("dop853", "generated"), ("semi_implicit_euler", "numeric")],
 )
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_shown_is_what_aba_shows(way, integrator, recursion):
+def test_observed_quantities_agree_with_aba(way, integrator, recursion):
     packed = pack(Machine(bush(), **WAYS[way]))
     expected = shown_by(packed, integrator, "aba")
     shown = shown_by(packed, integrator, "symbolic", recursion=recursion)
@@ -85,7 +88,7 @@ def test_numbers_in_generated_joints_give_the_accelerations_of_aba(machine):
     assert_alike(found, expected, 1e-9)
 
 
-def test_systems_that_nothing_pushes_take_the_shortcut():
+def test_systems_without_forces_use_the_short_kernel():
     kind = METHODS["symbolic"]
     systems = {way: pack(Machine(bush(), **given)).model.system for way, given in WAYS.items()}
     for recursion in RECURSIONS:
@@ -99,7 +102,7 @@ def test_systems_that_nothing_pushes_take_the_shortcut():
 
 
 @pytest.mark.parametrize("recursion", RECURSIONS)
-def test_a_closed_loop_moves_as_with_aba(recursion):
+def test_the_motion_of_a_closed_loop_agrees_with_aba(recursion):
     expected = start(spatial_four_bar(), "aba", step=1e-3).advance(0.05)
     found = start(spatial_four_bar(), "symbolic", step=1e-3, options={"recursion": recursion}).advance(0.05)
     assert_alike(found.observed(), expected.observed(), 1e-9)

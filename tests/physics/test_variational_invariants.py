@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stepped import SCENES, both_methods, delivered, stepped
+from variational_runs import SCENES, both_methods, delivered, stepped
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.methods.contract import Status

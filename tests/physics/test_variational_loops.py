@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from loops import Data
-from stepped import METHODS, delivered
-from stepped_cases import told
+from variational_runs import METHODS, delivered
+from variational_steps import step_reports
 
 TESTS = Path(__file__).parents[1]
 FINDERS = tuple(product(METHODS, ("riqn", "newton")))
@@ -23,7 +23,7 @@ Z = {"type": "revolute", "axis": [0, 0, 1]}
 
 def hanging() -> Data:
     """Four links between two hinges, pulled aside by gravity."""
-    return delivered("loop", "vars.n=4", "gravity=[4, 0, -9]", room="bench")
+    return delivered("loop", "vars.n=4", "gravity=[4, 0, -9]", folder="bench")
 
 
 def limited() -> Data:
@@ -67,7 +67,7 @@ def parallelogram(*, opening: float, **motions: str) -> Data:
 
 def rhombus() -> Data:
     """Four rods that fall together until they overlap, and open to the other side."""
-    return delivered("fourbar_chain", "vars.n=1", "gravity=[0, 0, -40]", room="bench")
+    return delivered("fourbar_chain", "vars.n=1", "gravity=[0, 0, -40]", folder="bench")
 
 
 def driven_into_a_limit() -> Data:
@@ -128,7 +128,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Any
     }
     swing = delivered("double_pendulum_rods")
     cases |= {("large", method, ""): case(swing, "elbow", 0.2, 15, method, **LARGE) for method in METHODS}
-    return {key: told(case) for key, case in cases.items()}
+    return {key: step_reports(case) for key, case in cases.items()}
 
 
 @pytest.mark.parametrize("scene", ["loop", "limited loop", "hinge"])

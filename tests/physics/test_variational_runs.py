@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from loops import joint_kinds
-from stepped import METHODS, both_methods, delivered, end_of, failed, finely, stepped
+from variational_runs import METHODS, both_methods, delivered, end_of, failed, finely, stepped
 
 from multibody_cli import Hdf5Sink, prepare, read_trajectory
 from multibody_cli.methods.contract import Status
@@ -48,7 +48,7 @@ def test_both_methods_give_the_same_motion(kind: str) -> None:
 
 @both_methods
 @pytest.mark.parametrize("scene", ["double_pendulum_rods", "redmax_scene_4", "sphere_roll_incline"])
-def test_the_end_does_not_depend_on_where_output_is_taken(scene: str, method: str) -> None:
+def test_the_final_state_does_not_depend_on_output_instants(scene: str, method: str) -> None:
     """Trees, loops, and rows of velocities."""
     at_once, in_pieces = (stepped(delivered(scene), method, 0.001) for _ in range(2))
     last = at_once.advance(0.1)
@@ -74,7 +74,7 @@ def test_loops_are_closed_at_the_tolerance_wherever_a_step_ends(method: str) -> 
 
 # --- limits -------------------------------------------------------------------------------------------------------
 @both_methods
-def test_a_pendulum_falls_on_its_limit_and_stays(method: str) -> None:
+def test_a_pendulum_comes_to_rest_on_its_limit(method: str) -> None:
     """It never passes the limit, loses all it has, and the ledger says where that went."""
     joint = {"type": "revolute", "child": "rod", "axis": [0, 1, 0], "q": -0.4, "limits": [None, 0.5]}
     run = stepped({"bodies": {"rod": ROD}, "joints": {"hinge": joint}}, method, 0.002)
@@ -95,7 +95,7 @@ def test_a_pendulum_falls_on_its_limit_and_stays(method: str) -> None:
 
 
 @both_methods
-def test_a_body_leaves_its_limit_when_pushed_away(method: str) -> None:
+def test_a_limit_releases_a_body_under_an_outward_force(method: str) -> None:
     joint = {"type": "prismatic", "child": "a", "axis": [0, 0, 1], "limits": [0, None], "force": "40*t"}
     run = stepped({"bodies": {"a": ROD}, "joints": {"lift": joint}}, method, 0.001)
     leaves = 9.81 / 40
@@ -120,9 +120,9 @@ def test_a_step_that_is_too_large_is_cut_where_that_is_allowed(method: str) -> N
     run = stepped(scene, method, LARGE, adaptive=True)
     step_subdivisions = 0
     for k in range(1, 11):
-        told = run.method.advance(run.state, LARGE * k)
-        assert told.status is Status.OK
-        step_subdivisions += told.diagnostics.step_subdivisions
+        report = run.method.advance(run.state, LARGE * k)
+        assert report.status is Status.OK
+        step_subdivisions += report.diagnostics.step_subdivisions
     assert step_subdivisions > 0
     assert run.state.time[0] == pytest.approx(3.0)
 
@@ -157,8 +157,8 @@ def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None
     ends, corrections = [], []
     for guess in ("ig1", "ig2", "ig3", "extrapolated"):
         run = stepped(delivered("ball_chain_2"), method, 0.005, tolerance=1e-12, initial_guess=guess)
-        told = [run.method.advance(run.state, 0.005 * k) for k in range(1, 201)]
-        corrections.append(sum(report.iterations for report in told[2:]))
+        reports = [run.method.advance(run.state, 0.005 * k) for k in range(1, 201)]
+        corrections.append(sum(report.iterations for report in reports[2:]))
         ends.append(end_of(run, 1.0))
     assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-10
     assert corrections == sorted(set(corrections), reverse=True)

@@ -1,4 +1,4 @@
-"""Pictures of channels: which lines stand in which panel, what they are called, and what is told of the rest."""
+"""Plots of channels: panels, labels, and warnings about omitted lines."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
+from drawn_runs import energies, forces, positions, record, run_of
 from matplotlib.colors import to_hex
-from runs import energies, forces, positions, record, run_of
 
 from multibody_cli.errors import ArgumentError, OutputError, ResultError
 from multibody_cli.output.selection import select, select_energies
@@ -34,7 +34,7 @@ def panels_of(figure):
     ]
 
 
-def test_energies_and_what_the_ledger_misses():
+def test_energies_and_the_residual_of_the_ledger():
     lost = "energy/dissipation/joints/elbow/damping"
     run = run_of(*energies(TIME, **{lost: 0.1 * TIME}), time=TIME)
     figure, remarks = draw([shown(run)])
@@ -62,7 +62,7 @@ def test_a_wrench_has_a_panel_for_moments_and_one_for_forces():
     assert figure.axes[1].lines[2].get_ydata()[-1] == 10.0  # fz is the sixth number: 5 t
 
 
-def test_a_legend_says_what_a_title_does_not():
+def test_a_legend_complements_the_title():
     run = run_of(positions(TIME), forces(TIME), forces(TIME, "elbow"), record("joints/a/q", TIME, "m"), time=TIME)
 
     def titles(*words):
@@ -84,13 +84,13 @@ def test_a_legend_says_what_a_title_does_not():
         ("running", ", cut off at 2 s"),
     ],
 )
-def test_a_title_says_how_a_run_ended(status, ending):
+def test_a_title_has_the_status_of_an_incomplete_run(status, ending):
     run = run_of(*energies(TIME), time=TIME, status=status, integrator="")
     figure, _ = draw([shown(run)])
     assert figure.get_suptitle() == f"swing: aba, step 0.001 s{ending}"
 
 
-def test_runs_are_told_apart_by_strokes_where_numbers_have_colors():
+def test_runs_differ_by_line_style_if_components_have_colors():
     runs = [run_of(forces((k + 1) * TIME), time=TIME, method=method) for k, method in enumerate(("aba", "redmax"))]
     figure, _ = draw([shown(run, "joints", label=name) for run, name in zip(runs, ("one", "_two"), strict=True)])
     for axes in figure.axes:
@@ -108,7 +108,7 @@ def test_runs_are_told_apart_by_strokes_where_numbers_have_colors():
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["mx", "my", "mz"]
 
 
-def test_runs_are_told_apart_by_colors_where_each_panel_has_one_number():
+def test_runs_differ_by_color_if_panels_have_one_component():
     runs = [run_of(forces(TIME), time=TIME) for _ in range(3)]
     figure, _ = draw([shown(run, "joints/hinge/force[fz]") for run in runs])
     [axes] = figure.axes
@@ -127,7 +127,7 @@ def test_runs_may_have_different_lengths_and_channels():
     assert [len(axes.lines[0].get_xdata()) for axes in figure.axes] == [41, 7]
 
 
-def test_lines_without_room_are_told():
+def test_omitted_lines_are_reported():
     bodies = tuple(f"b{k}" for k in range(30))
     run = run_of(positions(TIME, bodies), time=TIME, bodies=bodies)
     figure, remarks = draw([shown(run, "bodies/position")])
@@ -142,7 +142,7 @@ def test_lines_without_room_are_told():
     assert remarks[0].startswith("bodies/*/position: 83 of 90 lines")
 
 
-def test_what_is_not_finite_is_told_and_drawn_as_a_gap(tmp_path):
+def test_nonfinite_values_are_reported_and_leave_a_break_in_the_line(tmp_path):
     values = TIME.copy()
     values[3:6] = [np.nan, np.inf, -1e300]
     run = run_of(record("joints/slide/q", values, "m"), record("joints/lost/q", 0 * TIME + np.nan, "m"), time=TIME)
@@ -171,7 +171,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, ending):
 
 
 @pytest.mark.parametrize("name", ["_$x$", "a\\b{", "漢字", "n" * 300])
-def test_any_name_is_text_as_it_is(tmp_path, name):
+def test_names_are_drawn_verbatim(tmp_path, name):
     run = run_of(positions(TIME, (name, "b")), time=TIME, bodies=(name, "b"), name=name, source=name)
     figure, _ = draw([shown(run, "bodies/position", label=name), shown(run, "bodies/position[x]", label="b")])
     save(figure, tmp_path / "any.png")
@@ -192,21 +192,21 @@ def test_a_run_without_an_instant_is_refused():
         draw([shown(run, "energy")])
 
 
-def test_a_picture_that_cannot_be_written_leaves_nothing(tmp_path):
+def test_a_picture_that_cannot_be_written_leaves_no_file(tmp_path):
     (tmp_path / "taken.png").mkdir()
     with pytest.raises(OutputError, match=r"cannot write .*taken\.png: Is a directory"):
         save(new_figure(), tmp_path / "taken.png")
     assert [path.name for path in tmp_path.iterdir()] == ["taken.png"]
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+def test_the_target_of_a_symbolic_link_is_replaced(tmp_path):
     (tmp_path / "link.png").symlink_to("target.png")
     save(new_figure(), tmp_path / "link.png")
     assert (tmp_path / "link.png").is_symlink()
     assert (tmp_path / "target.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_pictures_do_not_depend_on_settings_elsewhere(tmp_path):
+def test_pictures_do_not_depend_on_matplotlib_settings(tmp_path):
     import matplotlib
 
     run = run_of(*energies(TIME), time=TIME)
@@ -217,12 +217,12 @@ def test_pictures_do_not_depend_on_settings_elsewhere(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", "png", "a.png.part"])
-def test_other_endings_are_refused(tmp_path, name):
+def test_unknown_suffixes_are_refused(tmp_path, name):
     with pytest.raises(ArgumentError, match=r"a picture is named \*\.png or \*\.svg"):
         require_format(tmp_path / name)
 
 
-def test_matplotlib_may_be_missing(monkeypatch, tmp_path):
+def test_a_missing_matplotlib_is_reported(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ArgumentError, match=r"pip install 'multibody-cli\[plot\]'"):
         require_format(tmp_path / "a.png")

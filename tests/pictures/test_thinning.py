@@ -1,10 +1,10 @@
-"""Thinning: a long run is drawn by few instants, and nothing that stands out is lost."""
+"""Thinning: a long run is drawn by few instants that include all extremes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from runs import positions, record, run_of
+from drawn_runs import positions, record, run_of
 
 from multibody_cli.output.selection import select
 from multibody_cli.pictures import thinning
@@ -43,7 +43,7 @@ def test_a_spike_of_one_instant_survives_wherever_it_is(count):
             assert np.all(np.diff(curve.time) >= 0.0)
 
 
-def test_each_stretch_keeps_its_own_extremes_and_ends():
+def test_each_interval_keeps_its_extremes_and_ends():
     values = np.random.default_rng(1).standard_normal((1003, 3))
     rows = extremes(values, 10)
     for column in range(3):
@@ -53,7 +53,7 @@ def test_each_stretch_keeps_its_own_extremes_and_ends():
             assert {stretch.min(), stretch.max(), stretch[0], stretch[-1]} == set(kept)
 
 
-def test_what_is_not_finite_hides_no_extreme_and_is_counted():
+def test_nonfinite_values_hide_no_extreme_and_are_counted():
     values = np.zeros(50_000)
     values[20_000:20_010] = [np.nan, 7.0, np.inf, -np.inf, np.nan, -7.0, 1e200, 0.0, np.nan, 0.0]
     curve = curve_of(values)
@@ -61,13 +61,13 @@ def test_what_is_not_finite_hides_no_extreme_and_is_counted():
     assert (np.nanmin(curve.values), np.nanmax(curve.values)) == (-7.0, 7.0)
 
 
-def test_all_nan_is_no_accident():
+def test_a_channel_of_nan_is_drawn():
     curve = curve_of(np.full(30_000, np.nan))
     assert curve.gaps == 30_000
     assert np.isnan(curve.values).all()
 
 
-def test_a_long_run_is_read_in_parts_and_gives_the_same(monkeypatch):
+def test_a_long_run_is_read_in_parts_with_the_same_result(monkeypatch):
     time = np.arange(20_001) * 1e-3
     run = run_of(positions(time), time=time)
     scalars = select(run, ["bodies/hand/position[y]", "bodies/arm/position"])

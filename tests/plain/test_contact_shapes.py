@@ -1,4 +1,4 @@
-"""Contacts of shapes in plain Python: the tests of compiled kernels once more."""
+"""The tests of contacts of shapes, with kernels as plain Python."""
 
 from __future__ import annotations
 

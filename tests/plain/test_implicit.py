@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from force_scenes import ELEMENTS, INERTIA
 from loops import start
-from pulls import ELEMENTS, INERTIA
 
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 
@@ -44,7 +44,7 @@ def joint_state(run):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_linearly_implicit_euler_takes_the_step_of_the_formula(method):
+def test_linearly_implicit_euler_agrees_with_its_formula(method):
     """(1 + h d + h^2 k) v' = v - h k x and x' = x + h v', notes (2.77)."""
     k, d, h = 1e6, 30.0, 1e-3
     found = steps(slider(stiffness=k, damping=d), method, "linearly_implicit_euler", h, 5)
@@ -56,7 +56,7 @@ def test_linearly_implicit_euler_takes_the_step_of_the_formula(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_sdirk2_takes_the_step_of_its_stability_function(method):
+def test_sdirk2_agrees_with_its_stability_function(method):
     """R(z) = (1 + (1 - 2 g) z) / (1 - g z)^2 of the matrix of the oscillator, with g = 1 - 1/sqrt(2)."""
     k, d, h, g = 400.0, 3.0, 0.02, 1.0 - math.sqrt(0.5)
     found = steps(slider(stiffness=k, damping=d), method, "sdirk2", h, 4)
@@ -68,8 +68,8 @@ def test_sdirk2_takes_the_step_of_its_stability_function(method):
 
 
 @pytest.mark.parametrize("integrator", IMPLICIT)
-def test_a_stiff_spring_dies_out_at_any_step(integrator):
-    """1e6 N/m on 1 kg at 1 ms and at 100 ms: no step adds energy, and after long ones all is gone."""
+def test_a_stiff_spring_decays_at_any_step(integrator):
+    """1e6 N/m on 1 kg at 1 ms and at 100 ms: no step adds energy, and long steps dissipate all of it."""
     for h in (1e-3, 0.1):
         found = steps(slider(stiffness=1e6), "aba", integrator, h, 30)
         energy = 0.5 * found[:, 1] ** 2 + 0.5e6 * found[:, 0] ** 2
@@ -80,7 +80,7 @@ def test_a_stiff_spring_dies_out_at_any_step(integrator):
 # --- quadratic drag --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("stiffness", [0.0, 1e6])
-def test_quadratic_drag_takes_the_step_of_the_formula(method, stiffness):
+def test_quadratic_drag_agrees_with_the_implicit_formula(method, stiffness):
     """(m + 2 h c |v| + h^2 k) (v' - v) = -h (c |v| v + k (x + h v)) and x' = x + h v'."""
     c, h = 4.0, 1e-2
     scene = slider(stiffness=stiffness) | {"forces": {"drag": {"body": "m", "quadratic": c}}}
@@ -96,7 +96,7 @@ def test_quadratic_drag_takes_the_step_of_the_formula(method, stiffness):
 
 # --- the same equations by every method ----------------------------------------------------------------------------
 def machine(seed, loop):
-    """Five bodies on joints of several kinds, with everything that answers to motion, anywhere and moving."""
+    """Five moving bodies on joints of several kinds, with all forces that depend on the motion."""
     rng = np.random.default_rng(seed)
     types = ["revolute", "spherical", "prismatic", "universal", "revolute"]
     n_dofs = {"revolute": 1, "prismatic": 1, "universal": 2}
@@ -162,8 +162,8 @@ def implicit_accelerations(scene, method, **options):
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
-def test_methods_agree_about_every_force_element_beside_a_spring(name):
-    """The spring makes the system implicit; the element couples or damps bodies with which it has nothing to do."""
+def test_methods_agree_for_every_force_element(name):
+    """The spring makes the system implicit; the element couples or damps other bodies."""
     rng = np.random.default_rng(7)
 
     def joint(kind, child, parent, **numbers):
@@ -211,7 +211,7 @@ def driven():
         "bodies": {"a": body | {"com": [0.3, 0, 0]}, "b": body | {"com": [0.2, 0, 0.1]}},
         "joints": {
             "j": {"type": "revolute", "child": "a", "axis": [0, 1, 0], "motion": {"position": "2*t + 30*t**2"}},
-            "k": {"type": "revolute", "parent": "a", "child": "b", "axis": [0, 1, 0], "origin": at_end},
+            "k": {"type": "revolute", "parent": "a", "child": "b", "axis": [0, 1, 0], "origin": at_end, "v": 0},
         },
         "springs": {"s": {"between": ends, "stiffness": 3e4, "rest_length": 0.95}},
     }
@@ -221,8 +221,8 @@ def driven():
 @pytest.mark.parametrize(
     ("integrator", "factor", "most"), [("sdirk2", 4.0, 2e-3), ("linearly_implicit_euler", 2.0, 0.2)]
 )
-def test_the_work_of_a_motion_is_booked(method, integrator, factor, most):
-    """What the drive does is what the machine gains, to the order of the integrator."""
+def test_the_work_of_a_prescribed_motion_is_in_the_ledger(method, integrator, factor, most):
+    """The work of the drive equals the energy gain, to the order of the integrator."""
     missed = []
     for h in (2e-3, 1e-3):
         run = start(driven(), method, integrator=integrator, step=h, duration=1.0)
@@ -235,7 +235,7 @@ def test_the_work_of_a_motion_is_booked(method, integrator, factor, most):
 
 @pytest.mark.parametrize("integrator", IMPLICIT)
 def test_an_affine_body_hangs_still_on_its_springs(integrator):
-    """Its directors have no weight: nothing turns or shears it."""
+    """Gravity applies no force to its directors: it neither rotates nor shears."""
     lift = 9.81 / 4e6
     corners = [[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
     scene = {

@@ -16,8 +16,8 @@ SCENE = {
 }
 
 
-def test_attached_nodes_give_their_mass_to_the_bodies():
-    """Two nodes float as points; the other two are part of the blocks, so that all of the mass falls alike."""
+def test_attached_nodes_add_their_mass_to_the_bodies():
+    """Two nodes are free points, two are part of the blocks; all of the mass falls with the same acceleration."""
     scene = {**SCENE, "bodies": {"a": BLOCK, "b": BLOCK | {"position": [0.5, 0.0, 0.0]}}}
     attach = {0: {"body": "a"}, 3: {"body": "b", "point": [0.5, 0.0, 0.0]}}
     compiled = compile_scene(loaded({**scene, "strands": {"s": SCENE["strands"]["s"] | {"attach": attach}}}))
@@ -49,12 +49,12 @@ def test_a_strand_between_floating_blocks_keeps_energy_and_momentum(method):
     assert first.elastic[0] == pytest.approx(0.0, abs=1e-25)
 
 
-def test_each_body_gets_the_mass_of_its_nodes():
+def test_each_body_has_the_mass_of_its_attached_nodes():
     masses = compile_scene(loaded(SCENE)).masses
     assert [masses[name].mass for name in "ab"] == [pytest.approx(2.1), pytest.approx(2.1)]
 
 
-def test_a_body_that_is_turned_holds_its_nodes_where_it_turned_them():
+def test_attached_nodes_rotate_with_their_body():
     """A quarter turn about z takes the point [0, -0.2, 0] of the body to [0.2, 0, 0]."""
     turned = BLOCK | {"position": [-0.2, 0, 0], "rotation": {"axis": [0, 0, 1], "angle": "90 deg"}}
     strand = SCENE["strands"]["s"] | {"attach": {0: {"body": "a", "point": [0, -0.2, 0]}}}
@@ -62,7 +62,7 @@ def test_a_body_that_is_turned_holds_its_nodes_where_it_turned_them():
     assert not [words for words in warnings if "attached" in words]
 
 
-def test_a_node_that_is_attached_elsewhere_is_told():
+def test_a_node_away_from_its_attachment_is_refused():
     moved = SCENE["strands"]["s"] | {"attach": {0: {"body": "a", "point": [0, 0, 0.25]}}}
     warnings = compile_scene(loaded({**SCENE, "strands": {"s": moved}})).warnings
     assert [words for words in warnings if "node 0 is attached at [0, 0, 0.25], 0.25 m from its position in" in words]
@@ -70,7 +70,7 @@ def test_a_node_that_is_attached_elsewhere_is_told():
 
 
 def test_segments_may_be_any_pairs():
-    """Segments may be any pairs, here of a triangle whose first node is on the ground: parts have their names."""
+    """Segments of a triangle whose first node is attached to the ground, with their generated names."""
     nodes = [[0.0, 0.0, 0.0], [0.5, 0.0, -0.5], [-0.5, 0.0, -0.5]]
     net = {
         "nodes": nodes,

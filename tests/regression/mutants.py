@@ -55,8 +55,8 @@ class Mutant:
     new: str
 
     @property
-    def room(self) -> str:
-        """Room of the package to which the file belongs."""
+    def package(self) -> str:
+        """Package of the file."""
         return self.file.split("/")[0].removesuffix(".py")
 
     def applied(self, text: str) -> str:
@@ -64,7 +64,7 @@ class Mutant:
         return text[: self.start] + self.new + text[self.end :]
 
     def described(self, text: str) -> str:
-        """Say in one line what becomes of the line with the change."""
+        """Describe the changed line in one line."""
         first = text.rfind("\n", 0, self.start) + 1
         last = text.find("\n", self.end)
         before = text[first:last].strip()
@@ -92,24 +92,16 @@ def mutants_of(file: str, text: str) -> Iterator[Mutant]:
 
 
 def compiled_functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """Functions decorated by `kernel`, `formula` or `product`, and templates that are handed to `bound_kernel`."""
-    templates = {
-        node.args[0].id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "bound_kernel"
-        and isinstance(node.args[0], ast.Name)
-    }
+    """Functions decorated by `kernel`, `formula`, `product` or `template`."""
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             words = {ast.unparse(decorator).split("(")[0] for decorator in function.decorator_list}
-            if words & {"kernel", "formula", "product"} or function.name in templates:
+            if words & {"kernel", "formula", "product", "template"}:
                 yield function
 
 
 def drawn(mutants: list[Mutant], seed: int, count: int) -> list[Mutant]:
-    """Draw mutants, at most `PER_FILE` a file and one of every room before a second of any; the same for the same seed.
+    """Draw mutants, at most `PER_FILE` per file and one of every package before a second of any; deterministic by seed.
 
     Every file is as likely as any other, however long.
     """
@@ -119,7 +111,7 @@ def drawn(mutants: list[Mutant], seed: int, count: int) -> list[Mutant]:
     lot = random.Random(seed)
     ranks = {mutant: lot.random() ** (lengths[mutant.file] / WEIGHTS[mutant.kind]) for mutant in sorted(mutants)}
     ranked = sorted(ranks, key=lambda mutant: -ranks[mutant])
-    firsts = {mutant.room: mutant for mutant in reversed(ranked)}
+    firsts = {mutant.package: mutant for mutant in reversed(ranked)}
     chosen: list[Mutant] = []
     for mutant in [*firsts.values(), *ranked]:
         taken = [other for other in chosen if other.file == mutant.file]

@@ -30,7 +30,8 @@ SURVIVED = "SURVIVED"
 KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
 """Compiled code of all mutants: what a mutant does not reach is compiled once."""
 
-SUITE = tuple(f"tests/{folder}" for folder in ("unit", "physics", "contract", "contacts", "friction"))
+FOLDERS = ("plain", "unit", "joints", "physics", "contract", "contacts", "friction")
+SUITE = tuple(f"tests/{folder}" for folder in FOLDERS)
 DAILY = ("-m", "not nightly")
 BASELINES = "tests/regression/test_baselines.py"
 
@@ -106,7 +107,7 @@ LIMIT = 1200.0
 
 @dataclass(frozen=True)
 class Stage:
-    """Something that a mutant has to survive: arguments of pytest, with or without a compiler, for so long, s."""
+    """A stage of tests: arguments of pytest, with or without a compiler, and its time limit, s."""
 
     arguments: tuple[str, ...]
     compiled: bool
@@ -114,7 +115,7 @@ class Stage:
 
 
 def stages(file: str) -> list[Stage]:
-    """Give what a mutant of a file has to survive, cheapest first."""
+    """Return the stages for a mutant of a file, cheapest first."""
     first = [word for start, words in FIRST.items() if file.startswith(start) for word in words]
     quick = dict.fromkeys([word for word in first if word in QUICK] + [*QUICK])
     return [
@@ -169,10 +170,10 @@ def failure(stage: Stage, workplace: Path) -> tuple[str, str]:
 
 
 def _test_of(word: str) -> str:
-    return word if word.startswith("tests/") else f"{BASELINES}::test_scene_gives_what_its_baseline_says[{word}]"
+    return word if word.startswith("tests/") else f"{BASELINES}::test_scene_agrees_with_its_baseline[{word}]"
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -188,10 +189,10 @@ def main() -> int:
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="mbsim-mutant-") as workplace:
             found = verdict(mutant, Path(workplace))
-        _tell(f"{done} of {len(chosen)}: {time.monotonic() - began:.0f} s")
+        _report(f"{done} of {len(chosen)}: {time.monotonic() - began:.0f} s")
         if mutant is None:
             if found != SURVIVED:
-                _tell(f"the unchanged copy fails {found}: mend that first, it would catch every mutant")
+                _report(f"the unchanged copy fails {found}: mend that first, it would catch every mutant")
                 return 2
             continue
         survivors += found == SURVIVED

@@ -1,4 +1,4 @@
-"""Every scene of the gallery gives what its baselines say, with every method that can run it."""
+"""Every scene of the gallery agrees with its baselines, with every method that supports it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def trials() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("scene", "method"), list(trials()))
-def test_scene_gives_what_its_baseline_says(scene: Path, method: str, tmp_path: Path) -> None:
+def test_scene_agrees_with_its_baseline(scene: Path, method: str, tmp_path: Path) -> None:
     known = (BASELINES / scene.stem / f"{method}.h5").exists()
     case = run_trial(Trial(scene, method, optional=not known), BASELINES, tmp_path, Policy(), None)
     if case is None:
         return  # refused by name: the scene's own test sees to the words
     assert case.comparison is not None, case.trouble
-    assert case.verdict is Verdict.SAME, (case.comparison.mismatches, case.comparison.parting)
+    assert case.verdict is Verdict.SAME, (case.missed, case.comparison.mismatches, case.comparison.first_difference)
 
 
 def test_every_baseline_has_its_scene_and_its_reason() -> None:

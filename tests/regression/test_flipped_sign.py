@@ -1,4 +1,4 @@
-"""The regression notices a flipped sign of a kernel: from the text of the kernel to what `mbsim regress` says."""
+"""Regression detects a flipped sign of a kernel: from the source of the kernel to the report of `mbsim regress`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "forces/joint_actuator.py"
 CHANGE = "tau[actuator.iv] += force  ->  tau[actuator.iv] -= force"
 
 
-def test_a_flipped_sign_of_a_kernel_is_named_with_its_instant(tmp_path: Path) -> None:
+def test_a_flipped_sign_is_reported_with_its_first_instant(tmp_path: Path) -> None:
     """A rotor of 0.4 kg m^2 driven by 2 N*m/s t, the wrong way: w = -0.1 rad/s at 0.2 s, where w^2 I / 2 = 0.002 J.
 
     Kernels are left uncompiled, which saves a minute and changes nothing about the sign.

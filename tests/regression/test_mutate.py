@@ -1,4 +1,4 @@
-"""The mutator of the mutation test: what it takes for a place, what it makes of it, and which it draws.
+"""The mutator of the mutation test: locations, mutants, and the random selection.
 
 The mutants themselves are tried by `mutate.py`, which takes too long for a test.
 """
@@ -15,7 +15,7 @@ from mutants import EQUIVALENT, PER_FILE, Mutant, all_mutants, drawn, mutants_of
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 MUTANTS = all_mutants(PACKAGE)
 TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
-ROOMS = {
+PACKAGES = {
     *("constraints", "contacts", "forces", "joints", "methods", "signals", "spatial"),
     *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
 }
@@ -37,7 +37,7 @@ def differences(one: ast.AST, other: ast.AST) -> list[str]:
     return found
 
 
-def found_in(body: str) -> list[str]:
+def mutated_lines(body: str) -> list[str]:
     text = f"@kernel\ndef push(a, b, i, j):\n    {body}\n"
     return [mutant.applied(text).splitlines()[-1].strip() for mutant in mutants_of("forces/some.py", text)]
 
@@ -64,20 +64,20 @@ def found_in(body: str) -> list[str]:
         ("a = 'ü' + b", ["a = 'ü' - b"]),
     ],
 )
-def test_places_are_found_and_no_others(body, mutants):
-    assert found_in(body) == mutants
+def test_only_operators_of_kernels_are_mutated(body, mutants):
+    assert mutated_lines(body) == mutants
 
 
-def test_only_compiled_functions_have_places():
-    text = "def plain(a):\n    return -a\ndef free(a):\n    return -a\nbound_kernel(free, 'aba')\n"
-    assert [mutant.line for mutant in mutants_of("forces/some.py", text)] == [4]
+def test_only_compiled_functions_are_mutated():
+    text = "def plain(a):\n    return -a\n@template(b)\ndef free(a):\n    return -a\n"
+    assert [mutant.line for mutant in mutants_of("forces/some.py", text)] == [5]
 
 
-def test_every_room_has_places():
-    assert {mutant.room for mutant in MUTANTS} == ROOMS
+def test_every_package_has_mutants():
+    assert {mutant.package for mutant in MUTANTS} == PACKAGES
 
 
-def test_a_mutant_parses_and_differs_in_one_place():
+def test_a_mutant_parses_and_differs_in_one_operator():
     trees = {file: ast.parse(text) for file, text in TEXTS.items()}
     for mutant in MUTANTS:
         text = TEXTS[mutant.file]
@@ -93,22 +93,22 @@ def test_a_mutant_parses_and_differs_in_one_place():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_seed_draws_the_same_mutants_from_all_rooms(seed):
+def test_a_seed_draws_the_same_mutants_from_all_packages(seed):
     chosen = drawn(MUTANTS, seed, 24)
     assert chosen == drawn(MUTANTS[::-1], seed, 24)
     assert len(chosen) == len(set(chosen)) == 24
-    assert {mutant.room for mutant in chosen} == ROOMS
+    assert {mutant.package for mutant in chosen} == PACKAGES
     assert max(Counter(mutant.file for mutant in chosen).values()) <= PER_FILE
     assert chosen != drawn(MUTANTS, seed + 1, 24)
 
 
-def test_most_of_what_is_drawn_are_signs():
+def test_most_drawn_mutants_change_a_sign():
     kinds = Counter(mutant.kind for seed in range(20) for mutant in drawn(MUTANTS, seed, 24))
     assert kinds["sign"] > 0.7 * kinds.total()
     assert len(kinds) == 5
 
 
-def test_mutants_that_change_nothing_are_known_by_a_text_that_is_there():
+def test_equivalent_mutants_refer_to_existing_source():
     """An entry whose line has changed would otherwise let a mutant be drawn again, unseen."""
     for file, described in EQUIVALENT:
         text = (PACKAGE / file).read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ def test_mutants_that_change_nothing_are_known_by_a_text_that_is_there():
         assert described not in [mutant.described(text) for mutant in MUTANTS if mutant.file == file]
 
 
-def test_the_change_is_said_in_one_line():
+def test_a_mutant_is_described_in_one_line():
     text = "@kernel\ndef push(a):\n    return -a\n"
     (mutant,) = mutants_of("forces/some.py", text)
     assert mutant == Mutant("forces/some.py", 3, text.index("-"), text.index("-") + 1, "sign", "-", "")

@@ -1,4 +1,4 @@
-"""Every scene of `broken/` is refused with exactly the messages that stand beside it."""
+"""Every scene of `broken/` is refused with exactly the messages of its `.expected` file."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ BROKEN = Path(__file__).parent / "broken"
 SCENES = sorted(path.name for path in BROKEN.glob("*.yaml"))
 
 
-def test_corpus_is_there():
+def test_the_corpus_is_not_empty():
     assert len(SCENES) >= 100
 
 
@@ -24,7 +24,7 @@ def test_messages(name, monkeypatch):
     assert refusal.value.exit_code == 2
 
 
-def test_every_expectation_belongs_to_a_scene():
+def test_every_expected_message_has_a_scene():
     assert {path.stem for path in BROKEN.glob("*.expected")} == {Path(name).stem for name in SCENES}
 
 
@@ -38,7 +38,7 @@ def test_folder(tmp_path):
         load_scene(tmp_path)
 
 
-def test_bytes_that_are_no_text(tmp_path):
+def test_a_file_that_is_not_utf8(tmp_path):
     path = tmp_path / "scene.yaml"
     path.write_bytes(b"mbsim: \xff\xfe")
     with pytest.raises(SceneError, match=r"scene\.yaml: the file is not UTF-8 text \(byte 7\)"):

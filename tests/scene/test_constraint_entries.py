@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from writing import BALL, load, problems
+from scene_texts import BALL, load, problems
 
 HEAD = "mbsim: 1\nsimulation: {duration: 1}\nbodies:\n"
 BODIES = "".join(f"  {name}: {BALL}\n" for name in ("a", "b", "c", "d", "skate", "disc"))
@@ -102,7 +102,7 @@ def test_a_start_at_its_limit_is_within(tmp_path):
     assert problems(tmp_path, text) == []
 
 
-def test_what_is_wrong_elsewhere_is_told_once(tmp_path):
+def test_an_error_elsewhere_is_reported_once(tmp_path):
     """A coupling of a joint that is wrong itself has no problem of its own; others of its section are still checked."""
     joints = "joints: {input: {type: revolute, child: a, axs: 1}, output: {type: revolute, child: b}}\n"
     couplings = (

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from scene_texts import HEAD, load
 from test_resolve import CHAIN
-from writing import HEAD, load
 
 from multibody_cli.document.document import parse_document
 from multibody_cli.document.nodes import plain
@@ -35,7 +35,7 @@ trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dict
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.dictionaries(keys, trees, min_size=1, max_size=4))
 @example(data={"a": ["<<", {"b": "<<"}], "<": {"<<<": "<<"}})
-def test_any_data_comes_back(data):
+def test_any_data_survives_the_round_trip(data):
     problems = Problems()
     found = plain(parse_document(dump_resolved(data), "scene.yaml", problems))
     assert found == data
@@ -52,5 +52,5 @@ def test_a_merge_key_is_refused_at_any_depth(data):
 @pytest.mark.parametrize(
     "text", ["no", "1e-3", "true", "~", "", "a: b", "#x", "- a", "12:30", "\u2028", "\ufeff", "\x7f"]
 )
-def test_texts_stay_texts(text):
+def test_text_that_looks_like_a_number_stays_text(text):
     assert plain(parse_document(dump_resolved({"name": text}), "scene.yaml", Problems())) == {"name": text}

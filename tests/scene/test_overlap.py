@@ -1,4 +1,4 @@
-"""A start at which bodies lie in each other is refused with their names and the depth; without compiling."""
+"""Overlapping bodies in the initial state are refused with their names and the depth, without compilation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mbsim(folder: Path, text: str, *words: str) -> tuple[int, list[str]]:
     return ended.returncode, (ended.stdout + ended.stderr).splitlines()
 
 
-def test_every_pair_is_told_with_its_deepest_point(tmp_path):
+def test_every_pair_is_reported_with_its_deepest_point(tmp_path):
     others = f"""
   right: {{{BALL}, position: [0.15, 0, 1]}}
   box: {{mass: 1, shapes: [{{type: box, size: [0.2, 0.2, 0.2]}}], position: [2, 0, 0.07]}}
@@ -48,7 +48,7 @@ def test_every_pair_is_told_with_its_deepest_point(tmp_path):
     ]
 
 
-def test_where_a_joint_has_moved_a_body_counts(tmp_path):
+def test_overlap_is_checked_in_the_initial_configuration(tmp_path):
     hung = f"""
   hung: {{{BALL}}}
 joints: {{slide: {{type: prismatic, axis: [0, 0, 1], child: hung, q: 0.06}}}}
@@ -59,13 +59,13 @@ joints: {{slide: {{type: prismatic, axis: [0, 0, 1], child: hung, q: 0.06}}}}
     assert mbsim(tmp_path, apart, "validate", "scene.yaml") == (0, ["scene.yaml: ok"])
 
 
-def test_pairs_that_do_not_touch_may_lie_in_each_other(tmp_path):
+def test_pairs_without_contacts_may_overlap(tmp_path):
     other = f"  right: {{{BALL}, position: [0.15, 0, 1]}}\n"
     words = ("validate", "scene.yaml", "--set", "contacts.pairs=[[left, world]]")
     assert mbsim(tmp_path, other, *words) == (0, ["scene.yaml: ok"])
 
 
-def test_what_was_meant_to_touch_is_parted_without_a_velocity(tmp_path):
+def test_small_overlaps_are_corrected_without_a_velocity(tmp_path):
     close = f"  near: {{{BALL}, position: [2, 0, {0.1 - 0.9e-7!r}]}}\n"
     expected = """
 expect:

@@ -35,7 +35,7 @@ def test_every_field_is_described():
     assert bare == []
 
 
-def test_references_lead_somewhere():
+def test_references_have_targets():
     schema = scene_schema()
 
     def references(value):

@@ -1,4 +1,4 @@
-"""What variational methods cannot have together with contacts or limits is refused before the run, by option."""
+"""Options of variational methods that are incompatible with contacts or limits are refused before the run."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ HINGE = {"type": "revolute", "child": "ball", "limits": [-1, 1]}
         ({"initial_guess": "ig3"}, "initial_guess: has no effect with contacts"),
     ],
 )
-def test_options_that_contacts_forbid_are_named(method: str, options: dict[str, object], message: str) -> None:
+def test_options_incompatible_with_contacts_are_named(method: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(SceneError, match=f"simulation.options.{message}"):
         loaded(TOUCHING, method=method, options=options)
     loaded(BALL, method=method, options=options)
 
 
-def test_all_that_contacts_forbid_is_told_at_once() -> None:
+def test_all_options_incompatible_with_contacts_are_reported_together() -> None:
     options = {"order": 4, "adaptive": True, "initial_guess": "ig1"}
-    with pytest.raises(SceneError) as told:
+    with pytest.raises(SceneError) as refusal:
         loaded(TOUCHING, method="variational", options=options)
     for option in options:
-        assert f"simulation.options.{option}: " in str(told.value)
+        assert f"simulation.options.{option}: " in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_all_that_contacts_forbid_is_told_at_once() -> None:
         ("variational", "dop853", "method `variational` uses `simulation.options.tolerance`"),
     ],
 )
-def test_a_tolerance_that_nothing_reads_is_told(method: str, integrator: str, message: str | None) -> None:
-    told = loaded(BALL, method=method, integrator=integrator, tolerance=1e-6).warnings
-    about = [warning for warning in told if "simulation.tolerance: " in warning]
+def test_a_tolerance_without_effect_is_reported(method: str, integrator: str, message: str | None) -> None:
+    warnings = loaded(BALL, method=method, integrator=integrator, tolerance=1e-6).warnings
+    about = [warning for warning in warnings if "simulation.tolerance: " in warning]
     assert len(about) == (message is not None)
     assert message is None or message in about[0]
 
@@ -63,11 +63,11 @@ def test_a_tolerance_that_nothing_reads_is_told(method: str, integrator: str, me
         ("variational", "ordr", 1, "did you mean `order`?"),
     ],
 )
-def test_options_that_are_wrong_are_told_in_words(method: str, option: str, value: object, message: str) -> None:
-    with pytest.raises(SceneError) as told:
+def test_invalid_options_are_refused_with_a_message(method: str, option: str, value: object, message: str) -> None:
+    with pytest.raises(SceneError) as refusal:
         loaded(BALL, method=method, options={option: value})
-    assert f"simulation.options.{option}: " in str(told.value)
-    assert message in str(told.value)
+    assert f"simulation.options.{option}: " in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_limits_forbid_composed_steps() -> None:

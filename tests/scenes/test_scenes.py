@@ -1,4 +1,4 @@
-"""Every delivered scene is valid, runs and meets what it expects; and what it expects can be missed."""
+"""Every scene is valid, runs and meets its expectations, and its expectations can fail."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_scene_is_valid(scene: Path, mbsim: Command) -> None:
 
 
 @by_name(VALIDATION + GALLERY)
-def test_scene_runs_and_meets_what_it_expects(scene: Path, mbsim: Command, tmp_path: Path) -> None:
+def test_scene_runs_and_meets_its_expectations(scene: Path, mbsim: Command, tmp_path: Path) -> None:
     result = tmp_path / "result.h5"
     assert mbsim("run", scene, "-o", result) == 0
     assert result.stat().st_size > 0
@@ -89,10 +89,10 @@ def test_scene_runs_and_meets_what_it_expects(scene: Path, mbsim: Command, tmp_p
 
 @pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if kind.own_integrator is None))
 @by_name([scene for scene in VALIDATION if scene.stem in FORCES | LOOPS | CONTACTS | GENERAL])
-def test_forces_joints_loops_and_contacts_are_the_same_in_every_method(
+def test_results_of_all_methods_agree(
     scene: Path, method: str, mbsim: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same expectations, but for the scenes that a method refuses in words; the others choose step and order."""
+    """The same expectations with every method that supports the scene."""
     code = mbsim("run", scene, "--method", method, "-o", tmp_path / "result.h5")
     if (method, scene.stem) in REFUSED:
         assert code == 2
@@ -102,7 +102,7 @@ def test_forces_joints_loops_and_contacts_are_the_same_in_every_method(
 
 
 @by_name(VALIDATION + GALLERY + BENCH)
-def test_scene_introduces_itself(scene: Path) -> None:
+def test_scene_has_name_and_description(scene: Path) -> None:
     first = scene.read_text().splitlines()[0]
     schema = first.removeprefix("# yaml-language-server: $schema=")
     assert (scene.parent / schema).resolve() == SCENES.parent / "schemas" / "scene.schema.json"
@@ -110,7 +110,7 @@ def test_scene_introduces_itself(scene: Path) -> None:
     assert len(read(scene)["description"]) > 40
 
 
-def test_every_case_has_its_scene() -> None:
+def test_every_validation_case_has_its_scene() -> None:
     assert {scene.stem for scene in VALIDATION} >= CASES
 
 
@@ -130,7 +130,7 @@ def test_scene_expects_something(scene: Path) -> None:
 
 
 @by_name(VALIDATION)
-def test_every_wrong_number_is_missed(
+def test_every_falsified_expectation_fails(
     scene: Path, mbsim: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = read(scene)
@@ -210,7 +210,7 @@ def test_tree_takes_its_size(size: int, mbsim: Command, tmp_path: Path) -> None:
         ("windmill", [], 73),
     ],
 )
-def test_systems_of_the_published_table_have_its_freedoms(
+def test_systems_of_the_published_table_have_its_degrees_of_freedom(
     scene: str,
     settings: list[str],
     n_dofs: int,

@@ -1,4 +1,4 @@
-"""Scenes of smooth motion, loops and limits meet what they expect by variational steps of some order and length."""
+"""Scenes of smooth motion, loops and limits meet their expectations with variational steps."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def words_for(scene: str) -> list[str]:
 
 
 def run(scene: str, method: str, result: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The exit code of the command line: 0 if all that the scene expects is met."""
+    """The exit code of the command line: 0 if all expectations are met."""
     path = VALIDATION / f"{scene}.yaml"
     words = ["mbsim", "run", str(path), "--method", method, *words_for(scene), "-o", str(result)]
     monkeypatch.setattr(sys, "argv", words)
@@ -96,14 +96,14 @@ def run(scene: str, method: str, result: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("scene", STEPS)
-def test_scene_meets_what_it_expects_in_generalized_coordinates(
+def test_scene_meets_its_expectations_in_generalized_coordinates(
     scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(scene, "variational", tmp_path / "result.h5", monkeypatch) == 0
 
 
 @pytest.mark.parametrize("scene", sorted(STEPS))
-def test_scene_meets_what_it_expects_in_maximal_coordinates(
+def test_scene_meets_its_expectations_in_maximal_coordinates(
     scene: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Bodies without inertia are refused, in words."""

@@ -1,4 +1,4 @@
-"""Every form of a rotation gives the quaternion that SciPy gives."""
+"""Every form of a rotation has the quaternion of SciPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The table of common units says what pint says; dimensions are told from one another."""
+"""The table of common units agrees with pint, and dimensions are distinguished."""
 
 import math
 
@@ -85,7 +85,7 @@ def test_common_units_need_no_pint():
 @pytest.mark.parametrize(
     ("text", "value"), [("2 Nm", 2.0), ("2 kNm", 2000.0), ("2 Nmm", 2e-3), ("2 N m", 2.0), ("2 N*m", 2.0)]
 )
-def test_a_torque_may_be_written_as_users_write_it(text, value):
+def test_common_spellings_of_torque_units_are_accepted(text, value):
     found = units.quantity(text)
     assert found is not None
     assert found[0] == pytest.approx(value, rel=1e-15)

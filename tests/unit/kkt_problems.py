@@ -1,4 +1,4 @@
-"""KKT trees filled by chance, and the same matrices dense: for the symmetric tree and for the unsymmetric one."""
+"""Random KKT trees, symmetric and unsymmetric, and the same matrices in dense form."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import oracle
 import pytest
 
 from multibody_cli.kkt import ldl_tree, ldu_tree
-from multibody_cli.kkt.ldu_nodes import ldu_tree_for
 from multibody_cli.kkt.nodes import (
+    CELL,
     INBOARD_JOINT,
+    UNSYMMETRIC,
+    Cells,
     KktTree,
-    dofs_of,
-    far_block,
     kkt_tree_for,
-    mass_block,
-    near_block,
     vector_for,
 )
+from multibody_cli.model import Floats
 
 RIGID, POINT, PLANAR, AFFINE = 6, 3, 3, 12
 COUNT = 9
@@ -41,9 +40,44 @@ shapes = pytest.mark.parametrize("parents", SHAPES.values(), ids=SHAPES)
 kinds = pytest.mark.parametrize("n_dofs", KINDS.values(), ids=KINDS)
 
 
+# --- views of the blocks of a tree --------------------------------------------------------------------------------
+def dofs_of(tree: KktTree, vector: Cells, i: int) -> Floats:
+    """View of the entries of body i in a vector, (dofs,)."""
+    node = tree.nodes[i]
+    start = CELL * node["x"]
+    return vector.numbers[start : start + node["n_dofs"]]
+
+
+def mass_block(tree: KktTree, i: int) -> Floats:
+    """View of the block of body i, (dofs, dofs); of symmetric blocks only the lower triangle is read."""
+    return _rows(tree, tree.nodes[i]["block"], tree.nodes[i]["n_dofs"], i)
+
+
+def near_block(tree: KktTree, i: int, side: str = "near") -> Floats:
+    """View of the body's block of the constraint of body i, (rows, dofs)."""
+    return _rows(tree, tree.nodes[i][side], _row_count(tree, i), i)
+
+
+def far_block(tree: KktTree, i: int, side: str = "far") -> Floats:
+    """View of the parent's block of the constraint of body i, (rows, the parent's dofs)."""
+    return _rows(tree, tree.nodes[i][side], _row_count(tree, i), tree.nodes[i]["parent"])
+
+
+def _row_count(tree: KktTree, i: int) -> int:
+    return int(tree.nodes[i]["last_row"] - tree.nodes[i]["first_row"])
+
+
+def _rows(tree: KktTree, place: int, count: int, body: int) -> Floats:
+    """View of rows with one entry for each degree of freedom of a body."""
+    width = CELL * tree.nodes[body]["cells"]
+    numbers = tree.cells.numbers[CELL * place : CELL * place + count * width]
+    return numbers.reshape(count, width)[:, : tree.nodes[body]["n_dofs"]]
+
+
+# --- problems -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Problem:
-    """A KKT tree filled by chance, and the same blocks kept apart."""
+    """A random KKT tree, and copies of its blocks."""
 
     tree: KktTree
     inboard_joints: np.ndarray
@@ -55,12 +89,12 @@ class Problem:
     solve: Callable[..., None]
 
     def bodies(self, i: int) -> slice:
-        """Where the unknowns of body i stand in the dense matrix."""
+        """Slice of the unknowns of body i in the dense matrix."""
         start = sum(len(M) for M in self.masses[1:i])
         return slice(start, start + len(self.masses[i]))
 
     def rows(self, i: int) -> slice:
-        """Where the rows that hold body i stand in it."""
+        """Slice of the inboard rows of body i in the dense matrix."""
         start = sum(len(M) for M in self.masses[1:])
         return slice(start + self.inboard_joints[i]["first_row"], start + self.inboard_joints[i]["last_row"])
 
@@ -114,7 +148,7 @@ def shuffled(rng, matrices: list[np.ndarray], change: float) -> list[np.ndarray]
 
 
 def problem(parents, n_dofs, rows=None, seed=0) -> Problem:
-    """Fill a tree; without `rows`, each body is held by any number from 1 on; 0 leaves a floating root."""
+    """Fill a tree; without `rows`, each body has a random number of rows from 1 on; 0 makes a floating root."""
     rng = np.random.default_rng(seed)
     n_dofs = [RIGID, *n_dofs]
     if rows is None:
@@ -135,7 +169,7 @@ def problem(parents, n_dofs, rows=None, seed=0) -> Problem:
 def unsymmetric(given: Problem, change=0.2, seed=0) -> Problem:
     """The problem in an unsymmetric tree: blocks with a skew part, and K beside J, both apart by about the change."""
     rng = np.random.default_rng(seed)
-    tree = ldu_tree_for(given.inboard_joints, [len(M) for M in given.masses])
+    tree = kkt_tree_for(given.inboard_joints, [len(M) for M in given.masses], UNSYMMETRIC)
     skew = [change * rng.normal(size=M.shape) for M in given.masses]
     masses = [M + S - S.T for M, S in zip(given.masses, skew, strict=True)]
     near_k, far_k = shuffled(rng, given.near, change), shuffled(rng, given.far, change)
@@ -161,6 +195,6 @@ def factored_blocks(H: np.ndarray, nodes: list[slice]) -> set[tuple[int, int]]:
 
 
 def leaves_first(given: Problem) -> list[slice]:
-    """The nodes in the order in which `factor` eliminates them: each body, then the constraint that holds it."""
+    """The nodes in the elimination order of `factor`: each body, then its inboard constraint."""
     order = (node for i in range(COUNT, 0, -1) for node in (given.bodies(i), given.rows(i)))
     return [node for node in order if node.start < node.stop]

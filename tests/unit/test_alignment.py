@@ -1,4 +1,4 @@
-"""Frames along curves: what each promises, from the poses alone."""
+"""Frames along curves: the properties of each orientation, from poses alone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from shapes import CURVES, ORIENTED, QUINTIC, curve_joint, joint, parts_of
+from shapes import CURVES, ORIENTED, QUINTIC, columns_at, curve_joint, joint, parts_of, pose_at
 from strategies import Z
 
 from multibody_cli.joints.geometry.alignment import KNOTS
-from multibody_cli.packing.constraint_bases import columns_at, pose_at
 
 ENDS = {"bezier": (0.0, 1.0), "bspline": (0.0, 4.0), "closed bspline": (0.0, 4.0), "expression": (0.0, math.tau)}
 MINIMIZED = sorted(CURVES)
@@ -43,7 +42,7 @@ def test_x_is_the_tangent(name, orientation):
 
 
 @pytest.mark.parametrize("name", sorted({*MINIMIZED} - {"closed bspline", "expression"}))
-def test_nothing_turns_about_the_tangent(name):
+def test_the_frame_does_not_rotate_about_the_tangent(name):
     """Of the curves that are not closed; between knots the turn is a polynomial, which is not quite the integral."""
     parts, places = along(name, "rotation_minimizing")
     for s in places:
@@ -51,7 +50,7 @@ def test_nothing_turns_about_the_tangent(name):
         np.testing.assert_allclose(w[0], 0.0, atol=1e-9 * max(1.0, np.linalg.norm(w)))
 
 
-def test_a_long_curve_has_as_many_knots_as_it_takes():
+def test_the_number_of_knots_follows_the_curve():
     """A helix by expressions, 160 rounds of it; with the knots of a short curve 5e-5 would be left."""
     curve = {"type": "expression", "domain": [0, 1000], "position": ["cos(s)", "sin(s)", "0.3*s"]}
     parts = parts_of(joint("curve", curve=curve, orientation="tangent", q=0.5))
@@ -60,7 +59,7 @@ def test_a_long_curve_has_as_many_knots_as_it_takes():
 
 
 @pytest.mark.parametrize("name", ["closed bspline", "expression"])
-def test_a_closed_curve_leads_back_to_the_same_frame_and_turns_evenly(name):
+def test_a_closed_curve_returns_to_the_same_frame_with_uniform_correction(name):
     parts, places = along(name, "rotation_minimizing")
     start, end = ENDS[name]
     (R0, x0), (R1, x1) = (pose_at(parts, np.array([s])) for s in (start, end - 1e-12))
@@ -72,7 +71,7 @@ def test_a_closed_curve_leads_back_to_the_same_frame_and_turns_evenly(name):
 
 
 @pytest.mark.parametrize("orientation", ["fixed", "rotation_minimizing"])
-def test_expressions_of_a_closed_curve_need_not_go_round_by_themselves(orientation):
+def test_a_closed_curve_may_have_nonperiodic_expressions(orientation):
     parts = parts_of(joint("curve", curve=QUINTIC, orientation=orientation))
     for s in (0.1, 0.45, 0.97):
         at, later = np.array([s]), np.array([s + 3.0])
@@ -83,7 +82,7 @@ def test_expressions_of_a_closed_curve_need_not_go_round_by_themselves(orientati
 
 
 @pytest.mark.parametrize("name", MINIMIZED)
-def test_pose_and_twist_do_not_jump_at_knots(name):
+def test_pose_and_twist_are_continuous_at_knots(name):
     parts, _ = along(name, "rotation_minimizing")
     start, end = ENDS.get(name, (0.5, 5.5))
     for k in (1, 7, KNOTS // 2):
@@ -95,7 +94,7 @@ def test_pose_and_twist_do_not_jump_at_knots(name):
 
 
 @pytest.mark.parametrize("up", [Z, (1.0, 0.3, 0.2)])
-def test_z_starts_as_near_to_up_as_it_can(up):
+def test_z_starts_closest_to_the_vertical(up):
     parts, _ = along("bezier", "rotation_minimizing", up=list(up), q=0.0)
     R, _ = pose_at(parts, np.array([0.0]))
     best = np.array(up) - (R[:, 0] @ up) * R[:, 0]
@@ -116,7 +115,7 @@ def test_frenet_frame_of_a_helix():
 
 
 @pytest.mark.parametrize("name", MINIMIZED)
-def test_the_way_does_not_depend_on_how_the_frame_turns(name):
+def test_the_path_does_not_depend_on_the_orientation(name):
     fixed, places = along(name, "fixed")
     turned, _ = along(name, "rotation_minimizing")
     for s in places:

@@ -1,4 +1,4 @@
-"""Other programs that a scene is timed in: what they are given, what they must agree on, and what they say."""
+"""Peers of `mbsim bench`: export of scenes, agreement of accelerations, and messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ joints:
   wrist: {type: revolute, parent: hand, child: tip, axis: [1, 1, 0.5], origin: {position: [0.2, 0, 0]}, q: 0.6, v: -3}
   slide: {type: cylindrical, parent: hub, child: cart, axis: [0, 0, 1], q: [0.2, 0.5], v: [1, 0.3]}
   socket: {type: spherical, parent: cart, child: ball, q: {rotvec: [0.4, 0.2, -0.3]}, v: [1, 2, -1]}
-simulation: {duration: 1, step: 1 ms}
+simulation: {duration: 1, step: 1 ms, integrator: semi_implicit_euler}
 """
 
 Write = Callable[..., Simulation]
@@ -66,7 +66,7 @@ def accelerations(simulation: Simulation) -> np.ndarray:
     return state.a
 
 
-@pytest.mark.parametrize("name", ["mujoco", "pinocchio"])
+@pytest.mark.parametrize("name", PEERS)
 def test_a_peer_has_the_same_accelerations(tree: Write, name: str) -> None:
     """Free, universal, fixed, revolute, cylindrical and spherical joints with tilted frames; only with the extra."""
     pytest.importorskip(PEERS[name].module)
@@ -75,7 +75,7 @@ def test_a_peer_has_the_same_accelerations(tree: Write, name: str) -> None:
     np.testing.assert_allclose(found, accelerations(simulation), rtol=1e-9, atol=1e-9)
 
 
-def test_pieces_are_in_the_frames_of_the_joints(tree: Write) -> None:
+def test_bodies_for_peers_are_in_joint_frames(tree: Write) -> None:
     links = mechanism(tree()).links
     kinds = sorted([piece.kind.name for piece in link.pieces] for link in links)
     assert kinds == [[], ["BALL"], ["FREE"], ["HINGE"], ["HINGE", "HINGE"], ["HINGE", "SLIDE"]]
@@ -99,7 +99,7 @@ def test_pieces_are_in_the_frames_of_the_joints(tree: Write) -> None:
         ("forces={push: {body: tip, force: [1, 0, 0]}}", "forces on bodies"),
     ],
 )
-def test_what_peers_lack_is_refused_by_name(tree: Write, setting: str, named: str) -> None:
+def test_features_missing_in_peers_are_refused_by_name(tree: Write, setting: str, named: str) -> None:
     with pytest.raises(PeerRefusal) as refusal:
         mechanism(tree(setting))
     assert str(refusal.value) == (f"peers support only trees of joints under gravity, and this scene has {named}")
@@ -107,7 +107,7 @@ def test_what_peers_lack_is_refused_by_name(tree: Write, setting: str, named: st
 
 # --- comparing, with a peer of our own --------------------------------------------------------------------------------
 class Fake:
-    """Gives our accelerations, off by a factor, and says that everything takes twice as long as it likes."""
+    """A peer with our accelerations times a factor, and twice the requested time."""
 
     def __init__(self, given: np.ndarray, factor: float, seconds: float) -> None:
         self._given, self._factor, self._seconds = given, factor, seconds
@@ -162,7 +162,7 @@ def test_a_peer_that_differs_is_not_timed(tree: Write, monkeypatch: pytest.Monke
     assert (found.evaluation, found.step) == (None, None)
 
 
-def test_what_cannot_be_timed_is_told(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_a_peer_are_reported(tree: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = tree()
     with_fake(monkeypatch, simulation, seconds=float("nan"))
     [found] = compare(simulation, ["fake"], 1, setup_of(simulation))
@@ -188,7 +188,7 @@ def test_differences_are_relative_to_the_largest_acceleration() -> None:
     assert relative_difference(np.ones(2), np.array([np.nan, 1.0])) == np.inf
 
 
-def test_a_missing_package_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(against, "find_spec", lambda _: None)
     with pytest.raises(ArgumentError) as refusal:
         require_packages(["mujoco", "pinocchio"])

@@ -1,4 +1,4 @@
-"""Constraints: each level of every row is the time derivative of the one above, and means what it says.
+"""Constraints: each level of every row is the time derivative of the one above, with the specified meaning.
 
 Bodies move along given smooth paths, far off the constraints as a rule: rows must be right there as well.  Points
 and directions are given in body frames that lie at random in the joint frames by which the kernels know the bodies.
@@ -88,7 +88,7 @@ class Path:
 
 @dataclass
 class Bench:
-    """Three moving bodies and five moving coordinates, for the rows of one element; serves as its `Site`."""
+    """Three moving bodies and five moving coordinates, for the rows of one element; serves as its `PackingContext`."""
 
     seed: int
     signals: SignalPacker = field(default_factory=SignalPacker)
@@ -100,7 +100,7 @@ class Bench:
         self.frames += [(rng.normal(size=3), Rotation.random(rng=rng).as_matrix()) for _ in NAMES[1:]]
         self.coordinates = Wave.of(rng, len(JOINTS) + 1)
 
-    # --- Site ---
+    # --- PackingContext ---
     def row(self, body):
         return NAMES.index(body)
 
@@ -108,7 +108,7 @@ class Bench:
         position, rotation = self.frames[self.row(body)]
         return position + rotation @ np.array(point)
 
-    def spot(self, body, point):
+    def attachment(self, body, point):
         return self.row(body), self.point(body, point)
 
     def direction(self, body, direction):
@@ -295,7 +295,7 @@ def contact_of(bench, body, point, axis, radius, n):
 
 
 @pytest.mark.parametrize("axis", [None, E], ids=["sphere", "disc"])
-def test_rolling_keeps_the_contact_on_the_plane_and_its_particle_at_rest(axis):
+def test_rolling_constrains_the_contact_to_the_plane_with_zero_velocity(axis):
     fields = {} if axis is None else {"axis": axis}
     bench = Bench(13).add("rolling", body="a", point=P, radius=0.4, plane={"normal": N, "position": S}, **fields)
     n = np.array(N) / np.linalg.norm(N)
@@ -309,7 +309,7 @@ def test_rolling_keeps_the_contact_on_the_plane_and_its_particle_at_rest(axis):
     close(velocity, rows @ slip, 2e-3)
 
 
-def test_a_disc_that_rolls_as_the_textbook_says_slips_nowhere():
+def test_a_rolling_disc_satisfies_the_textbook_relation_without_slip():
     """Upright, along x, at the speed v: it turns about y by v / radius; leaning makes no difference to that row."""
     bench = Bench(0).add("rolling", body="a", radius=0.5, axis=[0, 1, 0])
     bench.frames[1] = (np.zeros(3), np.eye(3))
@@ -321,7 +321,7 @@ def test_a_disc_that_rolls_as_the_textbook_says_slips_nowhere():
     close(bench.levels(T), np.zeros((3, 3)), 1e-12)
 
 
-def test_knife_edge_leaves_the_motion_along_the_edge_and_off_the_plane():
+def test_knife_edge_constrains_the_transverse_velocity_only():
     bench = Bench(14).add("knife_edge", body="b", point=P, edge=E, normal=N)
     R, particle = bench.axes("b", T), bench.place("b", P, T)
     across = R @ np.cross(N, E) / np.linalg.norm(np.cross(N, E))
@@ -331,7 +331,7 @@ def test_knife_edge_leaves_the_motion_along_the_edge_and_off_the_plane():
     assert abs(bench.terms[0]["f"] @ (R @ np.array(N))) < 1e-14
 
 
-def test_velocity_adds_up_what_is_written():
+def test_velocity_rows_sum_their_terms():
     terms = [{"body": "a", "angular": N, "linear": E, "point": P}, {"body": "b", "linear": S}]
     bench = Bench(15).add("velocity", terms=terms, value="cos(t)")
     total = np.array(N) @ bench.spin("a", T) - math.cos(T)
@@ -356,8 +356,8 @@ def test_relations_are_those_of_the_coordinates(kind, fields, errors):
     assert not bench.rows["bias"].any()
 
 
-def test_rows_are_told_apart_by_words():
-    """As in: the coupling is off by 0.1 rad `between j0 and j1`."""
+def test_rows_have_distinct_labels():
+    """Labels as in: the error of the coupling is 0.1 rad `between j0 and j1`."""
     for case in CASES:
         bench = Bench(0).add(case.values[0], **case.values[1])
         words = [shape.direction for shape in bench.shapes]
@@ -380,7 +380,7 @@ def test_a_limit_is_the_distance_to_its_bound():
 
 
 def test_elements_write_their_own_rows_and_no_others():
-    """Two of each kind in one model give what each gives alone."""
+    """Two elements of each kind in one model write the same rows as each alone."""
     rng = np.random.default_rng(18)
     entries = [(kind, fields) for kind in KINDS for fields in [*random_fields(kind, rng)][:2]]
     alone = [Bench(18).add(kind, **fields).levels(T) for kind, fields in entries]
@@ -409,9 +409,9 @@ def test_a_table_begins_with_its_first_row_and_term():
     ("kind", "fields", "message"),
     [
         ("distance", {"between": [{"body": "a"}, {"body": "b"}], "length": 0}, "above 0"),
-        ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "not 0"),
-        ("rack_pinion", {"rack": "j0", "pinion": "j1", "radius": 0}, "not 0"),
-        ("linear", {"terms": {"j0": 0}}, "not 0"),
+        ("gear", {"joints": ["j0", "j1"], "ratio": 0}, "nonzero"),
+        ("rack_pinion", {"rack": "j0", "pinion": "j1", "radius": 0}, "nonzero"),
+        ("linear", {"terms": {"j0": 0}}, "nonzero"),
         ("knife_edge", {"body": "a", "edge": [0, 0, 2]}, "parallel to `normal`"),
         ("velocity", {"terms": [{"body": "a"}]}, "`angular` or `linear`"),
         ("velocity", {"terms": [{"body": "a", "angular": [1, 0, 0], "point": [1, 0, 0]}]}, "`point` has no effect"),

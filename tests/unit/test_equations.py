@@ -21,9 +21,9 @@ def values_of(chain, q, v):
     return {f"q{k + 1}": x for k, x in enumerate(q)} | {f"v{k + 1}": x for k, x in enumerate(v)}
 
 
-@given(machines(max_bodies=4, driven=False, pushed=False, runs=written))
+@given(machines(max_bodies=4, driven=False, loaded=False, runs=written))
 @settings(max_examples=60)
-def test_terms_are_those_of_the_dense_oracle(machine):
+def test_terms_agree_with_the_dense_formulation(machine):
     packed = pack(machine)
     tree, q, v = packed.tree.tree, packed.tree.q, packed.tree.v
     chain = chain_of(tree, packed.tree.joint_maps, q)
@@ -37,9 +37,9 @@ def test_terms_are_those_of_the_dense_oracle(machine):
     np.testing.assert_allclose(bias, h.astype(float), rtol=0, atol=1e-10 * np.abs(h).max(initial=1.0))
 
 
-@given(machines(max_bodies=4, driven=False, pushed=False, runs=written))
+@given(machines(max_bodies=4, driven=False, loaded=False, runs=written))
 @settings(max_examples=30)
-def test_motion_subspaces_give_the_twists_of_the_bodies(machine):
+def test_motion_subspaces_map_rates_to_body_twists(machine):
     packed = pack(machine)
     q, v = packed.tree.q, packed.tree.v
     chain = chain_of(packed.tree.tree, packed.tree.joint_maps, q)

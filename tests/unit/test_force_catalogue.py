@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pulls import ELEMENTS as TESTED
-from pulls import element_in, floating
+from force_scenes import ELEMENTS as TESTED
+from force_scenes import element_in, floating
 
 from multibody_cli.forces import body_drag, body_load, joint_spring
 from multibody_cli.forces.contract import ForceElement, IncompleteElementError

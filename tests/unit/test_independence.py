@@ -1,4 +1,4 @@
-"""What columns of a motion subspace have of their own, against singular values."""
+"""Independent parts of the columns of a motion subspace against singular values."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_independent_and_dependent_columns():
     np.testing.assert_allclose(shares_of(Q[:, :4], dependent, Q[:, :1]), [1, 0, 1], atol=1e-15)
 
 
-def test_a_share_is_in_the_usual_size_of_its_column():
+def test_the_independent_part_is_relative_to_the_typical_column_norm():
     assert shares_of(np.eye(6)[:, :1] * 1e-3, sizes=np.array([2.0]))[0] == 5e-4
 
 
-def test_shares_bound_the_smallest_singular_value():
+def test_independent_parts_bound_the_smallest_singular_value():
     rng = np.random.default_rng(1)
     for count in range(1, 7):
         for small in (1.0, 1e-2, 1e-5, 1e-9):

@@ -1,4 +1,4 @@
-"""Generated source as instructions: every sentence of its language does what Python does, and others are refused."""
+"""Generated source as instructions: every supported statement agrees with Python, and others are refused."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def function_of(lines):
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_instructions_do_what_python_does(name):
+def test_instructions_agree_with_python(name):
     text, names = function_of(SENTENCES[name]), dict(NAMES)
     exec(text, names)
     rng, k = np.random.default_rng(4), np.array([1, 3, 2])
@@ -73,7 +73,7 @@ def test_instructions_do_what_python_does(name):
         np.testing.assert_allclose(run(instructions, a, k), expected, rtol=4e-15, atol=0.0)
 
 
-def test_numbers_that_are_none_are_given_on():
+def test_nan_propagates():
     """As in kernels, a division by zero is no error."""
     instructions = compiled(function_of(["b[0] = a[0] / a[1]", "b[1] = a[1] / a[1]", "b[2] = sqrt(-a[0])"]))
     b = run(instructions, np.array([1.0, 0.0]), np.zeros(1, np.int64))
@@ -86,7 +86,7 @@ def test_numbers_that_are_none_are_given_on():
     ["while a[0]:", "if a[0] < 1.0:", "b[0] = a[0] ** 2", "b[0] = k[0] // 2", "b[0] = a[0] if k[0] else 1.0",
      "print(a[0])", "for x in a:", "b[0] = +a[0]", "b[0] = math.sin(a[0])", "del a", "b[:] = 0.0"],
 )  # fmt: skip
-def test_other_sentences_are_refused(line):
+def test_other_statements_are_refused(line):
     lines = [line, "    pass"] if line.endswith(":") else [line]
     with pytest.raises(KernelError, match="unsupported syntax in generated source"):
         address_of("a test", function_of(lines), "fif")

@@ -32,7 +32,7 @@ def jacobians_at(packed, q, v, a=None):
     return J, dJ, work
 
 
-@given(machines(pushed=False, gravity=False))
+@given(machines(loaded=False, gravity=False))
 def test_jacobian_is_the_derivative_of_the_poses(machine):
     packed = pack(machine)
     q, v = packed.tree.q, packed.tree.v
@@ -45,7 +45,7 @@ def test_jacobian_is_the_derivative_of_the_poses(machine):
     )
 
 
-@given(machines(driven=False, pushed=False, gravity=False))
+@given(machines(driven=False, loaded=False, gravity=False))
 def test_its_rate_is_its_derivative_along_the_motion(machine):
     packed = pack(machine)
     q, v, h = packed.tree.q, packed.tree.v, 1e-4
@@ -64,8 +64,8 @@ def test_its_rate_is_its_derivative_along_the_motion(machine):
     np.testing.assert_allclose(dJ @ v, placed(work, "alpha", "a"), rtol=0, atol=1000 * EPS * size * speed**2)
 
 
-@given(machines(pushed=False, gravity=False))
-def test_products_are_those_of_the_matrix(machine):
+@given(machines(loaded=False, gravity=False))
+def test_products_agree_with_the_dense_matrix(machine):
     packed = pack(machine)
     tree, rng = packed.tree.tree, np.random.default_rng(1)
     J, _, work = jacobians_at(packed, packed.tree.q, packed.tree.v)
@@ -83,9 +83,9 @@ def test_products_are_those_of_the_matrix(machine):
     np.testing.assert_allclose(y @ Jx, x @ (z - given_x), rtol=0, atol=10 * bound)
 
 
-@given(machines(pushed=False, gravity=False, driven=False))
-def test_gathered_wrenches_balance_the_ground(machine):
-    """What reaches the ground is the sum of all wrenches, each moved to the world's origin."""
+@given(machines(loaded=False, gravity=False, driven=False))
+def test_accumulated_wrenches_balance_the_ground_reaction(machine):
+    """The wrench on the ground is the sum of all wrenches, each moved to the world's origin."""
     packed = pack(machine)
     _, _, work = jacobians_at(packed, packed.tree.q, packed.tree.v)
     y = np.random.default_rng(2).normal(size=6 * len(machine.tree_links))

@@ -1,4 +1,4 @@
-"""The sparse L D L^T of the KKT tree against a dense one, and rigid bodies held by rows against joint coordinates."""
+"""The sparse L D L^T of the KKT tree against a dense one, and constrained rigid bodies against joint coordinates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from kkt_problems import (
     RIGID,
     SHAPES,
     factored_blocks,
+    far_block,
     kinds,
     leaves_first,
+    mass_block,
+    near_block,
     problem,
     shapes,
 )
@@ -28,10 +31,7 @@ from multibody_cli.kkt.assembly import assemble_rigid
 from multibody_cli.kkt.ldl_tree import factor, solve
 from multibody_cli.kkt.nodes import (
     INBOARD_JOINT,
-    far_block,
     kkt_tree_for,
-    mass_block,
-    near_block,
     vector_for,
 )
 from multibody_cli.tree.joint_wrenches import compute_joint_wrenches
@@ -51,23 +51,23 @@ def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, n_dofs, see
 
 @pytest.mark.parametrize("rows", range(1, 7))
 @shapes
-def test_any_number_of_rows_may_hold_a_rigid_body(parents, rows):
+def test_a_rigid_body_may_have_any_number_of_rows(parents, rows):
     given = problem(parents, KINDS["rigid"], [0] + [rows] * COUNT)
     factor(given.tree)
     assert given.error(*given.right_hand_side(rows)) < 1e-10
 
 
 @kinds
-def test_trees_may_float(n_dofs):
-    """Two trees: one hangs from a body that nothing holds, the other from a pin."""
+def test_floating_trees_are_factored(n_dofs):
+    """Two trees: one with a floating root, one with a pinned root."""
     given = problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], n_dofs, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2])
     factor(given.tree)
     assert given.error(*given.right_hand_side(0)) < 1e-10
 
 
 @shapes
-def test_values_and_loops_factor_alike(parents):
-    """Six freedoms held to six: by value and in loops, the same numbers come to lie in the same places."""
+def test_rigid_and_general_factorizations_agree(parents):
+    """Six degrees of freedom: the rigid and the general factorization store the same numbers in the same places."""
     by_value, in_loops = problem(parents, KINDS["rigid"]), problem(parents, KINDS["rigid"])
     assert np.all(by_value.tree.nodes["rigid"][1:] == 1)
     in_loops.tree.nodes["rigid"][:] = 0
@@ -90,7 +90,7 @@ def test_more_than_six_rows_are_refused():
 # --- the pattern --------------------------------------------------------------------------------------------------
 @shapes
 @kinds
-def test_nothing_fills_in(parents, n_dofs):
+def test_factors_have_no_fill_in(parents, n_dofs):
     """L has exactly the blocks of H, which are those that the tree keeps: two for a constraint, one for a pin."""
     given = problem(parents, n_dofs)
     H, nodes = given.matrix(), leaves_first(given)
@@ -101,7 +101,7 @@ def test_nothing_fills_in(parents, n_dofs):
     assert len(before) == kept == sum(2 if parent else 1 for parent in parents[1:])
 
 
-def test_a_star_is_dense_as_inverse_masses_and_sparse_as_a_tree():
+def test_a_star_is_dense_in_delassus_form_and_sparse_in_kkt_form():
     """J M^-1 J^T of a star has no zero block, and eliminating the hub first would fill in; the tree order does not."""
     given = problem(SHAPES["star"], KINDS["rigid"])
     H, split = given.matrix(), given.rows(1).start
@@ -132,7 +132,7 @@ def test_storage_grows_by_the_same_cells_with_every_body(n_dofs):
 
 # --- rigid bodies, against joint coordinates ----------------------------------------------------------------------
 def hanging(parts_of, count, parent_of=lambda row: row - 1):
-    """Rods of one metre, held at their ends; all frames are exact in double precision."""
+    """Rods of one metre, hinged at their ends; all frames are exact in double precision."""
     rng = np.random.default_rng(100)
     tree_links = []
     for row in range(1, count + 1):
@@ -164,8 +164,8 @@ def maximal(packed):
     )
     rows, terms = np.zeros(last[-1], ROW), np.zeros(2 * last[-1], TERM)
     rows["first_term"], rows["last_term"] = 2 * np.arange(last[-1]), 2 * np.arange(last[-1]) + 2
-    held = np.repeat(np.arange(len(links)), [len(w) for w in wrenches])
-    terms["body"][::2], terms["body"][1::2] = held, links["parent"][held]
+    constrained = np.repeat(np.arange(len(links)), [len(w) for w in wrenches])
+    terms["body"][::2], terms["body"][1::2] = constrained, links["parent"][constrained]
     near = np.concatenate(wrenches)
     arm = np.concatenate([np.tile(bodies[i]["r"], (len(w), 1)) for i, w in enumerate(wrenches)])
     terms["t"][::2], terms["f"][::2] = near[:, :3], near[:, 3:]
@@ -177,10 +177,10 @@ def maximal(packed):
     factor(tree)
     solve(tree, x, y)
     compute_joint_wrenches(packed.model.system.tree, work)
-    held = np.array(
+    multipliers = np.array(
         [y[first:end] @ w for first, end, w in zip(inboard_joints["first_row"], last, wrenches, strict=True)]
     )
-    return state, work, x.numbers.reshape(-1, 6), held
+    return state, work, x.numbers.reshape(-1, 6), multipliers
 
 
 MECHANISMS = {
@@ -192,16 +192,16 @@ MECHANISMS = {
 
 
 @pytest.mark.parametrize(("parts_of", "count", "parent_of"), MECHANISMS.values(), ids=MECHANISMS)
-def test_free_bodies_held_by_rows_move_as_joint_coordinates_say(parts_of, count, parent_of):
+def test_constrained_free_bodies_agree_with_joint_coordinates(parts_of, count, parent_of):
     """Accelerations are those of articulated bodies, and the multipliers are the wrenches that the joints transmit."""
-    _, work, a, held = maximal(hanging(parts_of, count, parent_of))
+    _, work, a, multipliers = maximal(hanging(parts_of, count, parent_of))
     change = np.hstack([work.bodies["dw"], work.bodies["dv"]])[1:]
     transmitted = np.hstack([work.wrenches["t"], work.wrenches["f"]])[1:]
     assert np.abs(a[1:] - change).max() < 1e-11 * np.abs(change).max()
-    assert np.abs(held[1:] - transmitted).max() < 1e-11 * np.abs(transmitted).max()
+    assert np.abs(multipliers[1:] - transmitted).max() < 1e-11 * np.abs(transmitted).max()
 
 
-def test_a_chain_of_a_hundred_balls_keeps_its_digits():
+def test_accelerations_of_a_hundred_ball_joints_are_accurate():
     """Against dense equations of motion in long double."""
     packed = hanging(lambda row: (ball(),), 100)
     state, work, a, _ = maximal(packed)

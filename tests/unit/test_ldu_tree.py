@@ -14,8 +14,10 @@ from kkt_problems import (
     RIGID,
     SHAPES,
     factored_blocks,
+    far_block,
     kinds,
     leaves_first,
+    near_block,
     problem,
     shapes,
     unsymmetric,
@@ -23,7 +25,6 @@ from kkt_problems import (
 
 from multibody_cli.kkt import ldl_tree
 from multibody_cli.kkt.ldu_tree import factor
-from multibody_cli.kkt.nodes import far_block, near_block
 
 SIDES = ((near_block, "near"), (far_block, "far"), (near_block, "near_k"), (far_block, "far_k"))
 EPSILON = np.finfo(float).eps
@@ -43,23 +44,23 @@ def test_motions_and_multipliers_are_those_of_a_dense_solve(parents, n_dofs, see
 
 @pytest.mark.parametrize("rows", range(1, 7))
 @shapes
-def test_any_number_of_rows_may_hold_a_rigid_body(parents, rows):
+def test_a_rigid_body_may_have_any_number_of_rows(parents, rows):
     given = unsymmetric(problem(parents, KINDS["rigid"], [0] + [rows] * COUNT))
     factor(given.tree)
     assert given.error(*given.right_hand_side(rows)) < 1e-10
 
 
 @kinds
-def test_trees_may_float(n_dofs):
-    """Two trees: one hangs from a body that nothing holds, the other from a pin."""
+def test_floating_trees_are_factored(n_dofs):
+    """Two trees: one with a floating root, one with a pinned root."""
     given = unsymmetric(problem([0, 0, 1, 1, 3, 0, 5, 5, 7, 7], n_dofs, [0, 0, 1, 2, 1, 1, 2, 1, 1, 2]))
     factor(given.tree)
     assert given.error(*given.right_hand_side(0)) < 1e-10
 
 
 @shapes
-def test_values_and_loops_factor_alike(parents):
-    """Six freedoms held to six: by value and in loops, the same numbers come to lie in the same places."""
+def test_rigid_and_general_factorizations_agree(parents):
+    """Six degrees of freedom: the rigid and the general factorization store the same numbers in the same places."""
     by_value, in_loops = (unsymmetric(problem(parents, KINDS["rigid"])) for _ in range(2))
     assert np.all(by_value.tree.nodes["rigid"][1:] == 1)
     in_loops.tree.nodes["rigid"][:] = 0
@@ -72,7 +73,7 @@ def test_values_and_loops_factor_alike(parents):
 
 @shapes
 @kinds
-def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, n_dofs):
+def test_symmetric_problems_agree_with_the_symmetric_factorization(parents, n_dofs):
     """D symmetric and K = J: motions and multipliers of `kkt_tree`."""
     sibling = problem(parents, n_dofs)
     given = unsymmetric(sibling, change=0.0)
@@ -83,7 +84,7 @@ def test_where_all_is_symmetric_it_is_the_symmetric_tree(parents, n_dofs):
 
 
 @kinds
-def test_solutions_leave_the_factors_as_they_are(n_dofs):
+def test_solving_does_not_change_the_factors(n_dofs):
     """What was solved before, and what a vector says of the ground, changes not a bit of a solution."""
     given = unsymmetric(problem(SHAPES["grown by chance"], n_dofs))
     factor(given.tree)
@@ -99,8 +100,8 @@ def test_solutions_leave_the_factors_as_they_are(n_dofs):
 @shapes
 @kinds
 @pytest.mark.parametrize("seed", range(3))
-def test_no_more_digits_are_lost_than_the_matrix_is_conditioned_for(parents, n_dofs, seed):
-    """As a dense solve with pivots would promise, though no pivot is searched for."""
+def test_the_error_is_bounded_by_the_condition_number(parents, n_dofs, seed):
+    """The bound of a dense solve with pivoting, although no pivot is searched for."""
     given = unsymmetric(problem(parents, n_dofs, seed=seed), seed=seed)
     factor(given.tree)
     assert given.error(*given.right_hand_side(seed)) < 2 * EPSILON * np.linalg.cond(given.matrix())
@@ -108,7 +109,7 @@ def test_no_more_digits_are_lost_than_the_matrix_is_conditioned_for(parents, n_d
 
 @pytest.mark.parametrize("rows", [1, 3, 5, 6])
 @pytest.mark.parametrize("heavy", [lambda i: i % 2, lambda i: i == 25], ids=["every other", "the last"])
-def test_light_bodies_between_heavy_ones_cost_their_ratio_and_no_more(rows, heavy):
+def test_the_error_grows_at_most_with_the_mass_ratio(rows, heavy):
     """A ratio of 10^4 takes four digits, where the condition number, of up to 10^12, would leave four."""
     ratio, given = 1e4, problem([0, *range(25)], [RIGID] * 25, [0] + [rows] * 25)
     masses = [M * (ratio if heavy(i) else 1.0) for i, M in enumerate(given.masses)]
@@ -120,7 +121,7 @@ def test_light_bodies_between_heavy_ones_cost_their_ratio_and_no_more(rows, heav
 # --- the pattern --------------------------------------------------------------------------------------------------
 @shapes
 @kinds
-def test_nothing_fills_in(parents, n_dofs):
+def test_factors_have_no_fill_in(parents, n_dofs):
     """L has exactly the blocks of the matrix, and the tree keeps each of them twice, for L and for U."""
     given = unsymmetric(problem(parents, n_dofs))
     H, nodes = given.matrix(), leaves_first(given)

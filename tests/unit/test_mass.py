@@ -10,7 +10,6 @@ import pytest
 
 from multibody_cli.errors import Refused
 from multibody_cli.mass import MassProperties, summed
-from multibody_cli.scene.shape_volumes import volume_properties_of
 from multibody_cli.scene.shapes import SHAPES
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
@@ -24,8 +23,9 @@ EXAMPLES = {
 }
 
 
-def written(name):
-    return SHAPES[name].model_validate({"type": name, **EXAMPLES[name]})
+def volume_of(name, path=Path(), /, **fields):
+    kind = SHAPES[name]
+    return kind.volume(kind.spec.model_validate({"type": name, **fields}), path)
 
 
 def over(low, high):
@@ -70,22 +70,22 @@ def ellipses(z, w, a, b):
 
 @pytest.mark.parametrize("name", sorted(set(SHAPES) - {"plane", "mesh"}))
 def test_volume_and_inertia_of_a_shape_by_layers(name):
-    matter = volume_properties_of(written(name), Path())
+    properties = volume_of(name, **EXAMPLES[name])
     z, w, area, about_x, about_y = layers(name)
     volume = w @ area
     squares = np.array([w @ about_y, w @ about_x, w @ (area * z**2)])  # integrals of x^2, y^2, z^2
-    assert matter.volume == pytest.approx(volume, rel=1e-10)
-    np.testing.assert_array_equal(matter.centre, np.zeros(3))
+    assert properties.volume == pytest.approx(volume, rel=1e-10)
+    np.testing.assert_array_equal(properties.centre, np.zeros(3))
     inertia = np.diag(squares.sum() - squares) / volume
-    np.testing.assert_allclose(matter.inertia, inertia, rtol=1e-10, atol=1e-15)
-    of_mass = matter.of_mass(3.0)
+    np.testing.assert_allclose(properties.inertia, inertia, rtol=1e-10, atol=1e-15)
+    of_mass = properties.of_mass(3.0)
     assert of_mass.mass == 3.0
     np.testing.assert_allclose(of_mass.inertia, 3.0 * inertia, rtol=1e-10, atol=1e-15)
 
 
 def test_limits_of_shapes_agree():
     def inertia(name, **fields):
-        return volume_properties_of(SHAPES[name].model_validate({"type": name, **fields}), Path()).inertia
+        return volume_of(name, **fields).inertia
 
     np.testing.assert_allclose(inertia("ellipsoid", radii=[0.4] * 3), inertia("sphere", radius=0.4))
     np.testing.assert_allclose(inertia("capsule", radius=0.4, length=1e-12), inertia("sphere", radius=0.4), rtol=1e-10)
@@ -93,9 +93,8 @@ def test_limits_of_shapes_agree():
     np.testing.assert_allclose(np.diag(rod), [1 / 3, 1 / 3, 0.0], atol=1e-15)
 
 
-def test_a_plane_has_no_matter():
-    with pytest.raises(TypeError, match="without volume"):
-        volume_properties_of(SHAPES["plane"].model_validate({"type": "plane"}), Path())
+def test_a_plane_has_no_volume():
+    assert SHAPES["plane"].volume is None
 
 
 TETRAHEDRON = """v 0 0 0
@@ -109,19 +108,17 @@ f 2 3 4
 """
 
 
-def test_a_mesh_weighs_what_it_encloses(tmp_path):
+def test_the_mass_of_a_mesh_is_that_of_its_volume(tmp_path):
     """A corner of a box: volume abc/6, centre (a, b, c)/4, moments of the known tetrahedron; scaled by 2."""
     pytest.importorskip("trimesh")
     file = tmp_path / "corner.obj"
     file.write_text(TETRAHEDRON)
-    matter = volume_properties_of(
-        SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file), "scale": 2.0}), file
-    )
+    properties = volume_of("mesh", file, file=str(file), scale=2.0)
     edges = 2.0 * np.array([1.0, 2.0, 3.0])
-    assert matter.volume == pytest.approx(edges.prod() / 6)
-    np.testing.assert_allclose(matter.centre, edges / 4)
+    assert properties.volume == pytest.approx(edges.prod() / 6)
+    np.testing.assert_allclose(properties.centre, edges / 4)
     second = np.outer(edges, edges) / 20 * (np.ones((3, 3)) + np.eye(3)) - np.outer(edges, edges) / 16
-    np.testing.assert_allclose(matter.inertia, np.trace(second) * np.eye(3) - second, atol=1e-12)
+    np.testing.assert_allclose(properties.inertia, np.trace(second) * np.eye(3) - second, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +134,7 @@ def test_a_mesh_without_a_volume_is_refused(tmp_path, text, complaint):
     file = tmp_path / "mesh.obj"
     file.write_text(text)
     with pytest.raises(Refused, match=complaint):
-        volume_properties_of(SHAPES["mesh"].model_validate({"type": "mesh", "file": str(file)}), file)
+        volume_of("mesh", file, file=str(file))
 
 
 # --- sums and frames ---------------------------------------------------------------------------------------
@@ -146,7 +143,7 @@ def cloud(rng, count):
     return rng.random(count) + 0.1, rng.normal(size=(count, 3))
 
 
-def weighed(masses, points):
+def point_mass_properties(masses, points):
     mass = masses.sum()
     com = masses @ points / mass
     r = points - com
@@ -154,23 +151,23 @@ def weighed(masses, points):
     return MassProperties(mass, com, inertia)
 
 
-def test_parts_weigh_together_what_their_points_weigh():
+def test_mass_properties_of_parts_are_sums_over_points():
     rng = np.random.default_rng(3)
     clouds = [cloud(rng, n) for n in (3, 7, 1, 5)]
-    together = weighed(np.concatenate([m for m, _ in clouds]), np.concatenate([p for _, p in clouds]))
-    found = summed(weighed(*each) for each in clouds)
+    together = point_mass_properties(np.concatenate([m for m, _ in clouds]), np.concatenate([p for _, p in clouds]))
+    found = summed(point_mass_properties(*each) for each in clouds)
     assert found.mass == pytest.approx(together.mass)
     np.testing.assert_allclose(found.com, together.com)
     np.testing.assert_allclose(found.inertia, together.inertia, rtol=1e-13)
 
 
-def test_moving_matter_moves_its_points():
+def test_a_change_of_frame_transforms_the_points():
     rng = np.random.default_rng(4)
     masses, points = cloud(rng, 6)
     R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     R *= np.linalg.det(R)
     d = rng.normal(size=3)
-    found, expected = weighed(masses, points).moved(d, R), weighed(masses, points @ R.T + d)
+    found, expected = point_mass_properties(masses, points).moved(d, R), point_mass_properties(masses, points @ R.T + d)
     np.testing.assert_allclose(found.com, expected.com)
     np.testing.assert_allclose(found.inertia, expected.inertia, rtol=1e-12, atol=1e-14)
 
@@ -181,10 +178,10 @@ def test_inertia_about_a_point_is_that_of_the_points_about_it():
     pivot = rng.normal(size=3)
     r = points - pivot
     expected = sum(m * (x @ x * np.eye(3) - np.outer(x, x)) for m, x in zip(masses, r, strict=True))
-    np.testing.assert_allclose(weighed(masses, points).about(pivot), expected)
+    np.testing.assert_allclose(point_mass_properties(masses, points).about(pivot), expected)
 
 
-def test_nothing_weighs_nothing():
+def test_an_empty_sum_has_zero_mass():
     for nothing in (summed([]), summed([MassProperties(0.0, np.ones(3), np.zeros((3, 3)))])):
         assert nothing.mass == 0.0
         assert np.isfinite(nothing.com).all()

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, lsq_linear, nnls
 
-from multibody_cli.linalg.free_rows import rank_of, scratch_for
+from multibody_cli.kernel import allocate
+from multibody_cli.linalg.free_rows import Scratch, rank_of
 from multibody_cli.linalg.multipliers import CONTRADICTORY, NOT_FINITE, SOLVED, solve_multipliers
 
 HERE = Path(__file__)
@@ -25,7 +26,7 @@ def solve(W, b, lower=-INF, upper=INF, guess=np.nan):
     """(x, status), with scratch full of rubbish and an upper triangle that must not be read."""
     m = len(b)
     only_lower = np.where(np.tri(m, dtype=bool), W, np.nan)
-    scratch = scratch_for(m + 2)
+    scratch = allocate(Scratch, m=m + 2)
     for array in (*scratch.factors[1:], *scratch[3:]):
         array.fill(np.nan)
     x, lower, upper = (np.array(np.broadcast_to(each, m), float) for each in (guess, lower, upper))
@@ -35,12 +36,12 @@ def solve(W, b, lower=-INF, upper=INF, guess=np.nan):
 
 def redundant_rows(W):
     """(rank, numbers of the dependent rows)."""
-    scratch = scratch_for(len(W))
+    scratch = allocate(Scratch, m=len(W))
     return rank_of(W, scratch), list(np.flatnonzero(scratch.dependent))
 
 
 def violation(W, b, lower, upper, x, least=1e-300):
-    """How far x is from the conditions of Karush, Kuhn and Tucker, relative to the terms of each residual.
+    """Violation of the Karush-Kuhn-Tucker conditions by x, relative to the terms of each residual.
 
     Terms that should cancel exactly to 0 need a `least` size to compare with.
     """
@@ -101,7 +102,7 @@ def test_three_supports_of_a_beam_share_its_load():
     np.testing.assert_allclose(x, 9.81 / 3, rtol=1e-13)
 
 
-def test_a_row_that_nothing_feels_gets_no_multiplier():
+def test_an_ineffective_row_has_zero_multiplier():
     J = np.array([[1.0, 2.0], [0.0, 0.0], [1e-17, -1e-17], [0.0, 1.0]])
     W, b = J @ J.T, J @ [3.0, -5.0]
     assert redundant_rows(W) == (2, [1, 2])
@@ -110,7 +111,7 @@ def test_a_row_that_nothing_feels_gets_no_multiplier():
     np.testing.assert_allclose(x, [-3.0, 0.0, 0.0, 11.0], atol=1e-13)
 
 
-def test_without_any_freedom_every_row_is_redundant():
+def test_without_degrees_of_freedom_every_row_is_redundant():
     W = np.zeros((3, 3))
     assert redundant_rows(W) == (0, [0, 1, 2])
     assert solve(W, np.zeros(3))[1] == SOLVED
@@ -121,7 +122,7 @@ def test_without_any_freedom_every_row_is_redundant():
             np.testing.assert_array_equal(x, 0.0)
 
 
-def test_equalities_in_contradiction_are_met_in_the_sense_of_least_squares():
+def test_contradictory_equalities_have_the_least_squares_solution():
     J = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
     W, b = J @ J.T, np.array([1.0, 3.0, -2.0, 4.0])
     x, status = solve(W, b)
@@ -138,7 +139,7 @@ def test_of_equal_rows_the_later_is_redundant():
 
 
 @given(SEEDS, st.integers(2, 9), st.integers(1, 6))
-def test_redundant_rows_are_made_of_the_others(seed, m, n):
+def test_redundant_rows_are_combinations_of_the_others(seed, m, n):
     J = jacobian(np.random.default_rng(seed), m, n)
     rank, named = redundant_rows(J @ J.T)
     kept = np.delete(J, named, axis=0)
@@ -147,7 +148,7 @@ def test_redundant_rows_are_made_of_the_others(seed, m, n):
 
 
 @given(SEEDS, st.integers(2, 8), st.integers(2, 8))
-def test_units_of_rows_do_not_matter(seed, m, n):
+def test_the_solution_does_not_depend_on_units_of_rows(seed, m, n):
     """With units that differ by powers of two, nothing is rounded differently: 2^-20 to 2^20 is 1e-6 to 1e6."""
     rng = np.random.default_rng(seed)
     J = jacobian(rng, m, n)
@@ -166,7 +167,7 @@ def test_units_of_rows_do_not_matter(seed, m, n):
 # --- singular positions ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("theta", [1e-2, 1e-3, 1e-4, 1e-5, 2e-6, 1e-6, 9e-7, 1e-7, 1e-8, 1e-9, 0.0])
 @pytest.mark.parametrize("lower", [-INF, 0.0], ids=["equalities", "one-sided"])
-def test_two_rows_that_become_one(theta, lower):
+def test_two_nearly_dependent_rows(theta, lower):
     """W has the eigenvalues 2 and theta^2 / 2; b = -W (1, 2), up to 1e-14 of its entries of 3.
 
     The second row has the share theta^2.  Errors of 3e-14 in both entries of b become at most 6e-14 / theta^2 in x, and
@@ -189,7 +190,7 @@ def test_two_rows_that_become_one(theta, lower):
 
 
 @pytest.mark.parametrize("theta", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 0.0])
-def test_what_rows_do_to_the_motion_stays_bounded_near_a_singular_position(theta):
+def test_the_constrained_motion_is_bounded_near_a_singular_position(theta):
     """b = J a with any a: multipliers may grow as 1 / theta, but |J^T x| stays below |a|, for it is a projection."""
     a = np.array([0.3, 0.7])
     J = np.array([[1.0, 0.0], [np.cos(theta), np.sin(theta)]])
@@ -203,7 +204,7 @@ def test_what_rows_do_to_the_motion_stays_bounded_near_a_singular_position(theta
 
 # --- bounds ----------------------------------------------------------------------------------------------------
 @given(SEEDS, st.integers(1, 10), st.integers(1, 10), st.sampled_from([0.0, 3.0, 6.0]), st.sampled_from([0.1, 1, 10]))
-def test_random_boxes_meet_the_conditions(seed, m, n, scales, limits):
+def test_random_box_problems_satisfy_complementarity(seed, m, n, scales, limits):
     """Well-posed, redundant and badly scaled rows; b comes from a motion, so that the rows can be satisfied."""
     rng = np.random.default_rng(seed)
     J = jacobian(rng, m, n, scales)
@@ -215,7 +216,7 @@ def test_random_boxes_meet_the_conditions(seed, m, n, scales, limits):
 
 
 @given(SEEDS, st.integers(1, 10), st.integers(1, 10))
-def test_small_integers_bring_ties_and_still_meet_the_conditions(seed, m, n):
+def test_degenerate_box_problems_satisfy_complementarity(seed, m, n):
     """Many residuals and multipliers are 0 at once, and rows repeat."""
     rng = np.random.default_rng(seed)
     J = rng.integers(-1, 2, size=(m, n)).astype(float)
@@ -228,7 +229,7 @@ def test_small_integers_bring_ties_and_still_meet_the_conditions(seed, m, n):
 
 
 @given(SEEDS, st.integers(1, 8), st.integers(1, 8))
-def test_boxes_against_bounded_least_squares(seed, m, n):
+def test_box_problems_agree_with_bounded_least_squares(seed, m, n):
     """With b = J a the objective is |J^T x + a|^2 / 2, and J^T x is unique."""
     rng = np.random.default_rng(seed)
     J, a = jacobian(rng, m, n), rng.normal(size=n)
@@ -242,7 +243,7 @@ def test_boxes_against_bounded_least_squares(seed, m, n):
 
 
 @given(SEEDS, st.integers(1, 9), st.integers(1, 9))
-def test_one_sided_rows_against_nonnegative_least_squares(seed, m, n):
+def test_unilateral_rows_agree_with_nonnegative_least_squares(seed, m, n):
     rng = np.random.default_rng(seed)
     J, a = jacobian(rng, m, n), rng.normal(size=n)
     x, status = solve(J @ J.T, J @ a, 0.0)
@@ -257,8 +258,8 @@ def test_one_row():
         assert (x[0], status) == (expected, SOLVED)
 
 
-def test_four_legs_share_while_all_press_and_a_lifted_one_carries_nothing():
-    """A table of mass 1 (inertias 1) on the corners of a square; turned by a moment, two legs lift and two carry."""
+def test_four_legs_share_the_load_and_a_lifted_leg_has_none():
+    """A table of mass 1 (inertias 1) on four legs; under a moment, two legs lift and two support it."""
     corners = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]], float)
     J = np.column_stack([np.ones(4), corners])
     x, status = solve(J @ J.T, J @ [-9.81, 0.0, 0.0], 0.0)
@@ -269,8 +270,8 @@ def test_four_legs_share_while_all_press_and_a_lifted_one_carries_nothing():
     np.testing.assert_allclose(x, [(9.81 + 15.0) / 4, 0.0, 0.0, (9.81 + 15.0) / 4], rtol=1e-12, atol=1e-13)
 
 
-def test_rows_that_repeat_with_different_demands():
-    """r_i = x1 + x2 + b_i: the harder demand is met, the other is exceeded and pushes no more."""
+def test_repeated_rows_with_different_right_hand_sides():
+    """r_i = x1 + x2 + b_i: the stricter row is active, the other is inactive."""
     x, status = solve(np.ones((2, 2)), [-1.0, 3.0], 0.0)
     assert status == SOLVED
     np.testing.assert_allclose(x, [1.0, 0.0], atol=1e-14)
@@ -279,16 +280,16 @@ def test_rows_that_repeat_with_different_demands():
     np.testing.assert_allclose(x, [0.0, 2.0], atol=1e-14)
 
 
-def test_rows_with_limits_give_way_to_an_equality():
-    """Two rows along one line: the limited one pushes with all it has, and the equality makes up for it."""
+def test_equalities_take_precedence_over_bounded_rows():
+    """Two rows along one line: the bounded one is at its limit, and the equality compensates it."""
     x, status = solve(np.ones((2, 2)), [0.0, -5.0], [-INF, -1.0], [INF, 1.0])
     assert status == SOLVED
     np.testing.assert_allclose(x, [-1.0, 1.0], atol=1e-14)
 
 
 @given(SEEDS, st.integers(2, 8), st.integers(1, 8))
-def test_what_cannot_be_satisfied_is_said_and_stays_bounded(seed, m, n):
-    """A one-sided row against the equality it repeats, which holds it 1 below what it wants, among others."""
+def test_infeasible_problems_are_reported_with_bounded_multipliers(seed, m, n):
+    """A unilateral row and the contradicting equality along the same line, among other rows."""
     rng = np.random.default_rng(seed)
     J = rng.normal(size=(m, n))
     J[1] = J[0]
@@ -302,8 +303,8 @@ def test_what_cannot_be_satisfied_is_said_and_stays_bounded(seed, m, n):
 
 
 @given(SEEDS, st.integers(2, 10), st.integers(1, 6), st.booleans())
-def test_a_contradiction_is_found_where_there_is_one(seed, m, n, whole):
-    """There is no solution just where some d within unit bounds has W d = 0, b.d < 0 and never meets a bound."""
+def test_contradictions_are_detected(seed, m, n, whole):
+    """There is no solution if and only if some d in the recession cone has W d = 0 and b.d < 0."""
     rng = np.random.default_rng(seed)
     J = rng.integers(-1, 2, size=(m, n)).astype(float) if whole else jacobian(rng, m, n)
     b = J @ rng.normal(size=n)
@@ -332,7 +333,7 @@ def test_many_rows(limits):
 
 # --- what comes in ---------------------------------------------------------------------------------------------
 @given(SEEDS, st.integers(1, 8), st.integers(1, 8), st.booleans())
-def test_a_guess_changes_nothing_about_the_motion(seed, m, n, good):
+def test_the_motion_does_not_depend_on_the_initial_guess(seed, m, n, good):
     rng = np.random.default_rng(seed)
     J = jacobian(rng, m, n)
     W, b = J @ J.T, J @ rng.normal(size=n)
@@ -344,14 +345,14 @@ def test_a_guess_changes_nothing_about_the_motion(seed, m, n, good):
     np.testing.assert_allclose(J.T @ again, J.T @ x, atol=1e-8)
 
 
-def test_the_same_question_has_the_same_answer():
+def test_the_solution_is_deterministic():
     """Bit for bit, whatever the scratch was used for before, and as a corner of larger arrays."""
     rng = np.random.default_rng(9)
     J = jacobian(rng, 9, 7)
     W, b = J @ J.T, J @ rng.normal(size=7)
     lower, upper = box(rng, 9, 0.3)
     expected, _ = solve(W, b, lower, upper)
-    scratch, large = scratch_for(20), np.full((20, 20), np.nan)
+    scratch, large = allocate(Scratch, m=20), np.full((20, 20), np.nan)
     large[:9, :9] = W
     for m in (9, 4, 9):
         x = np.full(20, np.nan)
@@ -363,7 +364,7 @@ def test_the_same_question_has_the_same_answer():
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("lower", [-INF, 0.0])
 @pytest.mark.parametrize("wrong", [np.nan, INF])
-def test_what_is_not_finite_is_not_answered(m, lower, wrong):
+def test_nonfinite_problems_are_not_solved(m, lower, wrong):
     for place in ("W", "b"):
         W, b = np.eye(m), np.ones(m)
         if place == "W":
@@ -375,7 +376,7 @@ def test_what_is_not_finite_is_not_answered(m, lower, wrong):
         assert np.isnan(x).all()
 
 
-def test_the_same_text_runs_without_a_compiler():
+def test_kernels_run_as_plain_python():
     chosen = "(independent_equalities and not 200) or beam or become_one or four_legs or repeat or feels or bounded"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, str(HERE)],

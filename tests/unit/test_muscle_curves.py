@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formulas import Formulas
 from scipy.integrate import quad
+from wrapped_formulas import Formulas
 
 from multibody_cli.forces import muscle_curves
 from multibody_cli.forces.muscle_curves import (
@@ -108,19 +108,19 @@ def value_and_slope(curve: str, x: float) -> tuple[float, float]:
 
 # --- published numbers ----------------------------------------------------------------------------------------------
 @every_curve
-def test_values_are_the_published_ones(curve: str) -> None:
+def test_values_agree_with_the_published_table(curve: str) -> None:
     found = {x: value_and_slope(curve, x)[0] for x in PUBLISHED[curve]}
     assert found == pytest.approx(PUBLISHED[curve], rel=0, abs=1e-10)
 
 
 @every_curve
-def test_coefficients_are_the_printed_ones(curve: str) -> None:
+def test_coefficients_agree_with_the_paper(curve: str) -> None:
     found, *printed = COEFFICIENTS[curve]
     np.testing.assert_allclose(found, printed, rtol=0, atol=1e-10)
 
 
-def test_the_third_condition_as_printed_is_another_curve() -> None:
-    """The passive curve goes through (1.7, 1): with (1.8, 1) the printed coefficients are not the solution."""
+def test_the_third_condition_as_printed_defines_another_curve() -> None:
+    """The passive curve passes through (1.7, 1): with (1.8, 1) the printed coefficients are not the solution."""
     conditions = [
         Condition(0, 1.0, 0, 0.0),
         Condition(0, 1.0, 1, 0.0),
@@ -157,7 +157,7 @@ def test_slope_is_the_derivative_of_the_value(curve: str) -> None:
             assert value_and_slope(curve, x)[1] == pytest.approx((a - 8 * b + 8 * c - d) / (12 * h), rel=0, abs=1e-10)
 
 
-def test_the_force_is_greatest_at_the_optimal_length_and_that_of_rest_at_rest() -> None:
+def test_the_force_is_greatest_at_the_optimal_length_and_zero_velocity() -> None:
     assert value_and_slope("active", 1.0) == pytest.approx((1.0, 0.0), rel=0, abs=1e-12)
     assert value_and_slope("velocity", 0.0) == (1.0, 5.0)
 

@@ -7,8 +7,8 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from formulas import Formulas, called
 from scipy.spatial.transform import Rotation
+from wrapped_formulas import Formulas, called
 
 from multibody_cli.spatial import factor as factoring
 from multibody_cli.spatial import rotations as rotating
@@ -81,7 +81,7 @@ def test_sine_and_cosine_lie_on_the_unit_circle():
 
 
 @pytest.mark.parametrize("p", VECTORS, ids=str)
-def test_a_rotation_vector_makes_its_quaternion_and_comes_back(p):
+def test_rotation_vectors_survive_the_round_trip(p):
     w, u = rotations.quaternion_of_vector(vector(p))
     expected = Rotation.from_rotvec(p).as_quat()
     sign = 1.0 if expected[3] * w >= 0 else -1.0
@@ -96,7 +96,7 @@ def test_a_rotation_vector_makes_its_quaternion_and_comes_back(p):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_rotation_matrix_makes_its_quaternion(seed):
+def test_a_rotation_matrix_is_converted_to_its_quaternion(seed):
     rng = np.random.default_rng(seed)
     axis = np.eye(3)[seed % 3] + 1e-3 * rng.normal(size=3)  # each of the four branches
     R = Rotation.from_rotvec(

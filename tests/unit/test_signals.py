@@ -10,7 +10,7 @@ import sympy
 from scipy.interpolate import CubicSpline
 
 from multibody_cli.expressions import parse
-from multibody_cli.signals import FUNCTIONS, Operation, SignalPacker, evaluate
+from multibody_cli.signals import FUNCTIONS, INTERPOLATIONS, Operation, SignalPacker, evaluate
 
 t = sympy.Symbol("t", real=True)
 EXPRESSIONS = [
@@ -95,7 +95,7 @@ def test_every_operation_is_reached_by_a_program():
 
 
 @pytest.mark.parametrize("text", ["t**2", "(t - 1)**2", "(t - 1)**3", "abs(t)**3"])
-def test_whole_powers_are_smooth_where_the_base_is_zero(text):
+def test_integer_powers_are_smooth_at_zero_base(text):
     at = 1.0 if "1" in text else 0.0
     signals, k = packed(text)
     value, first, second = evaluate(signals, k, at)
@@ -110,13 +110,13 @@ def test_the_stack_is_as_deep_as_the_deepest_program_and_no_deeper():
     assert packed("((1 + 2) + 3) + t")[0].stack.shape == (2, 3)
 
 
-def test_signals_of_one_model_do_not_disturb_each_other():
+def test_signals_of_one_model_are_independent():
     packer = SignalPacker()
     numbers = [
         packer.add_expression(parse("t**2").body),
-        packer.add_table(np.array([0.0, 1.0]), np.array([1.0, 2.0]), False),
+        packer.add_table(np.array([0.0, 1.0]), np.array([1.0, 2.0]), "linear"),
         packer.add_constant(5.0),
-        packer.add_table(np.array([0.0, 2.0, 4.0]), np.array([0.0, 4.0, 0.0]), False),
+        packer.add_table(np.array([0.0, 2.0, 4.0]), np.array([0.0, 4.0, 0.0]), "linear"),
         packer.add_expression(parse("min(t, 1) - max(t, 2)").body),
     ]
     signals = packer.pack()
@@ -127,17 +127,17 @@ def test_signals_of_one_model_do_not_disturb_each_other():
 TIMES, VALUES = np.array([0.5, 1.0, 2.5, 3.0, 4.0]), np.array([1.0, -1.0, 2.0, 2.5, 0.0])
 
 
-def table(cubic):
+def table(interpolation):
     packer = SignalPacker()
-    packer.add_table(TIMES[:2], VALUES[:2], False)
-    k = packer.add_table(TIMES, VALUES, cubic)
+    packer.add_table(TIMES[:2], VALUES[:2], "linear")
+    k = packer.add_table(TIMES, VALUES, interpolation)
     signals = packer.pack()
     return lambda at: evaluate(signals, k, at)
 
 
-@pytest.mark.parametrize("cubic", [False, True])
-def test_a_table_goes_through_its_points_and_holds_its_end_values(cubic):
-    signal = table(cubic)
+@pytest.mark.parametrize("interpolation", INTERPOLATIONS)
+def test_a_table_interpolates_its_points_and_is_constant_outside(interpolation):
+    signal = table(interpolation)
     for time, value in zip(TIMES, VALUES, strict=True):
         assert signal(time)[0] == pytest.approx(value, abs=1e-15)
         assert signal(np.nextafter(time, 0))[0] == pytest.approx(value, abs=1e-13)
@@ -150,8 +150,8 @@ def test_a_table_goes_through_its_points_and_holds_its_end_values(cubic):
     assert signal(1e9) == (0.0, 0.0, 0.0)
 
 
-def test_a_linear_table_is_straight_between_its_points():
-    signal = table(False)
+def test_a_linear_table_is_piecewise_linear():
+    signal = table("linear")
     for at in np.linspace(0.51, 3.99, 53):
         assert signal(at)[0] == pytest.approx(np.interp(at, TIMES, VALUES), abs=1e-15)
         assert signal(at)[2] == 0.0
@@ -159,7 +159,7 @@ def test_a_linear_table_is_straight_between_its_points():
 
 
 def test_a_cubic_table_is_the_not_a_knot_spline_with_its_derivatives():
-    signal, spline = table(True), CubicSpline(TIMES, VALUES)
+    signal, spline = table("cubic"), CubicSpline(TIMES, VALUES)
     for at in np.linspace(0.51, 3.99, 53):
         np.testing.assert_allclose(signal(at), [spline(at, nu) for nu in range(3)], rtol=0, atol=1e-12)
     for knot in TIMES[1:-1]:
@@ -169,7 +169,7 @@ def test_a_cubic_table_is_the_not_a_knot_spline_with_its_derivatives():
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_cubic_table_of_few_points_is_the_polynomial_through_them(count):
     packer = SignalPacker()
-    k = packer.add_table(TIMES[:count], VALUES[:count], True)
+    k = packer.add_table(TIMES[:count], VALUES[:count], "cubic")
     polynomial = np.polynomial.Polynomial.fit(TIMES[:count], VALUES[:count], count - 1)
     value, first, second = evaluate(packer.pack(), k, 0.8)
     assert value == pytest.approx(polynomial(0.8))
@@ -178,6 +178,6 @@ def test_a_cubic_table_of_few_points_is_the_polynomial_through_them(count):
 
 
 @pytest.mark.parametrize("text", ["sqrt(t)", "log(t)", "asin(2 + t)", "1/t", "t**0.5"])
-def test_what_has_no_value_is_not_finite_and_raises_nothing(text):
+def test_undefined_values_are_nonfinite_without_an_error(text):
     signals, k = packed(text)
     assert not math.isfinite(sum(evaluate(signals, k, 0.0)))

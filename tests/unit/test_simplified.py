@@ -1,4 +1,4 @@
-"""Short forms of formulas: the same numbers, in fewer words, without round-off."""
+"""Short forms of formulas: equal values, fewer terms, no round-off."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def worked_out(found, numbers):
     return [float(sympy.lambdify(list(names), formula)(*names.values())) for formula in found.formulas]
 
 
-@given(machines(max_bodies=2, driven=False, pushed=False, runs=written))
+@given(machines(max_bodies=2, driven=False, loaded=False, runs=written))
 @settings(max_examples=40)
-def test_terms_of_machines_keep_their_numbers(machine):
+def test_simplified_terms_have_the_same_values(machine):
     packed = pack(machine)
     tree, q, v = packed.tree.tree, packed.tree.q, packed.tree.v
     chain = chain_of(tree, packed.tree.joint_maps, q)
@@ -79,14 +79,14 @@ def test_the_squares_of_a_unit_quaternion_sum_to_one():
     assert text(square) != "1"
 
 
-def test_round_off_is_no_physics():
+def test_round_off_coefficients_are_removed():
     right = math.cos(math.pi / 2)
     assert text(3.0 * cos(x) + right * sin(x)) == "3*cos(q1)"
     assert text((x + 0.1 * y) * (x + 0.2 * y) - x * x - 0.3 * x * y - 0.02 * y * y + 1e-3 * z) == "0.001*q3"
     assert text(1e-20 * x + 2e-20 * sin(y)) == "1.0e-20*q1 + 2.0e-20*sin(q2)"  # small, and not beside anything
 
 
-def test_what_is_left_of_large_numbers_is_kept():
+def test_small_coefficients_beside_large_ones_are_kept():
     small = (1e6 + x) - 1e6
     assert text(small * small * small) == "q1**3"
 
@@ -102,14 +102,14 @@ def test_a_long_formula_is_written_by_parts():
     assert worked_out(found, numbers) == pytest.approx(evaluate([value], numbers), rel=1e-8)
 
 
-def test_sums_and_words_are_written_as_they_are_read():
+def test_sums_and_names_are_written_in_reading_order():
     assert sum_of(["-3*x", "-y", "z"]) == "-3*x - y + z"
     assert sum_of([]) == "0"
     assert text_of("table(t)") == "(table(t))"
     assert latex_of("its_own") == r"\text{its\_own}"
 
 
-def test_coordinates_are_counted_from_where_a_piece_begins():
+def test_coordinates_are_relative_to_the_start_of_a_spline_piece():
     far = power(x - 500.0, 3) * (2.0 + x)
     found = simplified([far], (), {"q1": 500.0})
     assert [text_of(one) for pair in found.intermediate for one in pair] == ["u1", "q1 - 500"]

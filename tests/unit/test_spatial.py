@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formulas import Formulas
+from wrapped_formulas import Formulas
 
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial import products
@@ -129,7 +129,7 @@ def test_vectors_and_matrices(numbers):
     same(array(P.isotropic(3.0)), 3.0 * np.eye(3))
 
 
-def test_arithmetic_goes_through_all_depths(numbers):
+def test_arithmetic_applies_to_nested_values(numbers):
     S, T, A, m, f = (numbers[name] for name in "STAmf")
     I1, I2 = Inertia(sym(S), mat(A), sym(T)), Inertia(sym(T), mat(-A), sym(S))
     np.testing.assert_allclose(array(sum_of(I1, I2)), array(I1) + array(I2))
@@ -155,7 +155,7 @@ def test_shifts_are_congruences(numbers):
 
 
 @pytest.mark.parametrize("kind", ["Vec3", "Sym3", "Mat3"])
-def test_records_give_back_what_was_stored(kind, numbers):
+def test_records_return_the_stored_values(kind, numbers):
     value = {"Vec3": vec(numbers["a"]), "Sym3": sym(numbers["S"]), "Mat3": mat(numbers["A"])}[kind]
     count = {"Vec3": 3, "Sym3": 6, "Mat3": 9}[kind]
     field = np.full(count, np.nan)
@@ -167,7 +167,7 @@ def test_records_give_back_what_was_stored(kind, numbers):
 
 @kernel
 def compute(fields, out):
-    """Everything the values can do, in one kernel."""
+    """All operations of the values in one kernel."""
     a, b, A, S, R = load(fields.a), load(fields.b), load(fields.A), load(fields.S), load(fields.R)
     inertia = Inertia(products.rotated(R, S), A, S) + products.rank_one(Force(a, b), Force(a, b))
     s, p = Motion(a, b), Force(b, a)
@@ -180,7 +180,7 @@ def compute(fields, out):
     store(out[21:24], products.transposed_times(A, products.cross(a, -b)))
 
 
-def test_compiled_values_compute_what_plain_ones_do(numbers):
+def test_compiled_and_plain_values_agree(numbers):
     fields = np.zeros(1, [("a", "f8", 3), ("b", "f8", 3), ("A", "f8", 9), ("S", "f8", 6), ("R", "f8", 9)]).view(
         np.recarray
     )
@@ -199,7 +199,7 @@ def test_compiled_values_compute_what_plain_ones_do(numbers):
     np.testing.assert_allclose(out[21:], A.T @ np.cross(a, -b), rtol=1e-13)
 
 
-def test_the_same_text_runs_without_a_compiler():
+def test_kernels_run_as_plain_python():
     """Formulas, a whole forward dynamics and a few steps, as plain Python."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     physics = HERE.parent.parent / "physics" / "test_forward_dynamics.py"
@@ -209,9 +209,9 @@ def test_the_same_text_runs_without_a_compiler():
         *(
             f"{physics}::test_{name}"
             for name in (
-                "a_prescribed_slider_carries_its_load",
-                "work_arrays_carry_nothing_over",
-                "far_from_the_origin_dynamics_is_the_same",
+                "a_prescribed_slider_supports_its_load",
+                "an_evaluation_does_not_depend_on_the_previous_one",
+                "dynamics_does_not_depend_on_the_distance_from_the_origin",
             )
         ),
     ]

@@ -1,12 +1,10 @@
-"""Frames on surfaces: smooth across the poles, where formulas by derivatives would change sides."""
+"""Frames on surfaces: continuous across the poles, where frames from derivatives change their sign."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from shapes import joint, parts_of
-
-from multibody_cli.packing.constraint_bases import pose_at
+from shapes import joint, parts_of, pose_at
 
 BALL = {"type": "sphere", "radius": 0.3}
 ROUND = {"type": "ellipsoid", "radii": [0.3, 0.3, 0.3]}
@@ -17,7 +15,7 @@ def riding(parent, child):
 
 
 @pytest.mark.parametrize(("parent", "child"), [(ROUND, BALL), (BALL, ROUND), (ROUND, ROUND)])
-def test_an_ellipsoid_that_is_a_sphere_touches_as_one(parent, child):
+def test_an_ellipsoid_with_equal_radii_agrees_with_the_sphere(parent, child):
     """Beyond the poles as well, so that a run across one goes on."""
     rng = np.random.default_rng(1)
     found, expected = riding(parent, child), riding(BALL, BALL)

@@ -1,1 +1,14 @@
-"""Solvers for Coulomb friction problems, without knowledge of bodies or methods."""
+"""Solvers for Coulomb friction problems, without knowledge of bodies or methods.
+
+    problem                 the problem with a factored matrix
+    dense                   the problem with its whole matrix, and the conditions of Coulomb's law
+    cones                   projections onto admissible sets; convex relaxation, notes (1.85)-(1.88)
+    proximal                the solver of all scenes
+    smoothed_law            smoothed Coulomb's law and its Newton step
+    central_path            path following for the smoothed law
+    envelope                sparse linear systems of the Newton steps
+    staggered_projections   independent solution: notes 2.11, (2.113), (2.114), Alg. 7
+    anderson                acceleration of its iteration
+
+The equations are in `docs/theory/friction.md`.
+"""

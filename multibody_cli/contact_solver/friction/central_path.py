@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.contact_solver.friction.factored import PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction.smoothed_law import compute_residual, compute_step, initialize
 from multibody_cli.kernel import kernel
 
@@ -42,16 +42,16 @@ def follow_path(F, xi0, compliance, first, last, x, xi, S, E) -> tuple[int, bool
         and residual < math.inf
         and (sigma > least or residual > near * sigma)
     ):
-        aim = max(SMOOTHING_REDUCTION * sigma, 0.9 * least) if residual <= near * sigma else sigma
-        compute_step(F, compliance, sigma, aim, n, S, E)
+        target = max(SMOOTHING_REDUCTION * sigma, 0.9 * least) if residual <= near * sigma else sigma
+        compute_step(F, compliance, sigma, target, n, S, E)
         share, then, then_left, taken = 2.0, sigma, math.inf, False
         while not taken and share > MIN_STEP:
             share *= 0.5
-            then = math.sqrt(sigma * sigma + share * (aim * aim - sigma * sigma))
+            then = math.sqrt(sigma * sigma + share * (target * target - sigma * sigma))
             step_along(S.y[:m], share, S.y_step, S.y_trial)
             step_along(xi, share, S.xi_step, S.xi_trial)
             then_left = compute_residual(F, compliance, then, xi0, S.y_trial[:m], S.xi_trial[:n], S)
-            taken = then_left < (1.0 - 0.1 * share) * residual or (aim < sigma and then_left <= near * then)
+            taken = then_left < (1.0 - 0.1 * share) * residual or (target < sigma and then_left <= near * then)
         step_along(S.y[:m], share, S.y_step, S.y)
         step_along(xi, share, S.xi_step, xi)
         sigma, residual = then, then_left

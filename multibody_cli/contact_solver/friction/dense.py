@@ -1,29 +1,136 @@
-"""Solution of a small problem on its whole Delassus matrix."""
+"""Friction problems with their whole Delassus matrix, and the conditions of Coulomb's law.
+
+    equalities  u = 0
+    limits      l >= 0,      u >= 0,    l u = 0
+    normals     alpha >= 0,  u_n >= 0,  alpha u_n = 0
+    tangents    |beta| <= mu alpha,  and  u_t = 0 inside,  beta = -mu alpha u_t / |u_t| on the boundary
+
+Each condition states that x is the projection of x - u / w onto its admissible set, for any w > 0 (Alart and Curnier,
+Comput. Methods Appl. Mech. Eng. 92, 1991).  With w the diagonal of W, the difference times sqrt(w) is a velocity in the
+mass norm, the square root of an energy, independent of the units of the row.  The *size* of a problem is the largest
+such velocity of a row without impulses, or the norm of the impulses, sqrt(x.W x), if that is larger.
+"""
 
 from __future__ import annotations
 
-from multibody_cli.contact_solver.friction.factored import PER_CONTACT, delassus_entry
-from multibody_cli.contact_solver.friction.problem import Options, Problem
-from multibody_cli.contact_solver.friction.staggered_projections import solve_problem
-from multibody_cli.kernel import kernel
+import math
+from typing import NamedTuple
 
-MAX_DENSE_ROWS = 600
-"""Largest number of rows of an island: a pass takes O(m^3)."""
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.linalg.free_rows import zero_diagonal
+
+Floats = NDArray[np.float64]
+
+WITHIN = 1.0 - 2.0**-50
+"""Factor of friction at its limit, so that round-off does not exceed the limit."""
 
 
-def dense_contacts(options: Options, constraint_rows: int, capacity: int) -> int:
-    """Return the number of contacts to allocate for the dense solvers."""
-    return min(capacity, max(MAX_DENSE_ROWS - constraint_rows, 0) // PER_CONTACT) if options.dense else 0
+class DenseProblem(NamedTuple):
+    """A friction problem with rows as in `problem`."""
+
+    W: Floats  # (m, m) symmetric, both triangles
+    r: Floats  # (m,) velocities of the rows without impulses
+    mu: Floats  # (contacts,) coefficients of friction
+    equalities: int
+    limits: int
+    friction_patches: int  # number of leading contacts whose normal impulse is given
+
+
+@formula
+def normal_row(P, c):
+    """Return the normal row of contact c; its two tangent rows follow."""
+    return P.equalities + P.limits + PER_CONTACT * c
 
 
 @kernel
-def solve_densely(F, options, x, S):
-    """Solve for the impulses x (m,) of one problem; x holds a guess of the friction or NaN.  Return a `Report`."""
-    m, contacts = len(F.r), len(F.mu)
-    for k in range(m):
-        S.r[k] = F.r[k]
-        for h in range(k + 1):
-            S.W[k, h] = S.W[h, k] = delassus_entry(F, k, h)
-    for c in range(contacts):
-        S.mu[c] = F.mu[c]
-    return solve_problem(Problem(S.W[:m, :m], S.r[:m], S.mu[:contacts], F.equalities, F.limits), options, x, S)
+def compute_row_velocities(P, x, u):
+    """Compute u = W x + r."""
+    for i in range(len(x)):
+        u[i] = P.r[i]
+        for j in range(len(x)):
+            u[i] += P.W[i, j] * x[j]
+
+
+@kernel
+def tangent_weight(P, n):
+    """Return the larger eigenvalue of the tangent block of W for the contact with normal row n."""
+    a, b, c = P.W[n + 1, n + 1], P.W[n + 2, n + 1], P.W[n + 2, n + 2]
+    return max(0.5 * (a + c) + math.sqrt(0.25 * (a - c) * (a - c) + b * b), zero_diagonal(P.W))
+
+
+@formula
+def friction_limit(P, c, x):
+    """Return the radius of the friction disc of contact c."""
+    radius = P.mu[c] * max(x[normal_row(P, c)], 0.0)
+    return radius if radius > MIN_FRICTION_IMPULSE else 0.0
+
+
+@formula
+def clipped(b1, b2, radius):
+    """Return friction projected onto the disc of that radius."""
+    length = max(math.hypot(b1, b2), MIN_FRICTION_IMPULSE)
+    share = WITHIN * radius / length if length > radius else 1.0
+    return share * b1, share * b2
+
+
+@kernel
+def problem_size(P, x, u) -> float:
+    """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or what presses a friction patch; 1 if all are 0."""
+    size, squared, floor = 0.0, 0.0, zero_diagonal(P.W)
+    for i in range(len(x)):
+        size = max(size, abs(P.r[i]) / math.sqrt(max(P.W[i, i], floor)))
+        squared += x[i] * (u[i] - P.r[i])
+    for c in range(P.friction_patches):
+        n = normal_row(P, c)
+        size = max(size, x[n] * math.sqrt(tangent_weight(P, n)))
+    size = max(size, math.sqrt(max(squared, 0.0)))
+    return size if size > 0.0 else 1.0
+
+
+@kernel
+def relative_residual(P, x, u) -> float:
+    """Return the largest residual of all conditions relative to the size of the problem; u (m,) becomes W x + r."""
+    compute_row_velocities(P, x, u)
+    floor, worst = zero_diagonal(P.W), friction_residual(P, x, u)
+    for i in range(P.equalities):
+        worst = max(worst, abs(u[i]) / math.sqrt(max(P.W[i, i], floor)))
+    for i in range(P.equalities, P.equalities + P.limits):
+        worst = max(worst, one_sided_residual(max(P.W[i, i], floor), x[i], u[i]))
+    for c in range(P.friction_patches, len(P.mu)):
+        n = normal_row(P, c)
+        worst = max(worst, one_sided_residual(max(P.W[n, n], floor), x[n], u[n]))
+    return worst / problem_size(P, x, u)
+
+
+@formula
+def one_sided_residual(w, x, u):
+    """Return the residual of x >= 0, u >= 0, x u = 0."""
+    return abs(x - max(x - u / w, 0.0)) * math.sqrt(w)
+
+
+@kernel
+def friction_residual(P, x, u) -> float:
+    """Return the largest residual of the tangents."""
+    worst = 0.0
+    for c in range(len(P.mu)):
+        n = normal_row(P, c)
+        w = tangent_weight(P, n)
+        b1, b2 = clipped(x[n + 1] - u[n + 1] / w, x[n + 2] - u[n + 2] / w, friction_limit(P, c, x))
+        worst = max(worst, math.hypot(x[n + 1] - b1, x[n + 2] - b2) * math.sqrt(w))
+    return worst
+
+
+@kernel
+def scale_to_dissipate(P, x, u):
+    """Scale the impulses such that they do not increase the energy: 1/2 x.W x + r.x <= 0; u (m,) is W x + r."""
+    work = squared = 0.0
+    for i in range(len(x)):
+        work += P.r[i] * x[i]
+        squared += x[i] * (u[i] - P.r[i])
+    if work + 0.5 * squared > 0.0:
+        for i in range(len(x)):
+            x[i] *= max(-work / squared, 0.0)

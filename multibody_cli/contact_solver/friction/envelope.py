@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.factored import BLOCKS_PER_ROW, PER_CONTACT, block_of_rows
+from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, block_of_rows
 from multibody_cli.kernel import formula, kernel
 
 Floats = NDArray[np.float64]
@@ -148,7 +148,7 @@ def clear(n, E):
 
 @kernel
 def add_rows(F, k, rows, D, stiffness, E):
-    """Add stiffness B^T D B for `rows` rows from k on; D (m, 3) are the derivatives of `maps`."""
+    """Add stiffness B^T D B for `rows` rows from k on; D (m, 3) are the derivatives of `cones`."""
     B, product = F.B, E.product
     for side in range(BLOCKS_PER_ROW):
         b = block_of_rows(F, k, rows, side)

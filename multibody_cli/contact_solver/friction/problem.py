@@ -1,139 +1,205 @@
-"""Friction problems, solver options, scratch arrays and reports.
+"""Friction problems with a factored Delassus matrix W = B B^T, stored by nonzero blocks; options and reports.
 
 Rows are ordered: equalities, unilateral rows (limits), and three rows for each contact: normal, tangent, tangent.
 Impulses x (m,) result in row velocities u = W x + r with the Delassus matrix W = J M^-1 J^T.
+
+Row k of B is the response of row k to the *normal velocities* xi of the articulations it acts on, in which the kinetic
+energy is 1/2 xi.xi: B = J L with M^-1 = L L^T.  With xi0 the normal velocities without impulses, impulses x result in
+
+    u = B xi + b,   xi = xi0 + B^T x,   r = B xi0 + b.
+
+The offset b, due to gaps and prescribed motion, is the only nonzero term for bodies at rest, so that u is not computed
+as a difference of large numbers.
+
+Each articulation is a *block* of xi.  A contact row has at most two blocks, any other row one.  In loops over blocks,
+side 0 is body A of a contact and side 1 is body B.  W has as many entries as there are pairs of rows on a common
+articulation; B has one or two blocks for each row.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.kernel import formula
-from multibody_cli.linalg import free_rows
+from multibody_cli.kernel import kernel
+from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE
 
-MIN_SIDES = 4
-"""Smallest number of sides of a friction polygon."""
+PER_CONTACT = 3
+"""Rows of one contact."""
 
 MIN_FRICTION_IMPULSE = 1e-150
 """Friction impulses below this value count as 0, to avoid overflow in divisions."""
 
+BLOCKS_PER_ROW = 2
+"""Largest number of articulations that a row acts on."""
 
-class Problem(NamedTuple):
-    """A friction problem with its whole Delassus matrix."""
-
-    W: NDArray[np.float64]  # (m, m) symmetric, both triangles
-    r: NDArray[np.float64]  # (m,) velocities of the rows without impulses
-    mu: NDArray[np.float64]  # (contacts,) coefficients of friction
-    equalities: int
-    limits: int
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 class Options(NamedTuple):
     """Solver options."""
 
-    tolerance: float = 1e-11  # of the residual, relative to the size of the problem (`conditions`)
-    sweeps: int = 100  # pairs of passes
-    sides: int = 0  # 0: friction discs; an even number of 4 or more: regular polygons inscribed in the discs
-    dense: bool = False  # whether to use the whole Delassus matrix instead of the proximal method
-    single_qp: bool = False  # whether to solve Anitescu's convex relaxation on a pyramid with `sides` sides
+    tolerance: float = 1e-10  # of the residual, relative to the size of the problem
+    sweeps: int = 200  # largest number of iterations
+    staggered: bool = False  # whether to use staggered projections instead of the proximal method
+    convex: bool = False  # whether to solve the convex relaxation of Coulomb's law (`cones`)
 
 
 class Report(NamedTuple):
     """Result of a solve."""
 
     status: int  # SOLVED, CONTRADICTORY, UNFINISHED or NOT_FINITE of `linalg.multipliers`
-    sweeps: int  # pairs of passes
+    sweeps: int  # iterations
     steps: int  # Newton steps
     residual: float  # largest violation of a condition, relative to the size of the problem
-    change: float  # (m,) W times a change of impulses
 
 
-class Combinations(NamedTuple):
-    """Linear combinations of up to three consecutive rows: coefficients a of rows first, first + 1, first + 2."""
+class Factored(NamedTuple):
+    """A friction problem."""
 
-    first: NDArray[np.int64]  # (p,)
-    a: NDArray[np.float64]  # (p, 3)
-
-
-class Scratch(NamedTuple):
-    """Work arrays of the dense solvers, for m rows and up to p combined rows in a pass."""
-
-    W: NDArray[np.float64]  # (m, m)
-    r: NDArray[np.float64]  # (m,)
-    mu: NDArray[np.float64]  # (contacts,)
-    radius: NDArray[np.float64]  # (contacts,) friction limits
-    x: NDArray[np.float64]  # (m,)
-    u: NDArray[np.float64]  # (m,)
-    best: NDArray[np.float64]  # (m,) impulses with the smallest residual so far
-    accepted: NDArray[np.float64]  # (m,) best impulses that meet the tolerance
-    before: NDArray[np.float64]  # (m,) impulses before a sweep
-    last: NDArray[np.float64]  # (m,) impulses before a step
-    change: NDArray[np.float64]  # (m,) W times a change of impulses
-    impulse_combinations: Combinations  # impulse directions that are varied
-    velocity_combinations: Combinations  # velocity conditions
-    scale: NDArray[np.float64]  # (p,) scales of the impulse directions
-    weight: NDArray[np.float64]  # (p,) inverse scales of the velocity conditions
-    diagonal_shift: NDArray[np.float64]  # (p,) added to the diagonal
-    V: NDArray[np.float64]  # (p, p) Delassus matrix of the combined rows
-    b: NDArray[np.float64]  # (p,)
-    y: NDArray[np.float64]  # (p,)
-    lower: NDArray[np.float64]  # (p,)
-    upper: NDArray[np.float64]  # (p,)
-    order: NDArray[np.int64]  # (p,)
-    solver: Any  # of `linalg.multipliers`, for p rows
-    island: NDArray[np.int64]  # (m,) island of each row: the number of its first row
-    rows: NDArray[np.int64]  # (m,) the rows of one island
+    B: Floats  # entries of all blocks, one block after the other
+    first: Integers  # (m, 2) start of the entries of a row in B, for each side
+    block: Integers  # (m, 2) block of xi of each side; -1 for none
+    start: Integers  # (blocks,) start of each block in xi
+    width: Integers  # (blocks,) number of normal velocities of each block
+    xi0: Floats  # (n,) normal velocities without impulses, in the order of block numbers
+    r: Floats  # (m,) velocities of the rows without impulses
+    b: Floats  # (m,) offset, see above
+    w: Floats  # (m,) scale of each row: its diagonal entry of W, one value for the three rows of a contact
+    mu: Floats  # (contacts,) coefficients of friction
+    equalities: int
+    limits: int
+    friction_patches: int  # number of leading contacts that are friction patches: normal impulse given, no normal row
+    convex: bool  # whether friction obeys the convex relaxation of Coulomb's law
 
 
-def combinations_for(p: int) -> Combinations:
-    """Allocate p combined rows."""
-    return Combinations(np.zeros(p, np.int64), np.zeros((p, 3)))
+class FactoredScratch(NamedTuple):
+    """Storage of a `Factored` problem."""
+
+    first: Integers
+    block: Integers
+    start: Integers
+    width: Integers
+    xi0: Floats
+    r: Floats
+    b: Floats
+    w: Floats
+    mu: Floats
 
 
-def scratch_for(equalities: int, limits: int, contacts: int, options: Options) -> Scratch:
-    """Allocate the work arrays for up to so many rows, for solves with these options."""
-    m = equalities + limits + 3 * contacts
-    edges = max(options.sides, MIN_SIDES) if options.single_qp else options.sides
-    p = max(m, equalities + limits + edges * contacts)
-    return Scratch(
-        W=np.zeros((m, m)),
+def factored_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: int) -> FactoredScratch:
+    """Allocate storage for so many constraint rows and contacts, and n normal velocities in so many blocks."""
+    m = constraint_rows + PER_CONTACT * contacts
+    return FactoredScratch(
+        first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        block=np.zeros((m, BLOCKS_PER_ROW), np.int64),
+        start=np.zeros(blocks, np.int64),
+        width=np.zeros(blocks, np.int64),
+        xi0=np.zeros(n),
         r=np.zeros(m),
+        b=np.zeros(m),
+        w=np.zeros(m),
         mu=np.zeros(contacts),
-        radius=np.zeros(contacts),
-        x=np.zeros(m),
-        u=np.zeros(m),
-        best=np.zeros(m),
-        accepted=np.zeros(m),
-        before=np.zeros(m),
-        last=np.zeros(m),
-        change=np.zeros(m),
-        impulse_combinations=combinations_for(p),
-        velocity_combinations=combinations_for(p),
-        scale=np.zeros(p),
-        weight=np.zeros(p),
-        diagonal_shift=np.zeros(p),
-        V=np.zeros((p, p)),
-        b=np.zeros(p),
-        y=np.zeros(p),
-        lower=np.zeros(p),
-        upper=np.zeros(p),
-        order=np.zeros(p, np.int64),
-        solver=free_rows.scratch_for(p),
-        island=np.zeros(m, np.int64),
-        rows=np.zeros(m, np.int64),
     )
 
 
-@formula
-def normal_row(P, c):
-    """Return the normal row of contact c; its two tangent rows follow."""
-    return P.equalities + P.limits + 3 * c
+@kernel
+def add_row_product(F, k, xi, total):
+    """Return total + (B xi)_k."""
+    B, first, block = F.B, F.first, F.block
+    for side in range(BLOCKS_PER_ROW):
+        b = block[k, side]
+        if b >= 0:
+            at, start = first[k, side], F.start[b]
+            for i in range(F.width[b]):
+                total += B[at + i] * xi[start + i]
+    return total
 
 
-@formula
-def friction_limit(mu, alpha):
-    """Return the radius of the friction disc; 0 without normal impulse."""
-    return mu * alpha if alpha > 0.0 and mu * alpha > MIN_FRICTION_IMPULSE else 0.0
+@kernel
+def compute_row_velocities(F, xi, u):
+    """Compute u = B xi + b."""
+    for k in range(len(F.b)):
+        u[k] = add_row_product(F, k, xi, F.b[k])
+
+
+@kernel
+def set_free_velocity(F, xi):
+    """Set xi = xi0, at the positions of the blocks in xi."""
+    at = 0
+    for b in range(len(F.width)):
+        for i in range(F.width[b]):
+            xi[F.start[b] + i] = F.xi0[at + i]
+        at += F.width[b]
+
+
+@kernel
+def compute_offset(F, xi0):
+    """Compute b = r - B xi0."""
+    for k in range(len(F.b)):
+        F.b[k] = 0.0
+    compute_row_velocities(F, xi0, F.b)
+    for k in range(len(F.b)):
+        F.b[k] = F.r[k] - F.b[k]
+
+
+@kernel
+def accumulate_transposed(F, x, xi):
+    """Add B^T x to xi."""
+    B, first, block = F.B, F.first, F.block
+    for k in range(len(F.r)):
+        if x[k] != 0.0:
+            for side in range(BLOCKS_PER_ROW):
+                b = block[k, side]
+                if b >= 0:
+                    at, start = first[k, side], F.start[b]
+                    for i in range(F.width[b]):
+                        xi[start + i] += B[at + i] * x[k]
+
+
+@kernel
+def delassus_entry(F, k, h):
+    """Return entry (k, h) of W."""
+    B, total = F.B, 0.0
+    for side in range(BLOCKS_PER_ROW):
+        for other in range(BLOCKS_PER_ROW):
+            b = F.block[k, side]
+            if b >= 0 and b == F.block[h, other]:
+                for i in range(F.width[b]):
+                    total += B[F.first[k, side] + i] * B[F.first[h, other] + i]
+    return total
+
+
+@kernel
+def block_of_rows(F, k, rows, side):
+    """Return the block of `rows` rows starting at k on one side; -1 if none of the rows has one."""
+    block = F.block[k, side]
+    for j in range(1, rows):
+        block = max(block, F.block[k + j, side])
+    return block
+
+
+@kernel
+def scale_rows(F):
+    """Compute the row scales w; rows with negligible response are removed from the problem."""
+    constraint_rows = F.equalities + F.limits
+    largest = 0.0
+    for k in range(len(F.r)):
+        F.w[k] = delassus_entry(F, k, k)
+        largest = max(largest, F.w[k])
+    for k in range(len(F.r)):
+        if not F.w[k] > NEGLIGIBLE * largest:
+            F.r[k] = 0.0
+            for side in range(BLOCKS_PER_ROW):
+                F.block[k, side] = -1
+            F.w[k] = 0.0 if k >= constraint_rows else 1.0
+    for c in range(len(F.mu)):
+        n = constraint_rows + PER_CONTACT * c
+        a, b, d = F.w[n + 1], delassus_entry(F, n + 1, n + 2), F.w[n + 2]
+        scale = max(F.w[n], 0.5 * (a + d) + math.sqrt(0.25 * (a - d) * (a - d) + b * b))
+        for k in range(n, n + PER_CONTACT):
+            F.w[k] = scale if scale > 0.0 else 1.0

@@ -11,7 +11,8 @@ compliance is reduced tenfold in each iteration, so that a few iterations suffic
 
 Newton's method may fail far from the solution.  The solver then follows the path of `central_path` and restarts from
 its end: in rounds, with less compliance if the end of the path was reached, and with more if it was not.  A heap at
-rest takes one round, because the impulses of the previous step are nearly those of the next.
+rest takes one round, because the impulses of the previous step are nearly those of the next.  If all rounds fail, the
+solver restarts from the convex relaxation of the problem.
 
 Sources: Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); Castro, Permenter and Han, An unconstrained
 convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocities as unknowns).
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.central_path import follow_path, step_along
+from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.envelope import (
     Envelope,
     add_rows,
@@ -35,16 +37,16 @@ from multibody_cli.contact_solver.friction.envelope import (
     order_blocks,
     substitute,
 )
-from multibody_cli.contact_solver.friction.factored import (
+from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
+    Factored,
+    Report,
     accumulate_transposed,
     compute_offset,
     compute_row_velocities,
     scale_rows,
     set_free_velocity,
 )
-from multibody_cli.contact_solver.friction.maps import project
-from multibody_cli.contact_solver.friction.problem import Report
 from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch, smoothed_scratch_for
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
@@ -78,6 +80,9 @@ EXACT, EXTRA_PATHS = 1e-12, 1
 met.
 """
 
+NEARLY_SOLVED = 1e-6
+"""Residual above which the impulses of the convex relaxation replace those of an unsolved problem."""
+
 ROUND_OFF = 1e-14
 """Residual that cannot be improved."""
 
@@ -100,6 +105,8 @@ class ProximalScratch(NamedTuple):
     D: Floats  # (m, 3)
     proximal_point: Floats  # (m,) guess of a proximal iteration
     best: Floats  # (m,) impulses with the smallest residual
+    unsolved: Floats  # (m,) impulses of an unsolved problem
+    relaxed: Floats  # (m,) impulses of its convex relaxation
     envelope: Envelope
     smoothed: SmoothedScratch
 
@@ -120,6 +127,8 @@ def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
         D=np.zeros((m, PER_CONTACT)),
         proximal_point=np.zeros(m),
         best=np.zeros(m),
+        unsolved=np.zeros(m),
+        relaxed=np.zeros(m),
         envelope=envelope_scratch_for(n, blocks, contacts),
         smoothed=smoothed_scratch_for(m, n, contacts),
     )
@@ -143,8 +152,38 @@ def solve_proximal(F, options, x, S) -> Report:
     if total != 0.0:
         for k in range(len(x)):
             x[k] = math.nan
-        return Report(NOT_FINITE, 0, 0, math.nan, math.nan)
-    return alternate_with_paths(F, options, x, S, n)
+        return Report(NOT_FINITE, 0, 0, math.nan)
+    report = alternate_with_paths(F, options, x, S, n)
+    if report.status == SOLVED or F.convex:
+        return report
+    return restart_from_relaxation(F, options, x, S, n, report)
+
+
+@kernel
+def restart_from_relaxation(F, options, x, S, n, failed) -> Report:
+    """Solve again from the impulses of the convex relaxation; keep these if Coulomb's law remains unsolved.
+
+    With much friction, Coulomb's law need not have a solution near a sliding contact: the rod of Painleve stops in an
+    impact without collision.  The convex relaxation always has one, does not increase the energy, and lets no body
+    penetrate.
+    """
+    relaxation = Factored(
+        F.B, F.first, F.block, F.start, F.width, F.xi0, F.r, F.b, F.w, F.mu,
+        F.equalities, F.limits, F.friction_patches, True,
+    )  # fmt: skip
+    copy(x, S.unsolved, len(x))
+    relaxed = alternate_with_paths(relaxation, options, x, S, n)
+    copy(x, S.relaxed, len(x))
+    report = alternate_with_paths(F, options, x, S, n)
+    sweeps, steps = failed.sweeps + relaxed.sweeps + report.sweeps, failed.steps + relaxed.steps + report.steps
+    residual = report.residual
+    if report.status != SOLVED:
+        residual = min(residual, failed.residual)
+        if relaxed.status == SOLVED and residual > NEARLY_SOLVED:
+            copy(S.relaxed, x, len(x))
+        elif failed.residual < report.residual:
+            copy(S.unsolved, x, len(x))
+    return Report(report.status, sweeps, steps, residual)
 
 
 @kernel
@@ -175,9 +214,9 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
         met += best_residual <= options.tolerance
     copy(S.best, x, len(x))
     if best_residual <= options.tolerance:
-        return Report(SOLVED, rounds + 1, steps, best_residual, 0.0)
+        return Report(SOLVED, rounds + 1, steps, best_residual)
     scale_to_dissipate(F, x, S, n)
-    return Report(UNFINISHED, rounds + 1, steps, best_residual, 0.0)
+    return Report(UNFINISHED, rounds + 1, steps, best_residual)
 
 
 @kernel
@@ -307,7 +346,7 @@ def follow_coulomb(F, compliance, proximal_point, xi, S) -> tuple[int, bool]:
 # --- residual and fallback --------------------------------------------------------------------------------------------
 @kernel
 def relative_residual(F, x, S) -> float:
-    """Return the largest violation of `conditions`, relative to the size of the problem; gamma becomes P(x - u / w)."""
+    """Return the largest |x - P(x - u / w)| sqrt(w) relative to the problem's size (`dense`); gamma becomes that P."""
     n = 0
     for b in range(len(F.width)):
         n += F.width[b]

@@ -4,14 +4,14 @@ In units in which every cone is |beta| <= alpha, Coulomb's law for a contact is 
 
     x and z in the cone,   x.z = 0,   z = (u_n + |u_t|, u_t)
 
-or x = P(y), z = P(y) - y for some y, where P projects onto the cone.  With smoothing by sigma (`smoothed_cone`), x and
+or x = P(y), z = P(y) - y for some y, where P projects onto the cone.  With smoothing by sigma (`cones`), x and
 z are in the interior of their cones.  With a guess of the impulses and a compliance eps,
 
     u + (|u_t|, 0) + eps (P(y) - guess) = P(y) - y,   u = B xi + b,   xi = xi0 + B^T P(y)
 
 are equations for y and xi.  Eliminating y contact by contact leaves a system for xi with the sparsity of the contact
 graph.  Limits are cones of one dimension; equalities have x = y for all y.  Friction patches have discs of given
-radius, without |u_t|.
+radius, without |u_t|.  The convex relaxation has no |u_t| either.
 
 A Newton step changes sigma^2 as well.  Because x and z are nearly linear in sigma^2, steps follow the solution path.
 
@@ -27,20 +27,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.envelope import add_rows, clear, eliminate, substitute
-from multibody_cli.contact_solver.friction.factored import (
-    PER_CONTACT,
-    accumulate_transposed,
-    add_row_product,
-    compute_row_velocities,
-)
-from multibody_cli.contact_solver.friction.smoothed_cone import (
+from multibody_cli.contact_solver.friction.cones import (
     multiply,
     project_smoothed_cone,
     project_smoothed_disc,
     project_smoothed_half_line,
     write_flat,
     write_function,
+)
+from multibody_cli.contact_solver.friction.envelope import add_rows, clear, eliminate, substitute
+from multibody_cli.contact_solver.friction.problem import (
+    PER_CONTACT,
+    accumulate_transposed,
+    add_row_product,
+    compute_row_velocities,
 )
 from multibody_cli.kernel import formula, kernel
 
@@ -68,7 +68,7 @@ class SmoothedScratch(NamedTuple):
     velocity_change: Floats  # (m,) change of u in a step
     residual: Floats  # (m,) residual of the equations of the rows
     xi_residual: Floats  # (n,)
-    slope: Floats  # (m,) see `smoothed_cone`
+    slope: Floats  # (m,) see `cones`
     square_slope: Floats  # (m,)
     d: Floats  # (contacts, 2)
     impulse: Floats  # (m,) impulses in the units of the problem
@@ -125,7 +125,7 @@ def initialize(F, xi0, x, xi, S) -> float:
         S.guess[k] = S.unit[k] * x[k]
         S.y[k] = S.guess[k] - S.u[k]
     for c in range(len(F.mu)):
-        if has_cone(F, c):
+        if has_cone(F, c) and not F.convex:
             k = constraint_rows + PER_CONTACT * c
             S.y[k] -= math.hypot(S.u[k + 1], S.u[k + 2])
     return size
@@ -156,7 +156,8 @@ def compute_residual(F, compliance, sigma, xi0, y, xi, S) -> float:
     for c in range(len(F.mu)):
         k = constraint_rows + PER_CONTACT * c
         if has_cone(F, c):
-            residual[k] += smoothed_speed(k, sigma, S) - SPEED_SMOOTHING * sigma
+            if not F.convex:
+                residual[k] += smoothed_speed(k, sigma, S) - SPEED_SMOOTHING * sigma
         elif c >= F.friction_patches:
             for j in range(k + 1, k + PER_CONTACT):
                 S.x[j] = S.slope[j] = S.square_slope[j] = residual[j] = 0.0
@@ -187,13 +188,13 @@ def residual_norm(xi0, xi, m, F, S) -> float:
 
 # --- step -----------------------------------------------------------------------------------------------------------
 @kernel
-def compute_step(F, compliance, sigma, aim, n, S, E):
-    """Compute the Newton step for y, xi and sigma^2, with target aim^2.
+def compute_step(F, compliance, sigma, target, n, S, E):
+    """Compute the Newton step for y, xi and sigma^2, with the target value target^2.
 
     Rows: residual + z_step + (1 - P' + eps P') y_step = 0, with |u_t| in z_step; xi, with x_step = P' y_step +
     square_slope (change of sigma^2): xi_residual + xi_step - B^T x_step = 0.
     """
-    m, constraint_rows, square_slope = len(F.r), F.equalities + F.limits, aim * aim - sigma * sigma
+    m, constraint_rows, square_slope = len(F.r), F.equalities + F.limits, target * target - sigma * sigma
     for k in range(m):
         S.square_slope[k] *= square_slope
         S.residual[k] -= (1.0 - compliance) * S.square_slope[k]
@@ -207,10 +208,11 @@ def compute_step(F, compliance, sigma, aim, n, S, E):
             eliminate_disc(c, k, compliance, S)
             add_rows(F, k, PER_CONTACT, S.D, 1.0, E)
         elif has_cone(F, c):
-            S.residual[k] += (
-                SPEED_SMOOTHING * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, S) - 1.0) * (aim - sigma)
-            )
-            eliminate_cone(c, k, compliance, sigma, S)
+            if not F.convex:
+                S.residual[k] += (
+                    SPEED_SMOOTHING * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, S) - 1.0) * (target - sigma)
+                )
+            eliminate_cone(c, k, compliance, sigma, F.convex, S)
             add_rows(F, k, PER_CONTACT, S.D, 1.0, E)
         else:
             eliminate_line(k, compliance, S)
@@ -239,7 +241,7 @@ def eliminate_line(k, compliance, S):
 
 
 @kernel
-def eliminate_cone(contact, k, compliance, sigma, S):
+def eliminate_cone(contact, k, compliance, sigma, convex, S):
     """Compute K, D and the change of impulse at fixed xi, for the three rows of a contact."""
     inner, outer, across = S.slope[k], S.slope[k + 1], S.slope[k + 2]
     a, b, c = (
@@ -254,8 +256,9 @@ def eliminate_cone(contact, k, compliance, sigma, S):
         impulse = S.D[i, 0] * S.residual[k] + S.D[i, 1] * S.residual[k + 1] + S.D[i, 2] * S.residual[k + 2]
         S.impulse[i] = (S.square_slope[i] - impulse) / S.unit[i]
     for i in range(k, k + PER_CONTACT):
-        for j in range(1, PER_CONTACT):
-            S.D[i, j] += S.D[i, 0] * S.u[k + j] / speed
+        if not convex:
+            for j in range(1, PER_CONTACT):
+                S.D[i, j] += S.D[i, 0] * S.u[k + j] / speed
         for j in range(PER_CONTACT):
             S.D[i, j] /= S.unit[i] * S.unit[k + j]
 
@@ -290,9 +293,9 @@ def back_substitute_rows(F, sigma, S):
         if c < F.friction_patches:
             multiply(k, S.K, step)
         elif has_cone(F, c):
-            step[k] -= (S.u[k + 1] * velocity_change[k + 1] + S.u[k + 2] * velocity_change[k + 2]) / smoothed_speed(
-                k, sigma, S
-            )
+            if not F.convex:
+                change = S.u[k + 1] * velocity_change[k + 1] + S.u[k + 2] * velocity_change[k + 2]
+                step[k] -= change / smoothed_speed(k, sigma, S)
             multiply(k, S.K, step)
         else:
             step[k] *= S.K[k, 0]

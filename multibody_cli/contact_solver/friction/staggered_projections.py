@@ -1,182 +1,311 @@
-"""Staggered projections: normal impulses for fixed friction and friction for fixed normal impulses, until both agree.
+"""Staggered projections: two quadratic programs in turn, an independent solution that the proximal method is tested by.
 
-    normal pass    minimize 1/2 x.W x + r.x over equalities, limits >= 0 and alpha >= 0, with friction fixed
-    friction pass  the same over equalities and |beta_c| <= mu_c alpha_c, with limits and alpha fixed
+This is algorithm 7 of Sueda's notes, on the Delassus matrix.  With J = (G, C, N, T) the rows of equalities, limits,
+normals and tangents, x = (lambda, l, alpha, beta) their impulses, and W = J M^-1 J^T,
 
-Each pass is solved to round-off by an active-set method.  The staggering converges slowly if friction turns bodies and
-so redistributes their weight, and not at all if sliding friction increases the normal impulse that limits it.  After
-the first pair of passes the solver therefore solves both passes together for fixed friction limits, in alternation with
-Gauss-Seidel sweeps, and tries `newton` after each sweep.  The status of the result is
+    notes             here
+    line 8            r = J q_unc, the velocities of the rows without impulses
+    (2.113), line 11  `solve_contact_program`: minimize 1/2 x.W x + r.x over lambda, l >= 0, alpha >= 0 for fixed beta
+    (2.114), line 19  `solve_friction_program`: the same over lambda and |beta_c| <= mu_c alpha_c for fixed l and alpha
+    line 14           `friction_change`: the velocities due to f_beta - f_beta^0, in the metric of M^-1
+    line 2            the guess x: friction of the previous step
 
-    SOLVED         all conditions of `conditions` are met within the tolerance, in most cases to round-off
-    CONTRADICTORY  the rows without friction contradict each other: no impulses satisfy them
-    UNFINISHED     the passes did not converge: the impulses are those of `energy_safe_fallback`
-    NOT_FINITE     W, r or mu is not finite, or mu is negative: the impulses are NaN
+A fixed point satisfies Coulomb's law.  The differences from the notes are
 
-In all cases friction is within its limits, unilateral impulses are non-negative, and 1/2 x.W x + r.x is not positive:
-energy does not increase if r are the velocities before the impulses.
+    signs         Normal velocities of separating bodies are positive, so that f_alpha = N^T alpha / h and f_beta = T^T
+                  beta / h, and the linear terms of (2.113) and (2.114) have a plus sign.
+    equalities    G belongs to both programs, as in (2.119): friction acts on the constrained system.
+    discs         The boxes of (2.114) admit up to sqrt(2) mu alpha.  Here |beta| <= mu alpha: a few programs with boxes
+                  along the friction of each contact, and the curvature of the circle as a cost across it.
+    acceleration  The iteration converges linearly; a leaning stack of five cubes takes 1600 iterations.  With f_beta
+                  of line 11 a combination of the last iterations (`anderson`), it takes 8.
+    result        is the iterate with the least change: once there, a further extrapolation may lead away by round-off.
+    line 14       compares f_beta instead of f_alpha, because that of line 11 is accelerated.
+
+In algorithm 8 (bilateral staggered projections) joint reactions take the place of alpha.  Lines 10 to 16, (2.117) and
+(2.118), are `contact_solver.joint_friction`; their limits are those of the friction patches here, and line 23 is
+`solve_friction_program` for patches and contacts together.
+
+The status of the result is
+
+    SOLVED         all conditions of Coulomb's law are met within the tolerance
+    CONTRADICTORY  the rows without friction contradict each other
+    UNFINISHED     the iteration did not converge; it need not where sliding friction increases the normal impulse that
+                   limits it, W_nn < mu |W_nt|
+    NOT_FINITE     W or r is not finite, or mu is negative or NaN; the impulses are NaN
+
+Impulses of CONTRADICTORY and UNFINISHED are scaled such that they do not increase the energy.
 
 Sources: Kaufman, Sueda, James and Pai, Staggered projections for frictional contact in multibody systems, ACM Trans.
-Graph. 27 (2008); Sueda, notes 2.11, (2.113), (2.114) and algorithm 7.
+Graph. 27 (2008); Sueda, notes 2.11.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from multibody_cli.contact_solver.friction.conditions import (
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.contact_solver.friction.anderson import Iterations, extrapolate, iterations_for, store_iteration
+from multibody_cli.contact_solver.friction.dense import (
+    DenseProblem,
+    clipped,
     compute_row_velocities,
-    limit_friction,
-    normal_residual,
+    friction_limit,
+    friction_residual,
+    normal_row,
     problem_size,
-    tangent_residual,
+    relative_residual,
+    scale_to_dissipate,
+    tangent_weight,
 )
-from multibody_cli.contact_solver.friction.convex_relaxation import solve_convex_relaxation
-from multibody_cli.contact_solver.friction.fallback import energy_safe_fallback
-from multibody_cli.contact_solver.friction.friction_pass import project_friction, project_together
-from multibody_cli.contact_solver.friction.gauss_seidel import gauss_seidel_sweep
-from multibody_cli.contact_solver.friction.newton import polish
-from multibody_cli.contact_solver.friction.normal_pass import project_normals
-from multibody_cli.contact_solver.friction.problem import MIN_SIDES, Report
-from multibody_cli.kernel import formula, kernel
-from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED, is_finite
+from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, Report, delassus_entry
+from multibody_cli.kernel import allocate, kernel
+from multibody_cli.linalg import free_rows
+from multibody_cli.linalg.free_rows import zero_diagonal
+from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED, is_finite, solve_multipliers
 
-ALTERNATING, STAGGERING = 10, 50
-"""Sweep numbers: up to `ALTERNATING`, passes and Gauss-Seidel alternate; up to `STAGGERING`, passes restart from zero.
+Floats = NDArray[np.float64]
 
-Later sweeps are damped Gauss-Seidel, which cycles less.  Each phase reaches solutions that the others do not.
+MAX_PROGRAMS = 10
+"""Largest number of programs with boxes for one program with discs; usual are one to five."""
+
+ROUND_OFF = 1e-15
+"""Change or residual, relative to the size of the problem, that cannot be improved."""
+
+RISE = 2.0
+"""Increase of the change in an iteration, at which the iterations before are forgotten."""
+
+PATIENCE = 4
+"""Iterations in a row that may fail to halve the change, once it is within the tolerance: solutions improve to
+round-off, so that contacts close to their friction limit stick without creep.
 """
 
-ROUND_OFF, PATIENCE = 3e-15, 4
-"""Residual that cannot be improved, and sweeps in a row that may fail to improve a solution within the tolerance.
 
-Improving solutions beyond the tolerance avoids creep of contacts that stick close to their friction limit.
-"""
+MAX_STAGGERED_ROWS = 600
+"""Largest number of rows of an island that staggered projections solve: the matrix is dense."""
+
+
+class StaggeredScratch(NamedTuple):
+    """Work arrays for m rows."""
+
+    W: Floats  # (m, m)
+    r: Floats  # (m,)
+    V: Floats  # (m, m) W in the frames of the friction
+    b: Floats  # (m,) r in these frames
+    y: Floats  # (m,) x in these frames
+    frame: Floats  # (m,) direction of the friction of each contact, at its tangents
+    u: Floats  # (m,)
+    lower: Floats  # (m,)
+    upper: Floats  # (m,)
+    before: Floats  # (m,) impulses before an iteration
+    gap: Floats  # (m,) change of the friction in an iteration
+    best: Floats  # (m,) impulses after the iteration with the least change so far
+    iterations: Iterations
+    solver: free_rows.Scratch
+
+
+def staggered_scratch_for(m: int) -> StaggeredScratch:
+    """Allocate the work arrays for up to m rows."""
+    return StaggeredScratch(
+        W=np.zeros((m, m)),
+        r=np.zeros(m),
+        V=np.zeros((m, m)),
+        b=np.zeros(m),
+        y=np.zeros(m),
+        frame=np.zeros(m),
+        u=np.zeros(m),
+        lower=np.zeros(m),
+        upper=np.zeros(m),
+        before=np.zeros(m),
+        gap=np.zeros(m),
+        best=np.zeros(m),
+        iterations=iterations_for(m),
+        solver=allocate(free_rows.Scratch, m=m),
+    )
 
 
 @kernel
-def solve_problem(P, options, x, S):
-    """Solve for the impulses x (m,) of one problem; x holds a guess of the friction or NaN.  Return a `Report`."""
-    if not is_finite(P.W, P.r) or not are_valid_coefficients(P.mu):
-        for i in range(len(x)):
+def solve_staggered(F, options, x, S) -> Report:
+    """Solve for the impulses x (m,) of a `Factored` problem; x holds the initial guess or NaN.  Return a `Report`."""
+    m = len(F.r)
+    W, r = S.W[:m, :m], S.r[:m]
+    for k in range(m):
+        for h in range(k + 1):
+            W[k, h] = W[h, k] = delassus_entry(F, k, h)
+    floor = zero_diagonal(W)
+    for k in range(m):
+        r[k] = F.r[k] if W[k, k] > floor else 0.0
+    return stagger(DenseProblem(W, r, F.mu, F.equalities, F.limits, F.friction_patches), options, x, S)
+
+
+# --- algorithm 7 ------------------------------------------------------------------------------------------------------
+@kernel
+def stagger(P, options, x, S) -> Report:
+    """Solve for the impulses x (m,) of a `DenseProblem`; x holds the initial guess or NaN.  Return a `Report`."""
+    m = len(x)
+    if not (is_finite(P.W, P.r) and is_friction_admissible(P.mu)):
+        for i in range(m):
             x[i] = math.nan
-        return Report(NOT_FINITE, 0, 0, math.nan, math.nan)
-    if options.single_qp:
-        return make_report(P, solve_convex_relaxation(P, max(options.sides, MIN_SIDES), x, S), 1, 0, False, 0.0, x, S)
-    initialize_guess(P, x)
-    if not any_friction(P.mu):
-        return make_report(P, project_normals(P, x, S), 1, 0, False, 0.0, x, S)
-    return stagger(P, options, x, S)
-
-
-@kernel
-def stagger(P, options, x, S):
-    """Alternate the passes, starting from a guess of the friction."""
-    status, steps, change, least, last_improvement, failed = SOLVED, 0, math.inf, math.inf, math.inf, 0
-    for sweeps in range(1, options.sweeps + 1):
-        for i in range(len(x)):
-            S.before[i] = x[i]
-        status = improve_once(P, options, sweeps, status, x, S)
-        change = relative_change(P, x, S)
-        if status == SOLVED and options.sides == 0:
-            new_steps, residual = polish(P, options.tolerance, x, S)
-            steps += new_steps
-            if residual <= options.tolerance:
-                failed += 1
-                if residual < 0.5 * last_improvement:
-                    last_improvement, failed = residual, 0
-                if residual < least:
-                    least = residual
-                    for i in range(len(x)):
-                        S.accepted[i] = x[i]
-            elif least < math.inf:
-                failed += 1
-            if least <= ROUND_OFF or failed == PATIENCE:
-                break
-        if change <= options.tolerance and least == math.inf:
-            break
-    if least < math.inf:
-        for i in range(len(x)):
-            x[i] = S.accepted[i]
-        return make_report(P, SOLVED, sweeps, steps, True, change, x, S)
-    status = energy_safe_fallback(P, options.tolerance, x, S)
-    report = make_report(P, status, sweeps, steps, options.sides == 0, change, x, S)
-    left = report.residual if options.sides == 0 else change  # a normal pass spoils the residual of polygons
-    if status == SOLVED and left > options.tolerance:
-        return Report(UNFINISHED, sweeps, steps, report.residual, change)
-    return report
-
-
-@kernel
-def improve_once(P, options, sweeps, status, x, S):
-    """Apply one sweep; return the status of the normal pass, as far as known."""
-    if options.sides == 0 and is_gauss_seidel_sweep(sweeps):
-        gauss_seidel_sweep(P, 1.0 if sweeps <= ALTERNATING else 0.5, x, S.u[: len(x)])
-        return status
-    if options.sides > 0 or sweeps == 1 or status != SOLVED:
-        status = project_normals(P, x, S)
-        project_friction(P, options.sides, x, S)
-        return status
-    if sweeps == ALTERNATING + 1:
-        for i in range(len(x)):
-            x[i] = 0.0
-        status = project_normals(P, x, S)
-    project_together(P, x, S)
-    return status
-
-
-@formula
-def is_gauss_seidel_sweep(sweeps):
-    """Return whether a sweep is one of Gauss-Seidel."""
-    return sweeps > STAGGERING or (sweeps <= ALTERNATING and sweeps % 2 == 0)
-
-
-@kernel
-def make_report(P, status, sweeps, steps, discs, change, x, S):
-    """Return the `Report` of impulses x."""
-    compute_row_velocities(P, x, S.u)
-    residual, size = normal_residual(P, x, S.u), problem_size(P, x, S.u)
-    if discs:
-        limit_friction(P, x, S.radius)
-        residual = max(residual, tangent_residual(P, S.radius, x, S.u))
-    return Report(status, sweeps, steps, residual / size if size > 0.0 else residual, change)
-
-
-@kernel
-def relative_change(P, x, S):
-    """Return the change of the impulses in a sweep relative to the impulses, in the norm of W."""
-    changed = whole = 0.0
-    for i in range(len(x)):
-        for j in range(len(x)):
-            changed += (x[i] - S.before[i]) * P.W[i, j] * (x[j] - S.before[j])
-            whole += x[i] * P.W[i, j] * x[j]
-    return math.sqrt(max(changed, 0.0) / whole) if whole > 0.0 else 0.0
-
-
-@kernel
-def initialize_guess(P, x):
-    """Replace a guess that is not finite by 0."""
-    for i in range(len(x)):
+        return Report(NOT_FINITE, 0, 0, math.nan)
+    for i in range(m):
         if not abs(x[i]) < math.inf:
             x[i] = 0.0
-    if not any_friction(P.mu):
-        for i in range(len(x)):
-            x[i] = 0.0
+    S.iterations.stored[0] = -1
+    status, sweeps, stalled, last, least = SOLVED, 0, 0, math.inf, math.inf
+    while sweeps < options.sweeps:  # line 9
+        if sweeps > 0:
+            extrapolate(S.iterations, P.W, x)
+        for i in range(m):
+            S.before[i] = x[i]
+        sweeps += 1
+        status = solve_contact_program(P, x, S)  # line 11
+        if status != SOLVED:
+            break
+        solve_friction_program(P, x, S)  # line 19
+        change = friction_change(P, x, S)
+        stalled = stalled + 1 if change > 0.5 * least else 0
+        if change < least:
+            least = change
+            for i in range(m):
+                S.best[i] = x[i]
+        if least <= ROUND_OFF or (least <= options.tolerance and stalled >= PATIENCE):  # line 14
+            break
+        store_iteration(S.iterations, S.gap[:m], x, change > RISE * last)
+        last = change
+    if least < math.inf:
+        for i in range(m):
+            x[i] = S.best[i]
+    residual = relative_residual(P, x, S.u)
+    if status == SOLVED and residual <= options.tolerance:
+        return Report(SOLVED, sweeps, sweeps, residual)
+    scale_to_dissipate(P, x, S.u)
+    return Report(UNFINISHED if status == SOLVED else status, sweeps, sweeps, residual)
 
 
 @kernel
-def are_valid_coefficients(mu):
-    """Return whether all coefficients of friction are non-negative."""
-    good = True
+def is_friction_admissible(mu) -> bool:
+    """Whether no coefficient of friction is negative or NaN."""
+    admissible = True
     for c in range(len(mu)):
-        good = good and mu[c] >= 0.0
-    return good
+        admissible = admissible and mu[c] >= 0.0
+    return admissible
 
 
 @kernel
-def any_friction(mu):
-    """Return whether any contact has friction."""
-    rough = False
-    for c in range(len(mu)):
-        rough = rough or mu[c] > 0.0
-    return rough
+def friction_change(P, x, S) -> float:
+    """Compute the change of the friction in an iteration into S.gap; return its effect relative to the problem's size.
+
+    The effect is the largest change of a row velocity in the mass norm.  Unlike the square root of gap.W gap, it keeps
+    its digits where friction changes without effect.
+    """
+    largest, floor = 0.0, zero_diagonal(P.W)
+    for i in range(len(x)):
+        S.gap[i] = 0.0
+    for c in range(len(P.mu)):
+        for i in range(normal_row(P, c) + 1, normal_row(P, c) + PER_CONTACT):
+            S.gap[i] = x[i] - S.before[i]
+    for i in range(len(x)):
+        velocity = 0.0
+        for j in range(len(x)):
+            velocity += P.W[i, j] * S.gap[j]
+        largest = max(largest, abs(velocity) / math.sqrt(max(P.W[i, i], floor)))
+    return largest / problem_size(P, x, S.u)
+
+
+# --- contact program --------------------------------------------------------------------------------------------------
+@kernel
+def solve_contact_program(P, x, S) -> int:
+    """Solve (2.113) for lambda, l and alpha in x (m,); return the status of `solve_multipliers`."""
+    m = len(x)
+    for i in range(P.equalities):
+        free_row(i, -math.inf, x, S)
+    for i in range(P.equalities, P.equalities + P.limits):
+        free_row(i, 0.0, x, S)
+    for c in range(len(P.mu)):
+        n = normal_row(P, c)
+        for i in range(n, n + PER_CONTACT):
+            S.lower[i] = S.upper[i] = x[i]
+        if c >= P.friction_patches:
+            free_row(n, 0.0, x, S)
+    return solve_multipliers(P.W, P.r, S.lower[:m], S.upper[:m], x, S.solver)
+
+
+@kernel
+def free_row(i, lower, x, S):
+    """Free row i from a lower bound on, without a guess, so that redundant rows share loads by least norm."""
+    S.lower[i], S.upper[i], x[i] = lower, math.inf, math.nan
+
+
+# --- friction program -------------------------------------------------------------------------------------------------
+@kernel
+def solve_friction_program(P, x, S):
+    """Solve (2.114) with discs for lambda and beta in x (m,); S.u becomes W x + r."""
+    m, last = len(x), math.inf
+    compute_row_velocities(P, x, S.u)
+    for program in range(MAX_PROGRAMS):
+        write_boxes(P, x, S)
+        for i in range(m):
+            if program == 0 and S.lower[i] < S.upper[i]:
+                S.y[i] = math.nan
+        solve_multipliers(S.V[:m, :m], S.b[:m], S.lower[:m], S.upper[:m], S.y[:m], S.solver)
+        read_boxes(P, x, S)
+        compute_row_velocities(P, x, S.u)
+        residual = friction_residual(P, x, S.u) / problem_size(P, x, S.u)
+        if residual <= ROUND_OFF or (residual <= 1e-12 and residual > 0.5 * last):
+            break
+        last = residual
+
+
+@kernel
+def write_boxes(P, x, S):
+    """Write the program with a box for each disc, along d = beta - u_t / w and across it.
+
+    A contact with |d| > mu alpha slides along d.  Across d its friction follows the circle instead of the tangent: the
+    difference is a cost of (|d| / (mu alpha) - 1) w / 2 times its square.
+    """
+    m = len(x)
+    for i in range(m):
+        S.b[i] = P.r[i]
+        S.y[i] = S.lower[i] = S.upper[i] = x[i]
+        for j in range(m):
+            S.V[i, j] = P.W[i, j]
+    for i in range(P.equalities):
+        S.lower[i], S.upper[i] = -math.inf, math.inf
+    for c in range(len(P.mu)):
+        n = normal_row(P, c)
+        radius, w = friction_limit(P, c, x), tangent_weight(P, n)
+        d1, d2 = x[n + 1] - S.u[n + 1] / w, x[n + 2] - S.u[n + 2] / w
+        length = math.hypot(d1, d2)
+        d1, d2 = (d1 / length, d2 / length) if length > MIN_FRICTION_IMPULSE else (1.0, 0.0)
+        S.frame[n + 1], S.frame[n + 2] = d1, d2
+        for j in range(m):
+            turn(n, d1, d2, S.V[j])
+        for j in range(m):
+            turn(n, d1, d2, S.V[:, j])
+        turn(n, d1, d2, S.b)
+        turn(n, d1, d2, S.y)
+        if length > radius > 0.0:
+            S.V[n + 2, n + 2] += (length / radius - 1.0) * w
+        for i in range(n + 1, n + PER_CONTACT):
+            S.lower[i], S.upper[i] = -radius, radius
+
+
+@kernel
+def turn(n, d1, d2, y):
+    """Replace the tangent entries of a contact in y by those along (d1, d2) and across it."""
+    a, b = y[n + 1], y[n + 2]
+    y[n + 1], y[n + 2] = d1 * a + d2 * b, d1 * b - d2 * a
+
+
+@kernel
+def read_boxes(P, x, S):
+    """Compute lambda and beta from the solution of the program, with friction clipped to its discs."""
+    for i in range(P.equalities):
+        x[i] = S.y[i]
+    for c in range(len(P.mu)):
+        n = normal_row(P, c)
+        turn(n, S.frame[n + 1], -S.frame[n + 2], S.y)
+        x[n + 1], x[n + 2] = clipped(S.y[n + 1], S.y[n + 2], friction_limit(P, c, x))

@@ -10,18 +10,13 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.shapes.patch import write_contact
+from multibody_cli.contacts.shapes.solid import vertex
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import dot, transposed_times
-from multibody_cli.spatial.values import Vec3
 
 HALF_ROOT = math.sqrt(0.5)
 DIRECTIONS = ((1.0, 0.0), (HALF_ROOT, HALF_ROOT), (0.0, 1.0), (-HALF_ROOT, HALF_ROOT),
               (-1.0, 0.0), (-HALF_ROOT, -HALF_ROOT), (0.0, -1.0), (HALF_ROOT, -HALF_ROOT))  # fmt: skip
-
-
-@formula
-def _vertex(vertices, k):
-    return Vec3(vertices[k, 0], vertices[k, 1], vertices[k, 2])
 
 
 @kernel
@@ -32,7 +27,7 @@ def plane_hull(a, b, first, last, vertices, margin, contacts, n) -> int:
     lowest, low = first, math.inf
     near = 0
     for k in range(first, last):
-        height = base + dot(up, _vertex(vertices, k))
+        height = base + dot(up, vertex(vertices, k))
         near += height < margin
         if height < low:
             lowest, low = k, height
@@ -53,7 +48,7 @@ def _outermost(along, up, below, first, last, vertices):
     """Return the vertex farthest along a direction, of those that are low enough."""
     found, far = first, -math.inf
     for k in range(first, last):
-        p = _vertex(vertices, k)
+        p = vertex(vertices, k)
         if dot(up, p) < below and dot(along, p) > far:
             found, far = k, dot(along, p)
     return found
@@ -70,6 +65,6 @@ def _is_taken(feature, contacts, begin, n):
 
 @formula
 def _write_vertex_contact(plane, hull, k, first, vertices, margin, contacts, n):
-    normal, p = plane.R.z, hull.x + hull.R @ _vertex(vertices, k)
+    normal, p = plane.R.z, hull.x + hull.R @ vertex(vertices, k)
     height = dot(normal, p - plane.x)
     return write_contact(contacts, n, margin, p - height * normal, normal, height, k - first)

@@ -44,8 +44,8 @@ def _append(corners, k, following, share, edge, kept, m):
 
 
 @kernel
-def reduce_corners(corners, count, room, apart) -> int:
-    """Drop corners closer than `apart` to the next one, then the least significant until at most `room` are left.
+def reduce_corners(corners, count, capacity, apart) -> int:
+    """Drop corners closer than `apart` to the next one, then the least significant until at most `capacity` are left.
 
     Returns the number of corners.
     """
@@ -56,7 +56,7 @@ def reduce_corners(corners, count, room, apart) -> int:
             and math.hypot(corners[k, 0] - corners[following, 0], corners[k, 1] - corners[following, 1]) <= apart
         ):
             count = _drop(corners, count, following)
-    while count > room:
+    while count > capacity:
         least, smallest, largest = 0, math.inf, 0.0
         for k in range(count):
             largest = max(largest, _cut_off(corners, count, k))

@@ -115,7 +115,7 @@ def require_distinct_names(coordinates: Collection[str], parameters: Mapping[str
     """
     for word in coordinates:
         if word in parameters:
-            raise located_error("is the name of a coordinate already", word)
+            raise located_error("is also the name of a coordinate: choose another name", word)
 
 
 def require_position(texts: Sequence[str], coordinates: Collection[str], parameters: Mapping[str, float]) -> None:

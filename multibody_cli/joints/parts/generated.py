@@ -7,7 +7,7 @@ Source: Si and Guenter 2011, (9), (12).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,7 @@ class GeneratedBuffers(NamedTuple):
     """Input and output of generated code: the constants of all parts, and the results for one of them."""
 
     constants: NDArray[np.float64]
-    out: NDArray[np.float64]
-
-
-def generated_buffers_for(constants: NDArray[np.float64]) -> GeneratedBuffers:
-    """Allocate the buffers."""
-    return GeneratedBuffers(constants, np.zeros(MAX_OUTPUTS))
+    out: Annotated[NDArray[np.float64], MAX_OUTPUTS]
 
 
 @formula

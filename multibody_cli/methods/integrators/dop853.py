@@ -11,22 +11,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import (
-    Dynamics,
-    Integrator,
-    Kernel,
-    Report,
-    Status,
-    StepControl,
-    Stepper,
-    evaluate,
-    project_onto_constraints,
-)
+from multibody_cli.kernel import allocate, bound_kernel, kernel, template
+from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
 from multibody_cli.model import Floats, State, System
@@ -43,14 +34,15 @@ class Scratch(NamedTuple):
 
     times: Floats  # (3,) start and end of the last step, size of the next
     breaks: Floats  # (m,) instants that no step crosses, s, rising: the points of tables and the end of the run
-    y0: Floats  # (n,) at the start of the last step
-    y1: Floats  # (n,) at its end
-    stage: Floats  # (n,) argument of a stage
-    slopes: Floats  # (16, n)
-    a: Floats  # (nv,)
-    terms: Floats  # (7, n) of the interpolant
+    y0: Annotated[Floats, "n"]  # at the start of the last step
+    y1: Annotated[Floats, "n"]  # at its end
+    stage: Annotated[Floats, "n"]  # argument of a stage
+    slopes: Annotated[Floats, len(A), "n"]
+    a: Annotated[Floats, "nv"]
+    terms: Annotated[Floats, _TERMS, "n"]  # of the interpolant
 
 
+@template(evaluate)
 def slope(system, work, t, y, dy, a, nq, nv):
     """Compute dy/dt of y = [q, v, ledger]; sets prescribed coordinates of y."""
     q, v = y[:nq], y[nq : nq + nv]
@@ -59,6 +51,7 @@ def slope(system, work, t, y, dy, a, nq, nv):
     copy(a, dy[nq : nq + nv])
 
 
+@template(evaluate)
 def evaluate_stage(system, work, scratch, s, h, nq, nv):
     """Compute argument and slope of stage s from the stages before it."""
     y, slopes = scratch.stage, scratch.slopes
@@ -66,9 +59,11 @@ def evaluate_stage(system, work, scratch, s, h, nq, nv):
     for j in range(s):
         if A[s, j] != 0.0:
             add_scaled(y, h * A[s, j], slopes[j])
+    normalize(system.tree, y[:nq])
     slope(system, work, scratch.times[0] + C[s] * h, y, slopes[s], scratch.a, nq, nv)
 
 
+@template(evaluate, project_onto_constraints)
 def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     """Take one step, as large as the tolerance allows; return the attempts, 0 if the step became too small."""
     times, y0, y1, slopes = scratch.times, scratch.y0, scratch.y1, scratch.slopes
@@ -100,6 +95,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
     return 0
 
 
+@template(evaluate)
 def prepare_interpolant(system, work, scratch, nq, nv):
     """Compute the three extra stages and the terms of the interpolant over the last step."""
     y0, y1, slopes, terms = scratch.y0, scratch.y1, scratch.slopes, scratch.terms
@@ -119,6 +115,7 @@ def prepare_interpolant(system, work, scratch, nq, nv):
                 add_scaled(terms[3 + k], h * D[k, j], slopes[j])
 
 
+@template(evaluate, project_onto_constraints)
 def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
     """Advance the state to `until`, or until the step becomes too small; return the number of steps."""
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
@@ -154,19 +151,8 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Bind the stepping kernel to a method."""
-    slope_ = bound_kernel(slope, evaluate=dynamics.evaluate)
-    reach_stage_ = bound_kernel(evaluate_stage, slope=slope_)
-    take_step_ = bound_kernel(
-        take_step, slope=slope_, evaluate_stage=reach_stage_, project_onto_constraints=dynamics.project_onto_constraints
-    )
-    interpolant_ = bound_kernel(prepare_interpolant, evaluate_stage=reach_stage_)
     return bound_kernel(
-        advance_dop853,
-        evaluate=dynamics.evaluate,
-        project_onto_constraints=dynamics.project_onto_constraints,
-        slope=slope_,
-        take_step=take_step_,
-        prepare_interpolant=interpolant_,
+        advance_dop853, evaluate=dynamics.evaluate, project_onto_constraints=dynamics.project_onto_constraints
     )
 
 
@@ -245,16 +231,12 @@ def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl
 ) -> Stepper:
     """Bind to a model."""
-    n = len(state.q) + len(state.v) + len(state.ledger)
-    scratch = Scratch(
+    scratch = allocate(
+        Scratch,
+        n=len(state.q) + len(state.v) + len(state.ledger),
+        nv=len(state.v),
         times=np.array([0.0, 0.0, control.step]),
         breaks=np.unique(np.append(system.forces.signals.knots, control.end)),
-        y0=np.zeros(n),
-        y1=np.zeros(n),
-        stage=np.zeros(n),
-        slopes=np.zeros((len(A), n)),
-        a=np.zeros_like(state.a),
-        terms=np.zeros((_TERMS, n)),
     )
     return Dop853Stepper(make(dynamics), system, work, scratch, control)
 

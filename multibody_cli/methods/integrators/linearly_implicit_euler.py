@@ -19,18 +19,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
-from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.contract import (
-    Dynamics,
-    Integrator,
-    Kernel,
-    StepControl,
-    Stepper,
-    evaluate,
-    finalize_output,
-    project_onto_constraints,
-    solve_contact_step,
-)
+from multibody_cli.kernel import bound_kernel, template
+from multibody_cli.method_kernels import evaluate, finalize_output, project_onto_constraints, solve_contact_step
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
@@ -38,6 +29,7 @@ from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
+@template(evaluate, project_onto_constraints, solve_contact_step, finalize_output)
 def take_implicit_steps(system, state, work, scratch, h, start, first, count) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger

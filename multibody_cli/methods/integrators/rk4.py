@@ -1,7 +1,8 @@
 """The classical Runge-Kutta method of fourth order, fixed step.
 
-Quaternions are integrated in their four numbers and brought back to unit length after each step; the ledger's powers
-are integrated with the same weights, so that energy balances to the order of the method.
+Quaternions are integrated in their four numbers.  They are brought back to unit length before each evaluation, so that
+every method evaluates rotations and takes the same steps.  The ledger's powers are integrated with the same weights, so
+that energy balances to the order of the method.
 """
 
 from __future__ import annotations
@@ -11,16 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.kernel import bound_kernel, formula
-from multibody_cli.methods.contract import (
-    Dynamics,
-    Integrator,
-    Kernel,
-    StepControl,
-    Stepper,
-    evaluate,
-    project_onto_constraints,
-)
+from multibody_cli.kernel import bound_kernel, formula, template
+from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import rk4_step_limit
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
@@ -29,6 +23,7 @@ from multibody_cli.tree.configuration import normalize, rate, recentre
 from multibody_cli.tree.workspace import Work
 
 
+@template(evaluate, project_onto_constraints)
 def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
@@ -52,6 +47,7 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:
                 copy(v0, v)
                 add_scaled(q, reach, dq[stage])
                 add_scaled(v, reach, dv[stage])
+                normalize(tree, q)
         copy(q0, q)
         copy(v0, v)
         add_weighted(q, h, dq)
@@ -96,4 +92,11 @@ def bind(
     return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
-INTEGRATOR = Integrator("rk4", "fourth order Runge-Kutta, fixed step", 4, False, bind, stable_step=rk4_step_limit)
+INTEGRATOR = Integrator(
+    "rk4",
+    "fourth order Runge-Kutta, fixed step; the default elsewhere",
+    4,
+    False,
+    bind,
+    stable_step=rk4_step_limit,
+)

@@ -28,18 +28,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
-from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import (
-    Dynamics,
-    Integrator,
-    Kernel,
-    Report,
-    Status,
-    StepControl,
-    Stepper,
-    evaluate,
-    project_onto_constraints,
-)
+from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import Integers, State, System
@@ -61,6 +52,7 @@ At rest, the round-off of a length times the stiffness of a spring moves bodies 
 """
 
 
+@template(evaluate, project_onto_constraints)
 def take_sdirk2_steps(system, state, work, scratch, h, start, first, count):
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
@@ -101,6 +93,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count):
     return done
 
 
+@template(evaluate)
 def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
     """Solve a stage for q, v = base + h a and the accelerations a, from a guess of a; return whether it converged.
 
@@ -144,13 +137,9 @@ def stage_changes(driven, last, before, after, v):
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Bind the stepping kernel to a method."""
-    stage = bound_kernel(solve_stage, evaluate=dynamics.evaluate)
-    kernels = {
-        "evaluate": dynamics.evaluate,
-        "project_onto_constraints": dynamics.project_onto_constraints,
-        "solve_stage": stage,
-    }
-    return bound_kernel(take_sdirk2_steps, **kernels)
+    return bound_kernel(
+        take_sdirk2_steps, evaluate=dynamics.evaluate, project_onto_constraints=dynamics.project_onto_constraints
+    )
 
 
 class ImplicitStepper(FixedStepper):

@@ -1,103 +1,129 @@
-"""Steps of a variational method: the discrete Euler-Lagrange equations in position-momentum form.
+"""Steps of a variational method: subdivision, composition to higher order, and the kernels of a step.
 
-A discrete Lagrangian L_d(q, q') of a step h maps (q, p) to (q', p') by
+A step that does not converge is solved by another root finder or subdivided.  Steps of order 4 and 6 are composed of
+symmetric steps of order 2 of other lengths, some of them negative.  A composition of variational steps is variational;
+the sequence of lengths is symmetric, so that the composed step is symmetric and of even order.
 
-    p = -D_1 L_d - h k f(q, v, t)              solved for q'
-    p' = D_2 L_d + h (1 - k) f(q', v', t')     M(q') v' = p'
+The step itself is `variational.step`.  Without constraint rows, its parameters for rows are kernels that do nothing.
 
-Its kinetic part is that of the discrete motions of all bodies (`variational.discrete_motion`), projected onto the
-motion subspaces of the joints at either end; f contains all applied forces, evaluated at the nodes.  With k = 1/2 this
-is the trapezoidal rule, symmetric and of second order.  With k = 1 all forces are applied at the start of the step,
-which is of first order in v, with the same positions.
-
-The first equation is solved by a (quasi-)Newton method (`variational.root_finding`).  The residual impulse is evaluated
-by DRNEA, and RIQN corrects the mean rates by the response of the mechanism to it, with the factorization of the start.
-The remaining residual is carried over into the next step, so that residuals do not accumulate.
-
-Constraint rows have impulses at the start of the step, so that positions hold at its end, and others at the end, so
-that velocities do (RATTLE).
-
-The kernels are in `variational`: `root_finding`, `step_end`, and `unconstrained` or `constrained`.
-
-Sources: Lee, Liu, Park and Srinivasa 2016, (17)-(25) and Alg. 3; Bruedigam and Manchester 2020, (24)-(33); Marsden and
-West, Discrete mechanics and variational integrators, Acta Numerica 10 (2001), 2.1-2.3; Hairer, Lubich and Wanner,
-Geometric Numerical Integration, VII.1.4.
+Sources: Suzuki, Phys. Lett. A 146 (1990), for order 4; Kahan and Li, Math. Comp. 66 (1997), for order 6; both in
+Hairer, Lubich and Wanner, Geometric Numerical Integration, V.3.2, (3.8) and (3.12).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any
 
-from multibody_cli.constraint_solver.solver import ConstraintSolver, impulse_response
-from multibody_cli.kernel import bound_kernel, kernel
-from multibody_cli.methods.contract import (
-    Dynamics,
-    Kernel,
+from multibody_cli.constraint_solver import solver as constraint_solver
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import (
+    apply_inverse_mass,
     evaluate,
     finalize_output,
+    impulse_response,
     project_onto_constraints,
     resume_stepping,
 )
+from multibody_cli.methods.contract import Dynamics, Kernel
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
+from multibody_cli.model import System
+from multibody_cli.variational import step as variational_step
 from multibody_cli.variational.constrained import (
-    begin_constraints,
-    carry_over_residual_constrained,
-    constrained_correction,
-    constraint_rows_satisfied,
-    prepare_constrained,
-    velocities_from_momenta_constrained,
+    add_violated_rows,
+    correct_rows,
+    evaluate_rows,
+    response_of_start,
+    solve_row_impulses_at_start,
+    update_delassus,
 )
+from multibody_cli.variational.constrained import complete_rows as complete_rows_at_end
 from multibody_cli.variational.contacts import no_start_of_step_contacts, start_of_step_contacts
-from multibody_cli.variational.discrete_motion import discrete_kinetic_energy, momentum_map
-from multibody_cli.variational.energy import store_energy, update_modified_energy
-from multibody_cli.variational.iterate_poses import evaluate_iterate_constrained
-from multibody_cli.variational.newton_constraints import (
-    fill_newton_delassus,
-    newton_constrained_correction,
-    prepare_newton_constrained,
-)
-from multibody_cli.variational.root_finding import find_root, solve_step
-from multibody_cli.variational.step_end import begin_first_step, complete_step
-from multibody_cli.variational.unconstrained import (
-    always_satisfied,
-    begin_no_constraints,
-    carry_over_residual_unconstrained,
-    evaluate_iterate_unconstrained,
-    prepare_unconstrained,
-    riqn_correction,
-    unconstrained_correction,
-    velocities_from_momenta_unconstrained,
-)
+from multibody_cli.variational.discrete_motion import momentum_map
+from multibody_cli.variational.energy import discrete_kinetic_energy, store_energy, update_modified_energy
+from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
+from multibody_cli.variational.step import begin_first_step, complete_rows, complete_step, solve_step
 from multibody_cli.variational.workspace import (
     DIAGNOSTIC_FAILED_COORDINATE,
     DIAGNOSTIC_FALLBACKS,
     DIAGNOSTIC_SUBDIVISIONS,
 )
 
-RIQN = "riqn"
-"""The root finder that needs no further kernels in an unconstrained mechanism."""
-
 MAX_SUBDIVISIONS = 1024
 """Largest number of parts of a step that does not converge as a whole."""
 
+_SUZUKI = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
+_KAHAN_LI = (0.39216144400731413928, 0.33259913678935943860, -0.70624617255763935981, 0.082213596293550800230)
+
+STAGES: dict[int, tuple[float, ...]] = {
+    1: (1.0,),
+    2: (1.0,),
+    4: (_SUZUKI, _SUZUKI, 1.0 - 4.0 * _SUZUKI, _SUZUKI, _SUZUKI),
+    6: (*_KAHAN_LI, 1.0 - 2.0 * sum(_KAHAN_LI), *reversed(_KAHAN_LI)),
+}
+"""Lengths of the basic steps as fractions of the composed step, by its order."""
+
 
 # --- many steps ---------------------------------------------------------------------------------------------------
-def solve_step_by_fallback(system, work, step, t, h, q, v):
-    """Template parameter: solve the step with another root finder."""
+@kernel_parameter
+def add_contact_impulses(
+    system: Any,
+    work: Any,
+    contact_work: Any,
+    step: Any,
+    t: float,
+    h: float,
+    q: Any,
+    v: Any,
+    a: Any,
+    powers: Any,
+    ledger: Any,
+) -> bool:
+    """Add the contact impulses to the momenta at the start; return False if there are too many contacts."""
+    raise NotImplementedError
+
+
+@kernel_parameter
+def solve_step_by_root_finder(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any) -> bool:
+    """Solve the step, `variational.step.solve_step`; return whether it converged."""
+    raise NotImplementedError
+
+
+@kernel_parameter
+def solve_step_by_fallback(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any) -> bool:
+    """Solve the step by another root finder; return whether it converged, False if there is none."""
+    raise NotImplementedError
+
+
+@kernel
+def no_fallback(system, work, step, t, h, q, v):
+    """Return False: there is no other root finder."""
     return False
 
 
+STEP = (
+    solve_step_by_root_finder,
+    solve_step_by_fallback,
+    add_contact_impulses,
+    evaluate,
+    impulse_response,
+    complete_rows,
+)
+"""The parameters of a basic step."""
+
+
+@template(*STEP)
 def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
     """Take one basic step of h from t, subdivided where necessary and allowed; return whether it succeeded."""
     reached, part = 0, MAX_SUBDIVISIONS
     while reached < MAX_SUBDIVISIONS:
         dt, now = h * part / MAX_SUBDIVISIONS, t + h * reached / MAX_SUBDIVISIONS
-        if not start_of_step_contacts(system, work, contact_work, step, now, dt, q, v, a, powers, ledger):
+        if not add_contact_impulses(system, work, contact_work, step, now, dt, q, v, a, powers, ledger):
             return False
-        converged = solve_step(system, work, step, now, dt, q, v)
+        converged = solve_step_by_root_finder(system, work, step, now, dt, q, v)
         if not converged:
             converged = solve_step_by_fallback(system, work, step, now, dt, q, v)
             step.diagnostics[DIAGNOSTIC_FALLBACKS] += converged
@@ -113,7 +139,7 @@ def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, 
         else:
             part //= 2
             if part == 0 or not step.settings.adaptive:
-                step.diagnostics[DIAGNOSTIC_FAILED_COORDINATE] = 1.0 + index_of_largest(step.correction)
+                step.diagnostics[DIAGNOSTIC_FAILED_COORDINATE] = 1.0 + index_of_largest(work.response)
                 return False
             step.diagnostics[DIAGNOSTIC_SUBDIVISIONS] += 1.0
     return True
@@ -131,6 +157,7 @@ def index_of_largest(x):
     return place
 
 
+@template(*STEP, project_onto_constraints, finalize_output, resume_stepping)
 def take_variational_steps(system, state, work, scratch, h, start, first, count) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
@@ -161,167 +188,86 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count)
 
 
 # --- binding ------------------------------------------------------------------------------------------------------
-class SolverKernels(NamedTuple):
-    """The kernels of a root finder that are template parameters of `variational.root_finding`."""
+@dataclass(frozen=True)
+class RootFinder:
+    """A root finder for the discrete Euler-Lagrange equations of a step.
 
-    prepare: Kernel
-    evaluate_iterate: Kernel
-    compute_correction: Kernel
-    constraints_satisfied: Kernel
-    carry_over_residual: Kernel
+    Parameters
+    ----------
+    make
+        Makes the kernel `residual_response` of `variational.step` from the method's `impulse_response`.
+    allocate
+        Allocates its work arrays.
+    reusing_factors
+        The kernel `response_reusing_factors` of `variational.constrained`, if constraint rows are evaluated at the end
+        of a step; None if they are evaluated at its start.
+    """
+
+    make: Callable[[Kernel], Kernel]
+    allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
+    reusing_factors: Kernel | None = None
 
 
-@kernel
-def no_fallback(system, work, step, t, h, q, v):
-    """Return False: there is no other root finder."""
-    return False
+@template(apply_inverse_mass)
+def unconstrained_response(system, work):
+    """Compute `constraint_solver.solver.impulse_response` for a system without constraint rows and markers."""
+    apply_inverse_mass(system, work, work.impulse, work.response)
 
 
-RootFinders = tuple[tuple[str, Callable[[Kernel], Kernel], Kernel | None], ...]
-"""Root finders in the order of their use, each with three entries.
+def bind_solver(finder: RootFinder, impulse_response: Kernel, rows: dict[str, Kernel]) -> Kernel:
+    """Bind `solve_step` to the kernels of a root finder and of the constraint rows."""
+    return bound_kernel(solve_step, residual_response=finder.make(impulse_response), **rows)
 
-The keyword; a function that makes the kernel `residual_response` from the kernel `impulse_response` of the method; and
-the kernel `response_reusing_factors`, if constraint rows are evaluated at the end of the step.
-"""
+
+def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: Kernel) -> dict[str, Kernel]:
+    """Bind the kernels that correct the impulses of constraint rows, with the rows of the start or of the end."""
+    if finder.reusing_factors is None:
+        update = bound_kernel(update_delassus, apply_inverse_mass=apply_inverse_mass)
+        response = bound_kernel(response_of_start, impulse_response=impulse_response)
+        solve = solve_row_impulses_at_start
+    else:
+        update, response = add_violated_rows, finder.reusing_factors
+        solve = bound_kernel(solve_row_impulses_at_end, response_reusing_factors=response)
+    correct = bound_kernel(correct_rows, solve_row_impulses=solve, response_reusing_factors=response)
+    return {"evaluate_rows": evaluate_rows, "update_active_rows": update, "correct_rows": correct}
+
+
+NO_ROWS = {
+    "evaluate_rows": variational_step.no_row_errors,
+    "update_active_rows": variational_step.no_active_rows,
+    "correct_rows": variational_step.no_row_correction,
+}
+"""The kernels of systems without constraint rows."""
 
 
 @cache
-def bind_unconstrained(dynamics: Dynamics, apply_inverse_mass: Kernel, root_finders: RootFinders) -> Kernel:
-    """Bind the steps of an unconstrained mechanism to the kernels of a method."""
-    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
-    solvers = []
-    for word, make, _ in root_finders:
-        if word == RIQN:
-            compute_correction = bound_kernel(riqn_correction, apply_inverse_mass=apply_inverse_mass)
-        else:
-            compute_correction = bound_kernel(unconstrained_correction, residual_response=make(impulse_response_))
-        solvers.append(
-            SolverKernels(
-                prepare_unconstrained,
-                evaluate_iterate_unconstrained,
-                compute_correction,
-                always_satisfied,
-                carry_over_residual_unconstrained,
-            )
+def bind(dynamics: Dynamics, apply_inverse_mass: Kernel, has_rows: bool, *root_finders: RootFinder) -> Kernel:
+    """Bind the steps to the kernels of a method and of one or two root finders, with or without constraint rows."""
+    template = constraint_solver.impulse_response if has_rows else unconstrained_response
+    response = bound_kernel(template, apply_inverse_mass=apply_inverse_mass)
+    solvers = [
+        bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else NO_ROWS)
+        for finder in root_finders
+    ]
+    contacts = no_start_of_step_contacts
+    if dynamics.solves_contacts:
+        contacts = bound_kernel(
+            start_of_step_contacts,
+            evaluate=dynamics.evaluate,
+            impulse_response=response,
+            solve_contact_step=dynamics.solve_contact_step,
         )
-    velocities_from_momenta = bound_kernel(velocities_from_momenta_unconstrained, apply_inverse_mass=apply_inverse_mass)
-    return bind(
-        dynamics,
-        velocities_from_momenta,
-        begin_no_constraints,
-        bind_start_of_step_contacts(dynamics, apply_inverse_mass),
-        *solvers,
-    )
-
-
-@cache
-def bind_constrained(
-    dynamics: Dynamics, bound: ConstraintSolver, apply_inverse_mass: Kernel, root_finders: RootFinders
-) -> Kernel:
-    """Bind the steps of a mechanism with constraint rows."""
-    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
-    prepare = bound_kernel(prepare_constrained, build_delassus=bound.build_delassus)
-    solvers = []
-    for _, make, reusing_factors in root_finders:
-        response = make(impulse_response_)
-        if reusing_factors is not None:
-            exactly = bound_kernel(fill_newton_delassus, response_reusing_factors=reusing_factors)
-            kernels = {
-                "residual_response": response,
-                "response_reusing_factors": reusing_factors,
-                "fill_newton_delassus": exactly,
-            }
-            compute_correction = bound_kernel(newton_constrained_correction, **kernels)
-            solvers.append(
-                SolverKernels(
-                    prepare_newton_constrained,
-                    evaluate_iterate_constrained,
-                    compute_correction,
-                    constraint_rows_satisfied,
-                    carry_over_residual_constrained,
-                )
-            )
-        else:
-            kernels = {
-                "residual_response": response,
-                "impulse_response": impulse_response_,
-                "build_delassus": bound.build_delassus,
-            }
-            compute_correction = bound_kernel(constrained_correction, **kernels)
-            solvers.append(
-                SolverKernels(
-                    prepare,
-                    evaluate_iterate_constrained,
-                    compute_correction,
-                    constraint_rows_satisfied,
-                    carry_over_residual_constrained,
-                )
-            )
-    velocities_from_momenta = bound_kernel(
-        velocities_from_momenta_constrained, impulse_response=impulse_response_, project=bound.project
-    )
-    return bind(
-        dynamics,
-        velocities_from_momenta,
-        begin_constraints,
-        bind_start_of_step_contacts(dynamics, apply_inverse_mass),
-        *solvers,
-    )
-
-
-def bind_start_of_step_contacts(dynamics: Dynamics, apply_inverse_mass: Kernel) -> Kernel:
-    """Bind the contacts, if there are any."""
-    if not dynamics.solves_contacts:
-        return no_start_of_step_contacts
-    impulse_response_ = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
-    return bound_kernel(
-        start_of_step_contacts,
-        impulse_response=impulse_response_,
-        solve_contact_step=dynamics.solve_contact_step,
-        evaluate=dynamics.evaluate,
-    )
-
-
-def bind_solver(finder: SolverKernels) -> Kernel:
-    """Bind `solve_step` to the kernels of a root finder."""
-    searching = bound_kernel(
-        find_root, evaluate_iterate=finder.evaluate_iterate, compute_correction=finder.compute_correction
-    )
-    return bound_kernel(
-        solve_step,
-        find_root=searching,
-        prepare=finder.prepare,
-        evaluate_iterate=finder.evaluate_iterate,
-        constraints_satisfied=finder.constraints_satisfied,
-        carry_over_residual=finder.carry_over_residual,
-    )
-
-
-def bind(
-    dynamics: Dynamics,
-    velocities_from_momenta: Kernel,
-    begin_constraints: Kernel,
-    contacts: Kernel,
-    *solvers: SolverKernels,
-) -> Kernel:
-    """Bind the templates of a step to one or two root finders."""
-    searches = [bind_solver(finder) for finder in solvers]
-    one = bound_kernel(
-        advance_basic_step,
-        start_of_step_contacts=contacts,
-        solve_step=searches[0],
-        solve_step_by_fallback=searches[1] if len(searches) > 1 else no_fallback,
-        complete_step=bound_kernel(
-            complete_step, evaluate=dynamics.evaluate, velocities_from_momenta=velocities_from_momenta
-        ),
-    )
+    complete = variational_step.no_row_completion
+    if has_rows:
+        complete = bound_kernel(complete_rows_at_end, apply_inverse_mass=apply_inverse_mass)
     return bound_kernel(
         take_variational_steps,
-        advance_basic_step=one,
-        begin_first_step=bound_kernel(
-            begin_first_step, evaluate=dynamics.evaluate, begin_constraints=begin_constraints
-        ),
+        solve_step_by_root_finder=solvers[0],
+        solve_step_by_fallback=solvers[1] if len(solvers) > 1 else no_fallback,
+        add_contact_impulses=contacts,
         evaluate=dynamics.evaluate,
+        impulse_response=response,
+        complete_rows=complete,
         project_onto_constraints=dynamics.project_onto_constraints,
         finalize_output=dynamics.finalize_output,
         resume_stepping=dynamics.resume_stepping,

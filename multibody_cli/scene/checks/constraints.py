@@ -1,4 +1,4 @@
-"""Checks of couplings and constraints: referenced bodies and coordinates exist and have the required kind."""
+"""Checks of references to coordinates: those of couplings, constraints and forces exist and have the required kind."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ _SECTIONS = ("couplings", "constraints")
 
 
 def check_constraints(draft: Draft) -> None:
-    """Check all couplings and constraints."""
+    """Check all couplings and constraints, and the coordinates of forces."""
     for section in _SECTIONS:
         for name, spec in getattr(draft.scene, section).items():
             _check_bodies(draft, (section, name), spec)
             _check_coordinates(draft, (section, name), spec)
+    for name, force in draft.scene.forces.items():
+        for place, word in force.coordinates:
+            _find(draft, ("forces", name, *place), word)
 
 
 def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:

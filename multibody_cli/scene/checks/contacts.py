@@ -12,9 +12,10 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.contacts import ContactsSpec
-from multibody_cli.scene.mesh import convex_vertices
 from multibody_cli.scene.schema import Scene
-from multibody_cli.scene.shapes import CONTACT_SHAPES, MeshSpec, ShapeSpec
+from multibody_cli.scene.shapes import SHAPES
+from multibody_cli.scene.shapes.contract import ShapeSpec
+from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 
 SURFACE_FIELDS = ("friction", "restitution")
 """Fields of a shape that describe its surface."""
@@ -31,11 +32,6 @@ def check_contacts(draft: Draft) -> None:
         return
     _check_shapes(draft)
     _check_pairs(draft, settings)
-    if settings.sides is not None and settings.method == "proximal":
-        message = (
-            "the proximal method supports only circular friction cones: polygons need `method: staggered_projections`"
-        )
-        draft.report(("contacts", "sides"), message)
 
 
 def _check_unused_fields(draft: Draft) -> None:
@@ -52,7 +48,7 @@ def _check_unused_fields(draft: Draft) -> None:
 
 def _check_shapes(draft: Draft) -> None:
     for path, shape in _shapes(draft.scene):
-        if shape.contact and shape.type not in CONTACT_SHAPES:
+        if shape.contact and SHAPES[shape.type].form is None:
             draft.report((*path, "type"), f"contacts of a {shape.type} are not supported: set `contact: false`")
         elif shape.contact and isinstance(shape, MeshSpec):
             _check_mesh(draft, path, shape)

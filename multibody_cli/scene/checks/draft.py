@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from multibody_cli.document.nodes import Node, Path, find
+from multibody_cli.document.nodes import Node, Path
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import nearest
 from multibody_cli.joints.spec import WORLD
@@ -56,10 +56,6 @@ class Draft:
     def report(self, path: Sequence[str | int], message: str) -> None:
         """Report a problem of an element."""
         self.problems.add_at(self.tree, path, message)
-
-    def line_of(self, *path: str | int) -> str:
-        """Return the position of the key of an element."""
-        return str(find(self.tree, path, of_key=True).mark)
 
     def names(self, section: str) -> frozenset[str]:
         """Return the names in a section, of valid and invalid entries."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from multibody_cli.document.nodes import Path, find
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.shapes import MeshSpec, ShapeSpec
+from multibody_cli.scene.shapes.contract import ShapeSpec
+from multibody_cli.scene.shapes.mesh import MeshSpec
 
 _FIXED_BY_MOTION = {"position": ("q", "v"), "velocity": ("v",), "acceleration": ()}
 """Components of the initial state that a prescribed motion determines."""

@@ -13,14 +13,14 @@ from multibody_cli.scene.timing import timing
 from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
-_MEASURED = ("value", "atol", "max", "min")
+_MEASURED = ("value", "atol", "max", "min", "certified")
 _WITH_ACCOUNTS = frozenset({"joints", "forces", "springs", "muscles", "contacts"})
 """Sections whose entries have energy accounts."""
 
 
 def check_expectations(draft: Draft) -> None:
     """Check all assertions about channels."""
-    known = channels(draft.scene)
+    known = channels(draft.scene) if draft.scene.expect else {}
     for index, expectation in zip(draft.kept, draft.scene.expect, strict=True):
         if isinstance(expectation, ValueExpectation):
             _check_instant(draft, ("expect", index, "at"), expectation)
@@ -61,7 +61,7 @@ def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, kn
             f"`{name}` has {channel.width} components: expected an index below {channel.width}{words}",
         )
         return
-    _check_values(draft, path, expectation, channel, chosen)
+    _check_values(draft, path, channel, chosen)
 
 
 def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
@@ -93,9 +93,7 @@ def _component(expectation: ChannelExpectation, channel: Channel) -> list[int] |
     return [index] if 0 <= index < channel.width else None
 
 
-def _check_values(
-    draft: Draft, path: Path, expectation: ChannelExpectation, channel: Channel, chosen: list[int]
-) -> None:
+def _check_values(draft: Draft, path: Path, channel: Channel, chosen: list[int]) -> None:
     written: Any = draft.data["expect"][path[1]]
     for field in _MEASURED:
         if field not in written:

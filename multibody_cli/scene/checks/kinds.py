@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.document.nodes import Path
+from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.checks.draft import Draft, own_entries
@@ -14,6 +15,8 @@ from multibody_cli.spec import Vector
 def check_kinds(draft: Draft) -> None:
     """Check forces, constraints and joint frames against the kinds of their bodies."""
     for name, force in draft.scene.forces.items():
+        if not isinstance(force, BodyForceSpec):
+            continue
         for place in force.turning:
             _refuse_torque(draft, ("forces", name, *place), force.body)
         for place, point in force.points:

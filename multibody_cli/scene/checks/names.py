@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multibody_cli.forces.spec import BodyForceSpec
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.scene.checks.draft import Draft, own_entries
 from multibody_cli.scene.schema import between_bodies
@@ -14,8 +15,7 @@ def check_names(draft: Draft) -> None:
         draft.report(("bodies", WORLD), f"the name `{WORLD}` is reserved: use another one")
     for name, force in draft.scene.forces.items():
         path = ("forces", name, "body")
-        body = str(getattr(force, "body", ""))
-        if draft.require_body(body, path) and body == WORLD:
+        if isinstance(force, BodyForceSpec) and draft.require_body(force.body, path) and force.body == WORLD:
             draft.report(path, "a force on the world has no effect")
     for strand, spec in draft.scene.strands.items():
         for section, names in generated_names(strand, spec):

@@ -177,7 +177,7 @@ class ReferenceComparison:
         compiled = dataclasses.replace(simulation.compiled, timing=_divided(simulation, self.instants))
         sink = MemorySink(["bodies/position", "bodies/quaternion"])
         summary = dataclasses.replace(simulation, compiled=compiled).run(sink)
-        if summary.outcome.status != "complete":
+        if not summary.outcome.reached_end:
             return None
         bodies = sink.trajectory()
         return Motion(bodies.channel("bodies/position").values, bodies.channel("bodies/quaternion").values)

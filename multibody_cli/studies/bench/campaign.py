@@ -11,9 +11,9 @@ from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneErro
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
 from multibody_cli.studies.bench.against import Comparison, compare
 from multibody_cli.studies.bench.measurement import Measurement, measure
+from multibody_cli.studies.bench.options import BenchSpec
 from multibody_cli.studies.bench.plan import Case, Group, groups_of
 from multibody_cli.studies.bench.setup import Setup, setup_of
-from multibody_cli.studies.bench.words import BenchSpec
 from multibody_cli.studies.simulation import Simulation
 
 Prepare = Callable[[Path, Sequence[str]], Simulation]

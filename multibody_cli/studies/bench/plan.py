@@ -9,7 +9,7 @@ from pathlib import Path
 
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.studies.bench.words import BenchSpec
+from multibody_cli.studies.bench.options import BenchSpec
 
 OUTPUT_DISABLED = ("output={}", "expect=[]")
 """Overrides that disable output and expectations, which other steps and durations could not meet."""

@@ -14,7 +14,7 @@ from multibody_cli.document.problems import Problems
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Spec
-from multibody_cli.studies.bench.words import BenchSpec
+from multibody_cli.studies.bench.options import BenchSpec
 
 SUITES = Path("scenes/bench/suites")
 """Folder of the named suites."""

@@ -1,0 +1,170 @@
+"""The alarms.
+
+Thresholds lie at least five times above the largest value of the gallery, the validation scenes and random machines
+with their integrators, and `failed` at least five times below that of the mechanisms of the tests that came apart.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.alarms.contract import Alarm, Reading, RunSettings
+from multibody_cli.alarms.record import Count, RunRecord
+from multibody_cli.alarms.remedies import reduce_step, resolve_better
+
+LEDGER_THRESHOLDS = {1: 0.1, 2: 0.02}
+"""Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
+
+SPIN_OF_REMEDY = 0.2
+"""Angle of a step with the recommended step, rad."""
+
+
+def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
+    names, length = record.names, record.length
+    peak, channel = record.loop_error, ""
+    if record.row_error.largest > peak.largest:
+        peak = record.row_error
+        free = [entry for entry in names.constraint_entries if entry.section != "joints"]
+        owners = [entry for entry in free for _ in range(entry.rows.start, entry.rows.stop)]
+        owner = owners[peak.element]
+        channel, place = f"{owner.section}/{owner.name}/error", f"{owner.section} `{owner.name}`"
+    elif names.joints:
+        name = names.joints[peak.element].name
+        channel, place = f"joints/{name}/constraint_error", f"the loop of joint `{name}`"
+    else:
+        place = "the constraints"
+    message = f"{place} is open by {peak.largest:.3g} m or rad, {peak.largest / length:.2g} of the length of the scene"
+    return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), channel, message)
+
+
+def _close_constraints(settings: RunSettings, value: float, threshold: float) -> str:
+    if settings.options.get("stabilization") == "baumgarte":
+        return "use `simulation.options.stabilization: projection`"
+    return resolve_better(settings, value, threshold)
+
+
+def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
+    """Residual relative to the energy available; implicit integrators damp fast modes, so only gains count."""
+    peak, energy = record.gain if settings.integrator.implicit else record.residual, record.energy
+    if energy == 0.0:
+        energy = math.inf if peak.largest == 0.0 else 1e-300
+    message = (
+        f"the energy ledger has a residual of {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J "
+        "that were available"
+    )
+    return Reading(
+        peak.largest / energy, lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message
+    )
+
+
+def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
+    peak, step = record.spin, settings.step
+    body = record.names.bodies[peak.element]
+    message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step"
+    channel = f"bodies/{body}/angular_velocity"
+    return Reading(peak.largest * step, lambda bound: peak.time_above(bound / step), channel, message)
+
+
+def _read_speed(record: RunRecord, settings: RunSettings) -> Reading:
+    peak, per_step = record.speed, settings.step / record.length
+    body = record.names.bodies[peak.element]
+    message = f"body `{body}` moves by up to {peak.largest * per_step:.3g} times the length of the scene in a step"
+    channel = f"bodies/{body}/linear_velocity"
+    return Reading(peak.largest * per_step, lambda bound: peak.time_above(bound / per_step), channel, message)
+
+
+def _counted(count: Count, channel: str, message: str) -> Reading:
+    return Reading(float(count.number), lambda _: count.first, channel, message)
+
+
+def _read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
+    return _counted(
+        record.unsolved,
+        "contacts/unsolved",
+        f"contacts or friction did not converge to their tolerance in {record.unsolved.number} of {record.steps} steps",
+    )
+
+
+def _read_step_search(record: RunRecord, settings: RunSettings) -> Reading:
+    return _counted(
+        record.step_subdivisions,
+        "solver/step_subdivisions",
+        f"steps were halved {record.step_subdivisions.number} times because the solver did not converge: the motion is "
+        "poorly resolved there, and a jump of the energy indicates convergence to a wrong solution",
+    )
+
+
+def _read_implicit(record: RunRecord, settings: RunSettings) -> Reading:
+    return _counted(
+        record.implicit_unsolved,
+        "",
+        "accelerations with implicit forces did not converge to their tolerance "
+        f"{record.implicit_unsolved.number} times",
+    )
+
+
+RUN_ALARMS = (
+    Alarm(
+        "constraints",
+        "largest error of a loop, coupling or constraint, relative to the length of the scene",
+        lambda _: 1e-4,
+        _read_constraints,
+        _close_constraints,
+        failed=1e-2,
+    ),
+    Alarm(
+        "ledger",
+        "largest residual of the energy ledger, relative to the energy available",
+        lambda settings: LEDGER_THRESHOLDS.get(settings.order, 2e-3),
+        _read_ledger,
+        resolve_better,
+        failed=1.0,
+    ),
+    Alarm(
+        "spin",
+        "largest angle of a body in a step, rad; not with an adaptive integrator",
+        lambda settings: math.inf if settings.integrator.adaptive else 1.0,
+        _read_spin,
+        lambda settings, value, _: reduce_step(settings, value / SPIN_OF_REMEDY),
+        level="note",
+    ),
+    Alarm(
+        "speed",
+        "largest displacement of a body in a step, relative to the length of the scene; not with an adaptive "
+        "integrator",
+        lambda settings: math.inf if settings.integrator.adaptive else 5.0,
+        _read_speed,
+        lambda settings, value, threshold: reduce_step(settings, 10.0 * value / threshold),
+    ),
+    Alarm(
+        "contacts",
+        "number of steps with contacts or friction that missed their tolerance",
+        lambda _: 0.0,
+        _read_contacts,
+        lambda settings, *_: f"{reduce_step(settings, 2.0)} or increase `contacts.max_iterations`",
+    ),
+    Alarm(
+        "implicit",
+        "number of accelerations with implicit forces that missed their tolerance",
+        lambda _: 0.0,
+        _read_implicit,
+        lambda settings, *_: f"increase `simulation.options.implicit_iterations` or {reduce_step(settings, 2.0)}",
+    ),
+    Alarm(
+        "step_search",
+        "number of subdivisions of variational steps",
+        lambda _: 0.0,
+        _read_step_search,
+        lambda settings, *_: reduce_step(settings, 2.0),
+    ),
+)
+"""The alarms that the record of a run raises."""
+
+STABILITY = "stability"
+"""Name of the alarm of a step beyond the stability limit of the springs and dampers at the start."""
+
+DESCRIPTIONS = {
+    **{alarm.name: alarm.description for alarm in RUN_ALARMS},
+    STABILITY: "step at the start, relative to the stability limit of springs, dampers and muscles",
+}
+"""Description of every alarm, by its name in `simulation.alarms`."""

@@ -1,0 +1,114 @@
+"""Alarms, the settings that they depend on, and the messages that they raise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from multibody_cli.alarms.record import RunRecord
+from multibody_cli.methods.contract import Integrator
+
+Level = Literal["note", "warning", "failed"]
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An alarm that was raised.
+
+    Parameters
+    ----------
+    name, level
+        Name of the alarm, and its level. A run with an alarm of the level `failed` is untrusted.
+    message
+        Place and cause.
+    remedy
+        Advice with a number.
+    channel
+        The channel that shows the error; empty if there is none.
+    time
+        When the value first exceeded the threshold, to a factor of 1.5, s.
+    value, threshold
+        Largest value of the run and the threshold, both relative to the scale of the alarm.
+    """
+
+    name: str
+    level: Level
+    message: str
+    remedy: str = ""
+    channel: str = ""
+    time: float | None = None
+    value: float | None = None
+    threshold: float | None = None
+
+    def __str__(self) -> str:
+        start = "" if self.time is None else f"from t = {self.time:.4g} s"
+        channel = f"`{self.channel}`" if self.channel else ""
+        place = ", ".join(filter(None, [start, channel]))
+        return self.message + (f" ({place})" if place else "") + (f": {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings of a run that alarms depend on.
+
+    Parameters
+    ----------
+    integrator, step, rtol
+        Integrator, its step, s, and its relative tolerance, if it is adaptive.
+    order
+        Order of accuracy: that of the integrator, or 1 with limits, whose impacts are at the end of a step.
+    options
+        Options of the method, as in the scene.
+    alternative
+        Integrator of higher order that the scene permits; empty if there is none.
+    thresholds
+        Thresholds from the scene, by name of the alarm; infinity turns an alarm off.
+    """
+
+    integrator: Integrator
+    step: float
+    order: int
+    rtol: float = 1e-9
+    options: Mapping[str, Any] = field(default_factory=dict)
+    alternative: str = ""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+
+class Reading(NamedTuple):
+    """Value of an alarm: relative to its scale, with time, channel, and the message if it exceeds the threshold."""
+
+    value: float
+    time: Callable[[float], float]  # of the first value above a threshold
+    channel: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An entry of the catalogue of alarms.
+
+    Parameters
+    ----------
+    name, description
+        Key in `simulation.alarms`, and one line for lists.
+    threshold
+        Default threshold; infinity if the alarm does not apply.
+    read
+        Reads the value from the record of a run.
+    remedy
+        Returns advice for a value and the threshold.
+    failed
+        Value above which the run fails; never below the threshold.
+    level
+        Level below `failed`.
+    """
+
+    name: str
+    description: str
+    threshold: Callable[[RunSettings], float]
+    read: Callable[[RunRecord, RunSettings], Reading]
+    remedy: Callable[[RunSettings, float, float], str]
+    failed: float = math.inf
+    level: Level = "warning"

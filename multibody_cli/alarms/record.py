@@ -1,0 +1,167 @@
+"""Record of a run for its alarms: largest values of samples and counts of reports, independent of recorded channels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.methods.contract import Report
+from multibody_cli.model import Floats, Model
+
+GROWTH = 1.5
+"""Factor between the values whose times a `Peak` keeps."""
+
+SMALLEST_LIFT = 1e-3
+"""Energy scale of a scene at rest: its weight is lifted by this part of its length."""
+
+
+class Peak:
+    """Largest absolute value of a quantity over a run, with its element, and the times at which the value grew."""
+
+    def __init__(self) -> None:
+        self.largest = 0.0
+        self.element = 0
+        self._growth: list[tuple[float, float]] = []
+
+    def add(self, times: Floats, values: Floats) -> None:
+        """Add K instants of n elements: times (K,), values (K, n)."""
+        if not values.size:
+            return
+        sizes = np.abs(values)
+        sizes[np.isnan(sizes)] = math.inf
+        rows = sizes.max(axis=1)
+        for k in np.flatnonzero(rows > np.maximum.accumulate(np.concatenate(([self.largest], rows[:-1])))):
+            self.largest, self.element = float(rows[k]), int(sizes[k].argmax())
+            if not self._growth or self.largest > GROWTH * self._growth[-1][0]:
+                self._growth.append((self.largest, float(times[k])))
+
+    def time_above(self, bound: float) -> float:
+        """Return when the value first exceeded a bound, to a factor of `GROWTH`, s."""
+        return next((time for value, time in self._growth if value * GROWTH > bound), math.nan)
+
+
+class Count:
+    """Number of events, and the time of the first, s."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.first = math.nan
+
+    def add(self, events: int, time: float) -> None:
+        """Add the events up to an output instant."""
+        if events and not self.number:
+            self.first = time
+        self.number += events
+
+
+class RunRecord:
+    """Largest values of a run.
+
+    Parameters
+    ----------
+    model
+        The compiled scene; its names give the elements, its masses and lengths the scales.
+
+    Attributes
+    ----------
+    loop_error, row_error
+        Errors of loop joints (nj,), and of rows of couplings and constraints, m and rad.
+    residual
+        Residual of the energy ledger, J.
+    gain
+        Its positive part: energy without a source, J.
+    spin, speed
+        Angular velocities, rad/s, and velocities of the bodies, m/s.
+    unsolved, step_subdivisions, implicit_unsolved
+        Counts of `methods.contract.Report`.
+    steps
+        Number of steps.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.names = model.names
+        self.loop_error, self.row_error, self.residual, self.gain, self.spin, self.speed = (Peak() for _ in range(6))
+        self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
+        self.steps = 0
+        self.length = 1.0
+        self._offset = float(np.linalg.norm(model.com, axis=1).max(initial=0.0))
+        tree = model.system.tree
+        self._weight = float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity))
+        accounts = model.names.accounts
+        self._signs = np.array([-1.0 if account.kind == "work" else 1.0 for account in accounts])
+        self._work = self._signs < 0.0
+        self._rows = [
+            k
+            for entry in model.names.constraint_entries
+            if entry.section != "joints"
+            for k in range(entry.rows.start, entry.rows.stop)
+        ]
+        self._first: tuple[float, float] | None = None  # kinetic energy and energy balance at the start
+        self._highest = np.full(2, -math.inf)  # potential and elastic energy at the start
+        self._lowest = np.full(2, math.inf)
+        self._work_range = np.zeros((2, int(self._work.sum())))
+
+    @property
+    def energy(self) -> float:
+        """Energy that the run had available, J.
+
+        It is the sum of the kinetic energy at the start, the potential and elastic energy released and the work done,
+        at least a small part of the energy of lifting the scene by its own length.
+        """
+        kinetic = self._first[0] if self._first else 0.0
+        released = float((self._highest - self._lowest).sum()) if self._first else 0.0
+        work = float((self._work_range[1] - self._work_range[0]).sum())
+        return max(kinetic + released + work, SMALLEST_LIFT * self._weight * self.length)
+
+    def add_samples(self, samples: Any, count: int) -> None:
+        """Add the first `count` rows of samples."""
+        if not count:
+            return
+        times = samples.time[:count].reshape(-1)
+        if self._first is None:
+            self.length = _length_of(samples.position[0], self._offset)
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
+            self._add_energies(times, samples, count)
+            for peak, field in ((self.spin, samples.angular_velocity), (self.speed, samples.linear_velocity)):
+                peak.add(times, np.sqrt(np.einsum("kbi,kbi->kb", field[:count], field[:count])))
+        self.loop_error.add(times, samples.constraint_error[:count])
+        self.row_error.add(times, samples.row_error[:count, self._rows])
+
+    def _add_energies(self, times: Floats, samples: Any, count: int) -> None:
+        kinetic, potential, elastic = (
+            field[:count].reshape(-1) for field in (samples.kinetic, samples.potential, samples.elastic)
+        )
+        accounts = samples.accounts[:count]
+        # row by row: a product of matrices rounds a row by its place in the block
+        balance = kinetic + potential + elastic + (accounts * self._signs).sum(axis=1)
+        if self._first is None:
+            self._first = (float(kinetic[0]), float(balance[0]))
+            self._highest = np.array([potential[0], elastic[0]])
+        self._lowest = np.minimum(self._lowest, [potential.min(), elastic.min()])
+        work = accounts[:, self._work]
+        self._work_range = np.stack(
+            [np.minimum(self._work_range[0], work.min(axis=0)), np.maximum(self._work_range[1], work.max(axis=0))]
+        )
+        residual = (balance - self._first[1])[:, None]
+        self.residual.add(times, residual)
+        self.gain.add(times, np.maximum(residual, 0.0))
+
+    def add_report(self, report: Report, time: float) -> None:
+        """Add the report of an advance to an output instant."""
+        self.steps = report.steps
+        self.unsolved.add(report.unsolved, time)
+        self.implicit_unsolved.add(report.implicit_unsolved, time)
+        if report.diagnostics is not None:
+            self.step_subdivisions.add(report.diagnostics.step_subdivisions, time)
+
+
+def _length_of(positions: Floats, offset: float) -> float:
+    """Return the length of a scene, m.
+
+    It is the extent of the origins of the bodies plus the largest offset of a center of mass; of a single point, the
+    distance from the origin of the world, or 1 m.
+    """
+    extent = float(np.ptp(positions, axis=0).max(initial=0.0)) if len(positions) else 0.0
+    return extent + offset or float(np.linalg.norm(positions, axis=-1).max(initial=0.0)) or 1.0

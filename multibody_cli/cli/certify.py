@@ -1,0 +1,171 @@
+"""`mbsim certify`: runs a scene with finer steps and with another method, and writes a result file with error bars."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.compilation import stop_compilation_when
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Bar, Progress
+from multibody_cli.cli.render import counted, show_json, show_table
+from multibody_cli.cli.run import EXIT_CODES, OUTPUTS
+from multibody_cli.cli.source import prepare_and_warn, scene_file
+from multibody_cli.cli.stop import StopRequest
+from multibody_cli.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from multibody_cli.output.certificate import Certificate
+    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.verdict import Verdict
+
+MOST_ROWS = 40
+"""Largest number of channels in the table; JSON lists all."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A certified run."""
+
+    simulation: Simulation
+    result: Path
+    trajectory: Trajectory
+    certificate: Certificate
+    verdicts: list[Verdict]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the run is certified and meets its expectations, else 1."""
+        certified = self.certificate.status == "certified"
+        return int(not certified or not all(verdict.passed for verdict in self.verdicts))
+
+
+@click.command("certify", cls=Verb, short_help="Run a scene and estimate the errors of its results.")
+@click.argument("scene", type=click.Path(path_type=Path))
+@click.option("--channels", metavar="NAME[,NAME...]", help="Channels to certify. Default: motion and energies.")
+@click.option("--against", metavar="METHOD", help="Other method. Default: the first that supports the scene.")
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Default: outputs/<name>.h5",
+)
+@click.option("--force", is_flag=True, help="Replace an existing result file.")
+@click.option("--json", "as_json", is_flag=True, help="Write the certificate as JSON.")
+def verb(
+    scene: Path,
+    channels: str | None,
+    against: str | None,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Run SCENE as `mbsim run` does, and estimate the errors of its results.
+
+    The scene is also run with a half and a quarter of its step, or with smaller tolerances, each with its own and with
+    another method, and once with perturbed initial velocities. The result file contains the run of the scene, an error
+    bar for every value of the certified channels, and the verdict.
+
+    Exit code: 0 if all bars stay below a tenth of the size of their channel and all expectations are met, 1 if not,
+    2 if the scene is rejected, 130 if it is interrupted.
+    """
+    from multibody_cli.output.certificate import add_certificate
+    from multibody_cli.output.hdf5 import Hdf5Sink
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.studies.certify import certify, plan_of
+    from multibody_cli.studies.expect import evaluate
+    from multibody_cli.studies.simulation import prepare
+
+    simulation = prepare_and_warn(scene, overrides)
+    result = output or OUTPUTS / f"{simulation.scene.name}.h5"
+    if result.exists() and scene.exists() and result.samefile(scene):
+        raise ArgumentError(f"{result} is the scene itself: use another name with -o")
+    recorded = simulation.scene.output
+    sink = Hdf5Sink(result, recorded.channels, recorded.compression, force)
+    with scene_file(scene) as file:
+        names = channels.split(",") if channels else ()
+        plan = plan_of(simulation, lambda more: prepare(file, [*overrides, *more]), names, against)
+    with StopRequest() as stop:
+        stop_compilation_when(stop.asked)
+        with Progress(simulation.compiled.timing.outputs + 1) as progress:
+            outcome = simulation.run(sink, progress, stop.asked).outcome
+        if outcome.status != "complete":
+            messages.error(f"{outcome.status}: {outcome.message}")
+            return EXIT_CODES[outcome.status]
+        if outcome.message:
+            messages.warning(outcome.message)
+        with Bar("runs") as bar:
+            certificate = certify(read_trajectory(result), plan, bar.show, stop.asked)
+    add_certificate(result, certificate)
+    trajectory = read_trajectory(result)
+    report = Report(simulation, result, trajectory, certificate, evaluate(simulation.scene.expect, trajectory))
+    show_json(_as_data(report)) if as_json else _show(report)
+    return report.exit_code
+
+
+def _show(report: Report) -> None:
+    certificate = report.certificate
+    color = "green" if certificate.status == "certified" else "red"
+    click.echo(f"{report.simulation.scene.name}: {click.style(certificate.verdict, fg=color)}")
+    method = ", ".join(filter(None, (" and ".join(certificate.methods), report.simulation.integrator.name)))
+    click.echo(f"  runs    {method}; {'; '.join(certificate.settings)}")
+    for verdict in report.verdicts:
+        click.echo("  expect  " + click.style(str(verdict), fg="green" if verdict.passed else "red"))
+    click.echo(f"  result  {report.result}")
+    click.echo()
+    rows = [_row(path, report) for path in certificate.bars]
+    show_table(rows[:MOST_ROWS], indent="  ")
+    if len(rows) > MOST_ROWS:
+        click.echo(f"  and {counted(len(rows) - MOST_ROWS, 'channel')} more: name some with --channels, or use --json")
+
+
+def _row(path: str, report: Report) -> dict[str, Any]:
+    """Return the row of a channel: the final value with the largest error bar, and the largest bar of the run."""
+    bar = report.certificate.bars[path]
+    finals = bar.values[-1].ravel()
+    worst = int(finals.argmax())
+    return {
+        "channel": path,
+        "final value": float(report.trajectory.channel(path).values[-1].ravel()[worst]),
+        "error bar": float(finals[worst]),
+        "largest": float(bar.values.max()),
+        "unit": bar.units if len(set(bar.units.split(", "))) == 1 else "mixed",
+        "order": None if bar.order != bar.order else round(bar.order, 1),
+        "digits": bar.digits,
+    }
+
+
+def _as_data(report: Report) -> dict[str, Any]:
+    certificate = report.certificate
+    return {
+        "name": report.simulation.scene.name,
+        "result": str(report.result),
+        "status": certificate.status,
+        "verdict": certificate.verdict,
+        "digits": certificate.digits,
+        "until": certificate.until,
+        "methods": list(certificate.methods),
+        "settings": list(certificate.settings),
+        "channels": [
+            {
+                "path": path,
+                "units": bar.units,
+                "order": bar.order,
+                "digits": bar.digits,
+                "final": report.trajectory.channel(path).values[-1].tolist(),
+                "final_error_bar": bar.values[-1].tolist(),
+                "largest_error_bar": float(bar.values.max()),
+            }
+            for path, bar in certificate.bars.items()
+        ],
+        "expect": [asdict(verdict) for verdict in report.verdicts],
+        "exit_code": report.exit_code,
+    }

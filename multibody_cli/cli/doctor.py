@@ -1,0 +1,126 @@
+"""`mbsim doctor`: examines a scene and advises changes, in order of weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import counted, show_json, show_table
+from multibody_cli.cli.source import scene_file
+
+if TYPE_CHECKING:
+    from multibody_cli.studies.doctor.diagnosis import Diagnosis
+    from multibody_cli.studies.doctor.small_motions import Mode
+
+MAX_MODES = 10
+"""Largest number of modes that are printed; `--json` contains all."""
+
+
+@click.command("doctor", cls=Verb, short_help="Examine a scene and advise changes.")
+@click.argument("scene", type=click.Path(path_type=Path))
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@click.option("--json", "as_json", is_flag=True, help="Write the figures and the advice as JSON.")
+def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """Examine SCENE, and print figures and advice, most important first.
+
+    The figures are those of the start: degrees of freedom, frequencies of small motions with the bodies that move, the
+    longest stable step of each integrator, condition numbers and mass ratios. A trial run of at most 5 s of the clock
+    follows. Nothing is written to a file.
+
+    Exit code: 0, also with advice; 2 if the scene is rejected.
+    """
+    from multibody_cli.cli.compilation import show_compilation
+    from multibody_cli.studies.doctor.diagnosis import diagnose
+
+    show_compilation(f"the examination of {scene.name}")
+    with scene_file(scene) as file:
+        diagnosis = diagnose(file, overrides)
+    show_json(_as_data(diagnosis)) if as_json else _show(diagnosis)
+    return 0
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    click.echo(f"{diagnosis.name}: {counted(len(diagnosis.findings), 'finding')}")
+    for head, text in _figures(diagnosis):
+        click.echo(f"  {head:19} {text}".rstrip())
+    if diagnosis.motions is not None and diagnosis.motions.modes:
+        modes = diagnosis.motions.modes
+        shown = modes if len(modes) <= MAX_MODES else [*modes[: MAX_MODES // 2], *modes[-(MAX_MODES // 2) :]]
+        still = "an equilibrium" if diagnosis.motions.equilibrium else "no equilibrium"
+        left_out = f"; {len(shown)} of {len(modes)} are shown" if len(shown) < len(modes) else ""
+        click.echo(f"\nsmall motions about the start, at rest, {still}{left_out}")
+        show_table([_row(mode) for mode in shown], indent="  ")
+    for number, finding in enumerate(diagnosis.findings, 1):
+        head = "\nadvice, most important first\n" if number == 1 else ""
+        click.echo(f"{head}  {number}. {finding.where}: {finding.path}: {finding.cause}")
+        click.echo(f"     -> {finding.advice}")
+        for setting in finding.settings:
+            click.echo(f"        --set '{setting}'")
+
+
+def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    yield "degrees of freedom", _count(diagnosis)
+    if diagnosis.steps:
+        limits = {name: step for name, step in diagnosis.steps.items() if step is not None and math.isfinite(step)}
+        words = [f"{name} {step:.3g} s" for name, step in limits.items()]
+        yield "longest stable step", ", ".join([*words, "no limit for the others" if limits else "no limit"])
+    if diagnosis.conditioning is not None:
+        rows = diagnosis.conditioning.constraints
+        text = f"mass matrix {diagnosis.conditioning.mass_matrix:.2g}"
+        yield "condition numbers", text if rows is None else f"{text}, constraints {rows:.2g}"
+    if diagnosis.mass_ratio is not None:
+        ratio, heavy, light = diagnosis.mass_ratio
+        yield "largest mass ratio", f"{ratio:.3g}, of {heavy} to {light}"
+
+
+def _count(diagnosis: Diagnosis) -> str:
+    count = diagnosis.count
+    if count is None:
+        return str(diagnosis.n_dofs)
+    terms = [f"{count.of_bodies} of {counted(count.bodies, 'body', 'bodies')}"]
+    terms += [f"- {count.of_joints} by {counted(count.joints, 'joint')}"] if count.joints else []
+    if count.of_constraints:
+        noun = "coupling or constraint", "couplings and constraints"
+        terms.append(f"- {count.of_constraints} by {counted(count.constraints, *noun)}")
+    terms += [f"- {count.prescribed} prescribed"] if count.prescribed else []
+    terms += [f"+ {count.redundant} redundant"] if count.redundant else []
+    return f"{count.total} = {' '.join(terms)}"
+
+
+def _row(mode: Mode) -> dict[str, Any]:
+    bodies = [f"{body} {100.0 * share:.0f} %" for body, share in list(mode.shares.items())[:3]]
+    return {
+        "motion": mode.kind,
+        "frequency Hz": mode.frequency,
+        "damping ratio": None if mode.damping_ratio is None else _rounded(mode.damping_ratio),
+        "time constant s": None if mode.time is None or mode.time > 1e6 else mode.time,
+        "bodies": ", ".join(bodies),
+    }
+
+
+def _rounded(ratio: float) -> float:
+    """Return 0 for a ratio that is round-off."""
+    return 0.0 if abs(ratio) < 1e-6 else ratio
+
+
+def _as_data(diagnosis: Diagnosis) -> dict[str, Any]:
+    motions = diagnosis.motions
+    return {
+        "name": diagnosis.name,
+        "n_dofs": diagnosis.n_dofs,
+        "count": None if diagnosis.count is None else asdict(diagnosis.count),
+        "equilibrium": None if motions is None else motions.equilibrium,
+        "modes": None if motions is None else [asdict(mode) for mode in motions.modes],
+        "longest_stable_steps": {
+            name: "adaptive" if limit is None else limit for name, limit in diagnosis.steps.items()
+        },
+        "conditioning": None if diagnosis.conditioning is None else asdict(diagnosis.conditioning),
+        "mass_ratio": diagnosis.mass_ratio,
+        "findings": [{**asdict(finding), "weight": finding.weight.name.lower()} for finding in diagnosis.findings],
+    }

@@ -1,0 +1,131 @@
+"""Reports of comparisons as Markdown and JUnit, for CI jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from multibody_cli.cli.markdown import markdown_table
+from multibody_cli.cli.report_wording import WORDS, brief, counts, failure, row_of, worst_first
+from multibody_cli.comparison.cases import Case, Verdict, what_changed, worst
+
+if TYPE_CHECKING:
+    from multibody_cli.comparison.compare import Comparison
+    from multibody_cli.comparison.finding import Finding
+
+DATASETS_LISTED = 10
+"""Maximum number of datasets of one case among several in a report."""
+
+
+# --- Markdown -----------------------------------------------------------------------------------------------
+def as_markdown(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the report: all cases, the changed settings, and tables of the datasets that differ."""
+    yield f"### {WORDS[worst(cases)].capitalize()}: {counts(cases)}"
+    yield ""
+    yield from markdown_table(
+        [{"run": f"`{case.name}`", "verdict": WORDS[case.verdict].lower(), "": brief(case)} for case in cases]
+    )
+    changes = what_changed(cases)
+    if changes:
+        yield from ("", "What changed:", "")
+        yield from (f"- {change}" for change in changes)
+    for remark in remarks:
+        yield from ("", remark)
+    for case in _detailed(cases):
+        if case.comparison is not None:
+            yield from ("", f"<details><summary>{_escaped(case.name)}</summary>", "")
+            yield from _details(case.comparison, len(cases) == 1)
+            yield from ("", "</details>")
+
+
+def _detailed(cases: Sequence[Case]) -> list[Case]:
+    """Return the case with the datasets in detail of each test: the first of the most severe ones that fail."""
+    if len(cases) == 1:
+        return list(cases)
+    firsts = (max(some, key=lambda case: case.verdict) for some in _by_test(cases).values())
+    return [case for case in firsts if case.verdict is not Verdict.SAME]
+
+
+def _details(comparison: Comparison, every: bool) -> Iterator[str]:
+    beyond = worst_first(comparison)
+    rest = [finding for finding in comparison.findings if not finding.differs]
+    shown = [*beyond, *rest] if every else beyond[:DATASETS_LISTED]
+    yield from (f"- {text}" for text in (*comparison.notes, *comparison.mismatches))
+    yield ""
+    yield from markdown_table([_cells(finding) for finding in shown])
+    if len(shown) < len(beyond):
+        yield from ("", f"and {len(beyond) - len(shown)} more datasets beyond tolerance")
+
+
+def _cells(finding: Finding) -> dict[str, Any]:
+    return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row_of(finding).items()} | {
+        "dataset": f"`{finding.path}`"
+    }
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+# --- JUnit --------------------------------------------------------------------------------------------------
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def as_junit(cases: Sequence[Case], suite_name: str) -> str:
+    """Return one test suite with a test for each scene, or for each pair of files."""
+    tests = _by_test(cases)
+    verdicts = [worst(some) for some in tests.values()]
+    errors = verdicts.count(Verdict.TROUBLE)
+    numbers = {
+        "name": suite_name,
+        "tests": str(len(tests)),
+        "failures": str(len(tests) - errors - verdicts.count(Verdict.SAME)),
+        "errors": str(errors),
+        "skipped": "0",
+        "time": _seconds(cases),
+    }
+    root = ElementTree.Element("testsuites", numbers)
+    suite = ElementTree.SubElement(root, "testsuite", numbers)
+    for name, some in tests.items():
+        test = ElementTree.SubElement(suite, "testcase", classname=suite_name, name=name, time=_seconds(some))
+        _add_failure(test, some)
+    ElementTree.indent(root)
+    for element in root.iter():
+        element.attrib.update({name: _NOT_XML.sub("\ufffd", value) for name, value in element.attrib.items()})
+        element.text = _NOT_XML.sub("\ufffd", element.text) if element.text else None
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _seconds(cases: Sequence[Case]) -> str:
+    return f"{sum(case.seconds for case in cases):.3f}"
+
+
+def _by_test(cases: Sequence[Case]) -> dict[str, list[Case]]:
+    tests: dict[str, list[Case]] = {}
+    for case in cases:
+        tests.setdefault(case.test, []).append(case)
+    return tests
+
+
+def _add_failure(test: ElementTree.Element, cases: Sequence[Case]) -> None:
+    """Add the failure of the most severe case; its text lists the other failing cases and the changed settings."""
+    failing = sorted((case for case in cases if case.verdict is not Verdict.SAME), key=lambda case: -case.verdict)
+    if not failing:
+        return
+    first, *others = failing
+    also = f"; {len(failing)} of {len(cases)} runs fail" if others else ""
+    tag = "error" if first.verdict is Verdict.TROUBLE else "failure"
+    kind, message = WORDS[first.verdict].lower(), f"{first.name}: {brief(first)}{also}"
+    element = ElementTree.SubElement(test, tag, type=kind, message=message)
+    beyond = worst_first(first.comparison) if first.comparison else []
+    rest = len(beyond) - DATASETS_LISTED
+    lines = [
+        *(f"changed: {change}" for change in what_changed(cases)),
+        *(f"{case.name}: {WORDS[case.verdict].lower()}: {brief(case)}" for case in failing),
+        *([f"datasets of {first.name}:"] if beyond else []),
+        *(f"  {failure(finding)}" for finding in beyond[:DATASETS_LISTED]),
+        *([f"  and {rest} more beyond tolerance"] if rest > 0 else []),
+    ]
+    element.text = "\n".join(lines)

@@ -1,0 +1,151 @@
+"""Sentences and table rows that the reports of comparisons share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli.render import counted
+from multibody_cli.comparison.cases import Case, Verdict
+
+if TYPE_CHECKING:
+    from multibody_cli.comparison.compare import Comparison, FirstDifference
+    from multibody_cli.comparison.differences import Place
+    from multibody_cli.comparison.finding import Finding
+
+WORDS = {
+    Verdict.SAME: "same",
+    Verdict.NEW: "NEW",
+    Verdict.DIFFERENT: "DIFFERENT",
+    Verdict.MISSED: "MISSED",
+    Verdict.TROUBLE: "TROUBLE",
+}
+
+
+def colored_word(case: Case) -> str:
+    """Return the verdict of a case, in color."""
+    return click.style(WORDS[case.verdict], fg="green" if case.verdict is Verdict.SAME else "red")
+
+
+def counts(cases: Sequence[Case]) -> str:
+    """Count the cases of each verdict."""
+    numbers = [sum(case.verdict is verdict for case in cases) for verdict in Verdict]
+    parts = [f"{number} {WORDS[verdict].lower()}" for verdict, number in zip(Verdict, numbers, strict=True) if number]
+    marked = sum(bool(case.accepted_misses) for case in cases)
+    text = f"{counted(len(cases), 'comparison')}: {', '.join(parts)}"
+    return f"{text}; {marked} with an accepted miss of an expectation" if marked else text
+
+
+def brief(case: Case) -> str:
+    """Summarize the outcome of a case in one line."""
+    parts = [case.trouble, *_first_of(_missed(case))]
+    if case.comparison is not None:
+        parts += [_closest(case.comparison)] if case.comparison.same else _differing(case.comparison)
+    return " ".join("; ".join(filter(None, [*parts, *_first_of(_accepted(case))])).split())
+
+
+def expectations(case: Case) -> list[str]:
+    """Describe the expectations that the result misses."""
+    return [*_missed(case), *_accepted(case)]
+
+
+def _first_of(texts: Sequence[str]) -> list[str]:
+    return [f"{texts[0]} (and {len(texts) - 1} more)"] if len(texts) > 1 else list(texts)
+
+
+def _missed(case: Case) -> list[str]:
+    return [f"misses {text}" for text in case.missed]
+
+
+def _accepted(case: Case) -> list[str]:
+    return [f"accepted miss: {text}" for text in case.accepted_misses]
+
+
+def _closest(comparison: Comparison) -> str:
+    """Name the dataset that comes closest to its tolerance."""
+    worst_of = [(finding.worst.place.excess, finding.path) for finding in comparison.findings if finding.worst]
+    if not worst_of:
+        return "equal in every digit"
+    excess, path = max(worst_of)
+    return f"at most {excess:.2g} of the tolerance ({path})"
+
+
+def _differing(comparison: Comparison) -> list[str]:
+    """Describe the first difference other than values, and the worst dataset."""
+    parts = list(comparison.mismatches[:1])
+    if comparison.first_difference is not None:
+        worst, time = worst_first(comparison)[0], comparison.first_difference.time
+        parts += [f"worst {_worst(worst)}", f"differs from t = {time:.9g} s on"]
+    return parts
+
+
+def _worst(finding: Finding) -> str:
+    """Describe the worst value of a dataset beyond tolerance."""
+    assert finding.worst is not None
+    place, where = finding.worst.place, str(finding.worst)
+    instant = "" if finding.worst.time is None else f" at t = {finding.worst.time:.9g} s"
+    return (
+        f"{finding.path}{'' if where == '-' else ' ' + where}{instant}: {_instead(place)} {_unit(finding, place)}, "
+        f"{place.excess:.3g} x the tolerance"
+    )
+
+
+def worst_first(comparison: Comparison) -> list[Finding]:
+    """Return the datasets beyond tolerance, the largest excess first."""
+    beyond = [finding for finding in comparison.findings if finding.differs]
+    return sorted(beyond, key=lambda finding: -(finding.worst.place.excess if finding.worst else 0.0))
+
+
+def described_first(difference: FirstDifference) -> str:
+    """Describe the likeliest cause at the first instant beyond tolerance."""
+    cause = difference.findings[0]
+    assert cause.first is not None
+    place = cause.first.place
+    where = "" if str(cause.first) == "-" else f" {cause.first}"
+    return (
+        f"at t = {difference.time:.9g} s, {cause.role or 'dataset'} {cause.path}{where} is "
+        f"{_instead(place)} {_unit(cause, place)} ({place.excess:.3g} x the tolerance)"
+    )
+
+
+def _instead(place: Place) -> str:
+    """Format both numbers with enough digits to distinguish them."""
+    for digits in range(6, 18):
+        result, reference = (f"{number:.{digits}g}" for number in (place.result, place.reference))
+        if result != reference:
+            break
+    return f"{result} instead of {reference}"
+
+
+def _unit(finding: Finding, place: Place) -> str:
+    """Return the units of the dataset, or of the component if the components have different units."""
+    units = finding.units.split(", ")
+    return units[place.index[-1] % len(units)] if place.index else finding.units
+
+
+def row_of(finding: Finding) -> dict[str, Any]:
+    """Return the row of a dataset in a table."""
+    worst, largest = finding.worst, finding.largest
+    return {
+        "dataset": finding.path,
+        "largest": largest.place.difference if largest else 0.0,
+        "units": finding.units if len(finding.units) < 12 else "mixed",
+        "worst": worst.place.difference if worst else 0.0,
+        "x tolerance": worst.place.excess if worst else 0.0,
+        "at s": worst.time if worst else None,
+        "where": str(worst) if worst else "",
+        "rtol": finding.tolerance.rtol,
+        "atol": finding.tolerance.atol,
+        "from": finding.tolerance.source,
+    }
+
+
+def failure(finding: Finding) -> str:
+    """Describe a dataset beyond tolerance: the worst value, the number of values, and the tolerance."""
+    tolerance = finding.tolerance
+    return (
+        f"{_worst(finding)}; {finding.exceeding} of {finding.compared} numbers beyond tolerance "
+        f"(rtol {tolerance.rtol:g}, atol {tolerance.atol:g} from {tolerance.source})"
+    )

@@ -1,0 +1,87 @@
+"""`mbsim rerun`: repeats a run from its own result file, and tests whether the bytes are the same."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from multibody_cli.cli.compilation import stop_compilation_when
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Progress
+from multibody_cli.cli.render import show_json
+from multibody_cli.cli.source import prepare_and_warn
+from multibody_cli.cli.stop import StopRequest
+from multibody_cli.errors import ArgumentError, ResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTERRUPTED = 130
+
+
+@click.command("rerun", cls=Verb, short_help="Repeat a run from its result file, and compare.")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="NEW",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep the new result file; the default is to delete it.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing file NEW.")
+@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
+def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
+    """Repeat the run of a result file with the scene in it, and test whether the new file has the same bytes.
+
+    If it has not, the files are compared as by `mbsim compare`.
+
+    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 130 if it is interrupted.
+    """
+    from multibody_cli.comparison.cases import compare_case
+    from multibody_cli.comparison.tolerance import Policy
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.version import __version__
+
+    recorded = read_trajectory(file).attributes
+    if recorded["status"] in ("running", "interrupted"):
+        raise ResultError(f"{file}: the run was not completed: continue it with `mbsim run --resume {file}`")
+    if output is not None and output.exists() and output.samefile(file):
+        raise ArgumentError(f"{output} is the file to repeat: use another name with -o")
+    with _place(output) as new:
+        if not _repeat(file, new, force):
+            return INTERRUPTED
+        versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
+        if file.read_bytes() == new.read_bytes():
+            show_json({"file": str(file), "same_bytes": True}) if as_json else click.echo(f"{file}: same bytes")
+            return 0
+        from multibody_cli.cli import reports
+
+        case = compare_case(str(file), file, new, Policy())
+        reports.write([case], "mbsim rerun", as_json, remarks=(f"{file}: different bytes; {versions}",))
+    return 1
+
+
+@contextmanager
+def _place(output: Path | None) -> Iterator[Path]:
+    """Yield the path of the new file; without a name, in a folder that is removed."""
+    if output is not None:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
+        yield Path(folder) / "rerun.h5"
+
+
+def _repeat(file: Path, new: Path, force: bool) -> bool:
+    """Run the scene of a result file; return whether the run was not interrupted."""
+    from multibody_cli.output.hdf5 import Hdf5Sink
+
+    simulation = prepare_and_warn(file)
+    settings = simulation.scene.output
+    sink = Hdf5Sink(new, settings.channels, settings.compression, force)
+    with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
+        stop_compilation_when(stop.asked)
+        return simulation.run(sink, progress, stop.asked).outcome.status != "interrupted"

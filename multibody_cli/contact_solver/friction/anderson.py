@@ -1,0 +1,93 @@
+"""Anderson acceleration of a fixed-point iteration x -> x + gap(x), in the norm of a matrix W.
+
+With the gap g of the last iteration, and with G and X the changes of gap and result in the iterations before, the next
+x is x - X s, where s minimizes (g - G s).W (g - G s).  For a linear iteration this is the method of generalized minimal
+residuals.
+
+Source: Walker and Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.kernel import allocate, kernel
+from multibody_cli.linalg import free_rows
+from multibody_cli.linalg.multipliers import solve_multipliers
+
+DEPTH = 10
+"""Number of previous iterations that are combined."""
+
+Floats = NDArray[np.float64]
+
+
+class Iterations(NamedTuple):
+    """The last iterations of m unknowns, and work arrays."""
+
+    stored: NDArray[np.int64]  # (1,) number of stored changes; -1 before the first iteration
+    gap: Floats  # (m,) gap of the last iteration
+    x: Floats  # (m,) its result
+    gap_changes: Floats  # (DEPTH, m)
+    x_changes: Floats  # (DEPTH, m)
+    product: Floats  # (m,) W times a change of the gap
+    gram: Floats  # (DEPTH, DEPTH)
+    projection: Floats  # (DEPTH,)
+    shares: Floats  # (DEPTH,) s
+    lower: Floats  # (DEPTH,) minus infinity
+    upper: Floats  # (DEPTH,) infinity
+    solver: free_rows.Scratch
+
+
+def iterations_for(m: int) -> Iterations:
+    """Allocate the storage for m unknowns."""
+    return Iterations(
+        stored=np.zeros(1, np.int64),
+        gap=np.zeros(m),
+        x=np.zeros(m),
+        gap_changes=np.zeros((DEPTH, m)),
+        x_changes=np.zeros((DEPTH, m)),
+        product=np.zeros(m),
+        gram=np.zeros((DEPTH, DEPTH)),
+        projection=np.zeros(DEPTH),
+        shares=np.zeros(DEPTH),
+        lower=np.full(DEPTH, -math.inf),
+        upper=np.full(DEPTH, math.inf),
+        solver=allocate(free_rows.Scratch, m=DEPTH),
+    )
+
+
+@kernel
+def store_iteration(A, gap, x, restart):
+    """Store an iteration with that gap (m,) and result x (m,); `restart` forgets the changes stored before."""
+    slot = A.stored[0] % DEPTH
+    for i in range(len(x)):
+        if A.stored[0] >= 0:
+            A.gap_changes[slot, i] = gap[i] - A.gap[i]
+            A.x_changes[slot, i] = x[i] - A.x[i]
+        A.gap[i], A.x[i] = gap[i], x[i]
+    A.stored[0] = 0 if restart else A.stored[0] + 1
+
+
+@kernel
+def extrapolate(A, W, x):
+    """Replace x (m,), the result of the last iteration, by the combination of iterations with the smallest gap."""
+    n, m = min(A.stored[0], DEPTH), len(x)
+    for a in range(n):
+        A.projection[a], A.shares[a] = 0.0, math.nan
+        for i in range(m):
+            A.product[i] = 0.0
+            for j in range(m):
+                A.product[i] += W[i, j] * A.gap_changes[a, j]
+            A.projection[a] -= A.gap[i] * A.product[i]
+        for b in range(a + 1):
+            A.gram[a, b] = 0.0
+            for i in range(m):
+                A.gram[a, b] += A.gap_changes[b, i] * A.product[i]
+    solve_multipliers(A.gram[:n, :n], A.projection[:n], A.lower[:n], A.upper[:n], A.shares[:n], A.solver)
+    for a in range(n):
+        for i in range(m):
+            x[i] -= A.shares[a] * A.x_changes[a, i]

@@ -1,0 +1,202 @@
+"""Projections of impulses onto their admissible sets, with derivatives; smoothed projections.
+
+    equality   unrestricted                         limit   x >= 0
+    contact    alpha >= 0, then friction onto the disc of radius mu alpha
+
+This is Coulomb's law, which is not the gradient of a function: the normal impulse changes the friction, but friction
+does not change the normal impulse.  The alpha of a friction patch is given and independent of velocities.
+
+The *convex relaxation* projects the three impulses of a contact onto the cone |beta| <= mu alpha, the nearest point of
+which is the gradient of a function.  Its velocities are in the dual cone, u_n >= mu |u_t|, so that a contact that
+slides separates with u_n = mu |u_t|.  It agrees with Coulomb's law if all contacts stick.
+
+Smoothed projections are made from the smoothed projection onto the half line,
+
+    p(a) = (a + sqrt(a^2 + 4 sigma^2)) / 2.
+
+For the cone |beta| <= alpha, with d the direction of y_t,
+
+    P(y) = p(y_n - |y_t|) (1, -d) / 2 + p(y_n + |y_t|) (1, d) / 2.
+
+The derivative of P is symmetric.  Its eigenvectors are (1, -d), (1, d) and the direction perpendicular to both, so that
+functions of the derivative are functions of its three eigenvalues, the *slopes*, between 0 and 1.
+
+Sources: Anitescu, Math. Program. 105 (2006), and Sueda, notes (1.85)-(1.88), with a pyramid in place of the cone
+(convex relaxation); Fukushima, Luo and Tseng, Smoothing functions for second-order-cone complementarity problems, SIAM
+J. Optim. 12 (2002).
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
+from multibody_cli.kernel import formula, kernel
+
+WITHIN = 1.0 - 2.0**-51
+"""Radius of a projected friction impulse relative to its limit; below 1, so that round-off does not exceed it."""
+
+
+# --- Coulomb's law --------------------------------------------------------------------------------------------------
+@kernel
+def project(F, y, g, D):
+    """Compute the projection of y (m,) into g (m,) and its derivatives into D (m, 3).
+
+    Row k of D holds the derivatives by the three rows of the contact of row k.  Rows of constraints have theirs in D[k,
+    0].
+    """
+    constraint_rows = F.equalities + F.limits
+    for k in range(constraint_rows):
+        inside = k < F.equalities or y[k] > 0.0
+        g[k] = y[k] if inside else 0.0
+        D[k, 0] = 1.0 if inside else 0.0
+    for c in range(len(F.mu)):
+        n = constraint_rows + PER_CONTACT * c
+        if F.convex and c >= F.friction_patches:
+            project_onto_cone(F.mu[c], n, y, g, D)
+        else:
+            project_by_coulomb(F.mu[c], n, y, g, D)
+
+
+@kernel
+def write(n, g, D, alpha, b1, b2):
+    """Write the projection of one contact, and set its derivatives to 0."""
+    g[n] = alpha
+    g[n + 1] = b1
+    g[n + 2] = b2
+    for i in range(PER_CONTACT):
+        for j in range(PER_CONTACT):
+            D[n + i, j] = 0.0
+
+
+@kernel
+def write_across(n, D, d1, d2, along, across):
+    """Write the derivative of friction by friction, with eigenvalues along a direction and across it."""
+    D[n + 1, 1] = along * d1 * d1 + across * d2 * d2
+    D[n + 2, 2] = along * d2 * d2 + across * d1 * d1
+    D[n + 1, 2] = D[n + 2, 1] = (along - across) * d1 * d2
+
+
+@formula
+def direction_of(y, n, length):
+    """Return the direction of the last two of three rows from n on, of that length; (1, 0) for zero length."""
+    return (y[n + 1] / length, y[n + 2] / length) if length > MIN_FRICTION_IMPULSE else (1.0, 0.0)
+
+
+@kernel
+def project_by_coulomb(mu, n, y, g, D):
+    """Project the normal impulse onto alpha >= 0 and friction onto the disc of radius mu alpha."""
+    alpha, length = max(y[n], 0.0), math.hypot(y[n + 1], y[n + 2])
+    if length <= mu * alpha:
+        write(n, g, D, alpha, y[n + 1], y[n + 2])
+        write_across(n, D, 1.0, 0.0, 1.0, 1.0)
+    else:
+        d1, d2 = direction_of(y, n, length)
+        radius = WITHIN * mu * alpha
+        write(n, g, D, alpha, radius * d1, radius * d2)
+        write_across(n, D, d1, d2, 0.0, min(radius / max(length, MIN_FRICTION_IMPULSE), 1.0))
+        if alpha > 0.0:
+            D[n + 1, 0] = mu * d1
+            D[n + 2, 0] = mu * d2
+    if alpha > 0.0:
+        D[n, 0] = 1.0
+
+
+@kernel
+def project_onto_cone(mu, n, y, g, D):
+    """Project the three impulses of a contact onto the nearest point of the cone |beta| <= mu alpha."""
+    length = math.hypot(y[n + 1], y[n + 2])
+    if length <= mu * y[n]:
+        write(n, g, D, y[n], y[n + 1], y[n + 2])
+        write_across(n, D, 1.0, 0.0, 1.0, 1.0)
+        D[n, 0] = 1.0
+    elif y[n] + mu * length <= 0.0:
+        write(n, g, D, 0.0, 0.0, 0.0)
+    else:
+        d1, d2 = direction_of(y, n, length)
+        share = 1.0 / (1.0 + mu * mu)
+        alpha = share * (y[n] + mu * length)
+        radius = WITHIN * mu * alpha
+        write(n, g, D, alpha, radius * d1, radius * d2)
+        write_across(n, D, d1, d2, share * mu * mu, radius / max(length, MIN_FRICTION_IMPULSE))
+        D[n, 0] = share
+        D[n + 1, 0] = D[n, 1] = share * mu * d1
+        D[n + 2, 0] = D[n, 2] = share * mu * d2
+
+
+# --- smoothed projections ------------------------------------------------------------------------------------------
+@formula
+def smoothed_half_line(a, square):
+    """Return p(a), its slope, and its derivative by sigma^2, for `square` = sigma^2."""
+    root = math.sqrt(a * a + 4.0 * square)
+    value = 0.5 * (a + root) if a > 0.0 else 2.0 * square / (root - a)
+    return value, value / root, 1.0 / root
+
+
+@kernel
+def project_smoothed_half_line(k, square, y, x, slope, square_slope):
+    """Compute x = P(y) of row k on the half line, its slope, and its derivative by sigma^2."""
+    x[k], slope[k], square_slope[k] = smoothed_half_line(y[k], square)
+
+
+@kernel
+def project_smoothed_cone(c, k, square, y, x, slope, square_slope, d):
+    """Compute x = P(y) of contact c with rows from k on, the slopes, the derivative by sigma^2, and the direction d."""
+    length = math.hypot(y[k + 1], y[k + 2])
+    d[c, 0], d[c, 1] = direction_of(y, k, length)
+    inner, slope[k], inner_rise = smoothed_half_line(y[k] - length, square)
+    outer, slope[k + 1], outer_rise = smoothed_half_line(y[k] + length, square)
+    if length > 1e-8 * (abs(y[k]) + math.sqrt(square)):
+        slope[k + 2] = 0.5 * (outer - inner) / length
+    else:
+        slope[k + 2] = 0.5 * (slope[k] + slope[k + 1])
+    x[k], square_slope[k] = 0.5 * (outer + inner), 0.5 * (outer_rise + inner_rise)
+    for i in range(2):
+        x[k + 1 + i] = 0.5 * (outer - inner) * d[c, i]
+        square_slope[k + 1 + i] = 0.5 * (outer_rise - inner_rise) * d[c, i]
+
+
+@kernel
+def project_smoothed_disc(c, k, square, radius, y, x, slope, square_slope, d):
+    """Compute x = P(y) onto a disc, for the last two of the three rows from k on; the first row stays.
+
+    |x| = (sqrt((|y| + radius)^2 + 4 sigma^2) - sqrt((|y| - radius)^2 + 4 sigma^2)) / 2; the last two slopes are the
+    eigenvalues along d and across it.
+    """
+    length = math.hypot(y[k + 1], y[k + 2])
+    d[c, 0], d[c, 1] = direction_of(y, k, length)
+    more, less = length + radius, length - radius
+    far, near = math.sqrt(more * more + 4.0 * square), math.sqrt(less * less + 4.0 * square)
+    slope[k], slope[k + 1], slope[k + 2] = 0.0, 0.5 * (more / far - less / near), 2.0 * radius / (far + near)
+    x[k], square_slope[k] = y[k], 0.0
+    for i in range(2):
+        x[k + 1 + i] = slope[k + 2] * y[k + 1 + i]
+        square_slope[k + 1 + i] = (1.0 / far - 1.0 / near) * d[c, i]
+
+
+@kernel
+def write_flat(k, along, across, d1, d2, D):
+    """Write the symmetric matrix with these eigenvalues along (d1, d2) and across it, and zero first row and column."""
+    for i in range(3):
+        D[k, i] = D[k + i, 0] = 0.0
+    write_across(k, D, d1, d2, along, across)
+
+
+@kernel
+def write_function(k, inner, outer, across, d1, d2, D):
+    """Write the symmetric matrix with these eigenvalues into the rows from k on of D (m, 3)."""
+    mean, half, rest = 0.5 * (outer + inner), 0.5 * (outer - inner), 0.5 * (outer + inner) - across
+    D[k, 0] = mean
+    D[k, 1] = D[k + 1, 0] = half * d1
+    D[k, 2] = D[k + 2, 0] = half * d2
+    D[k + 1, 1] = across + rest * d1 * d1
+    D[k + 2, 2] = across + rest * d2 * d2
+    D[k + 1, 2] = D[k + 2, 1] = rest * d1 * d2
+
+
+@kernel
+def multiply(k, D, y):
+    """Compute y = D y for the three rows from k on."""
+    a, b, c = y[k], y[k + 1], y[k + 2]
+    for i in range(k, k + 3):
+        y[i] = D[i, 0] * a + D[i, 1] * b + D[i, 2] * c

@@ -1,0 +1,42 @@
+"""Parameters of the contact step that depend on the method and on the features of a system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multibody_cli.kernel import kernel_parameter
+
+
+@kernel_parameter
+def update_kinematics(system: Any, t: float, q: Any, v: Any, a: Any, work: Any) -> None:
+    """Compute the kinematics: of bodies alone, or with markers, loop frames and constraint rows."""
+
+
+@kernel_parameter
+def find_contacts(system: Any, work: Any, contact_work: Any, h: float) -> int:
+    """Detect contacts from the current body poses; return their number, 0 in systems without geoms."""
+    raise NotImplementedError
+
+
+@kernel_parameter
+def solve_island(F: Any, options: Any, x: Any, contact_work: Any) -> Any:
+    """Solve for the impulses x of one island; return a `Report`."""
+
+
+@kernel_parameter
+def update_joint_reactions(patches: Any, tree: Any, work: Any, joint_friction: Any) -> None:
+    """Store the reactions of joints with friction patches, unless they are stored already.
+
+    It does nothing in systems without joint friction.
+    """
+
+
+@kernel_parameter
+def update_friction_limits(
+    system: Any, work: Any, contact_work: Any, h: float, constraint_rows: int, size: int, tolerance: float
+) -> bool:
+    """Compare the friction limits of all patches with those due to the impulses; return whether to solve again.
+
+    It returns False in systems without joint friction.
+    """
+    raise NotImplementedError

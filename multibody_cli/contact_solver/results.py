@@ -1,0 +1,121 @@
+"""Results of a contact step: energy accounts, contact modes, diagnostics of the solver, and forces for output.
+
+Forces for output are the impulses of the last step divided by its length.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.constraint_solver.solver import clear_impulses
+from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.spatial.products import no_force, power
+from multibody_cli.tree.jacobian import column_of
+
+AT_LIMIT = 1e-9
+"""Relative distance to the friction limit within which a contact may slip."""
+
+SLIP_SPEED = 1e-10
+"""Tangential speed above which a contact at its friction limit slips, m/s."""
+
+OPEN, STICK, SLIP = range(3)
+
+
+@kernel
+def account_contacts(settings, contact_work, bodies, response, first_row, count, ledger):
+    """Add the energy dissipated by contacts to the ledger; store impulse, mode and velocity after the step of each."""
+    for c in range(count):
+        contact, first = contact_work.detection.contacts[c], first_row + PER_CONTACT * c
+        for j in range(PER_CONTACT):
+            k = first + j
+            x = contact_work.x[k]
+            contact_work.velocity_after[k] += jacobian_product_of_row(
+                contact_work.rows[k], contact_work.terms, bodies, response
+            )
+            contact.impulse[j] = x
+            account = settings.friction_account if j > 0 else settings.impact_account
+            ledger[account] -= 0.5 * x * (contact_work.velocity_before[k] + contact_work.velocity_after[k])
+        contact.mode = contact_mode(
+            contact, contact_work.velocity_after[first + 1], contact_work.velocity_after[first + 2]
+        )
+
+
+@kernel
+def contact_mode(contact, along, across):
+    """Return OPEN, STICK or SLIP; a slipping contact moves and is at its friction limit."""
+    n, t, b = contact.impulse
+    if n <= 0.0:
+        return OPEN
+    at_limit = math.sqrt(t * t + b * b) >= (1.0 - AT_LIMIT) * contact.friction * n
+    return SLIP if at_limit and math.sqrt(along * along + across * across) > SLIP_SPEED else STICK
+
+
+@kernel
+def account_drive_work(motions, work, v, ledger):
+    """Add the work of prescribed coordinates against the joint reaction impulses to the ledger.
+
+    Generalized impulses of rows on the coordinate itself are part of the reaction, but no work of the drive.
+    """
+    rows = motions.rows
+    for k in range(len(rows)):
+        iv = rows[k].iv
+        carried = power(column_of(work.columns[iv]), load_force(work.wrenches[rows[k].row]))
+        ledger[rows[k].account] += (carried - work.impulse[iv]) * v[iv]
+
+
+@kernel
+def account_row_work(contact_work, equalities, ledger):
+    """Add the work of the impulses of rows that prescribe a velocity to the ledger; they keep that velocity."""
+    for k in range(equalities):
+        row = contact_work.rows[k]
+        if row.account >= 0:
+            ledger[row.account] -= contact_work.x[k] * row.rate
+
+
+@kernel
+def record_diagnostics(contact_work, islands):
+    """Record the residual of the step, and count the step as unsolved if an island failed."""
+    failed = 0
+    for island in range(islands):
+        failed += contact_work.island_failed[island]
+        contact_work.max_residual[0] = max(contact_work.max_residual[0], contact_work.island_residual[island])
+    contact_work.unsolved_steps[0] += failed > 0
+
+
+# --- forces ---------------------------------------------------------------------------------------------------------
+@kernel
+def compute_contact_forces(work, contact_work, h):
+    """Compute the body wrenches of all contact and joint-friction impulses of the last step, divided by h."""
+    clear_impulses(work)
+    friction_forces, constraint_rows = contact_work.joint_friction.friction_forces, contact_work.constraint_row_count[0]
+    for p in range(len(friction_forces)):
+        for j in range(1, PER_CONTACT):
+            friction_forces[p, j] = contact_work.joint_friction.previous_impulses[p, j] / h
+            row = contact_work.rows[constraint_rows + PER_CONTACT * p + j]
+            apply_row_impulse(row, contact_work.terms, friction_forces[p, j], work.wrenches, work.impulse)
+    first = constraint_rows + PER_CONTACT * len(friction_forces)
+    for c in range(contact_work.contact_count[0]):
+        for j in range(PER_CONTACT):
+            row = contact_work.rows[first + PER_CONTACT * c + j]
+            apply_row_impulse(
+                row, contact_work.terms, contact_work.detection.contacts[c].impulse[j] / h, work.wrenches, work.impulse
+            )
+    for i in range(1, len(work.contact_forces)):
+        store_force(work.contact_forces[i], load_force(work.wrenches[i]))
+
+
+@kernel
+def apply_contact_forces(work):
+    """Apply the contact forces for output to the bodies."""
+    for i in range(1, len(work.contact_forces)):
+        store_force(work.bodies[i], load_force(work.bodies[i]) - load_force(work.contact_forces[i]))
+
+
+@kernel
+def clear_contact_forces(work):
+    """Set the contact forces for output to 0."""
+    for i in range(1, len(work.contact_forces)):
+        store_force(work.contact_forces[i], no_force())

@@ -1,0 +1,118 @@
+"""Tables from CSV files: `{file: gait.csv, times: time, values: knee}` becomes the numbers of two columns.
+
+The first line of the file names the columns, separated by commas, each with an optional unit in brackets:
+
+    time [ms], knee [deg], load
+
+A column without a unit is in SI units.  Lines that are empty or begin with `#` are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from multibody_cli.document.nodes import UNKNOWN, Mark, Node, mapping, sequence
+from multibody_cli.document.nodes import Path as NodePath
+from multibody_cli.document.problems import Problems
+
+MAX_ROWS = 1_000_000
+"""Largest number of rows of a table."""
+
+_COLUMNS = ("times", "values")
+_HEADING = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*(?:\[\s*(?P<unit>[^\[\]]*?)\s*\])?\s*")
+
+
+class _Invalid(Exception):
+    """The file cannot be read as a table; the message says why."""
+
+
+def read_tables(node: Node, problems: Problems, path: NodePath = ()) -> None:
+    """Replace the tables of a tree that name a CSV file by their numbers, in place."""
+    entries = node.value.items() if type(node.value) is dict else enumerate(node.value)
+    for key, entry in list(entries):
+        if type(entry.value) in (dict, list):
+            if _names_columns(entry):
+                node.value[key] = _read(entry, problems, (*path, key))
+            else:
+                read_tables(entry, problems, (*path, key))
+
+
+def _names_columns(node: Node) -> bool:
+    return type(node.value) is dict and "file" in node.value and all(column in node.value for column in _COLUMNS)
+
+
+def _read(node: Node, problems: Problems, path: NodePath) -> Node:
+    assert node.keys is not None
+    named = {key: node.value[key] for key in ("file", *_COLUMNS)}
+    wrong = [key for key, entry in named.items() if not isinstance(entry.value, str) or "\0" in entry.value]
+    for key in wrong:
+        what = "the name of a file" if key == "file" else "the name of a column of the file"
+        problems.add(named[key].mark, (*path, key), f"expected {what}")
+    found: dict[str, Node] = {key: Node(UNKNOWN, node.mark) for key in _COLUMNS}
+    if not wrong:
+        try:
+            columns = _columns(named["file"].mark.resolve_path(named["file"].value), [named[c].value for c in _COLUMNS])
+        except _Invalid as error:
+            problems.add(named["file"].mark, (*path, "file"), f"{named['file'].value}: {error}")
+        else:
+            found = {c: _numbers(column, named[c].mark) for c, column in zip(_COLUMNS, columns, strict=True)}
+    rest = {key: entry for key, entry in node.value.items() if key not in named}
+    return mapping({**rest, **found}, node.mark, {key: node.keys[key] for key in (*rest, *found)})
+
+
+def _numbers(column: list[Any], mark: Mark) -> Node:
+    return sequence([Node(value, mark) for value in column], mark)
+
+
+def _columns(path: Path, names: list[str]) -> list[list[Any]]:
+    """Return the columns of a file with these names: numbers, or texts with a number and the unit of the column."""
+    columns: list[list[Any]] = [[] for _ in names]
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            numbered = ((number, line) for number, line in enumerate(file, 1) if _has_cells(line))
+            headings = [_HEADING.fullmatch(word) for word in _cells(next(numbered, (1, ""))[1])]
+            titles = [heading["name"] if heading else "" for heading in headings]
+            places = [_place(name, titles) for name in names]
+            units = [heading["unit"] or "" if (heading := headings[place]) else "" for place in places]
+            for number, line in numbered:
+                if len(columns[0]) == MAX_ROWS:
+                    raise _Invalid(f"expected at most {MAX_ROWS} rows")
+                row = _cells(line)
+                for column, place, unit in zip(columns, places, units, strict=True):
+                    text = row[place].strip() if place < len(row) else ""
+                    value = _finite(text)
+                    if value is None:
+                        raise _Invalid(f"line {number}: expected a number in column `{titles[place]}`, found `{text}`")
+                    column.append(f"{text} {unit}" if unit else value)
+    except OSError as error:
+        raise _Invalid(f"{error.strerror or error}".lower()) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise _Invalid(f"is no CSV file in UTF-8 ({error})") from None
+    return columns
+
+
+def _has_cells(line: str) -> bool:
+    return line.strip() != "" and not line.lstrip().startswith("#")
+
+
+def _cells(line: str) -> list[str]:
+    return next(csv.reader([line]), [])
+
+
+def _place(name: str, titles: list[str]) -> int:
+    if titles.count(name) != 1:
+        count = "no" if name not in titles else "more than one"
+        raise _Invalid(f"has {count} column `{name}`; its columns are {', '.join(f'`{title}`' for title in titles)}")
+    return titles.index(name)
+
+
+def _finite(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

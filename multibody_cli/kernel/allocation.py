@@ -1,0 +1,72 @@
+"""Allocation of the arrays of a named tuple from the shapes that its fields declare.
+
+    class Rows(NamedTuple):
+        numbers: Annotated[Integers, "m"]
+        wrenches: Annotated[Records, "m", 2, WRENCH]
+        bounds: Bounds
+
+    rows = allocate(Rows, m=12, bounds=...)
+
+The shape follows the type of the array: names of sizes, and numbers.  An array of records, `NDArray[np.void]`, also has
+their dtype.  A field that is a named tuple itself is allocated with the same sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from multibody_cli.kernel.mode import is_interpreted
+
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def allocate(kind: type[T], /, **given: Any) -> T:
+    """Return a named tuple whose arrays are zero.
+
+    Parameters
+    ----------
+    kind
+        The class of the named tuple.
+    given
+        Values of fields, which replace the declared arrays; other keywords are sizes.
+
+    Raises
+    ------
+    KeyError
+        A declared size is missing.
+    TypeError
+        A field has neither a value nor a declared shape nor a default.
+    """
+    fields = _declared(kind)
+    sizes = {name: value for name, value in given.items() if name not in fields}
+    arrays = {name: _allocated(hint, sizes) for name, hint in fields.items() if name not in given and _has_arrays(hint)}
+    return kind(**arrays, **{name: value for name, value in given.items() if name in fields})
+
+
+def records(array: Any) -> Any:
+    """Return a structured array in the form that kernels accept: in interpreted mode, with fields as attributes."""
+    return array.view(np.recarray) if is_interpreted() else array
+
+
+@cache
+def _declared(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _has_arrays(hint: Any) -> bool:
+    return get_origin(hint) is Annotated or hasattr(hint, "_fields")
+
+
+def _allocated(hint: Any, sizes: Mapping[str, int]) -> Any:
+    if get_origin(hint) is not Annotated:
+        return allocate(hint, **sizes)
+    array, *declared = get_args(hint)
+    (dtype,) = get_args(get_args(array)[1])
+    if dtype is np.void:
+        *declared, dtype = declared
+    zeros = np.zeros([sizes[one] if isinstance(one, str) else one for one in declared], dtype)
+    return records(zeros) if zeros.dtype.names else zeros

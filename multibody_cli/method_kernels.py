@@ -1,0 +1,70 @@
+"""The kernels of a method, as parameters of templates (`kernel.templates`).
+
+A method that computes accelerations provides `accelerate` and `apply_inverse_mass`.  The other kernels follow from
+these two (`methods.by_acceleration`), and integrators are bound to them (`methods.contract.Dynamics`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multibody_cli.kernel import kernel_parameter
+
+
+@kernel_parameter
+def accelerate(system: Any, work: Any, a: Any) -> None:
+    """Compute dv/dt of the free coordinates into `a` (nv,), with kinematics and forces in `work`.
+
+    The right-hand side of the primary rows is in `work.rhs`.
+    """
+
+
+@kernel_parameter
+def apply_inverse_mass(system: Any, work: Any, x: Any, y: Any) -> None:
+    """Compute the response y = M^-1 (x + J^T w) of the rates to impulses, with the factorization of `accelerate`.
+
+    x and y have the shape (nv,), w are the wrenches `work.wrenches`.  The right-hand side of the primary rows is in
+    `work.rhs`.
+    """
+
+
+@kernel_parameter
+def impulse_response(system: Any, work: Any) -> None:
+    """Compute the constrained response to `work.wrenches` and `work.impulse`, into `work.response` (nv,)."""
+
+
+@kernel_parameter
+def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Compute the accelerations of all coordinates at (t, q, v).
+
+    It writes dv/dt (nv,) into `a`, the power (na,) of every energy account into `powers`, W, and the kinematics into
+    `work`; it sets prescribed coordinates of q and v.
+    """
+
+
+@kernel_parameter
+def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
+    """Project q and v onto all constraints, in place, after a step."""
+
+
+@kernel_parameter
+def solve_contact_step(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
+) -> bool:
+    """Change the velocities v of a step without contacts to those with them, in place.
+
+    Return False if there are more contacts than the capacity: the step has failed.
+    """
+    raise NotImplementedError
+
+
+@kernel_parameter
+def finalize_output(
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
+) -> None:
+    """Compute accelerations and reactions with contact forces, for output."""
+
+
+@kernel_parameter
+def resume_stepping(contact_work: Any, a: Any) -> None:
+    """Restore the accelerations from which steps continue."""

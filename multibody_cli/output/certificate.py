@@ -1,0 +1,154 @@
+"""Certificate of a run: error bars of its channels and a verdict, in the group `certificate` of the result file.
+
+The dataset of the error bars of `joints/hinge/q` is `certificate/joints/hinge/q`, with the same shape.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.errors import OutputError
+from multibody_cli.output.bodies import find_body_channel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multibody_cli.output.channel import Array
+
+GROUP = "certificate"
+
+
+@dataclass(frozen=True)
+class ErrorBar:
+    """Error bars of one channel.
+
+    Parameters
+    ----------
+    values
+        (T, ...) error bars, in the units of the channel; infinite where nothing is known.
+    units
+        Units of the channel.
+    order
+        Observed order: exponent of the step, or of the tolerance; NaN if the differences are round-off.
+    digits
+        Number of significant digits, relative to the largest absolute value of the channel.
+    """
+
+    values: Array
+    units: str
+    order: float
+    digits: int
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Certificate of a run.
+
+    Parameters
+    ----------
+    status
+        `certified`, `chaotic`, `methods disagree` or `not converged`.
+    verdict
+        The verdict as a sentence.
+    digits
+        Number of significant digits that all judged channels have up to `until`.
+    until
+        Time up to which the run is certified, s.
+    methods
+        The methods whose runs were compared.
+    settings
+        Step or tolerance of each level, from coarse to fine, as in the scene.
+    bars
+        Error bars by the path of the channel.
+    """
+
+    status: str
+    verdict: str
+    digits: int
+    until: float
+    methods: tuple[str, ...]
+    settings: tuple[str, ...]
+    bars: Mapping[str, ErrorBar]
+
+    def bar(self, path: str, bodies: Sequence[str]) -> Array | None:
+        """Return the error bars of a channel, (T, ...), or None; the arrays of all bodies include each body."""
+        if path in self.bars:
+            return self.bars[path].values
+        found = find_body_channel(path, bodies)
+        if found is None or len(found[0].paths) > 1 or found[0].paths[0] not in self.bars:
+            return None
+        values: Array = self.bars[found[0].paths[0]].values[:, found[1]]
+        return values
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of the group in the result file."""
+        return {
+            "status": self.status,
+            "verdict": self.verdict,
+            "digits": self.digits,
+            "until": self.until,
+            "methods": json.dumps(self.methods),
+            "settings": json.dumps(self.settings),
+        }
+
+
+def add_certificate(path: Path, certificate: Certificate) -> None:
+    """Add a certificate to a result file; the file is replaced by a complete copy.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    import h5py
+
+    path = path.resolve()  # replace the target of a link, not the link
+    part = path.with_name(path.name + ".part")
+    try:
+        shutil.copyfile(path, part)
+        with h5py.File(part, "r+") as file:
+            group = file.create_group(GROUP, track_order=False)
+            group.attrs.update(certificate.attributes())
+            for name, bar in certificate.bars.items():
+                dataset = group.create_dataset(name, data=bar.values, track_times=False)
+                dataset.attrs.update(units=bar.units, order=bar.order, digits=bar.digits)
+        os.replace(part, path)
+    except OSError as error:
+        raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):  # already renamed
+            part.unlink()
+
+
+def read_certificate(file: Any) -> Certificate | None:
+    """Read the certificate of an open result file; None if it has none."""
+    import h5py
+
+    if GROUP not in file:
+        return None
+    group, bars = file[GROUP], {}
+
+    def note(name: str, node: Any) -> None:
+        if isinstance(node, h5py.Dataset):
+            attributes = node.attrs
+            bars[name] = ErrorBar(
+                node[()], str(attributes["units"]), float(attributes["order"]), int(attributes["digits"])
+            )
+
+    group.visititems(note)
+    return Certificate(
+        status=str(group.attrs["status"]),
+        verdict=str(group.attrs["verdict"]),
+        digits=int(group.attrs["digits"]),
+        until=float(group.attrs["until"]),
+        methods=tuple(json.loads(group.attrs["methods"])),
+        settings=tuple(json.loads(group.attrs["settings"])),
+        bars=bars,
+    )

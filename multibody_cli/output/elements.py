@@ -1,0 +1,162 @@
+"""Elements of a model that have channels, and the axes of their quantities.
+
+A placeholder of a path, such as `{joint}`, is a key of `EXPANSIONS`; an axis after the first is a key of `DIMENSIONS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from multibody_cli.output.channel import AXES, CONTACT, Channel, Item
+from multibody_cli.output.contact_channels import GROUP, IMPULSES
+from multibody_cli.output.variational_channels import VARIATIONAL_STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from multibody_cli.model import Names
+
+
+class Expansion(NamedTuple):
+    """The elements for which a channel is written.
+
+    Parameters
+    ----------
+    items
+        The elements of a model.
+    length
+        Length of the axis of the elements in `Samples`; None if there is no such axis.
+    """
+
+    items: Callable[[Names], list[Item]]
+    length: Callable[[Names], int] | None = None
+
+
+class Dimension(NamedTuple):
+    """An axis other than the first: path of its scale in the result file, and a label for each index."""
+
+    path: str
+    labels: tuple[str, ...]
+
+
+class Axis(NamedTuple):
+    """An axis of a quantity.
+
+    Parameters
+    ----------
+    of
+        The axis of one element.
+    total
+        Of an axis whose length depends on the element: the length of all elements together.  `Samples` holds the
+        elements side by side along this one axis.
+    """
+
+    of: Callable[[Names, Item], Dimension]
+    total: Callable[[Names], int] | None = None
+
+
+def _joint_items(names: Names) -> list[Item]:
+    return [
+        Item(
+            _path_component(joint.name), row, joint.columns, tuple(kind.value for kind in joint.coordinates), joint.same
+        )
+        for row, joint in enumerate(names.joints)
+    ]
+
+
+def _constraint_items(section: str) -> Callable[[Names], list[Item]]:
+    return lambda names: [
+        Item(_path_component(entry.name), columns=entry.rows, units=("",) * (entry.rows.stop - entry.rows.start))
+        for entry in names.constraint_entries
+        if entry.section == section
+    ]
+
+
+def _account_items(kind: str) -> Callable[[Names], list[Item]]:
+    return lambda names: [
+        Item(account.cause, column) for column, account in enumerate(names.accounts) if account.kind == kind
+    ]
+
+
+EXPANSIONS: dict[str, Expansion] = {
+    "": Expansion(lambda names: [Item()]),
+    "affine": Expansion(lambda names: _numbered(names.affine), lambda names: len(names.affine)),
+    "joint": Expansion(_joint_items, lambda names: len(names.joints)),
+    "spring": Expansion(lambda names: _numbered(names.springs), lambda names: len(names.springs)),
+    "muscle": Expansion(
+        lambda names: _numbered([entry.name for entry in names.muscles]), lambda names: len(names.muscles)
+    ),
+    "crossing": Expansion(
+        lambda names: [
+            Item(_path_component(entry.name), columns=entry.arms, labels=entry.crossed)
+            for entry in names.muscles
+            if entry.crossed
+        ]
+    ),
+    "friction_joint": Expansion(
+        lambda names: _numbered(names.friction_joints), lambda names: len(names.friction_joints)
+    ),
+    "limited": Expansion(_constraint_items("joints")),
+    "coupling": Expansion(_constraint_items("couplings")),
+    "constraint": Expansion(_constraint_items("constraints")),
+    "work": Expansion(_account_items("work"), lambda names: len(names.accounts)),
+    "dissipation": Expansion(_account_items("dissipation"), lambda names: len(names.accounts)),
+    GROUP: Expansion(lambda names: [Item()] if names.contacts else []),
+    IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.friction_joints else []),
+    VARIATIONAL_STEPS: Expansion(lambda names: [Item()] if names.variational else []),
+}
+"""Elements of a model for each placeholder of a path, or for each `element` of a channel."""
+
+
+def _constant(name: str) -> Axis:
+    return Axis(lambda *_: Dimension(name, AXES[name]))
+
+
+def _numbered_axis(path: str, length: int) -> Dimension:
+    return Dimension(f"{path}_{length}", tuple(str(place) for place in range(length)))
+
+
+DIMENSIONS: dict[str, Axis] = {
+    **{name: _constant(name) for name in AXES},
+    "body": Axis(lambda names, _: Dimension("bodies/name", names.bodies)),
+    "row": Axis(
+        lambda _, entry: _numbered_axis("rows", len(entry.units)),
+        lambda names: max((entry.rows.stop for entry in names.constraint_entries), default=0),
+    ),
+    "crossed": Axis(
+        lambda _, muscle: Dimension(f"muscles/{muscle.text}/crossed", muscle.labels),
+        lambda names: sum(len(muscle.crossed) for muscle in names.muscles),
+    ),
+    "coordinate": Axis(
+        lambda _, joint: _numbered_axis("coordinates", len(joint.units)), lambda names: len(names.coordinates)
+    ),
+}
+"""The axes after the first."""
+
+
+def is_ragged(channel: Channel) -> bool:
+    """Whether the length of the last axis depends on the element."""
+    return bool(channel.dimensions) and DIMENSIONS[channel.dimensions[-1]].total is not None
+
+
+def sample_shape(channel: Channel, names: Names) -> tuple[int, ...]:
+    """Return the shape of the field of a channel at one instant: that of all elements."""
+    length = EXPANSIONS[channel.expansion].length
+    first = (names.contacts,) if channel.per == CONTACT else ()
+    if length is not None and not is_ragged(channel):
+        first = (length(names),)
+    return *first, *(_sample_length(DIMENSIONS[dimension], names) for dimension in channel.dimensions)
+
+
+def _sample_length(axis: Axis, names: Names) -> int:
+    return axis.total(names) if axis.total is not None else len(axis.of(names, Item()).labels)
+
+
+def _numbered(names: Sequence[str]) -> list[Item]:
+    return [Item(_path_component(name), place) for place, name in enumerate(names)]
+
+
+def _path_component(name: str) -> str:
+    """Escape a name such that it is a single component of an HDF5 path."""
+    link = name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
+    return link.replace(".", "%2E") if link in {".", ".."} else link

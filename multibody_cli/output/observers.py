@@ -1,0 +1,86 @@
+"""Kernels that fill one row of the samples: the files of `observation` that the channels name.
+
+This module imports compiled code; the rest of the package does not.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.contact_channels import GROUP
+from multibody_cli.output.elements import EXPANSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from multibody_cli.methods.contract import Report
+    from multibody_cli.model import Names
+    from multibody_cli.output.channel import Channel
+    from multibody_cli.output.samples import Samples
+
+OF_CONTACT_STEPS = (GROUP, "friction_joint")
+"""Elements whose quantities belong to the last step with contacts or joint friction, not to the state."""
+
+
+def _kernels(channels: Iterable[Channel]) -> list[Any]:
+    """Return the kernels of the files that channels name, each once."""
+    files = dict.fromkeys(channel.reader for channel in channels if isinstance(channel.reader, str) and channel.reader)
+    return [import_module(f"multibody_cli.observation.{name}").observe for name in files]
+
+
+@kernel_parameter
+def observe_before(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Fill row k of the samples with the quantities of the preceding files."""
+
+
+@kernel_parameter
+def observe_next(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Fill row k of the samples with the quantities of one more file."""
+
+
+@template(observe_before, observe_next)
+def _observe_one_more(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Fill row k of the samples with the quantities of the preceding files and of one more."""
+    observe_before(system, state, work, rows, samples, k)
+    observe_next(system, state, work, rows, samples, k)
+
+
+@kernel
+def _observe_nothing(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Store nothing."""
+
+
+observe: Any = reduce(
+    lambda before, following: bound_kernel(_observe_one_more, observe_before=before, observe_next=following),
+    _kernels(channel for channel in CHANNELS if channel.expansion not in OF_CONTACT_STEPS),
+    _observe_nothing,
+)
+"""`observe(system, state, work, rows, samples, k)` fills row k of the samples from a state (see `observation`)."""
+
+
+def contact_observers(names: Names) -> list[Any]:
+    """Return the kernels `observe(system, contact_work, rows, samples, k)` for the contact steps of a model."""
+    return _kernels(
+        channel
+        for channel in CHANNELS
+        if channel.expansion in OF_CONTACT_STEPS and EXPANSIONS[channel.expansion].items(names)
+    )
+
+
+def report_fields(names: Names) -> list[tuple[str, Any]]:
+    """Return the fields of a model that come from the report of the method, each with its reader."""
+    return [
+        (channel.field, channel.reader)
+        for channel in CHANNELS
+        if callable(channel.reader) and EXPANSIONS[channel.expansion].items(names)
+    ]
+
+
+def observe_report(fields: list[tuple[str, Any]], report: Report, samples: Samples, k: int) -> None:
+    """Fill row k of the samples from the report of an advance."""
+    for field, read in fields:
+        getattr(samples, field)[k] = read(report)

@@ -1,0 +1,83 @@
+"""Contract of shapes: their fields in a scene, their volume, and their form in contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.contacts.forms import Form
+from multibody_cli.mass import Floats, MassProperties
+from multibody_cli.spec import Density, Fraction, NonNegative, Position, Rotation, Spec
+from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.spec.rotations import IDENTITY
+
+
+class ShapeSpec(Spec):
+    """Common fields of all shapes: pose in the body frame, surface properties, and appearance."""
+
+    type: str
+    position: Position = Field((0.0, 0.0, 0.0), description="Origin of the shape in the body frame, m.")
+    rotation: Rotation = Field(IDENTITY, description="Orientation of the shape in the body frame.")
+    friction: NonNegative | None = Field(
+        None, description="Coulomb friction coefficient; for a pair of shapes, the geometric mean."
+    )
+    restitution: Fraction | None = Field(
+        None, description="Coefficient of restitution; for a pair of shapes, the maximum."
+    )
+    contact: bool = Field(True, description="Whether the shape takes part in contacts, in a scene with `contacts`.")
+    color: str | list[float] | None = Field(None, description="A name, #rrggbb, or [r, g, b] between 0 and 1.")
+
+    @property
+    def axes(self) -> Floats:
+        """Rotation (3, 3) of its form in the body frame."""
+        return np.asarray(rotation_matrix(self.rotation))
+
+
+class SolidSpec(ShapeSpec):
+    """A shape with volume and mass."""
+
+    density: Density | None = Field(None, description="Density, kg/m^3. Default: that of the body.")
+
+
+class VolumeProperties(NamedTuple):
+    """Volume (m^3), centre (3,) (m), and inertia (3, 3) about the centre per unit of mass (m^2)."""
+
+    volume: float
+    centre: Floats
+    inertia: Floats
+
+    def of_mass(self, mass: float) -> MassProperties:
+        """Return the mass properties of this volume with a uniformly distributed mass."""
+        return MassProperties(mass, self.centre, mass * self.inertia)
+
+
+def centred(volume: float, x: float, y: float, z: float) -> VolumeProperties:
+    """Return the properties of a volume about its origin, with the principal moments per unit of mass, m^2."""
+    return VolumeProperties(volume, np.zeros(3), np.diag([x, y, z]))
+
+
+@dataclass(frozen=True)
+class ShapeKind:
+    """An entry of the catalogue of shapes.
+
+    Parameters
+    ----------
+    name
+        The word of the scene file, `type: name`.
+    spec
+        The fields of the shape in a scene file.
+    volume
+        Function from the fields, and the file of a mesh, to the properties of the volume; None if it has none.
+    form
+        Function from the same to the form in contacts (`contacts.forms`); None if it has no contacts.
+    """
+
+    name: str
+    spec: type[ShapeSpec]
+    volume: Callable[[Any, Path], VolumeProperties] | None = None
+    form: Callable[[Any, Path], Form] | None = None

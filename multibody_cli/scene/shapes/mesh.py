@@ -1,0 +1,102 @@
+"""Triangle meshes from files: closed, oriented outward, and convex if they have contacts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.contacts import forms
+from multibody_cli.errors import Refused
+from multibody_cli.mass import Floats
+from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
+from multibody_cli.spec import Quantity, units
+
+CONVEX = 1e-6
+"""Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
+
+_AT_ONCE = 2**22
+"""Number of vertex-face distances that are computed at once."""
+
+
+class MeshSpec(SolidSpec):
+    """A closed triangle mesh from a file; it must be convex to have contacts."""
+
+    type: Literal["mesh"]
+    file: str = Field(min_length=1, description="Mesh file, relative to the scene file.")
+    scale: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1.0, description="Length unit of the file, m.")
+
+
+def surface_of(shape: MeshSpec, file: Path) -> Any:
+    """Read the surface of a mesh, scaled; a `trimesh.Trimesh`.
+
+    Raises
+    ------
+    Refused
+        The mesh cannot be read, is not closed, or is oriented inward.
+    """
+    try:
+        import trimesh
+    except ImportError:
+        raise Refused("a mesh requires the package trimesh: install mbsim with the extra `mesh`") from None
+    try:
+        mesh = trimesh.load_mesh(file)
+    except Exception as error:  # a reader of many formats fails in many ways
+        raise Refused(f"the mesh {file} cannot be read: {error}") from None
+    if not mesh.is_watertight:
+        raise Refused(f"the mesh {file} is not closed, so its volume is undefined")
+    mesh.apply_scale(shape.scale)
+    volume = float(mesh.volume)
+    if volume <= 0.0:
+        raise Refused(f"the mesh {file} has the volume {volume:g}: its triangles must be oriented outward")
+    return mesh
+
+
+def convex_vertices(shape: MeshSpec, file: Path) -> Floats:
+    """Read the vertices (n, 3) of a convex mesh, m.
+
+    Raises
+    ------
+    Refused
+        As in `surface_of`, or if the mesh is not convex.
+    """
+    mesh = surface_of(shape, file)
+    vertices = np.asarray(mesh.vertices, dtype=float)
+    off = _farthest_off(vertices, np.asarray(mesh.triangles, dtype=float))
+    if off > CONVEX * float(np.ptp(vertices, axis=0).max()):
+        raise Refused(
+            f"the mesh {file} is not convex (a vertex lies {off:.3g} m above the plane of a face), but contacts "
+            "require convex meshes: decompose it into convex shapes, or set `contact: false`"
+        )
+    return vertices
+
+
+def _farthest_off(vertices: Floats, triangles: Floats) -> float:
+    """Largest distance of a vertex above the plane of a triangle, m; degenerate triangles are ignored."""
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    areas = np.linalg.norm(normals, axis=1)
+    flat = areas > 1e-12 * areas.max()
+    normals, bases = normals[flat] / areas[flat, None], triangles[flat, 0]
+    off, many = 0.0, max(1, _AT_ONCE // len(vertices))
+    for first in range(0, len(normals), many):
+        some = slice(first, first + many)
+        heights = vertices @ normals[some].T - (bases[some] * normals[some]).sum(axis=1)
+        off = max(off, float(heights.max()))
+    return off
+
+
+def volume(shape: MeshSpec, file: Path) -> VolumeProperties:
+    """Return volume, centre and inertia."""
+    mesh = surface_of(shape, file)
+    enclosed = float(mesh.volume)
+    return VolumeProperties(enclosed, np.array(mesh.center_mass), np.array(mesh.moment_inertia) / enclosed)
+
+
+def form(shape: MeshSpec, file: Path) -> forms.Form:
+    """Return the form in contacts: the convex hull of the vertices."""
+    return forms.hull(convex_vertices(shape, file))
+
+
+KIND = ShapeKind("mesh", MeshSpec, volume, form)

@@ -1,0 +1,44 @@
+"""Warnings about tables: cubic splines that leave the range of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.document.nodes import Node, Path, find, format_path
+from multibody_cli.scene.schema import Scene
+from multibody_cli.signals import overshoot
+from multibody_cli.spec import SignalSpec, Spec
+
+OVERSHOOT = 0.01
+"""Excess of a cubic spline over the range of its values, relative to that range, that a warning reports."""
+
+
+def warn_of_overshoot(scene: Scene, tree: Node) -> Iterator[str]:
+    """Yield a warning for each cubic table that leaves the range of its values by more than `OVERSHOOT`."""
+    for path, signal in _signals(scene, ()):
+        if signal.interpolation == "cubic":
+            excess, time = overshoot(np.array(signal.times), np.array(signal.values), signal.interpolation)
+            if excess > OVERSHOOT:
+                yield (
+                    f"{find(tree, path).mark}: {format_path(path)}: the cubic table leaves the range of its values by "
+                    f"{100.0 * excess:.3g} % at {time:.4g} s: use `interpolation: pchip`, which stays within it, or "
+                    "more instants"
+                )
+
+
+def _signals(value: Any, path: Path) -> Iterator[tuple[Path, SignalSpec]]:
+    """Yield the functions of time of an entry, each with its path in the scene."""
+    if isinstance(value, SignalSpec):
+        yield path, value
+    elif isinstance(value, Spec):
+        for name in type(value).model_fields:
+            yield from _signals(getattr(value, name), (*path, name))
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _signals(entry, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, entry in enumerate(value):
+            yield from _signals(entry, (*path, index))

@@ -1,0 +1,312 @@
+"""Certificate of a run: finer runs, another method, error bars and a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multibody_cli.errors import ArgumentError, SceneError
+from multibody_cli.methods import METHODS
+from multibody_cli.output.bodies import find_body_channel
+from multibody_cli.output.certificate import Certificate, ErrorBar
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.patterns import matches
+from multibody_cli.output.selection import select
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.scene.dump import flow
+from multibody_cli.scene.expect import CertifiedExpectation
+from multibody_cli.studies.error_bars import PERTURBATION, Estimate, Flags, Refinement, Runs, estimate
+from multibody_cli.studies.expect import blank_trajectory
+
+if TYPE_CHECKING:
+    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.studies.simulation import Simulation
+
+    Prepare = Callable[[tuple[str, ...]], Simulation]
+
+MOTION = ("bodies", "joints/*/q", "joints/*/v", "energy")
+"""Channels that are certified by default, if they are recorded."""
+
+CONTINUOUS = ("bodies/position", "bodies/quaternion", "bodies/*/com", "joints/*/q")
+"""Channels that are judged in scenes with impacts; at an impact, the error of a velocity is as large as its jump."""
+
+LARGEST_BAR = 0.1
+"""Largest error bar of a certified channel, relative to its size: one digit."""
+
+CHAOTIC = 1e5
+"""Growth of a perturbation, relative to the size of a channel, from which a motion without digits is called chaotic."""
+
+TOLERANCE_ORDER = 0.5
+"""Largest exponent of the tolerance in the error; output instants limit steps too, so the exponent may be below 1."""
+
+FINEST_TOLERANCE = 1e-14
+"""Smallest relative tolerance of a finer run; below, the coarser runs have larger tolerances than the scene."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs that certify a scene.
+
+    Parameters
+    ----------
+    paths
+        The channels to certify.
+    settings
+        Overrides of the scene for each level, from coarse to fine.
+    refinement
+        Relation of the levels.
+    impacts
+        Whether velocities may be discontinuous: contacts, dry friction or limits.
+    methods
+        The method of the scene and, if one supports it, another one.
+    levels, others
+        The scene at each level with both methods; `others` is empty if there is only one.
+    """
+
+    paths: tuple[str, ...]
+    settings: tuple[str, ...]
+    refinement: Refinement
+    impacts: bool
+    methods: tuple[str, ...]
+    levels: tuple[Simulation, ...]
+    others: tuple[Simulation, ...]
+
+
+def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = (), against: str | None = None) -> Plan:
+    """Plan the runs that certify a scene.
+
+    Parameters
+    ----------
+    simulation
+        The scene.
+    prepare
+        Prepares the scene with overrides.
+    channels
+        Names of channels, as in `output.selection.select`; by default motion and energy.
+    against
+        The other method; by default the first that supports the scene and takes the same integrators.
+
+    Raises
+    ------
+    ResultError
+        A channel does not exist or is not recorded.
+    ArgumentError
+        No channel has an error bar.
+    SceneError
+        The method `against` does not support the scene.
+    """
+    paths = _certified_paths(simulation, channels)
+    settings, refinement, impacts = _levels_of(simulation)
+    common = (f"output.every={simulation.compiled.timing.every!r}", "expect=[]")
+    overrides = [(*common, setting) for setting in settings]
+    levels = tuple(prepare(words) for words in overrides)
+    other, others = _other_method(simulation, prepare, overrides, against)
+    methods = (simulation.scene.simulation.method, *([other] if other else []))
+    return Plan(tuple(paths), settings, refinement, impacts, methods, levels, others)
+
+
+def certify(
+    own: Trajectory,
+    plan: Plan,
+    on_run: Callable[[int, int], None] = lambda _done, _total: None,
+    stop_asked: Callable[[], bool] = lambda: False,
+) -> Certificate:
+    """Certify a run by the runs of a plan.
+
+    Parameters
+    ----------
+    own
+        The run of the scene.
+    plan
+        The other runs.
+    on_run
+        Called with the number of finished runs and their total, after each run.
+    stop_asked
+        Returns True to stop.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        `stop_asked` returned True.
+    """
+    wanted = (*plan.levels, *plan.others, _perturbed(plan.levels[-1]))
+    channels = _stored(plan.paths, own)
+    trajectories = []
+    for done, one in enumerate(wanted):
+        trajectories.append(_run(one, channels, stop_asked))
+        on_run(done + 1, len(wanted))
+    runs = Runs(own, trajectories[:3], trajectories[3:-1], trajectories[-1], plan.refinement)
+    return certificate_of([estimate(path, runs) for path in plan.paths], runs, plan)
+
+
+def certificate_of(estimates: Sequence[Estimate], runs: Runs, plan: Plan) -> Certificate:
+    """Judge the error bars of a run.
+
+    Parameters
+    ----------
+    estimates
+        The error bars of the channels.
+    runs
+        The runs that they are estimated from.
+    plan
+        How the runs are related.
+    """
+    motion = [one for one in estimates if one.record.role == "coordinate"]  # an energy has no size of its own
+    judged = [one for one in motion if not plan.impacts or _is_continuous(one.record.path)] or motion or list(estimates)
+    settings = tuple(setting.removeprefix("simulation.") for setting in plan.settings)
+    status, row, verdict = _verdict(judged, runs, settings, plan.methods)
+    return Certificate(
+        status=status,
+        verdict=verdict,
+        digits=min(_digits(float(one.relative[row])) for one in judged),
+        until=float(runs.own.time[row]),
+        methods=plan.methods,
+        settings=settings,
+        bars={
+            one.record.path: ErrorBar(one.bars, one.record.units, one.order, _digits(float(one.relative[-1])))
+            for one in estimates
+        },
+    )
+
+
+def _verdict(
+    judged: Sequence[Estimate], runs: Runs, settings: tuple[str, ...], methods: tuple[str, ...]
+) -> tuple[str, int, str]:
+    """Return the status, the last row that is certified, and the verdict as a sentence."""
+    time = runs.own.time
+    lost, first_lost = min(((_first(one.relative > LARGEST_BAR), k) for k, one in enumerate(judged)))
+    differ, first_differ = min(((_first(one.disagreeing), k) for k, one in enumerate(judged)))
+    last = min(lost, differ, len(time))
+    if last == len(time):
+        worst = max(judged, key=lambda one: float(one.relative[-1]))
+        digits = _digits(float(worst.relative[-1]))
+        alone = "" if len(methods) > 1 else "; no other method supports the scene"
+        return (
+            "certified",
+            last - 1,
+            f"certified to {digits} digit{'s' * (digits != 1)}; the least certain channel is {worst.record.path}, "
+            f"within {np.max(worst.bars):.2g} {worst.record.units}{alone}",
+        )
+    row, place = max(last - 1, 0), f"t = {time[last]:.6g} s"
+    if differ < lost:
+        path = judged[first_differ].record.path
+        text = (
+            f"methods {' and '.join(methods)} disagree from {place} on, first in {path}, by more than their own "
+            "errors: compare both with `mbsim compare`, and check the joints and constraints that are redundant or "
+            "singular there"
+        )
+        return "methods disagree", row, text
+    worst = judged[first_lost]
+    if last >= runs.instants:
+        ended = min((*runs.levels, *runs.others, runs.perturbed), key=lambda run: len(run.time))
+        text = (
+            f"not certified from {place} on: a run with {settings[-1]} or coarser ended: {ended.attributes['message']}"
+        )
+        return "not converged", row, text
+    growth = float(worst.growth[last])
+    if growth >= CHAOTIC and worst.converging[last]:
+        text = (
+            f"chaotic after {place}: a perturbation has grown {growth:.1e} times in {worst.record.path}, so that "
+            "smaller steps extend the certified time only slightly"
+        )
+        return "chaotic", row, text
+    text = (
+        f"not certified from {place} on: the error bar of {worst.record.path} exceeds {LARGEST_BAR:.0%} of its size; "
+        f"use a smaller step or tolerance than {settings[-1]}, or an integrator of higher order such as `dop853`"
+    )
+    return "not converged", row, text
+
+
+def _first(flags: Flags) -> int:
+    """Return the first row at which a flag is set; a large number if there is none."""
+    rows = np.flatnonzero(flags)
+    return int(rows[0]) if len(rows) else np.iinfo(np.int64).max
+
+
+def _digits(relative: float) -> int:
+    """Return the number of significant digits of a relative error, at most 15."""
+    return 15 if relative < 1e-15 else max(0, math.floor(-math.log10(min(relative, 1.0))))
+
+
+def _is_continuous(path: str) -> bool:
+    return any(matches(path, pattern) for pattern in CONTINUOUS)
+
+
+def _levels_of(simulation: Simulation) -> tuple[tuple[str, ...], Refinement, bool]:
+    """Return the settings of the levels: the step, a half and a quarter of it, or three tolerances."""
+    settings, names = simulation.scene.simulation, simulation.compiled.model.names
+    has_limits = any(entry.section == "joints" for entry in names.constraint_entries)
+    impacts = bool(names.contacts or names.friction_joints or has_limits)
+    integrator = simulation.integrator
+    if integrator.adaptive:
+        rtol, atol = settings.tolerance.rtol, settings.tolerance.absolute
+        factor = 100.0 if rtol >= 1e4 * FINEST_TOLERANCE else 10.0
+        coarsest = 1.0 if rtol >= factor**2 * FINEST_TOLERANCE else factor**2
+        ratios = (coarsest, coarsest / factor, coarsest / factor**2)
+        levels = [f"simulation.tolerance={{rtol: {k * rtol:.15g}, atol: {k * atol:.15g}}}" for k in ratios]
+        return tuple(levels), Refinement(factor, TOLERANCE_ORDER), impacts
+    steps = [settings.step / k for k in (1, 2, 4)]
+    refinement = Refinement(2.0, 1.0 if impacts else float(integrator.order))
+    return tuple(f"simulation.step={step!r}" for step in steps), refinement, impacts
+
+
+def _certified_paths(simulation: Simulation, channels: Sequence[str]) -> list[str]:
+    """Return the channels to certify: those that are asked for, and those of `certified` expectations."""
+    scene = simulation.scene
+    blank = blank_trajectory(simulation.compiled.model.names, scene.output.channels, np.zeros(1))
+    expected = [entry.channel for entry in scene.expect if isinstance(entry, CertifiedExpectation)]
+    chosen = [scalar.channel for scalar in select(blank, channels)]
+    if not channels:
+        chosen = [path for path in blank.paths if any(matches(path, pattern) for pattern in MOTION)]
+    records = [blank.channel(path) for path in dict.fromkeys([*chosen, *expected])]
+    paths = [one.path for one in records if one.per == INSTANT and one.rtol > 0.0 and one.role != "instant"]
+    if not paths:
+        raise ArgumentError("no channel has an error bar: record `bodies` or `joints` in `output.channels`")
+    return paths
+
+
+def _stored(paths: Sequence[str], own: Trajectory) -> list[str]:
+    """Return the stored channels that channels are read or computed from."""
+    stored: dict[str, None] = {}
+    for path in paths:
+        found = None if path in own.paths else find_body_channel(path, own.bodies)
+        stored.update(dict.fromkeys(found[0].paths if found else (path,)))
+    return list(stored)
+
+
+def _other_method(
+    simulation: Simulation, prepare: Prepare, levels: Sequence[tuple[str, ...]], against: str | None
+) -> tuple[str, tuple[Simulation, ...]]:
+    """Return another method and the scene at each level with it; empty if no other method supports the scene."""
+    settings = simulation.scene.simulation
+    own = METHODS[settings.method]
+    alike = [name for name, kind in METHODS.items() if (kind.own_integrator is None) == (own.own_integrator is None)]
+    for name in [against] if against else [name for name in alike if name != settings.method]:
+        fields = METHODS[name].Options.model_fields if name in METHODS else {}
+        options = {key: value for key, value in settings.options.items() if key in fields}
+        foreign = (f"simulation.method={name}", f"simulation.options={flow(options)}")
+        try:
+            return name, tuple(prepare((*overrides, *foreign)) for overrides in levels)
+        except SceneError:
+            if against:
+                raise
+    return "", ()
+
+
+def _perturbed(simulation: Simulation) -> Simulation:
+    """Return a scene with perturbed initial velocities."""
+    compiled = simulation.compiled
+    v = compiled.state.v
+    shift = np.random.default_rng(0).uniform(-1.0, 1.0, v.shape) * np.maximum(np.abs(v), 1.0)
+    return replace(simulation, compiled=replace(compiled, state=compiled.state._replace(v=v + PERTURBATION * shift)))
+
+
+def _run(simulation: Simulation, channels: Sequence[str], stop_asked: Callable[[], bool]) -> Trajectory:
+    sink = MemorySink(channels)
+    if simulation.run(sink, stop_asked=stop_asked).outcome.status == "interrupted":
+        raise KeyboardInterrupt
+    return sink.trajectory()

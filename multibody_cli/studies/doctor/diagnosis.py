@@ -1,0 +1,95 @@
+"""Examination of a scene: every check, and the figures that they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from multibody_cli.studies.doctor.conditioning import Conditioning, conditioning_of, find_poor_conditioning
+from multibody_cli.studies.doctor.dof_count import DofCount, count_dofs
+from multibody_cli.studies.doctor.expectations import find_weak_expectations
+from multibody_cli.studies.doctor.finding import Finding
+from multibody_cli.studies.doctor.masses import find_mass_ratios, find_units, largest_mass_ratio
+from multibody_cli.studies.doctor.placement import find_floating, find_overlaps
+from multibody_cli.studies.doctor.redundancy import find_redundancy
+from multibody_cli.studies.doctor.small_motions import SmallMotions
+from multibody_cli.studies.doctor.stability import find_instability
+from multibody_cli.studies.doctor.steps import find_long_steps, longest_steps
+from multibody_cli.studies.doctor.subject import Subject
+from multibody_cli.studies.doctor.trial_run import find_failed_trial, find_inaccuracy, find_large_rotations
+
+CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+    find_units,
+    find_long_steps,
+    find_failed_trial,
+    find_inaccuracy,
+    find_large_rotations,
+    find_redundancy,
+    find_poor_conditioning,
+    find_instability,
+    find_weak_expectations,
+    find_overlaps,
+    find_floating,
+    find_mass_ratios,
+)
+"""Checks; of findings of equal weight, those of an earlier check come first."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Result of an examination.
+
+    Parameters
+    ----------
+    name
+        Name of the scene.
+    n_dofs, count
+        Degrees of freedom at the start, and how they were counted; None with affine bodies.
+    motions
+        Small motions about the start; None if it cannot be linearized.
+    steps
+        Longest stable step of each integrator, s; infinite without a limit, None if it adapts its steps.
+    conditioning
+        Condition numbers; None if the scene cannot be linearized.
+    mass_ratio
+        Largest mass ratio of bodies that a joint connects, with the heavy and the light body.
+    findings
+        In order of weight.
+    """
+
+    name: str
+    n_dofs: int
+    count: DofCount | None
+    motions: SmallMotions | None
+    steps: Mapping[str, float | None]
+    conditioning: Conditioning | None
+    mass_ratio: tuple[float, str, str] | None
+    findings: Sequence[Finding]
+
+
+def diagnose(path: Path | str, overrides: Sequence[str] = ()) -> Diagnosis:
+    """Examine a scene.
+
+    Parameters
+    ----------
+    path, overrides
+        The scene file, and values to replace.
+
+    Raises
+    ------
+    SceneError
+        With all problems of the scene.
+    """
+    subject = Subject(path, overrides)
+    findings = [finding for check in CHECKS for finding in check(subject)]
+    return Diagnosis(
+        subject.scene.name,
+        subject.simulation.compiled.n_dofs,
+        count_dofs(subject),
+        subject.motions,
+        longest_steps(subject),
+        conditioning_of(subject),
+        largest_mass_ratio(subject),
+        sorted(findings, key=lambda finding: -finding.weight),
+    )

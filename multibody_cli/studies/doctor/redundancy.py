@@ -1,0 +1,151 @@
+"""Redundant constraint rows, and the change that removes them: planar bodies in a planar linkage.
+
+A planar loop in space has three redundant rows: two rotations out of the plane, and the translation along its normal.
+Bodies of `kind: planar` have none.  The change is tried on the scene before it is advised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from multibody_cli.errors import SceneError
+from multibody_cli.joints import JOINTS
+from multibody_cli.joints.spec import WORLD, JointSpec
+from multibody_cli.model import Floats
+from multibody_cli.packing.constraint_bases import sampled_configurations
+from multibody_cli.scene.bodies import IN_PLANE
+from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.topology import inboard_joints
+from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.studies.doctor.dof_count import dependent_rows
+from multibody_cli.studies.doctor.finding import Finding, Weight
+from multibody_cli.studies.doctor.subject import Subject
+
+CHECK = "redundant constraints"
+
+
+def find_redundancy(subject: Subject) -> Iterator[Finding]:
+    """Report the redundant rows of each element, and a change that removes them."""
+    rows = dependent_rows(subject)
+    if subject.start is None or not rows:
+        return
+    model = subject.start[0]
+    names, one_sided = model.names.rows, model.system.rows["one_sided"]
+    elements = [(names[r].section, names[r].element) for r in rows]
+    bodies = _bodies_of_loops(subject.scene, [name for section, name in elements if section == "joints"])
+    normal = _common_normal(subject, bodies)
+    settings: tuple[str, ...] = () if normal is None else planar_settings(subject, bodies, normal)
+    tried = len(settings) > 0
+    for element, group in groupby(rows, key=lambda r: (names[r].section, names[r].element)):
+        which = list(group)
+        total = sum(
+            (name.section, name.element) == element and not unilateral
+            for name, unilateral in zip(names, one_sided, strict=True)
+        )
+        directions = ", ".join(names[r].direction for r in which)
+        cause = (
+            f"{len(which)} of its {total} constraint rows ({directions}) repeat constraints of other elements: the "
+            "motion is right, but their reactions are not unique, and manufacturing errors would jam the mechanism"
+        )
+        advice = _advice(element, directions, bodies, normal, tried)
+        yield subject.finding(CHECK, Weight.ACCURACY, element, cause, advice, settings)
+        settings = ()  # they are those of all elements
+
+
+def _advice(
+    element: tuple[str, str], directions: str, bodies: Sequence[str], normal: Floats | None, tried: bool
+) -> str:
+    words = ", ".join(f"`{name}`" for name in bodies)
+    if tried:
+        return f"write `kind: planar`, with position and rotation at the start, for {words}: they move in one plane"
+    if element[0] != "joints":
+        return "remove it, or an element that has the same effect"
+    general = f"replace it by a joint that also moves {directions}, such as `spherical` or `composite`"
+    if normal is None:
+        return general
+    return (
+        f"{words} move in a plane with the normal {_numbers(normal.round(6))}: write `kind: planar`, with the z axis "
+        f"of each frame along the normal; or {general}"
+    )
+
+
+def planar_settings(subject: Subject, bodies: Sequence[str], normal: Floats) -> tuple[str, ...]:
+    """Return values for `--set` that make bodies planar; empty if that fails or changes the mechanism."""
+    if subject.samples is None:
+        return ()
+    settings = []
+    for name in bodies:
+        body = list(subject.scene.bodies).index(name)
+        w, x, y, z = subject.samples.quaternion[0, body].tolist()
+        axis = rotation_matrix((w, x, y, z))[:, 2]
+        if np.linalg.norm(np.cross(axis, normal)) > IN_PLANE:
+            return ()  # the body frame would have to be turned, and all its shapes with it
+        settings += [
+            f"bodies.{name}.kind=planar",
+            f"bodies.{name}.position={_numbers(subject.samples.position[0, body])}",
+            f"bodies.{name}.rotation={{quaternion: {_numbers((w, x, y, z))}}}",
+        ]
+        linear, angular = subject.samples.linear_velocity[0, body], subject.samples.angular_velocity[0, body]
+        if linear.any() or angular.any():
+            settings.append(f"bodies.{name}.velocity={{linear: {_numbers(linear)}, angular: {_numbers(angular)}}}")
+    try:
+        changed = Subject(subject.path, (*subject.overrides, *settings))
+    except SceneError:
+        return ()
+    same = changed.simulation.compiled.n_dofs == subject.simulation.compiled.n_dofs
+    return tuple(settings) if same and not dependent_rows(changed) else ()
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return f"[{', '.join(f'{0.0 if abs(value) < 1e-15 else value:.15g}' for value in values)}]"
+
+
+def _common_normal(subject: Subject, bodies: Sequence[str]) -> Floats | None:
+    """Return the normal of the plane in which all joints between some bodies move them; None without one."""
+    held = inboard_joints(subject.scene.bodies, subject.scene.joints)
+    if subject.samples is None or not bodies or not held.keys() >= set(bodies):
+        return None
+    inside = {WORLD, *bodies}
+    columns = [
+        R @ part
+        for joint in subject.scene.joints.values()
+        if joint.parent in inside and joint.child in inside
+        for R in [_frame_of(subject, joint)]
+        for configuration in sampled_configurations(tuple(JOINTS[joint.type].parts(joint)), (False,) * _width(joint))
+        for part in configuration.columns.reshape(2, 3, -1)
+    ]
+    angular, linear = (np.hstack(columns[k::2]) for k in (0, 1))
+    sizes = np.linalg.norm(angular, axis=0)
+    if not sizes.any():
+        return None
+    normal = angular[:, int(np.argmax(sizes))] / sizes.max()
+    within = np.abs(normal @ linear).max() <= IN_PLANE and np.abs(np.cross(normal, angular.T)).max() <= IN_PLANE
+    return normal if within else None
+
+
+def _width(joint: JointSpec) -> int:
+    return sum(part.nv for part in JOINTS[joint.type].parts(joint))
+
+
+def _frame_of(subject: Subject, joint: JointSpec) -> Floats:
+    """Return the rotation (3, 3) of frame F of a joint in the world, at the start."""
+    R = rotation_matrix(joint.origin.rotation)
+    if joint.parent == WORLD or subject.samples is None:
+        return R
+    parent = list(subject.scene.bodies).index(joint.parent)
+    return rotation_matrix(subject.samples.quaternion[0, parent]) @ R
+
+
+def _bodies_of_loops(scene: Scene, joints: Iterable[str]) -> list[str]:
+    """Return the bodies of the loops that some joints close, and those that carry them, in scene order."""
+    holder, found = inboard_joints(scene.bodies, scene.joints), set[str]()
+    for name in joints:
+        for end in (scene.joints[name].parent, scene.joints[name].child):
+            body = end
+            while body != WORLD and body not in found:
+                found.add(body)
+                body = scene.joints[holder[body]].parent if body in holder else WORLD
+    return [body for body in scene.bodies if body in found]

@@ -1,0 +1,152 @@
+"""Subject of an examination: a scene in joint coordinates at its start, and a trial run, each computed on first use."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli.document.nodes import format_path
+from multibody_cli.initial.initial_state import initial_samples
+from multibody_cli.initial.stable_step import MOST_COORDINATES, Linearization, linearization_of
+from multibody_cli.methods import METHODS
+from multibody_cli.model import Model, State
+from multibody_cli.output.samples import Samples
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.scene.schema import Scene
+from multibody_cli.studies.doctor.finding import Finding, Weight
+from multibody_cli.studies.doctor.small_motions import SmallMotions, small_motions
+from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.timeline import Summary
+
+MAX_SECONDS = 5.0
+"""Longest trial run, in seconds of the clock."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The scene, run until its end or for `MAX_SECONDS`."""
+
+    summary: Summary
+    trajectory: Trajectory
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run reached its end."""
+        return self.summary.outcome.status == "complete"
+
+
+class Subject:
+    """A scene under examination.
+
+    Parameters
+    ----------
+    path, overrides
+        The scene file, and values to replace.
+
+    Raises
+    ------
+    SceneError
+        With all problems of the scene.
+    """
+
+    def __init__(self, path: Path | str, overrides: Sequence[str] = ()) -> None:
+        self.path, self.overrides = path, tuple(overrides)
+        self.simulation = prepare(path, overrides)
+
+    @property
+    def scene(self) -> Scene:
+        """The scene."""
+        return self.simulation.scene
+
+    @cached_property
+    def in_joints(self) -> Simulation | None:
+        """The scene in joint coordinates, whatever its method; None if it has affine bodies."""
+        if self.simulation.compiled.model.names.affine:
+            return None
+        if not METHODS[self.scene.simulation.method].maximal:
+            return self.simulation
+        return prepare(self.path, (*self.overrides, "simulation.method=aba", "simulation.options={}"))
+
+    @cached_property
+    def start(self) -> tuple[Model, State] | None:
+        """Model and initial state in joint coordinates; None if there are none."""
+        simulation = self.in_joints
+        return None if simulation is None else (simulation.compiled.model, simulation.fresh_state())
+
+    @cached_property
+    def samples(self) -> Samples | None:
+        """Poses and velocities of the bodies in the initial state."""
+        return None if self.start is None else initial_samples(*self.start)
+
+    @cached_property
+    def linear(self) -> Linearization | None:
+        """The linearized forces at the start; None in large scenes, and if bodies without inertia can move."""
+        if self.start is None or not 0 < self.start[0].system.tree.links["nv"].sum() <= MOST_COORDINATES:
+            return None
+        try:
+            return linearization_of(*self.start)
+        except np.linalg.LinAlgError:
+            return None
+
+    @cached_property
+    def motions(self) -> SmallMotions | None:
+        """Small motions about the start; None if the scene cannot be linearized."""
+        if self.start is None or self.linear is None:
+            return None
+        return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
+
+    @cached_property
+    def trial(self) -> Trial:
+        """A trial run."""
+        sink, deadline = MemorySink(), time.monotonic() + MAX_SECONDS
+        summary = self.simulation.run(sink, stop_asked=lambda: time.monotonic() > deadline)
+        return Trial(summary, sink.trajectory())
+
+    def finding(
+        self,
+        check: str,
+        weight: Weight,
+        place: tuple[str | int, ...],
+        cause: str,
+        advice: str,
+        settings: Sequence[str] = (),
+    ) -> Finding:
+        """Return a finding about the element at a path of the scene."""
+        where = self.simulation.loaded.where(*place)
+        return Finding(check, weight, where, format_path(place), cause, advice, tuple(settings))
+
+
+def size_of(subject: Subject) -> float:
+    """Return the size of a scene, m: the range of the positions in the trial run, or the largest body."""
+    trajectory, extents = subject.trial.trajectory, []
+    for one in subject.simulation.compiled.masses.values():
+        radius = math.sqrt(float(np.trace(one.inertia)) / (2.0 * one.mass)) if one.mass > 0.0 else 0.0
+        extents.append(float(np.linalg.norm(one.com)) + radius)
+    if "bodies/position" in trajectory.paths:
+        extents.append(float(np.ptp(np.append(trajectory.channel("bodies/position").values, 0.0))))
+    return max(extents)
+
+
+def scales_of_units(subject: Subject) -> dict[str, float]:
+    """Return the scale of quantities by their unit, from size, mass, gravity and duration of the scene."""
+    size, duration = size_of(subject), subject.scene.simulation.duration
+    mass = sum(one.mass for one in subject.simulation.compiled.masses.values())
+    weight, momentum = mass * math.hypot(*subject.scene.gravity), mass * size / duration
+    return {
+        "m": size,
+        "m/s": size / duration,
+        "rad": 1.0,
+        "rad/s": 1.0 / duration,
+        "N": weight,
+        "N m": weight * size,
+        "J": weight * size,
+        "kg m/s": momentum,
+        "kg m^2/s": momentum * size,
+    }

@@ -1,0 +1,383 @@
+"""A variational step, as Lee et al. write it: initial guess, DRNEA, RIQN, and the momenta and velocities at its end.
+
+A discrete Lagrangian L_d(q, q') of a step h, from q = q^k to q' = q^(k+1), maps (q, p) to (q', p') by
+
+    p = -D_1 L_d - h k f(q, v, t)              solved for q'
+    p' = D_2 L_d + h (1 - k) f(q', v', t')     M(q') v' = p'
+
+This is the discrete Euler-Lagrange (DEL) equation (2) in position-momentum form.  The kinetic part of L_d is that of
+the discrete motions of all bodies (`discrete_motion`); f contains all applied forces, evaluated at the nodes.  With
+k = 1/2 this is the trapezoidal rule (9), symmetric and of second order; with k = 1 all forces are applied at the start
+of the step, which is of first order in v, with the same positions.
+
+    Lee et al.             subject                                           here
+    3.3                    initial guess                                     `guess_rates`
+    Alg. 2, (18)           outward pass of DRNEA: poses at the iterate       `drnea_outward_pass`
+    (10), (21b)            replaced by the quaternion form (see below)       `drnea_body_residuals`
+    (21a), (22)            inward pass of DRNEA: residual                    `drnea_body_residuals`, `drnea_inward_pass`
+    (25)                   correction by RIQN                                `riqn_response`
+    Alg. 3                 iteration and its end                             `find_root`, `is_converged`
+    (16b)                  discrete Legendre transform: momenta at the end   `complete_step`
+
+The unknowns are the mean rates w = (q' - q) / h, which displace the coordinates; with the residual impulse e, the
+negative of (22), RIQN (25) is w <- w + M(q)^-1 e.  Instead of e, corrections are compared with the tolerance.  The
+remaining residual is carried over into the next step, so that residuals do not accumulate.  The displacement of a body
+follows from its poses at both ends, without the recursion (19).  The logarithm (10) and the momentum (21b) are not
+evaluated: displacement and discrete momentum are those of `discrete_motion`, with a unit quaternion.
+
+Constraint rows have impulses at the start of the step, so that positions hold at its end, and others at the end, so
+that velocities do (RATTLE); see `constrained`.  A system without rows runs the same kernels: its loops over rows are
+empty, and the parameters that solve for rows are kernels that do nothing.
+
+Sources: Lee, Liu, Park and Srinivasa 2016, to which the numbers of equations belong; Marsden and West, Discrete
+mechanics and variational integrators, Acta Numerica 10 (2001), 2.1-2.3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from multibody_cli.constraint_solver.solver import VELOCITY, write_rhs, zero_rhs
+from multibody_cli.constraints.reduction import update_dependent_coordinates
+from multibody_cli.joints.motion import prescribe, prescribe_rates
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import evaluate, impulse_response
+from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.spatial.products import cross
+from multibody_cli.spatial.values import Force
+from multibody_cli.tree.configuration import displace, displace_coordinates, normalize, recentre
+from multibody_cli.tree.jacobian import add_jacobian_transposed_times, write_ball_columns
+from multibody_cli.variational.constrained import (
+    accumulate_primary_impulses,
+    apply_active_impulses,
+    apply_primary_impulses,
+    begin_rows,
+    clear_loop_coordinates,
+    compute_dissipation,
+    rows_satisfied,
+    select_active_rows,
+    transfer_impulses_to_bodies,
+    write_primary_residuals,
+)
+from multibody_cli.variational.discrete_motion import (
+    add_velocity_changes,
+    discrete_angular_momentum,
+    discrete_legendre_transform,
+    end_center_of_mass,
+    exceeds_rotation_limit,
+    extent_of,
+    initialize_momenta,
+    kick,
+    momentum_residuals,
+    relative_quaternion,
+    store_body_residuals,
+    store_start_of_step,
+)
+from multibody_cli.variational.energy import compute_powers
+from multibody_cli.variational.poses import compute_poses
+from multibody_cli.variational.workspace import (
+    DIAGNOSTIC_ITERATIONS,
+    DIAGNOSTIC_RESIDUAL,
+    EXTRAPOLATED,
+    IG1,
+    IG3,
+    ROUND_OFF,
+    max_abs,
+)
+
+STALL_RATIO = 0.7
+"""The iteration has stalled when a correction exceeds this fraction of the previous one.
+
+The first two corrections are not compared: multipliers start from 0, and after a good guess the second correction only
+cancels part of a large first one.
+"""
+
+MIN_RATIO = 0.05
+"""Lower bound on the convergence rate that is assumed for the next correction.
+
+RIQN converges at a constant rate, which the first correction may hide when it is much larger than the second.
+"""
+
+VIOLATION_FACTOR = 1e3
+"""Largest accepted error of a constraint row, relative to that of the coordinates and round-off."""
+
+
+# --- template parameters ------------------------------------------------------------------------------------------
+@kernel_parameter
+def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
+    """Compute the correction of the mean rates for residual impulses: `riqn_response`, or Newton's method.
+
+    The kernel adds the accumulated impulses of the primary rows to `work.wrenches` and `work.impulse`, writes the
+    correction of the mean rates to `work.response`, and accumulates the multipliers of the primary rows.
+    """
+
+
+@kernel_parameter
+def evaluate_rows(system: Any, work: Any, step: Any, t: float) -> None:
+    """Compute the errors of the constraint rows at the iterate; t is the time there."""
+
+
+@kernel_parameter
+def update_active_rows(system: Any, work: Any, step: Any) -> Any:
+    """Add violated unilateral rows to the active set."""
+
+
+@kernel_parameter
+def correct_rows(system: Any, work: Any, step: Any, h: float) -> None:
+    """Correct the impulses of the active rows, and add the response to it to `work.response`."""
+
+
+@kernel_parameter
+def complete_rows(system: Any, work: Any, step: Any, v: Any, ledger: Any) -> None:
+    """Project the velocities at the end of the step onto the constraints."""
+
+
+# --- systems without constraint rows ------------------------------------------------------------------------------
+@kernel
+def no_row_errors(system, work, step, t):
+    """Replace `evaluate_rows`."""
+
+
+@kernel
+def no_active_rows(system, work, step):
+    """Replace `update_active_rows`."""
+
+
+@kernel
+def no_row_correction(system, work, step, h):
+    """Replace `correct_rows`."""
+
+
+@kernel
+def no_row_completion(system, work, step, v, ledger):
+    """Replace `complete_rows`."""
+
+
+# --- initial guess: 3.3 -------------------------------------------------------------------------------------------
+@kernel
+def guess_rates(step, v, h):
+    """Write the initial guess of the mean rates (n,) into `step.rate`, which holds those of the previous step.
+
+    ig1 is zero; ig2 keeps the rates of the previous step; ig3 is v + h a / 2 with the accelerations at the start; the
+    extrapolated guess adds the error of ig3 in the previous step, and is one order better.  For first_kick = 1/2, ig3
+    is the semi-implicit step of Lee et al. up to O(h^2), since v is then the rate of the previous step plus h a / 2.
+    """
+    guess, rate, a, extrapolation = step.settings.guess, step.rate, step.a, step.extrapolation
+    for j in range(len(v)):
+        if guess == IG1:
+            rate[j] = 0.0
+        elif guess == IG3:
+            rate[j] = v[j] + 0.5 * h * a[j]
+        elif guess == EXTRAPOLATED:
+            rate[j] = v[j] + 0.5 * h * a[j] + h * h * extrapolation[j]
+
+
+# --- DRNEA: Alg. 2 ------------------------------------------------------------------------------------------------
+@template(evaluate_rows)
+def drnea_outward_pass(system, work, step, t):
+    """Compute the poses of the bodies at the iterate, (18), and the errors of the constraint rows there."""
+    update_dependent_coordinates(system.reductions, step.q, step.scratch)
+    compute_poses(system.tree, step.q, step.discrete_motions, step.pose_work)
+    evaluate_rows(system, work, step, t)
+
+
+@kernel
+def drnea_body_residuals(links, bodies, discrete_motions, h, wrenches):
+    """Compute the residual impulse of each body: (21a) without the impulses of children, with the sign of e.
+
+    It is the start momentum, applied impulses included, minus the discrete momentum of the step, (21b), about the body
+    origin at the start, in world axes, like the wrenches of `work`.  The discrete momentum is stored.
+    """
+    for i in range(1, len(links)):
+        link, body, discrete_motion = links[i], bodies[i], discrete_motions[i]
+        s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
+        angular_momentum = discrete_angular_momentum(load(discrete_motion.J), s, u, h)
+        c = load(discrete_motion.c)
+        p = (link.mass / h) * (end_center_of_mass(link, discrete_motion) - c)
+        store(discrete_motion.angular_momentum, angular_momentum)
+        store(discrete_motion.linear_momentum, p)
+        r = c - load(body.x)
+        store_force(wrenches[i], load_force(discrete_motion) - Force(angular_momentum + cross(r, p), p))
+
+
+@kernel
+def drnea_residuals(system, work, step, h):
+    """Compute the residual impulses of bodies and of coordinates, active constraint rows included."""
+    drnea_body_residuals(system.tree.links, work.bodies, step.discrete_motions, h, work.wrenches)
+    for j in range(len(work.impulse)):
+        work.impulse[j] = step.impulse[j]
+    apply_active_impulses(work, step.constrained)
+
+
+@kernel
+def drnea_inward_pass(tree, work, residual):
+    """Compute the residual e (n,) from the residual impulses: the sum over children of (21a), projected by S.
+
+    e is the negative of (22).
+    """
+    for j in range(len(residual)):
+        residual[j] = 0.0 if tree.driven[j] else work.impulse[j]
+    add_jacobian_transposed_times(tree, work, residual)
+
+
+# --- RIQN: Alg. 3 -------------------------------------------------------------------------------------------------
+@template(impulse_response)
+def riqn_response(system, work, step, h):
+    """Compute M(q)^-1 e, (25), with the articulated bodies of the start; their inward pass is also that of DRNEA.
+
+    Primary rows are part of M: they correct their errors.
+    """
+    apply_primary_impulses(work, step.constrained)
+    write_primary_residuals(work, step.constrained, h)
+    write_rhs(work, VELOCITY)
+    impulse_response(system, work)
+    accumulate_primary_impulses(work, step.constrained)
+
+
+@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
+def find_root(system, work, step, t, h, rate_scale) -> bool:
+    """Correct the mean rates until the corrections converge, relative to `rate_scale`; return whether they did."""
+    settings, correction, before = step.settings, work.response, math.inf
+    for k in range(settings.max_iterations):
+        step.iteration[0] = k
+        drnea_outward_pass(system, work, step, t)
+        update_active_rows(system, work, step)
+        drnea_residuals(system, work, step, h)
+        residual_response(system, work, step, h)
+        correct_rows(system, work, step, h)
+        size = max_abs(correction) / rate_scale
+        step.diagnostics[DIAGNOSTIC_ITERATIONS] = max(step.diagnostics[DIAGNOSTIC_ITERATIONS], k + 1.0)
+        if not size < math.inf:
+            return False
+        displace_coordinates(step.plain, step.quaternions, step.q, correction, h)
+        for j in range(len(step.rate)):
+            step.rate[j] += correction[j]
+        if is_converged(size, before, settings.tolerance):
+            return True
+        if k > 1 and size > STALL_RATIO * before:
+            return size <= 1e3 * ROUND_OFF * extent_of(step.discrete_motions) / abs(h * rate_scale)
+        before = size
+    return False
+
+
+@formula
+def is_converged(size, before, tolerance):
+    """Return whether the remaining corrections, extrapolated from the last two, stay below the tolerance."""
+    ratio = max(size / before, MIN_RATIO) if before < math.inf else 1.0
+    return size <= tolerance or (ratio < STALL_RATIO and size * ratio <= tolerance * (1.0 - ratio))
+
+
+# --- the step -----------------------------------------------------------------------------------------------------
+@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
+def solve_step(system, work, step, t, h, q, v) -> bool:
+    """Solve the DEL equations of a step h from (t, q, v) for `step.q` and `step.rate`; return whether they converged.
+
+    On failure `step.rate` is restored for the next guess.
+    """
+    tree, settings, constrained = system.tree, step.settings, step.constrained
+    for j in range(len(v)):
+        step.previous_rate[j] = step.rate[j]
+    guess_rates(step, v, h)
+    prescribe_rates(system.motions, t, h, settings.first_kick, v, step.rate)
+    for k in range(len(q)):
+        step.q[k] = q[k]
+    displace(tree, step.q, step.rate, h)
+    prescribe(system.motions, t + h, step.q, step.scratch, step.scratch)
+    apply_first_kick(step, h)
+    select_active_rows(work, constrained)
+    rate_scale = 1.0 + max_abs(v)
+    if find_root(system, work, step, t + h, h, rate_scale):
+        normalize(tree, step.q)
+        drnea_outward_pass(system, work, step, t + h)
+        max_violation = VIOLATION_FACTOR * (
+            settings.tolerance * abs(h) * rate_scale + ROUND_OFF * extent_of(step.discrete_motions)
+        )
+        if rows_satisfied(work, constrained, max_violation) and not exceeds_rotation_limit(step.discrete_motions):
+            carry_over_residual(system, work, step, h)
+            return True
+    kick(step.discrete_motions, -settings.first_kick * h)
+    for j in range(len(v)):
+        step.rate[j] = step.previous_rate[j]
+    return False
+
+
+@kernel
+def apply_first_kick(step, h):
+    """Apply the impulses h k f of the start to bodies and coordinates."""
+    share = step.settings.first_kick * h
+    kick(step.discrete_motions, share)
+    for j in range(len(step.impulse)):
+        step.impulse[j] = step.residual_carry_over[j] + share * step.tau[j]
+
+
+@kernel
+def carry_over_residual(system, work, step, h):
+    """Store the residual impulse of the step, which the next step applies."""
+    tree, constrained = system.tree, step.constrained
+    drnea_residuals(system, work, step, h)
+    apply_primary_impulses(work, constrained)
+    transfer_impulses_to_bodies(tree, work)
+    if step.settings.maximal:  # impulses act on bodies only
+        largest = store_body_residuals(tree.links, step.discrete_motions, work.wrenches)
+    else:
+        drnea_inward_pass(tree, work, step.residual_carry_over)
+        clear_loop_coordinates(tree, step.residual_carry_over)
+        largest = max_abs(step.residual_carry_over)
+    step.diagnostics[DIAGNOSTIC_RESIDUAL] = max(step.diagnostics[DIAGNOSTIC_RESIDUAL], largest)
+    compute_dissipation(work.rows, constrained, h)
+
+
+# --- end of a step, which is the start of the next one ------------------------------------------------------------
+@template(evaluate, impulse_response, complete_rows)
+def complete_step(system, work, step, t, h, q, v, a, powers, ledger):
+    """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
+    tree, order = system.tree, 1.0 / step.settings.first_kick
+    discrete_legendre_transform(tree.links, step.discrete_motions)
+    for k in range(len(q)):
+        q[k] = step.q[k]
+    for j in range(len(v)):
+        step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
+        v[j] = order * step.rate[j] - (order - 1.0) * v[j]
+    recentre(tree, q, v)
+    evaluate(system, work, t, q, v, a, powers)
+    write_ball_columns(tree, work)
+    store_start_of_step(tree, work.bodies, step.discrete_motions)
+    share = (1.0 - step.settings.first_kick) * h
+    kick(step.discrete_motions, share)
+    store_forces(tree, work, step, a)
+    for j in range(len(v)):
+        step.residual_carry_over[j] += share * step.tau[j]
+    momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
+    for j in range(len(v)):
+        work.impulse[j] = step.residual_carry_over[j]
+    zero_rhs(work)
+    impulse_response(system, work)
+    for j in range(len(v)):
+        v[j] += work.response[j]
+    add_velocity_changes(tree.links, work.bodies)
+    complete_rows(system, work, step, v, ledger)
+    compute_powers(system, work, step, t, q, v, powers)
+
+
+@template(evaluate)
+def begin_first_step(system, work, step, t, q, v, a, powers):
+    """Make the state (t, q, v) the start of the first step; computes its accelerations and powers."""
+    evaluate(system, work, t, q, v, a, powers)
+    write_ball_columns(system.tree, work)
+    store_start_of_step(system.tree, work.bodies, step.discrete_motions)
+    initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
+    store_forces(system.tree, work, step, a)
+    begin_rows(work, step.constrained)
+    for j in range(len(v)):
+        step.rate[j] = v[j]
+        step.residual_carry_over[j] = step.extrapolation[j] = 0.0
+
+
+@kernel
+def store_forces(tree, work, step, a):
+    """Store accelerations, and the generalized forces that are not applied to bodies."""
+    for j in range(len(a)):
+        step.a[j] = a[j]
+        step.tau[j] = work.tau[j]
+    clear_loop_coordinates(tree, step.tau)

@@ -1,0 +1,83 @@
+"""Interrupts and output files: computed output is kept, other files are not replaced, and results can be repeated."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_result import Command
+
+from multibody_cli.output.trajectory import read_trajectory
+
+
+def test_a_signal_interrupts_an_output_interval(start: Callable[..., subprocess.Popen[str]], folder: Path) -> None:
+    process = start(
+        "run",
+        "pendulum.yaml",
+        "--duration",
+        "2e6 s",
+        "--set",
+        "output.every=1e6",
+        "--set",
+        "expect=[]",
+        "-o",
+        "long.h5",
+    )
+    part = folder / "long.h5.part"
+    for _ in range(600):
+        if part.exists() and part.stat().st_size:
+            break
+        time.sleep(0.1)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, remarks = process.communicate(timeout=60)  # the whole run would take hours
+    assert process.returncode == 130
+    assert "Traceback" not in remarks
+    run = read_trajectory(folder / "long.h5")
+    assert run.attributes["status"] == "interrupted"
+    assert 0.0 < run.time[-1] < 1e6  # what was reached is kept
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_not_replaced(mbsim: Command, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    end = mbsim("run", "pendulum.yaml", "-o", "pipe", "--force")
+    assert end.code == 2
+    assert "pipe is not a file" in end.stderr
+    assert (folder / "pipe").is_fifo()
+
+
+def test_the_target_of_a_symbolic_link_is_replaced(mbsim: Command, folder: Path) -> None:
+    (folder / "target.h5").write_text("old")
+    (folder / "link.h5").symlink_to("target.h5")
+    assert mbsim("run", "pendulum.yaml", "-o", "link.h5", "--force").code == 0
+    assert (folder / "link.h5").is_symlink()
+    assert read_trajectory(folder / "target.h5").attributes["status"] == "complete"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_a_closed_stdout_is_no_internal_error(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("list", "joints", stdout=None, preexec_fn=lambda: os.close(1))
+    _, remarks = process.communicate(timeout=60)
+    assert "Traceback" not in remarks
+
+
+def test_a_scene_with_a_mesh_can_be_repeated_without_its_file(mbsim: Command, folder: Path) -> None:
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.creation.box((0.1, 0.2, 0.3)).export(folder / "block.stl")
+    (folder / "mesh.yaml").write_text(
+        "mbsim: 1\n"
+        "bodies: {a: {density: 1000, shapes: [{type: mesh, file: block.stl}, {type: sphere, radius: 0.1}]}}\n"
+        "joints: {hinge: {type: revolute, child: a, axis: [0, 1, 0], child_origin: {position: [0, 0, 1]}, q: 1}}\n"
+        "simulation: {duration: 0.1 s, step: 1 ms}\n"
+    )
+    assert mbsim("run", "mesh.yaml", "-o", "first.h5").code == 0
+    (folder / "block.stl").unlink()
+    assert mbsim("run", "first.h5", "-o", "second.h5").code == 0
+    assert (folder / "first.h5").read_bytes() == (folder / "second.h5").read_bytes()

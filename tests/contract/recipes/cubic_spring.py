@@ -1,0 +1,61 @@
+"""Cubic spring on a coordinate of a joint: tau = -k q^3, energy k q^4 / 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
+from multibody_cli.forces.spec import ForceSpec, Place
+from multibody_cli.kernel import kernel
+
+
+class CubicSpringSpec(ForceSpec):
+    """A cubic spring on a coordinate."""
+
+    coordinate: str = Field(description="Coordinate on which the spring acts.")
+    cubic: float = Field(description="Coefficient k, N/m^3.")
+
+    @property
+    def coordinates(self) -> list[tuple[Place, str]]:
+        """The coordinate."""
+        return [(("coordinate",), self.coordinate)]
+
+
+CUBIC_SPRING = np.dtype([("iq", "i8"), ("iv", "i8"), ("coefficient", "f8"), ("account", "i8")])
+
+
+@kernel
+def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Subtract k q^3 from `tau`."""
+    for k in range(len(springs)):
+        tau[springs[k].iv] -= springs[k].coefficient * q[springs[k].iq] ** 3
+
+
+@kernel
+def elastic_energy(springs, forces, q, bodies) -> float:
+    """Elastic energy of all springs, J."""
+    energy = 0.0
+    for k in range(len(springs)):
+        energy += 0.25 * springs[k].coefficient * q[springs[k].iq] ** 4
+    return energy
+
+
+def pack(spec: CubicSpringSpec, context: PackingContext) -> tuple[Any, ...]:
+    """Return the record of a spring."""
+    return *context.coordinate(spec.coordinate), spec.cubic
+
+
+ELEMENT = ForceElement(
+    "cubic_springs",
+    CUBIC_SPRING,
+    description="springs or dampers of joints",
+    account="dissipation",
+    implicit=False,
+    coordinates=1,
+    apply_force=apply_force,
+    elastic_energy=elastic_energy,
+    entry=SceneEntry("forces", "cubic_spring", ("cubic",), CubicSpringSpec, pack),
+)

@@ -1,0 +1,60 @@
+"""Magnetic force on a charge at the centre of mass: F = c v x z, in a uniform field along z; it does no work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from multibody_cli.forces.body_load import apply_wrench
+from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
+from multibody_cli.forces.spec import BodyForceSpec
+from multibody_cli.forces.variation import add_wrench
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import UNIT, ZERO, cross
+
+
+class MagneticSpec(BodyForceSpec):
+    """A magnetic force on a point mass."""
+
+    body: str = Field(description="Body with the charge.")
+    magnetic: float = Field(description="Charge times flux density, N*s/m.")
+
+
+MAGNETIC = np.dtype([("row", "i8"), ("coefficient", "f8"), ("account", "i8")])
+
+
+@kernel
+def apply_force(charges, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Apply every force to its body."""
+    for k in range(len(charges)):
+        body = bodies[charges[k].row]
+        apply_wrench(body, ZERO, charges[k].coefficient * cross(load(body.v), UNIT.z))
+
+
+@kernel
+def stiffness_damping_product(charges, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
+    """Add D times the motion change to the wrenches."""
+    for k in range(len(charges)):
+        change = velocity_factor * load(bodies[charges[k].row].dv)
+        add_wrench(wrenches[charges[k].row], ZERO, charges[k].coefficient * cross(change, UNIT.z))
+
+
+def pack(spec: MagneticSpec, context: PackingContext) -> tuple[Any, ...]:
+    """Return the record of a force."""
+    return context.row(spec.body), spec.magnetic
+
+
+ELEMENT = ForceElement(
+    "magnetic_forces",
+    MAGNETIC,
+    description="forces on bodies",
+    account="work",
+    implicit=False,
+    bodies=("row",),
+    apply_force=apply_force,
+    stiffness_damping_product=stiffness_damping_product,
+    entry=SceneEntry("forces", "magnetic", ("magnetic",), MagneticSpec, pack),
+)

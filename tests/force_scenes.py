@@ -1,0 +1,107 @@
+"""Scenes for tests of force elements: one element between three floating bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from loops import loaded
+from strategies import random_rotation
+
+from multibody_cli.compile import compile_scene
+from multibody_cli.forces.contract import ForceElement
+from multibody_cli.forces.elements import ELEMENTS as CATALOGUE
+from multibody_cli.forces.elements import apply_forces, elastic_energy
+from multibody_cli.model import System
+from multibody_cli.tree.workspace import Work, workspace_for
+
+AT = [[0.1, -0.2, 0.3], [-0.15, 0.25, 0.05], [0.2, 0.1, -0.3], [0.0, 0.3, 0.2]]
+
+
+def end(body: str, k: int) -> dict[str, Any]:
+    return {"body": body, "point": AT[k]}
+
+
+def spring(*points: Any, **numbers: Any) -> dict[str, Any]:
+    return {"springs": {"e": {"path": list(points), **numbers}}}
+
+
+def muscle(optimal: float) -> dict[str, Any]:
+    numbers = {"max_isometric_force": 80, "tendon_slack_length": 0.3, "max_velocity": 2, "activation": 0.7}
+    return {
+        "muscles": {"e": {"path": [end("world", 0), end("a", 1), end("b", 2)], "optimal_length": optimal, **numbers}}
+    }
+
+
+ELEMENTS: dict[str, dict[str, Any]] = {
+    "spring": spring(end("a", 0), end("b", 1), stiffness=50, damping=3, rest_length=0.7),
+    "to_ground": spring(end("world", 3), end("b", 1), stiffness=50, rest_length=3.0),
+    "without_length": spring(end("a", 2), end("c", 1), stiffness=20, rest_length=0),
+    "cable": spring(
+        end("a", 0), end("world", 1), end("b", 2), end("c", 3), relative=True, stiffness=40, damping=5, rest_length=0.9
+    ),
+    "bushing": {
+        "springs": {
+            "e": {
+                "type": "bushing",
+                "parent": "a",
+                "child": "b",
+                "origin": {"position": AT[0], "rotation": {"axis": [1, 2, 3], "angle": 0.7}},
+                "child_origin": {"position": AT[1], "rotation": {"axis": [3, -1, 1], "angle": -0.4}},
+                "stiffness": {"linear": [30, 40, 50], "angular": [3, 4, 5]},
+                "damping": {"linear": [1, 2, 3], "angular": [0.1, 0.2, 0.3]},
+            }
+        }
+    },
+    "muscle": muscle(2.0),
+    "stretched_muscle": muscle(0.3),
+    "load": {"forces": {"e": {"body": "a", "point": AT[0], "force": [1, 2, 3], "torque": [1, 0, 2]}}},
+    "body_load": {
+        "forces": {"e": {"body": "a", "point": AT[0], "force": [1, 2, 3], "torque": [1, 0, 2], "frame": "body"}}
+    },
+    "drag": {"forces": {"e": {"body": "b", "viscous": {"linear": 2, "angular": 0.5}}}},
+    "quadratic_drag": {"forces": {"e": {"body": "b", "quadratic": 2}}},
+    "quadratic_drag_at_a_point": {"forces": {"e": {"body": "b", "quadratic": 2, "point": AT[1]}}},
+}
+"""Sections of a scene with one element each."""
+
+INERTIA = {"mass": 2.0, "com": [0.1, 0.05, -0.1], "inertia": {"principal": [0.3, 0.4, 0.5]}}
+
+
+def floating(name: str) -> System:
+    """Three bodies that float, with one element between them."""
+    scene = {"bodies": {body: INERTIA for body in "abc"}, **ELEMENTS[name]}
+    return compile_scene(loaded(scene)).model.system
+
+
+def thrown(system: System, rng: np.random.Generator) -> Work:
+    """Work arrays with the bodies anywhere, at any velocity."""
+    work = workspace_for(system)
+    for row in range(1, len(system.tree.links)):
+        body = work.bodies[row]
+        body["R"] = random_rotation(rng).T.ravel()
+        body["x"], body["v"], body["w"] = rng.normal(size=(3, 3))
+    return work
+
+
+def element_in(system: System) -> ForceElement:
+    """The entry of the catalogue of the only element of a system."""
+    [element] = [element for element in CATALOGUE if len(system.forces.table(element)) > 0]
+    return element
+
+
+def wrenches(system: System, work: Work) -> tuple[np.ndarray, np.ndarray]:
+    """Wrenches (nb + 1, 6) on the bodies, [moment; force] about their joint frames, and powers of the accounts."""
+    work.bodies["t"], work.bodies["f"] = 0.0, 0.0
+    powers = np.zeros(1)
+    apply_forces(system.forces, 0.0, np.zeros(0), np.zeros(0), work, powers)
+    return -np.hstack([work.bodies["t"], work.bodies["f"]]), powers
+
+
+def energy(system: System, work: Work) -> float:
+    return float(elastic_energy(system.forces, np.zeros(0), work.bodies))
+
+
+def twists(work: Work) -> np.ndarray:
+    """Twists (nb + 1, 6) of the bodies, [angular; linear]."""
+    return np.hstack([work.bodies["w"], work.bodies["v"]])

@@ -1,0 +1,204 @@
+"""Alarms: each is raised by a scene made for it and by no sound scene, and its remedy helps."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_machines import random_machine
+
+from multibody_cli.alarms.catalogue import DESCRIPTIONS
+from multibody_cli.alarms.record import Peak
+from multibody_cli.errors import SceneError
+from multibody_cli.output.sink import MemorySink, Outcome
+from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.studies.simulation import prepare
+
+Data = dict[str, Any]
+
+ENGINE = """
+mbsim: 1
+vars: {r: 40 mm, l: 140 mm, a: 30 deg}
+gravity: [0, -9.81, 0]
+bodies:
+  crank: {shapes: [{type: box, size: ["${r}", 20 mm, 10 mm], position: ["${r/2}", 0, 0], density: 7850},
+                   {type: cylinder, radius: 90 mm, length: 20 mm, density: 7850}]}
+  rod: {mass: 0.4 kg, shapes: [{type: box, size: ["${l}", 15 mm, 10 mm], position: ["${l/2}", 0, 0]}]}
+  piston: {mass: 0.6 kg, shapes: [{type: cylinder, radius: 35 mm, length: 50 mm,
+                                   rotation: {axis: [0, 1, 0], angle: 90 deg}}]}
+joints:
+  bearing: {type: revolute, child: crank, q: "${a}", force: "20*(1 - exp(-t/0.1))", damping: 0.05}
+  bigend: {type: revolute, parent: crank, child: rod, origin: {position: ["${r}", 0, 0]}, q: "${-a - asin(r/l*sin(a))}"}
+  bore: {type: prismatic, child: piston, axis: [1, 0, 0], q: "${r*cos(a)+sqrt(l**2-(r*sin(a))**2)}"}
+  wristpin: {type: revolute, parent: piston, child: rod, child_origin: {position: ["${l}", 0, 0]}}
+springs:
+  return: {between: [{body: world, point: [0.3, 0, 0]}, {body: piston}], stiffness: 2 kN/m, rest_length: 120 mm}
+simulation: {duration: 1 s}
+"""
+"""A planar slider-crank of revolute joints in space, with redundant rows, driven to 364 rad/s."""
+
+OSCILLATOR = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies: {m: {mass: 1, inertia: {principal: [1, 1, 1]}}}
+joints: {s: {type: prismatic, child: m, axis: [1, 0, 0], q: 1, stiffness: 1e6, origin: {position: [1, 0, 0]}}}
+simulation: {duration: 0.2 s, integrator: semi_implicit_euler, step: 1 ms}
+"""
+"""An oscillator of 1000 rad/s."""
+
+TOP = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies: {top: {mass: 1, inertia: {principal: [1, 1, 1]}, position: [1, 0, 0], velocity: {angular: [0, 0, 2000]}}}
+simulation: {duration: 0.01 s, step: 1 ms}
+"""
+
+BULLET = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies: {shot: {mass: 1, inertia: {principal: [1, 1, 1]}, position: [1, 0, 0], velocity: {linear: [1e4, 0, 0]}}}
+simulation: {duration: 0.01 s, step: 1 ms}
+"""
+
+STACK = """
+mbsim: 1
+world: {shapes: [{type: plane}]}
+contacts: {friction: 0.5, tolerance: 1e-10}
+bodies:
+  lower: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0, 0, 0.1],
+          velocity: {linear: [1, 0.3, 0], angular: [0, 0, 2]}}
+  upper: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0.03, 0, 0.3]}
+simulation: {duration: 0.1 s, step: 1 ms}
+"""
+
+PENDULUM = """
+mbsim: 1
+bodies:
+  upper: {mass: 1, shapes: [{type: box, size: [0.1, 0.1, 1]}]}
+  lower: {mass: 1, shapes: [{type: box, size: [0.1, 0.1, 1]}]}
+joints:
+  shoulder: {type: revolute, child: upper, axis: [0, 1, 0], child_origin: {position: [0, 0, 0.5]}, q: 90 deg}
+  elbow: {type: revolute, parent: upper, child: lower, axis: [0, 1, 0], origin: {position: [0, 0, -0.5]},
+          child_origin: {position: [0, 0, 0.5]}}
+simulation: {duration: 3 s, step: 0.3 s, method: variational, options: {adaptive: true}}
+"""
+
+FINE = ("simulation.step=10 ms",)
+
+
+def run(text: str, folder: Path, *overrides: str) -> tuple[Outcome, Trajectory]:
+    scene = folder / "scene.yaml"
+    scene.write_text(text, encoding="utf-8")
+    sink = MemorySink()
+    return prepare(scene, overrides).run(sink).outcome, sink.trajectory()
+
+
+CASES = {
+    "constraints": (ENGINE, ("simulation.integrator=semi_implicit_euler",), ()),
+    "ledger": (OSCILLATOR, ("simulation.step=1.9 ms", "simulation.duration=190 ms"), ("simulation.step=0.05 ms",)),
+    "spin": (TOP, (), ("simulation.step=0.05 ms",)),
+    "speed": (BULLET, (), ("simulation.step=0.1 ms",)),
+    "contacts": (STACK, ("contacts.max_iterations=1", "contacts.tolerance=1e-14"), ()),
+    "step_search": (PENDULUM, (), FINE),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_alarm_is_raised_by_its_scene_and_not_by_the_sound_twin(name: str, tmp_path: Path) -> None:
+    text, bad, sound = CASES[name]
+    outcome, _ = run(text, tmp_path, *bad)
+    [found] = [alarm for alarm in outcome.alarms if alarm.name == name]
+    assert found.remedy
+    assert found.value > found.threshold
+    assert str(found) in outcome.message
+    assert run(text, tmp_path, *sound)[0].alarms == ()
+    off, _ = run(text, tmp_path, *bad, f"simulation.alarms.{name}=false")
+    assert name not in [alarm.name for alarm in off.alarms]
+
+
+def test_every_alarm_of_a_run_has_its_scene() -> None:
+    assert set(CASES) | {"implicit", "stability"} == set(DESCRIPTIONS)
+
+
+def test_the_alarm_of_stability_can_be_set(tmp_path: Path) -> None:
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(OSCILLATOR.replace("1e6", "9e6"), encoding="utf-8")
+    assert any("stability limit" in text for text in prepare(scene).compiled.warnings)
+    for threshold in ("false", "2"):  # the step is 1.5 times the limit
+        assert prepare(scene, [f"simulation.alarms.stability={threshold}"]).compiled.warnings == ()
+
+
+def test_a_torn_engine_is_untrusted_and_the_remedy_makes_it_right(tmp_path: Path) -> None:
+    outcome, torn = run(ENGINE, tmp_path, "simulation.integrator=semi_implicit_euler")
+    assert outcome.status == torn.attributes["status"] == "untrusted"
+    assert torn.channel("joints/wristpin/constraint_error").values.max() > 0.05
+    alarms = {alarm.name: alarm for alarm in outcome.alarms}
+    assert [alarms[name].level for name in ("constraints", "ledger", "spin")] == ["failed", "failed", "note"]
+    assert alarms["constraints"].channel == "joints/wristpin/constraint_error"
+    assert 0.0 < alarms["constraints"].time < 1.0
+    integrator = re.search(r"`simulation\.integrator: (\w+)`", alarms["constraints"].remedy)
+    assert integrator is not None
+    remedied, right = run(ENGINE, tmp_path, f"simulation.integrator={integrator[1]}")
+    reference = run(ENGINE, tmp_path, "simulation.integrator=dop853")[1]
+    speeds = [found.channel("joints/bearing/v").values[-1, 0] for found in (right, reference)]
+    assert (remedied.status, remedied.alarms) == ("complete", ())
+    assert speeds[0] == pytest.approx(speeds[1], rel=1e-3)
+
+
+def test_an_engine_with_defaults_runs_right(tmp_path: Path) -> None:
+    outcome, found = run(ENGINE, tmp_path)
+    reference = run(ENGINE, tmp_path, "simulation.integrator=dop853")[1]
+    assert (outcome.status, found.attributes["integrator"]) == ("complete", "rk4")
+    for channel in ("joints/bearing/v", "joints/bore/q"):
+        speeds = [one.channel(channel).values for one in (found, reference)]
+        assert speeds[0] == pytest.approx(speeds[1], rel=1e-3, abs=1e-3 * np.abs(speeds[1]).max())
+
+
+def test_alarms_do_not_depend_on_the_recorded_channels(tmp_path: Path) -> None:
+    bad = "simulation.integrator=semi_implicit_euler"
+    every, _ = run(ENGINE, tmp_path, bad)
+    assert run(ENGINE, tmp_path, bad, "output.channels=[time]")[0] == every
+
+
+def test_a_threshold_replaces_the_default(tmp_path: Path) -> None:
+    off = [f"simulation.alarms.{name}=false" for name in DESCRIPTIONS]
+    assert run(ENGINE, tmp_path, "simulation.integrator=semi_implicit_euler", *off)[0].status == "complete"
+    strict, _ = run(ENGINE, tmp_path, "simulation.alarms.ledger=1e-9")
+    assert [(alarm.name, alarm.level) for alarm in strict.alarms] == [("ledger", "warning")]
+
+
+def test_an_unknown_alarm_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SceneError, match=r"simulation\.alarms: unknown alarm `leger`: did you mean `ledger`\?"):
+        run(ENGINE, tmp_path, "simulation.alarms.leger=1")
+
+
+def test_implicit_steps_may_lose_energy(tmp_path: Path) -> None:
+    """An implicit integrator damps a fast oscillation, which is no error of the ledger."""
+    outcome, found = run(OSCILLATOR, tmp_path, "simulation.integrator=linearly_implicit_euler")
+    residual = found.channel("energy/ledger_residual").values
+    assert residual.min() < -0.9 * found.channel("energy/total").values[0]
+    assert outcome.alarms == ()
+
+
+def machines(count: int, nightly: int) -> list[Any]:
+    return [pytest.param(seed, marks=[pytest.mark.nightly] if seed >= count else []) for seed in range(count + nightly)]
+
+
+@pytest.mark.parametrize("seed", machines(6, 94))
+def test_nothing_alarms_in_random_machines_with_defaults(seed: int, tmp_path: Path) -> None:
+    outcome, _ = run(json.dumps(random_machine(seed)), tmp_path)
+    assert (outcome.status, outcome.message) == ("complete", "")
+
+
+def test_a_peak_knows_when_its_value_exceeded_a_bound() -> None:
+    peak, times = Peak(), np.linspace(0.0, 1.0, 101)
+    values = np.stack([times, -10.0 * times**2], axis=1)
+    peak.add(times[:50], values[:50])
+    peak.add(times[50:], values[50:])
+    assert (peak.largest, peak.element) == (10.0, 1)
+    assert 0.25 <= peak.time_above(2.5) <= 0.75  # exact: 0.5
+    assert np.isnan(peak.time_above(16.0))

@@ -1,0 +1,88 @@
+"""The energy ledger closes for each kind of constraint, in machines whose drives and constraints do work."""
+
+from __future__ import annotations
+
+import pytest
+from loops import start
+
+from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
+
+ARM = {"mass": 1.3, "com": [0.3, 0, 0.1], "inertia": {"principal": [0.02, 0.05, 0.04]}}
+BALL = {"mass": 2.0, "inertia": {"principal": [0.1, 0.1, 0.1]}, "position": [0, 0, 0.4]}
+FORCES = {"pull": {"body": "ball", "force": ["3*cos(2*t)", "1 + t", 0.5], "point": [0.1, 0.2, 0.1]}}
+
+CASES = {
+    "distance": {
+        "between": [{"body": "world", "point": [0.2, 0, -1]}, {"body": "ball", "point": [0.1, 0, 0]}],
+        "length": 1.5,
+    },
+    "point_on_plane": {
+        "point": {"body": "ball", "point": [0.1, 0, 0]},
+        "plane": {"normal": [0.2, 0.1, 1], "position": [0, 0, 0.4]},
+    },
+    "rolling": {"body": "ball", "radius": 0.4, "plane": {"normal": [0, 0, 1]}},
+    "knife_edge": {"body": "ball", "edge": [1, 0.2, 0], "normal": [0, 0, 1]},
+    "velocity": {
+        "terms": [{"body": "ball", "linear": [0, 0.3, 1]}, {"body": "arm", "angular": [0, 0.2, 0]}],
+        "value": "1 + sin(3*t)",
+    },
+    "gear": {"joints": ["shoulder", "elbow"], "ratio": -2.0},
+    "equal": {"joints": ["shoulder", "elbow"]},
+    "linear": {"terms": {"shoulder": 1.0, "elbow": -0.7}, "value": 0.0},
+    "rack_pinion": {"rack": "slide", "pinion": "elbow", "radius": 0.2},
+}
+
+
+def machine(kind):
+    """A driven double pendulum with a slide at its end, and a loaded free ball, under one constraint or coupling."""
+    hinge = {"type": "revolute", "axis": [0, 1, 0]}
+    entry = {"type": kind, **CASES[kind]}
+    return {
+        "bodies": {"arm": ARM, "forearm": ARM, "slider": ARM, "ball": BALL},
+        "joints": {
+            "shoulder": {**hinge, "child": "arm", "force": "4*sin(3*t)"},
+            "elbow": {**hinge, "parent": "arm", "child": "forearm", "origin": {"position": [0.6, 0, 0]}},
+            "slide": {"type": "prismatic", "parent": "forearm", "child": "slider", "axis": [1, 0, 0], "stiffness": 40},
+        },
+        "forces": FORCES,
+        "couplings" if kind in COUPLINGS else "constraints": {"it": entry},
+        "simulation": {"assembly_tolerance": 2.0},
+    }
+
+
+def test_every_kind_has_a_case():
+    assert CASES.keys() == CONSTRAINTS.keys() | COUPLINGS.keys()
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_ledger_closes_at_the_order_of_the_integrator(kind):
+    """RK4: half the step leaves at most an eighth of the residual, until it is round-off."""
+    residuals = []
+    for step in (4e-3, 2e-3):
+        run = start(machine(kind), step=step)
+        before, _ = run.energy()
+        after, balance = run.advance(0.4).energy()
+        residuals.append(abs(balance - before))
+        assert abs(after - before) > 0.1  # work was done
+    assert residuals[1] < max(residuals[0] / 8, 1e-12)
+    assert residuals[0] < 1e-5
+
+
+@pytest.mark.parametrize("method", ["variational", "variational_maximal"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_prescribed_velocity_and_its_work_converge_with_the_order(method, order):
+    """A ball is pulled at 1 + t: after 0.5 s it is at 0.625 m, and the ledger closes at the order of the method."""
+    scene = {
+        "bodies": {"ball": {**BALL, "position": [0, 0, 0]}},
+        "constraints": {"it": {"type": "velocity", "terms": [{"body": "ball", "linear": [1, 0, 0]}], "value": "1 + t"}},
+    }
+    errors = []
+    for step in (1e-2, 5e-3):
+        run = start(scene, method, step=step, options={"order": order})
+        before, _ = run.energy()
+        _, balance = run.advance(0.5).energy()
+        errors.append((abs(run.body("ball", "position")[0] - 0.625), abs(balance - before)))
+        assert run.body("ball", "linear_velocity")[0] == pytest.approx(1.5, abs=1e-12)
+    for coarse, fine in zip(*errors, strict=True):
+        assert fine < max(0.55**order * coarse, 1e-12)
+    assert errors[0][0] < 0.3 * 1e-2**order or errors[0][0] < 1e-12

@@ -1,0 +1,51 @@
+"""Initial rates with reduced couplings and limits, and their recording."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loops import start
+
+BAR = {"mass": 1.0, "com": [0.5, 0, 0], "inertia": {"principal": [0.02, 0.1, 0.1]}}
+HINGE = {"type": "revolute", "axis": [0, 0, 1]}
+
+
+def chain(**joints):
+    """Three bars in a row, hinged about z; `joints` are fields of the hinges A, B, C."""
+    places = {"A": {}, "B": {"parent": "a", "origin": {"position": [1, 0, 0]}}}
+    places["C"] = {"parent": "b", "origin": {"position": [1, 0, 0]}}
+    return {
+        "bodies": {"a": BAR, "b": BAR, "c": BAR},
+        "joints": {
+            name: {**HINGE, "child": name.lower(), **place, **joints.get(name, {})} for name, place in places.items()
+        },
+    }
+
+
+def gear(reduce):
+    return {"couplings": {"g": {"type": "gear", "joints": ["B", "C"], "ratio": 2.0, "reduce": reduce}}}
+
+
+def test_a_reduced_coupling_has_no_samples():
+    run = start(chain(A={"v": 1.0}) | gear(True))
+    assert run.observed().multiplier.shape == (1, 0)
+
+
+def test_a_reduced_coupling_starts_like_its_constraint():
+    driven = chain(A={"motion": {"velocity": 1.0}})
+    rates = [start(driven | gear(reduce)).state.v for reduce in (False, True)]
+    np.testing.assert_allclose(rates[1], rates[0], atol=1e-12)
+    assert abs(rates[0][1]) > 0.1
+
+
+def test_the_impulsive_start_respects_a_limit_that_is_reached():
+    """B would turn backward, into its limit; the start leaves it at rest and C free."""
+    free = start(chain(A={"motion": {"velocity": 1.0}}))
+    assert free.state.v[1] < -0.1
+    run = start(chain(A={"motion": {"velocity": 1.0}}, B={"limits": [0, 1]}))
+    assert run.state.v[1] == pytest.approx(0.0, abs=1e-12)
+    assert run.state.ledger == pytest.approx(0.0, abs=1e-12)
+    # the free momentum of C vanishes: its rate is that of the chain with B locked
+    locked = chain(A={"motion": {"velocity": 1.0}})
+    locked["joints"]["B"] |= {"v": 0.0}
+    assert run.state.v[2] == pytest.approx(start(locked).state.v[2], rel=1e-12)

@@ -1,0 +1,104 @@
+"""Solutions of variational steps by every root finder."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from multibody_cli import prepare
+from multibody_cli.linalg.dense_lu import solve_dense
+from multibody_cli.tree.configuration import displace
+from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.tree.kinematics import forward_kinematics
+from multibody_cli.variational.newton import compute_composites, fill_jacobian
+from multibody_cli.variational.poses import compute_poses
+from multibody_cli.variational.step import apply_first_kick, drnea_inward_pass, drnea_residuals
+
+SETTINGS = "simulation.method=variational"
+
+
+def run(path: str, steps: int, **options: Any) -> dict[str, Any]:
+    """Take steps with these options; return the final state and the iterations."""
+    simulation = prepare(path, [SETTINGS, *(f"simulation.options.{name}={value}" for name, value in options.items())])
+    state = simulation.fresh_state()
+    method = simulation.method_for(state)
+    reports = [method.start(state)]
+    for k in range(steps):
+        reports.append(method.advance(state, (k + 1) * simulation.scene.simulation.step))
+    assert reports[-1].diagnostics is not None
+    return {
+        "q": state.q.tolist(),
+        "v": state.v.tolist(),
+        "status": reports[-1].status.value,
+        "iterations": [report.iterations for report in reports[1:]],
+        "fallbacks": sum(report.diagnostics.fallbacks for report in reports if report.diagnostics),
+        "step_subdivisions": sum(report.diagnostics.step_subdivisions for report in reports if report.diagnostics),
+        "residual_impulse": max(report.diagnostics.residual_impulse for report in reports if report.diagnostics),
+    }
+
+
+def derivative(path: str) -> dict[str, Any]:
+    """The matrix of Newton's method at coordinates by chance, and by finite differences of the residual."""
+    simulation = prepare(path, [SETTINGS, "simulation.options.root_finder=newton"])
+    state = simulation.fresh_state()
+    method: Any = simulation.method_for(state)
+    method.start(state)
+    method.advance(state, simulation.scene.simulation.step)
+    system, work, step = method._system, method.work, method._step_workspace
+    tree, dense, h = system.tree, step.solver.dense, simulation.scene.simulation.step
+    rate = np.random.default_rng(4).uniform(-20.0, 20.0, len(state.v))
+
+    def residual_of(correction: Any) -> Any:
+        step.q[:] = state.q
+        displace(tree, step.q, rate, h)
+        displace(tree, step.q, correction, h)
+        compute_poses(tree, step.q, step.discrete_motions, step.pose_work)
+        drnea_residuals(system, work, step, h)
+        found = np.zeros(len(rate))
+        drnea_inward_pass(tree, work, found)
+        return found
+
+    apply_first_kick(step, h)
+    residual_of(np.zeros_like(rate))
+    forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
+    write_ball_columns(tree, dense.work)
+    compute_composites(tree, work.bodies, dense.work.bodies, step.discrete_motions, dense.composites)
+    fill_jacobian(tree, work, dense)
+    unit = np.eye(len(rate))
+    differences = np.stack([(residual_of(-1e-5 * e) - residual_of(1e-5 * e)) / 2e-5 for e in unit], axis=1)
+    return {"N": dense.N.tolist(), "differences": differences.tolist(), "driven": tree.driven.tolist()}
+
+
+def dense(n: int) -> dict[str, Any]:
+    """A linear system that needs exchanges of rows, solved."""
+    from multibody_cli.linalg.dense_lu import factor_dense
+
+    random = np.random.default_rng(n)
+    A, b, x, order = random.standard_normal((n, n)), random.standard_normal(n), np.zeros(n), np.zeros(n, np.int64)
+    A[0, 0] = 0.0
+    factors = A.copy()
+    fine = factor_dense(factors, order)
+    solve_dense(factors, order, b, x)
+    singular = random.standard_normal((n, n))
+    singular[:, 2] = 0.0
+    return {"fine": bool(fine), "error": float(np.abs(A @ x - b).max()), "singular": not factor_dense(singular, order)}
+
+
+def searches(path: str) -> dict[str, Any]:
+    """Results of every root finder for a scene, by name."""
+    roots = product(("riqn", "newton", "broyden"), ("drnea", "svi"))
+    found: dict[str, Any] = {
+        f"{root} {evaluation}": run(path, 3, root_finder=root, evaluation=evaluation, tolerance=1e-13)
+        for root, evaluation in roots
+    }
+    found |= {
+        guess: run(path, 3, initial_guess=guess, tolerance=1e-12) for guess in ("ig1", "ig2", "ig3", "extrapolated")
+    }
+    found["few"] = run(path, 1, max_iterations=1, root_finder="newton")
+    found["cut"] = run(path, 1, max_iterations=2, root_finder="newton", tolerance=1e-8, adaptive="true")
+    found["fallen back"] = run(path, 3, max_iterations=4, tolerance=1e-13)
+    found["derivative"] = derivative(path)
+    found["dense"] = dense(7)
+    return found
