@@ -35,25 +35,29 @@ def read_tables(node: Node, problems: Problems, path: NodePath = ()) -> None:
     entries = node.value.items() if type(node.value) is dict else enumerate(node.value)
     for key, entry in list(entries):
         if type(entry.value) in (dict, list):
-            if _names_columns(entry):
+            if _names_a_file(entry):
                 node.value[key] = _read(entry, problems, (*path, key))
             else:
                 read_tables(entry, problems, (*path, key))
 
 
-def _names_columns(node: Node) -> bool:
-    return type(node.value) is dict and "file" in node.value and all(column in node.value for column in _COLUMNS)
+def _names_a_file(node: Node) -> bool:
+    """Whether a mapping is a table from a file; a mesh also has a `file`, but no column."""
+    return type(node.value) is dict and "file" in node.value and any(column in node.value for column in _COLUMNS)
 
 
 def _read(node: Node, problems: Problems, path: NodePath) -> Node:
     assert node.keys is not None
-    named = {key: node.value[key] for key in ("file", *_COLUMNS)}
+    named = {key: node.value[key] for key in ("file", *_COLUMNS) if key in node.value}
+    missing = [key for key in _COLUMNS if key not in named]
+    for key in missing:
+        problems.add(node.mark, path, f"`{key}` is required with `file`: the name of a column of the file")
     wrong = [key for key, entry in named.items() if not isinstance(entry.value, str) or "\0" in entry.value]
     for key in wrong:
         what = "the name of a file" if key == "file" else "the name of a column of the file"
         problems.add(named[key].mark, (*path, key), f"expected {what}")
     found: dict[str, Node] = {key: Node(UNKNOWN, node.mark) for key in _COLUMNS}
-    if not wrong:
+    if not wrong and not missing:
         try:
             columns = _columns(named["file"].mark.resolve_path(named["file"].value), [named[c].value for c in _COLUMNS])
         except _Invalid as error:
@@ -61,7 +65,7 @@ def _read(node: Node, problems: Problems, path: NodePath) -> Node:
         else:
             found = {c: _numbers(column, named[c].mark) for c, column in zip(_COLUMNS, columns, strict=True)}
     rest = {key: entry for key, entry in node.value.items() if key not in named}
-    return mapping({**rest, **found}, node.mark, {key: node.keys[key] for key in (*rest, *found)})
+    return mapping({**rest, **found}, node.mark, {key: node.keys.get(key, node.mark) for key in (*rest, *found)})
 
 
 def _numbers(column: list[Any], mark: Mark) -> Node:
@@ -74,7 +78,10 @@ def _columns(path: Path, names: list[str]) -> list[list[Any]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             numbered = ((number, line) for number, line in enumerate(file, 1) if _has_cells(line))
-            headings = [_HEADING.fullmatch(word) for word in _cells(next(numbered, (1, ""))[1])]
+            first = next(numbered, None)
+            if first is None:
+                raise _Invalid("is empty")
+            headings = [_HEADING.fullmatch(word) for word in _cells(first[1])]
             titles = [heading["name"] if heading else "" for heading in headings]
             places = [_place(name, titles) for name in names]
             units = [heading["unit"] or "" if (heading := headings[place]) else "" for place in places]
@@ -90,8 +97,10 @@ def _columns(path: Path, names: list[str]) -> list[list[Any]]:
                     column.append(f"{text} {unit}" if unit else value)
     except OSError as error:
         raise _Invalid(f"{error.strerror or error}".lower()) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise _Invalid(f"is no CSV file in UTF-8 ({error})") from None
+    except UnicodeDecodeError:
+        raise _Invalid("is not UTF-8 text") from None
+    except csv.Error as error:
+        raise _Invalid(f"is not a CSV file: {error}") from None
     return columns
 
 

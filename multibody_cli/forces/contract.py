@@ -1,8 +1,7 @@
 """The contract of a force element: one entry of the catalogue, from which everything else follows.
 
 A force element is one file with an entry `ELEMENT`, listed in `forces.elements.ELEMENTS`.  Its kernels run over the
-records of its table, their first argument, and have the
-arguments of the parameters in `KERNELS`.
+records of its table, their first argument, and have the arguments of the parameters in `KERNELS`.
 
 A product is evaluated in two ways.  `exact` is the derivative: it determines the stable step of explicit integrators.
 Otherwise it is the symmetric positive semidefinite approximation of implicit integrators, for elements with `implicit`

@@ -177,12 +177,15 @@ class Assembler:
         return state.v - start
 
     def _started(self) -> Flags:
-        """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it."""
+        """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it.
+
+        One-sided rows do not count: the first step resolves their impacts.
+        """
         tree, rows, v = self._model.system.tree, self._work.rows, self._state.v
         articulations = _Articulations(tree, rows, self._work.terms)
-        errors = np.where(rows["one_sided"] == 1, -rows["residual"], np.abs(rows["residual"]))
+        violated = (rows["one_sided"] == 0) & (np.abs(rows["residual"]) > ASSEMBLED)
         started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[tree.driven & (v != 0.0)]}
-        for row in rows[errors > ASSEMBLED]:
+        for row in rows[violated]:
             started |= {articulations.of_body(i) for i in articulations.bodies_of_row(row)}
         return np.array([articulations.of_body(int(i)) in started for i in articulations.body_of_rate], np.bool_)
 
@@ -195,9 +198,11 @@ class Assembler:
         work = self._work
         self._place(system)
         worst = largest_position_error(work) if level == POSITION else compute_velocity_residuals(work, self._state.v)
-        errors = work.rows["error" if level == POSITION else "residual"]
         one_sided = work.rows["one_sided"] == 1
-        sizes = np.where(one_sided, -errors, np.abs(errors))
+        if level == POSITION:
+            sizes = np.where(one_sided, -work.rows["error"], np.abs(work.rows["error"]))
+        else:  # the first step resolves the impacts of one-sided rows
+            sizes = np.where(one_sided, 0.0, np.abs(work.rows["residual"]))
         return float(worst), int(np.argmax(sizes)) if len(sizes) else -1
 
 

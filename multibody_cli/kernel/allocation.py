@@ -39,12 +39,20 @@ def allocate(kind: type[T], /, **given: Any) -> T:
     KeyError
         A declared size is missing.
     TypeError
-        A field has neither a value nor a declared shape nor a default.
+        A field has neither a value nor a declared shape nor a default, or no field has a size that is given.
     """
     fields = _declared(kind)
     sizes = {name: value for name, value in given.items() if name not in fields}
-    arrays = {name: _allocated(hint, sizes) for name, hint in fields.items() if name not in given and _has_arrays(hint)}
-    return kind(**arrays, **{name: value for name, value in given.items() if name in fields})
+    unknown = sizes.keys() - _sizes(kind)
+    if unknown:
+        raise TypeError(f"{kind.__name__} has no size or field {', '.join(sorted(unknown))}")
+    return _allocate(kind, sizes, {name: value for name, value in given.items() if name in fields})
+
+
+def _allocate(kind: type[T], sizes: Mapping[str, int], values: Mapping[str, Any]) -> T:
+    fields = _declared(kind)
+    missing = {name: hint for name, hint in fields.items() if name not in values and _has_arrays(hint)}
+    return kind(**values, **{name: _allocated(hint, sizes) for name, hint in missing.items()})
 
 
 def records(array: Any) -> Any:
@@ -57,13 +65,25 @@ def _declared(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+@cache
+def _sizes(kind: type) -> frozenset[str]:
+    """Return the names of sizes that the fields of a named tuple declare, also those of inner named tuples."""
+    found: set[str] = set()
+    for hint in _declared(kind).values():
+        if get_origin(hint) is Annotated:
+            found.update(size for size in get_args(hint)[1:] if isinstance(size, str))
+        elif _has_arrays(hint):
+            found |= _sizes(hint)
+    return frozenset(found)
+
+
 def _has_arrays(hint: Any) -> bool:
     return get_origin(hint) is Annotated or hasattr(hint, "_fields")
 
 
 def _allocated(hint: Any, sizes: Mapping[str, int]) -> Any:
     if get_origin(hint) is not Annotated:
-        return allocate(hint, **sizes)
+        return _allocate(hint, sizes, {})
     array, *declared = get_args(hint)
     (dtype,) = get_args(get_args(array)[1])
     if dtype is np.void:

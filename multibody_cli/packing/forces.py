@@ -53,7 +53,7 @@ class ForcePacker:
             account = self.account("work", f"joints/{name}/motion")
             for k, prescribed in enumerate(spec.motion.signals):
                 if prescribed is not None:
-                    # a table of positions must bring velocities and accelerations, so it is a cubic spline
+                    # a table of positions is `cubic` or `pchip`: it also determines velocities and accelerations
                     number = self.signal(prescribed)
                     self._motions.append((iq + k, iv + k, _GIVEN[spec.motion.given], number, row, account))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_core import core_schema
 
 from multibody_cli.errors import ExpressionError, QuantityError
@@ -15,7 +15,7 @@ from multibody_cli.expressions import Expression, parse, require_names
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, describe_kind, format_value, list_schema, read_quantity
-from multibody_cli.spec.reading import read_each
+from multibody_cli.spec.reading import located_error, read_each
 
 Interpolation = Literal["linear", "cubic", "pchip"]
 
@@ -142,8 +142,8 @@ def _read_expression(text: str, kind: units.Kind) -> Expression:
 
 def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> SignalSpec:
     table = Table.model_validate(value)
-    times = read_each(partial(read_quantity, kind=units.TIME), table.times)
-    values = read_each(partial(read_quantity, kind=kind), table.values)
+    times = _read_column("times", table.times, units.TIME)
+    values = _read_column("values", table.values, kind)
     if len(times) != len(values):
         raise ValueError(f"expected as many `values` as `times`, found {len(values)} and {len(times)}")
     if len(times) < 2:
@@ -158,3 +158,13 @@ def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> Signal
         )
     interpolation = table.interpolation or ("cubic" if smooth else "linear")
     return SignalSpec(times=times, values=values, interpolation=interpolation)
+
+
+def _read_column(name: str, entries: list[Any], kind: units.Kind) -> tuple[float, ...]:
+    """Read a list of quantities; one message reports all invalid entries, which often share their cause."""
+    try:
+        return read_each(partial(read_quantity, kind=kind), entries)
+    except ValidationError as error:
+        first, *others = error.errors(include_url=False)
+        more = f" ({len(others)} more of the {name} are invalid)" if others else ""
+        raise located_error(f"{first['msg']}{more}", name, *first["loc"]) from None

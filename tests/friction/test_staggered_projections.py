@@ -64,7 +64,7 @@ def test_without_friction_nothing_is_different_from_rows_alone(seed, bodies, con
 
 
 @given(SEEDS)
-def test_the_order_of_contacts_in_a_file_is_irrelevant(seed):
+def test_the_order_of_contacts_does_not_change_the_motion(seed):
     """Three contacts on one body: as many rows as the body can feel at most, so that impulses are unique."""
     rng = np.random.default_rng(seed)
     W, r, mu, *_ = random_problem(seed, 2, 3, 0.3)
@@ -140,7 +140,7 @@ def test_a_stop_takes_what_friction_leaves():
     assert x[0] + np.hypot(*x[2:]) == pytest.approx(6.0, rel=1e-12)
 
 
-# --- what cannot be solved -------------------------------------------------------------------------------------------
+# --- problems without a solution --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("coefficient", [np.nan, -0.1])
 def test_inadmissible_friction_is_reported(coefficient):
     W, r, mu, *_ = random_problem(0, 1, 2, 0.5)
@@ -151,7 +151,7 @@ def test_inadmissible_friction_is_reported(coefficient):
 
 
 @pytest.mark.parametrize("spoil", ["W", "r", "infinite"])
-def test_nan_is_reported_with_energy_safe_impulses(spoil):
+def test_an_input_that_is_not_finite_is_reported(spoil):
     W, r, mu, *_ = random_problem(0, 1, 2, 0.5)
     if spoil == "W":
         W[4, 1] = W[1, 4] = np.nan

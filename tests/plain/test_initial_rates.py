@@ -49,3 +49,9 @@ def test_the_impulsive_start_respects_a_limit_that_is_reached():
     locked = chain(A={"motion": {"velocity": 1.0}})
     locked["joints"]["B"] |= {"v": 0.0}
     assert run.state.v[2] == pytest.approx(start(locked).state.v[2], rel=1e-12)
+
+
+def test_a_limit_alone_does_not_change_rates_that_a_scene_leaves_out():
+    """A is between its limits, or leaves one: B and C start at rest, as without limits."""
+    for limits in ([-1, 1], [0, 1]):
+        np.testing.assert_array_equal(start(chain(A={"v": 1.0, "limits": limits})).state.v, [1.0, 0.0, 0.0])

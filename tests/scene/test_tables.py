@@ -55,13 +55,27 @@ def test_a_column_without_unit_is_in_si_units(tmp_path):
         ("time,load\n0,1\n1,nan\n", "line 3: expected a number in column `load`, found `nan`"),
         ("time,load [furlong]\n0,1\n1,2\n", "furlong"),
         ("time,load\n0,1\n", "expected at least two `times`"),
-        ("", "has no column `time`"),
+        ("time,load [m]\n0,1\n1,2\n2,3\n", "force.values[0]: expected a torque (N*m), but `1 m` is a length (2 more"),
+        ("", "gait.csv: is empty"),
     ],
 )
 def test_files_without_the_numbers_are_refused(tmp_path, csv, message):
     with pytest.raises(SceneError) as caught:
         scene_with(tmp_path, csv, force={"file": "gait.csv", "times": "time", "values": "load"})
     assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path):
+    (tmp_path / "gait.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SceneError, match=r"gait\.csv: is not UTF-8 text$"):
+        scene_with(tmp_path, force={"file": "gait.csv", "times": "time", "values": "load"})
+
+
+def test_a_file_without_a_column_is_one_problem(tmp_path):
+    with pytest.raises(SceneError) as caught:
+        scene_with(tmp_path, GAIT, force={"file": "gait.csv", "times": "time"})
+    [problem] = caught.value.problems
+    assert problem.message == "`values` is required with `file`: the name of a column of the file"
 
 
 def test_a_linear_prescribed_position_is_refused(tmp_path):

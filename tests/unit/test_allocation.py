@@ -60,3 +60,8 @@ def test_a_missing_size_or_field_is_an_error():
         allocate(Outer, n=4, other=None)
     with pytest.raises(TypeError, match="other"):
         allocate(Outer, n=4, m=3)
+
+
+def test_a_size_that_no_field_declares_is_an_error():
+    with pytest.raises(TypeError, match="Outer has no size or field k"):
+        allocate(Outer, n=4, m=3, k=2, other=None)
