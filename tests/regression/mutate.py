@@ -95,7 +95,7 @@ FIRST = {
 Files that are not listed are reached by any scene.
 """
 
-NEEDS_A_COMPILER = "not (not_finite or without_a_compiler or composite)"
+NEEDS_A_COMPILER = "not (nonfinite or test_kernels_run_as_plain_python)"
 """What to leave out of the suite without a compiler: division by zero ends plain Python, and the rest differs by it."""
 
 ONLY_PYTHON = ("IndexError", "OverflowError", "RuntimeWarning", "ValueError", "ZeroDivisionError")
