@@ -73,11 +73,11 @@ def append_rows(
     direct
         Whether chunks are stored unfiltered, so that a new chunk can bypass the filters and caches of HDF5.
     """
+    rows = [read(column) for column in columns]  # once: rows of contacts are copied out of the block
     pieces = [piece for k, one in enumerate(columns) for piece in _pieces(k, one, instants, instant_of_contact)]
     for _, begun in groupby(sorted(pieces, key=lambda piece: piece[:2]), key=lambda piece: piece.instant):
         for piece in begun:
-            column = columns[piece.column]
-            _append(column, read(column)[piece.rows], direct)
+            _append(columns[piece.column], rows[piece.column][piece.rows], direct)
         h5f.flush(columns[0].dataset)
 
 
