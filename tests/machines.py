@@ -10,7 +10,8 @@ import numpy as np
 
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.expressions import parse
-from multibody_cli.forces.spec import DragSpec, LoadSpec
+from multibody_cli.forces.body_drag import DragSpec
+from multibody_cli.forces.body_load import LoadSpec
 from multibody_cli.joints.contract import Part, Start
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties

@@ -12,7 +12,8 @@ from machines import JointForces, Machine, constant, expression, n_dofs, tree_li
 from shapes import IN_TREES
 from shapes import RUNS as SHAPES
 
-from multibody_cli.forces.spec import DragSpec, LoadSpec
+from multibody_cli.forces.body_drag import DragSpec
+from multibody_cli.forces.body_load import LoadSpec
 from multibody_cli.joints.contract import (
     Part,
     PartCode,

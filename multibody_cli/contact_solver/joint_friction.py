@@ -12,7 +12,7 @@ loop joint G follows from the multipliers of its rows.
 Limits and impulses are computed by a fixed-point iteration.  It is algorithm 8 of Sueda's notes (bilateral staggered
 projections), with both solvers for the impulses:
 
-    lines 8, 9, 25             `contact_step.solve_contact_step`: the loop over sweeps
+    lines 8 to 25              `contact_step.solve_contact_step`: the loop over sweeps
     line 10, (2.117)           `update_joint_reactions`, `transmit_impulses`: F and G
     lines 11 to 13             the same: reactions of all joints by one inward pass
     lines 14 to 16, (2.118)    `compute_friction_limits`: loads of least norm; signs do not matter for |a|
@@ -20,8 +20,8 @@ projections), with both solvers for the impulses:
     line 23, (2.114)           the next solution for the impulses, with the new limits
     line 26                    v += response, in `contact_step.solve_contact_step`
 
-The loop starts with line 23, with the limits of the previous step.  (2.117) as printed lacks the term M dJ/dt q'; F
-follows from accelerations, which include it.  Secant steps accelerate the iteration.
+The loop starts with line 23, with the limits of the previous step.  f_alpha of (2.117) as printed lacks the term
+M dJ/dt q'; F follows from accelerations, which include it.  Secant steps accelerate the iteration.
 
 Source: Sueda, notes 2.11.
 """

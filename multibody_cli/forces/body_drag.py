@@ -5,15 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import DragSpec
+from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic
 from multibody_cli.spatial.values import Inertia, Mat3
+from multibody_cli.spec import AngularDamping, Damping, Spec
+
+
+class Viscosity(Spec):
+    """Coefficients of viscous drag."""
+
+    linear: Damping = Field(0.0, description="Coefficient of the velocity of the centre of mass, N*s/m.")
+    angular: AngularDamping = Field(0.0, description="Coefficient of the angular velocity, N*m*s/rad.")
+
+
+class DragSpec(BodyForceSpec):
+    """Viscous drag on a body."""
+
+    body: str = Field(description="Body on which the drag acts.")
+    viscous: Viscosity = Field(description="Coefficients of the drag.")
+
+    @property
+    def turning(self) -> list[Place]:
+        """The angular coefficient."""
+        return [("viscous", "angular")] if self.viscous.angular > 0.0 else []
+
 
 BODY_DRAG = np.dtype([("row", "i8"), ("com", "f8", 3), ("linear", "f8"), ("angular", "f8"), ("account", "i8")])
 

@@ -2,18 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import LoadSpec
+from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Force, Vec3
+from multibody_cli.spec import Position, SignalSpec, units
+from multibody_cli.spec.signal import SignalVector
+
+_ZERO = (SignalSpec(constant=0.0),) * 3
+
+
+class LoadSpec(BodyForceSpec):
+    """A force at a point of a body, a torque on the body, or both, as functions of time."""
+
+    body: str = Field(description="Body on which the force acts.")
+    point: Position = Field((0.0, 0.0, 0.0), description="Point at which the force acts, in the body frame, m.")
+    force: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.FORCE)] = Field(
+        _ZERO, description="Force [x, y, z], N; each a number, an expression of t, or a table."
+    )
+    torque: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.TORQUE)] = Field(
+        _ZERO, description="Torque [x, y, z], N*m; each a number, an expression of t, or a table."
+    )
+    frame: Literal["world", "body"] = Field("world", description="Axes of the components.")
+
+    @model_validator(mode="after")
+    def _refuse_what_has_no_effect(self) -> Self:
+        if "point" in self.model_fields_set and "force" not in self.model_fields_set:
+            raise ValueError("`point` has no effect without `force`: a torque acts on the body as a whole")
+        return self
+
+    @property
+    def points(self) -> list[tuple[Place, Position]]:
+        """The point of the force."""
+        return [(("point",), self.point)]
+
+    @property
+    def turning(self) -> list[Place]:
+        """The torque and the axes of the body."""
+        torque: list[Place] = [("torque",)] if self.torque != _ZERO else []
+        return [*torque, *([("frame",)] if self.frame == "body" else [])]
+
 
 BODY_LOAD = np.dtype(
     [

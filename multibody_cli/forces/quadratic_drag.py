@@ -9,17 +9,37 @@ part of it is left out for implicit integrators.  The power c |v|^3 goes to the 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
-from multibody_cli.forces.spec import QuadraticDragSpec
+from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_block, add_wrench, block_at, displacement_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot, isotropic, symmetric_outer
+from multibody_cli.spec import Position, Quantity, units
+
+
+class QuadraticDragSpec(BodyForceSpec):
+    """Quadratic drag on a body: a force -c v |v| at its centre of mass or at a point."""
+
+    body: str = Field(description="Body on which the drag acts.")
+    quadratic: Annotated[float, Quantity(units.QUADRATIC_DAMPING, least=0.0)] = Field(
+        description="Coefficient c, N*s^2/m^2; rho*C_d*A/2 for a fluid of density rho and a frontal area A."
+    )
+    point: Position | None = Field(
+        None, description="Point at which the force acts, in the body frame, m. Default: the centre of mass."
+    )
+
+    @property
+    def points(self) -> list[tuple[Place, Position]]:
+        """The point of the force, where it is given."""
+        return [(("point",), self.point)] if self.point is not None else []
+
 
 QUADRATIC_DRAG = np.dtype([("row", "i8"), ("point", "f8", 3), ("coefficient", "f8"), ("account", "i8")])
 

@@ -25,7 +25,8 @@ Lines of the notes; the velocity products of a line (eta_j) are part of p, becau
                15-18    impulses alone, by stored factors         `impulse_past_column`, `impulse_past_ball`
                19-22    response                                  `outward_pass`
 
-Sources: Featherstone 1983; Sueda, notes 2.9; 2.12, Alg. 9; 2.13, Alg. 10; Si and Guenter, (30)-(35).
+Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, notes 2.9; 2.12, Alg. 9; 2.13, Alg. 10;
+Si and Guenter, (30)-(35).
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def test_the_index_of_equations_names_existing_functions(row):
 
 def test_the_index_of_equations_covers_every_paper():
     papers = [paper for paper, _, _ in index_of_equations()]
-    assert set(papers) == {"S", "L", "BM", "B", "SG"}
+    assert set(papers) == {"S", "L", "BM", "B", "SG", "F"}
     assert len(papers) >= 25
 
 

@@ -24,8 +24,8 @@ from scipy.spatial.transform import Rotation
 from strategies import OBLIQUE, X, Y, Z, machines, random_rotation, random_state, runs_of_parts
 from test_integrators import mixed_tree
 
+from multibody_cli.forces.body_load import LoadSpec
 from multibody_cli.forces.elements import apply_forces, elastic_energy
-from multibody_cli.forces.spec import LoadSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
 from multibody_cli.observation.element_rows import element_rows

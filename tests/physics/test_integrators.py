@@ -24,7 +24,7 @@ from scipy.integrate import DOP853, solve_ivp
 from strategies import OBLIQUE, X, Y, Z, random_state
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.forces.spec import DragSpec
+from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, screwing, sliding, turning
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Status

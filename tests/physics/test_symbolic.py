@@ -10,7 +10,7 @@ from machines import JointForces, Machine, constant, expression, observed, pack
 from strategies import OBLIQUE, X, Y, machines, random_link
 from test_loop_runs import spatial_four_bar
 
-from multibody_cli.forces.spec import DragSpec
+from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods import METHODS
 

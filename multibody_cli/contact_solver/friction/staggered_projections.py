@@ -218,7 +218,10 @@ def friction_change(P, x, S) -> float:
 # --- contact program --------------------------------------------------------------------------------------------------
 @kernel
 def solve_contact_program(P, x, S) -> int:
-    """Solve (2.113) for lambda, l and alpha in x (m,); return the status of `solve_multipliers`."""
+    """Solve (2.113) for lambda, l and alpha in x (m,); return the status of `solve_multipliers`.
+
+    Equal bounds fix beta, and the limits of friction patches, at their values.
+    """
     m = len(x)
     for i in range(P.equalities):
         free_row(i, -math.inf, x, S)
