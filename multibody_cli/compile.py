@@ -125,12 +125,13 @@ def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:
 def _require_inertia(loaded: LoadedScene, masses: Mapping[str, MassProperties]) -> None:
     """Require a positive mass and inertia of every body, for methods in body coordinates."""
     problems: list[Problem] = []
+    others = ", ".join(f"`{name}`" for name, kind in METHODS.items() if not kind.maximal)
     for name, body in loaded.scene.bodies.items():
         moments = np.linalg.eigvalsh(masses[name].inertia)
         if masses[name].mass <= 0.0 or (body.kind == "rigid" and moments[0] <= NO_INERTIA * moments[-1]):
             problems += loaded.error(
                 f"has no mass or a zero moment of inertia, but method `{loaded.scene.simulation.method}` uses body "
-                "coordinates: specify the inertia, or use `aba` or `redmax`",
+                f"coordinates: specify the inertia, or use one of {others}",
                 "bodies",
                 name,
             ).problems

@@ -100,11 +100,16 @@ class SceneError(Refused):
         super().__init__("\n".join(_merge_similar(self.problems)))
 
 
+def closest(name: str, valid: Iterable[str]) -> str | None:
+    """Return the valid word closest to `name`, if one is close."""
+    return next(iter(get_close_matches(name, sorted(valid), n=1, cutoff=0.6)), None)
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint that names the valid word closest to `name`, or all valid words if none is close."""
     words = sorted(valid)
-    if close := get_close_matches(name, words, n=1, cutoff=0.6):
-        return f"did you mean `{close[0]}`?"
+    if close := closest(name, words):
+        return f"did you mean `{close}`?"
     shown = ", ".join(words[:20]) + (", ..." if len(words) > 20 else "")
     return f"valid: {shown}" if words else "none is defined"
 

@@ -50,8 +50,8 @@ Constraint = Annotated[
         elsewhere=dict.fromkeys(COUPLINGS, "couplings"),
     ),
 ]
-SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRING_KINDS, keys=SPRING_KEYS)]
-ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, keys=FORCE_KEYS)]
+SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRING_KINDS, SPRING_KEYS, dict.fromkeys(FORCES, "forces"))]
+ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, FORCE_KEYS, dict.fromkeys(SPRING_KINDS, "springs"))]
 
 
 class WorldSpec(Spec):

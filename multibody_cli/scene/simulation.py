@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, field_validator
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
-from multibody_cli.errors import nearest
+from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.spec import PositiveTime, Quantity, Spec, units
 
 AUTO = "auto"
@@ -40,7 +40,11 @@ class Threshold(Quantity):
 
     def read(self, value: Any) -> float:
         """Read the number."""
-        return math.inf if value is False else super().read(value)
+        if value is False:
+            return math.inf
+        if value is True:
+            raise QuantityError("expected a number, or `false` to turn the alarm off; found true")
+        return super().read(value)
 
 
 class ToleranceSpec(Spec):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import core_schema
 
-from multibody_cli.errors import nearest
+from multibody_cli.errors import closest, nearest
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.reading import located_error
 
@@ -30,7 +30,7 @@ class Catalogue:
     specs
         The entries, by name.
     keys
-        Keys that identify an entry, in order of precedence; if empty, the key `type` identifies it.
+        Keys that identify an entry without a `type`, in order of precedence.
     elsewhere
         Names that belong to other sections of the scene, with those sections.
     """
@@ -58,10 +58,15 @@ class Catalogue:
         """Return the name of the entry that a value denotes; None if it is undetermined."""
         if not isinstance(value, dict):
             return next((name for name, spec in self.specs.items() if type(value) is spec), None)
-        if self.keys:
-            return next((name for key, name in self.keys.items() if key in value), None)
         name = value.get("type")
-        return name if isinstance(name, str) and name in self.specs else None
+        if isinstance(name, str) and (name in self.specs or self._is_typed):
+            return name if name in self.specs else None
+        return next((name for key, name in self.keys.items() if key in value), None)
+
+    @property
+    def _is_typed(self) -> bool:
+        """Whether the value of the key `type` must be the name of an entry."""
+        return not self.keys or "type" in self.keys
 
     def _read(self, name: str, value: Any) -> Spec:
         return self.specs[name].model_validate(value)
@@ -74,16 +79,17 @@ class Catalogue:
     def _unnamed(self, value: Any) -> ValueError:
         if not isinstance(value, dict):
             return ValueError(f"expected {self.what}, found {format_value(value)}")
-        if self.keys:
+        name = value.get("type")
+        if isinstance(name, str) and name in self.elsewhere:
+            return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
+        if self.keys and not (self._is_typed and isinstance(name, str)):
             words = ", ".join(f"`{key}`" for key in self.keys)
-            return ValueError(f"expected {self.what} with one of {words}")
+            meant = [f"did you mean `{close}` for `{key}`?" for key in value if (close := closest(key, self.keys))]
+            return ValueError("; ".join([f"expected {self.what} with one of {words}", *meant]))
         if "type" not in value:
             return ValueError(f"expected {self.what} with a `type`; {nearest('', self.specs)}")
-        name = value["type"]
         if not isinstance(name, str):
             return located_error(f"expected the type of {self.what}, found {format_value(name)}", "type")
-        if name in self.elsewhere:
-            return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
         remark = nearest(name, self.specs)
         return located_error(f"unknown type {format_value(name)} of {self.what}; {remark}", "type")
 

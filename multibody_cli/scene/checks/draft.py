@@ -65,7 +65,8 @@ class Draft:
     @cached_property
     def bodies(self) -> frozenset[str]:
         """Names of the bodies, including nodes of strands and the world."""
-        return self.names("bodies") | frozenset(self.scene.bodies) | {WORLD}
+        generated = frozenset(self.scene.bodies).difference(_PLACEHOLDERS["bodies"])
+        return self.names("bodies") | generated | {WORLD}
 
     def require_body(self, name: str, path: Sequence[str | int]) -> bool:
         """Whether a body exists; report a problem if it does not."""

@@ -18,7 +18,11 @@ def check_methods(draft: Draft) -> None:
     if "simulation" in draft.broken:
         return
     settings = draft.scene.simulation
-    _require_known(draft, "integrator", settings.integrator, INTEGRATORS)
+    if settings.integrator in METHODS:
+        word = settings.integrator
+        draft.report(("simulation", "integrator"), f"`{word}` is a method: use `simulation.method: {word}`")
+    else:
+        _require_known(draft, "integrator", settings.integrator, INTEGRATORS)
     _require_known(draft, "method", settings.method, METHODS, UNSUPPORTED_METHODS)
     if settings.method not in METHODS:
         return
