@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.render import counted, show_json
 from multibody_cli.cli.source import prepare_and_warn
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
-OUTPUTS = Path("outputs")
 EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
 SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
@@ -63,19 +64,8 @@ class Report:
 
 @click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
 @click.argument("scene", type=click.Path(path_type=Path), required=False)
-@click.option("--method", metavar="NAME", help="Method, instead of the scene's; see `mbsim list methods`.")
-@click.option("--integrator", metavar="NAME", help="Integrator, instead of the scene's; see `mbsim list integrators`.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
-@click.option("--duration", metavar="TIME", help="Simulated time, as in 10s or '10 s'.")
-@click.option("--step", metavar="TIME", help="Time step, as in 1ms or '1 ms'.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Default: outputs/<name>.h5",
-)
-@click.option("--force", is_flag=True, help="Replace an existing result file.")
+@run_settings
+@result_file
 @click.option(
     "--resume",
     metavar="FILE",
@@ -92,7 +82,6 @@ def verb(
     resume: Path | None,
     allow_untrusted: bool,
     as_json: bool,
-    **settings: str | None,
 ) -> int:
     """Run SCENE, a scene file or the scene in a result file, and write a result file.
 
@@ -103,16 +92,12 @@ def verb(
     fails, 2 if the scene is rejected, 130 if it is interrupted. The result file contains all output up to the end of
     the run.
     """
-    given = {key: value for key, value in settings.items() if value is not None}
     if resume is not None:
-        _require_alone(resume, scene, [*given, *overrides, *filter(None, [output, force])])
-        simulation, result, continued = _resumed(resume, given.get("duration"))
+        _require_alone(resume, scene, overrides, output is not None or force)
+        simulation, result, continued = _resumed(resume, overrides)
     elif scene is not None:
-        short_forms = [f"simulation.{key}={value}" for key, value in given.items()]
-        simulation = prepare_and_warn(scene, [*overrides, *short_forms])
-        result, continued = output or OUTPUTS / f"{simulation.scene.name}.h5", None
-        if result.exists() and scene.exists() and result.samefile(scene):
-            raise ArgumentError(f"{result} is the scene itself: use another name with -o")
+        simulation = prepare_and_warn(scene, overrides)
+        result, continued = result_path(output, simulation, scene), None
     else:
         raise click.UsageError("Missing argument 'SCENE'.")
     report = _run(simulation, result, force or resume is not None, continued, allow_untrusted)
@@ -128,22 +113,22 @@ def verb(
     return report.exit_code
 
 
-def _require_alone(resume: Path, scene: Path | None, others: list[Any]) -> None:
-    """Refuse arguments that would change the run."""
-    if scene is not None or [one for one in others if one != "duration"]:
+def _require_alone(resume: Path, scene: Path | None, overrides: Sequence[str], elsewhere: bool) -> None:
+    """Refuse arguments that would change the run or write another file."""
+    if scene is not None or elsewhere or not all(one.startswith("simulation.duration=") for one in overrides):
         raise ArgumentError(
             f"--resume {resume} continues the scene in that file: only --duration, --allow-untrusted and --json go "
             "with it; for other settings run the scene again, with another name after -o"
         )
 
 
-def _resumed(path: Path, duration: str | None) -> tuple[Simulation, Path, Continued | None]:
+def _resumed(path: Path, durations: Sequence[str]) -> tuple[Simulation, Path, Continued | None]:
     """Return the scene of a run to resume, its result file, and where it is continued."""
     from multibody_cli.studies.resumption import find_resumption
 
     found = find_resumption(path)
     simulation = prepare_and_warn(found.result, text=found.scene_yaml)
-    changes = found.overrides(duration, simulation)
+    changes = found.overrides(durations, simulation)
     if changes:
         simulation = prepare_and_warn(found.result, changes, found.scene_yaml)
         found = found.extended(simulation)

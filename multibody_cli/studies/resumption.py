@@ -14,6 +14,8 @@ from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from multibody_cli.output.trajectory import Trajectory
     from multibody_cli.studies.simulation import Simulation
 
@@ -43,24 +45,28 @@ class Resumption:
     continued: Continued | None
     remark: str = ""
 
-    def overrides(self, duration: str | None, simulation: Simulation) -> list[str]:
+    def overrides(self, durations: Sequence[str], simulation: Simulation) -> list[str]:
         """Return the values of the scene to replace for another duration; the output instants remain the same.
+
+        Parameters
+        ----------
+        durations
+            `simulation.duration=TIME`, or nothing.
+        simulation
+            The recorded scene.
 
         Raises
         ------
         ArgumentError
             The run is complete, and there is no duration.
         """
-        if duration is None:
+        if not durations:
             if self.is_complete:
                 raise ArgumentError(
                     f"{self.result} is complete: give more than {self.reached:g} s with --duration to continue it"
                 )
             return []
-        changes = [f"simulation.duration={duration}"]
-        if simulation.scene.output.every is None:
-            changes.append(f"output.every={simulation.compiled.timing.every!r} s")
-        return changes
+        return [*interval_of(simulation), *durations]
 
     def extended(self, simulation: Simulation) -> Resumption:
         """Return the resumption for a scene with another duration.
@@ -116,6 +122,11 @@ def find_resumption(path: Path) -> Resumption:
     if not holds_rows(source, checkpoint.instants, checkpoint.checksums):
         return replace(found, remark=_begin_again(f"{source} was damaged and lacks rows of its checkpoint"))
     return replace(found, continued=Continued(source, checkpoint))
+
+
+def interval_of(simulation: Simulation) -> list[str]:
+    """Return the override that states the output interval of a scene, unless the scene states it."""
+    return [] if simulation.scene.output.every else [f"output.every={simulation.compiled.timing.every!r} s"]
 
 
 def _begin_again(cause: str) -> str:

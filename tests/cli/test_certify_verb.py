@@ -75,6 +75,16 @@ def test_other_verbs_show_the_certificate(mbsim: Command, certified: Path) -> No
     assert mbsim("plot", certified, "joints/hinge/q", "-o", "q.png").code == 0
 
 
+def test_settings_of_the_run_have_short_forms(mbsim: Command, folder: Path) -> None:
+    words = ["--method", "redmax", "--integrator", "rk4", "--step", "5 ms", "--duration", "50 ms"]
+    assert mbsim("certify", "pendulum.yaml", *words, "-o", "a.h5").code == 0
+    run = read_trajectory("a.h5")
+    assert [run.attributes[name] for name in ("method", "integrator", "step")] == ["redmax", "rk4", 0.005]
+    assert run.time[-1] == pytest.approx(0.05)
+    assert run.certificate.settings == ("step=0.005", "step=0.0025", "step=0.00125")
+    assert run.certificate.methods[0] == "redmax"
+
+
 def test_channels_can_be_chosen(mbsim: Command, folder: Path) -> None:
     ending = mbsim("certify", "pendulum.yaml", "--channels", "joints/*/v,bodies/rod/com", "--json")
     assert ending.code == 0
