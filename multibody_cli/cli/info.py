@@ -102,11 +102,13 @@ def _describe_result(path: Path) -> dict[str, Any]:
             {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
             for name in trajectory.paths
         ]
-    certificate = trajectory.certificate
+    certificate, about = trajectory.certificate, {"path": str(path), **trajectory.attributes}
+    if trajectory.earlier:
+        about["branch"] = f"from {trajectory.earlier[-1].until:.9g} s on"
     if certificate is None:
-        return {"file": {"path": str(path), **trajectory.attributes}, "datasets": datasets}
+        return {"file": about, "datasets": datasets}
     return {
-        "file": {"path": str(path), **trajectory.attributes, "certificate": certificate.verdict},
+        "file": {**about, "certificate": certificate.verdict},
         "datasets": datasets,
         "error bars": [
             {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}

@@ -16,7 +16,7 @@ from multibody_cli.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.output.trajectory import EarlierScene, Trajectory
     from multibody_cli.studies.simulation import Simulation
 
 
@@ -36,6 +36,8 @@ class Resumption:
         The recorded rows and the checkpoint; None if the run begins again at the start.
     remark
         The reason why it begins again; empty if it does not.
+    earlier
+        The earlier scenes, if the run is a branch.
     """
 
     result: Path
@@ -44,6 +46,7 @@ class Resumption:
     reached: float
     continued: Continued | None
     remark: str = ""
+    earlier: tuple[EarlierScene, ...] = ()
 
     def overrides(self, durations: Sequence[str], simulation: Simulation) -> list[str]:
         """Return the values of the scene to replace for another duration; the output instants remain the same.
@@ -107,7 +110,8 @@ def find_resumption(path: Path) -> Resumption:
     except ResultError:
         if checkpoint is None or not source.exists():
             raise
-        return Resumption(result, checkpoint.scene_yaml, False, 0.0, None, _begin_again(f"{source} is damaged"))
+        remark = _begin_again(f"{source} is damaged")
+        return Resumption(result, checkpoint.scene_yaml, False, 0.0, None, remark, checkpoint.earlier)
     status = str(run.attributes["status"])
     if status == "diverged":
         raise ResultError(
@@ -115,7 +119,8 @@ def find_resumption(path: Path) -> Resumption:
             f"Run the scene with other settings: `mbsim run {source} --step TIME -o FILE`"
         )
     reached = float(run.time[-1]) if run.time.size else 0.0
-    found = Resumption(result, run.scene_yaml, source == result and status in ("complete", "untrusted"), reached, None)
+    is_complete = source == result and status in ("complete", "untrusted")
+    found = Resumption(result, run.scene_yaml, is_complete, reached, None, earlier=run.earlier)
     if checkpoint is None:
         return replace(found, remark=_begin_again(f"{checkpoint_path(result)} does not exist"))
     _require_same_program(result, checkpoint, run)
