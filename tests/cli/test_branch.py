@@ -136,8 +136,8 @@ def after(count: int) -> Callable[[], bool]:
     return lambda: next(calls) == count
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_an_interrupted_branch_is_resumed(mbsim: Command, folder: Path, cart: Path, kept: bool) -> None:
+@pytest.mark.parametrize("lost", ["nothing", "checkpoint", "rows"])
+def test_an_interrupted_branch_is_resumed(mbsim: Command, folder: Path, cart: Path, lost: str) -> None:
     change = "joints.slide.force=10"
     assert mbsim("run", "--resume", "cart.h5", "--from", "1 s", "--set", change, "-o", "whole.h5").code == 0
     earlier = earlier_scenes(read_trajectory("cart.h5"), prepare("cart.yaml"), "1 s")
@@ -146,10 +146,12 @@ def test_an_interrupted_branch_is_resumed(mbsim: Command, folder: Path, cart: Pa
         sink = Hdf5Sink("parts.h5", continued=continued)
         carried = continued.checkpoint.values
         assert simulation.run(sink, stop_asked=after(5), keep=sink.checkpoint, carried=carried).steps < 200
-    if not kept:
+    if lost == "checkpoint":
         checkpoint_path(folder / "parts.h5").unlink()
+    if lost == "rows":
+        (folder / "parts.h5").write_bytes(b"")
     end = mbsim("run", "--resume", "parts.h5")
-    assert (end.code, "begins again at 0 s" in end.stderr) == (0, not kept)
+    assert (end.code, "begins again at 0 s" in end.stderr) == (0, lost != "nothing")
     assert (folder / "parts.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 
