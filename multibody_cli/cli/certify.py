@@ -48,7 +48,9 @@ class Report:
 @click.command("certify", cls=Verb, short_help="Run a scene and estimate the errors of its results.")
 @click.argument("scene", type=click.Path(path_type=Path))
 @click.option("--channels", metavar="NAME[,NAME...]", help="Channels to certify. Default: motion and energies.")
-@click.option("--against", metavar="METHOD", help="Other method. Default: the first that supports the scene.")
+@click.option(
+    "--against", metavar="METHOD", help="Other method. Default: one with other coordinates, if any supports the scene."
+)
 @run_settings
 @result_file
 @click.option("--json", "as_json", is_flag=True, help="Write the certificate as JSON.")
