@@ -61,6 +61,24 @@ def test_a_branch_without_changes_has_the_same_bytes(mbsim: Command, folder: Pat
     assert (folder / "branch.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 
+def test_a_compressed_branch_has_the_same_values(mbsim: Command, cart: Path) -> None:
+    words = ["--set", "output.compression=gzip"]
+    assert mbsim("run", "--resume", "cart.h5", "--from", "1 s", *words, "-o", "packed.h5").code == 0
+    assert mbsim("run", "--resume", "packed.h5", "--from", "0.5 s", "-o", "again.h5").code == 0
+    run, whole = read_trajectory("again.h5"), read_trajectory(cart)
+    for path in whole.paths:
+        np.testing.assert_array_equal(run.channel(path).values, whole.channel(path).values)
+
+
+def test_a_branch_that_is_interrupted_before_its_instant_writes_nothing(
+    mbsim: Command, folder: Path, cart: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("multibody_cli.cli.stop.StopRequest.asked", lambda _: True)
+    end = mbsim("run", "--resume", "cart.h5", "--from", "1 s", "-o", "branch.h5")
+    assert (end.code, end.stderr.strip()) == (130, "error: interrupted")
+    assert not list(folder.glob("branch.h5*"))
+
+
 def test_a_longer_branch_has_the_bytes_of_the_longer_run(mbsim: Command, folder: Path, cart: Path) -> None:
     before = cart.read_bytes()
     assert mbsim("run", "--resume", "cart.h5", "--from", "2 s", "--duration", "3 s", "-o", "branch.h5").code == 0
