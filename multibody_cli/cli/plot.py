@@ -12,7 +12,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.run import OUTPUTS
+from multibody_cli.cli.options import OUTPUTS
 from multibody_cli.cli.source import denotes_result, is_result
 from multibody_cli.errors import ArgumentError, ResultError
 

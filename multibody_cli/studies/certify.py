@@ -88,7 +88,8 @@ def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = 
     channels
         Names of channels, as in `output.selection.select`; by default motion and energy.
     against
-        The other method; by default the first that supports the scene and takes the same integrators.
+        The other method; by default the first that supports the scene and takes the same integrators, those with other
+        coordinates before the rest.
 
     Raises
     ------
@@ -281,11 +282,17 @@ def _stored(paths: Sequence[str], own: Trajectory) -> list[str]:
 def _other_method(
     simulation: Simulation, prepare: Prepare, levels: Sequence[tuple[str, ...]], against: str | None
 ) -> tuple[str, tuple[Simulation, ...]]:
-    """Return another method and the scene at each level with it; empty if no other method supports the scene."""
+    """Return another method and the scene at each level with it; empty if no other method supports the scene.
+
+    Methods with other coordinates come first: they share least code with the method of the scene.
+    """
     settings = simulation.scene.simulation
     own = METHODS[settings.method]
     alike = [name for name, kind in METHODS.items() if (kind.own_integrator is None) == (own.own_integrator is None)]
-    for name in [against] if against else [name for name in alike if name != settings.method]:
+    others = sorted(
+        (name for name in alike if name != settings.method), key=lambda name: METHODS[name].maximal == own.maximal
+    )
+    for name in [against] if against else others:
         fields = METHODS[name].Options.model_fields if name in METHODS else {}
         options = {key: value for key, value in settings.options.items() if key in fields}
         foreign = (f"simulation.method={name}", f"simulation.options={flow(options)}")
