@@ -141,3 +141,4 @@ def test_a_run_that_depends_on_its_step_is_not_certified(mbsim: Command) -> None
     ending = mbsim("certify", "pendulum.yaml", *(f"--set={words}" for words in coarse))
     assert ending.code == 1
     assert "not certified from t = " in ending.stdout
+    assert "use a smaller step than step=0.0125, or `integrator: dop853`, of order 8" in ending.stdout
