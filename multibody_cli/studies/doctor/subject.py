@@ -13,7 +13,7 @@ import numpy as np
 
 from multibody_cli.document.nodes import format_path
 from multibody_cli.initial.initial_state import initial_samples
-from multibody_cli.initial.stable_step import MOST_COORDINATES, Linearization, linearization_of
+from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Model, State
 from multibody_cli.output.samples import Samples
