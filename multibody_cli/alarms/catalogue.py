@@ -23,6 +23,10 @@ SPIN_OF_REMEDY = 0.2
 """Angle of a step with the recommended step, rad."""
 
 
+def _unless_adaptive(settings: RunSettings, threshold: float) -> float:
+    return math.inf if settings.integrator.adaptive else threshold
+
+
 def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     names, length = record.names, record.length
     peak, channel = record.loop_error, ""
@@ -77,6 +81,15 @@ def _read_speed(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(peak.largest * per_step, lambda bound: peak.time_above(bound / per_step), channel, message)
 
 
+def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
+    peak, length = record.penetration, record.length
+    message = (
+        f"bodies penetrate each other by {peak.largest:.3g} m, {peak.largest / length:.2g} of the length of the scene: a "
+        "prescribed motion or a constraint leads through a contact"
+    )
+    return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), "contacts/gap", message)
+
+
 def _counted(count: Count, channel: str, message: str) -> Reading:
     return Reading(float(count.number), lambda _: count.first, channel, message)
 
@@ -127,7 +140,7 @@ RUN_ALARMS = (
     Alarm(
         "spin",
         "largest angle of a body in a step, rad; not with an adaptive integrator",
-        lambda settings: math.inf if settings.integrator.adaptive else SPIN_THRESHOLDS.get(settings.integrator.order, 1.0),
+        lambda settings: _unless_adaptive(settings, SPIN_THRESHOLDS.get(settings.integrator.order, 1.0)),
         _read_spin,
         lambda settings, value, _: reduce_step(settings, value / SPIN_OF_REMEDY),
         level="note",
@@ -136,9 +149,17 @@ RUN_ALARMS = (
         "speed",
         "largest displacement of a body in a step, relative to the length of the scene; not with an adaptive "
         "integrator",
-        lambda settings: math.inf if settings.integrator.adaptive else 5.0,
+        lambda settings: _unless_adaptive(settings, 5.0),
         _read_speed,
         lambda settings, value, threshold: reduce_step(settings, 10.0 * value / threshold),
+    ),
+    Alarm(
+        "penetration",
+        "largest depth to which bodies in contact penetrate, relative to the length of the scene",
+        lambda _: 1e-4,
+        _read_penetration,
+        lambda *_: "replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`",
+        failed=1e-2,
     ),
     Alarm(
         "contacts",
@@ -165,10 +186,10 @@ RUN_ALARMS = (
 """The alarms that the record of a run raises."""
 
 STABILITY = "stability"
-"""Name of the alarm of a step beyond the stability limit of the springs and dampers at the start."""
+"""Name of the alarm of a step beyond a stability limit at the start."""
 
 DESCRIPTIONS = {
     **{alarm.name: alarm.description for alarm in RUN_ALARMS},
-    STABILITY: "step at the start, relative to the stability limit of springs, dampers and muscles",
+    STABILITY: "step, relative to the stability limit at the start of motions and of the feedback of Baumgarte",
 }
 """Description of every alarm, by its name in `simulation.alarms`."""

@@ -113,7 +113,8 @@ def modes_of(linear: Linearization, K: Floats, D: Floats) -> Modes:
     def quotient(matrix: Floats) -> Floats:
         """Return the Rayleigh quotients in the metric of M."""
         products = np.einsum("ij,ik,kj->j", shapes.conj(), M @ matrix, shapes).real
-        return np.maximum(products / masses, 0.0)
+        found: Floats = np.maximum(products / masses, 0.0)
+        return found
 
     return Modes(exponents, shapes, quotient(D), np.sqrt(quotient(K)))
 
@@ -122,7 +123,8 @@ def force_derivatives(linear: Linearization) -> tuple[Floats, Floats]:
     """Return K and D (k, k) of springs, dampers and muscles alone, from their exact derivatives."""
     N = linear.directions[linear.free]
     M, K, D = (N.T @ matrix @ N for matrix in (linear.M, linear.K, linear.D))
-    return -np.linalg.solve(M, K), -np.linalg.solve(M, D)
+    stiffness, damping = (np.asarray(-np.linalg.solve(M, matrix), np.float64) for matrix in (K, D))
+    return stiffness, damping
 
 
 def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Floats, Floats, Floats]:

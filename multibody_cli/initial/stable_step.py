@@ -16,6 +16,7 @@ from multibody_cli.initial.linearized_motion import (
 )
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
+from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
 
@@ -26,9 +27,7 @@ The check of a larger model includes springs, dampers and muscles alone.
 """
 
 
-def stable_steps(
-    integrator: Integrator, simulation: SimulationSpec, damping: Floats, frequency: Floats
-) -> Floats:
+def stable_steps(integrator: Integrator, simulation: SimulationSpec, damping: Floats, frequency: Floats) -> Floats:
     """Return the longest stable step of each mode with an integrator, s; infinite without a limit.
 
     Parameters
@@ -88,11 +87,15 @@ def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -
 
 
 def _feedback_warnings(simulation: SimulationSpec, integrator: Integrator, longest: float) -> Iterator[str]:
-    """Warn of a rate of Baumgarte's feedback, error'' + 2 rate error' + rate^2 error = 0, beyond the stability limit."""
+    """Warn of a step beyond the limit of the feedback error'' + 2 rate error' + rate^2 error = 0 of Baumgarte."""
     options = METHODS[simulation.method].Options.model_validate(simulation.options)
-    if integrator.feedback_step is None or getattr(options, "stabilization", "") != "baumgarte":
+    if (
+        integrator.feedback_step is None
+        or not isinstance(options, StabilizationOptions)
+        or options.stabilization != "baumgarte"
+    ):
         return
-    rate = float(getattr(options, "baumgarte_rate"))
+    rate = options.baumgarte_rate
     limit = float(integrator.feedback_step(np.array([2.0 * rate]), np.array([rate]))[0])
     if longest > limit:
         yield (

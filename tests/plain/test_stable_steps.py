@@ -35,7 +35,7 @@ def longest_step(scene, **simulation):
     messages = [
         message for message in compile_scene(loaded(scene, **simulation)).warnings if "stability limit" in message
     ]
-    return float(re.search(r"initially (\S+) s, for", messages[0]).group(1)) if messages else None
+    return float(re.search(r"at the start, (\S+) s, of", messages[0]).group(1)) if messages else None
 
 
 LIMITS = {"semi_implicit_euler": 2.0, "rk4": 2.0 * math.sqrt(2.0), "variational": 2.0}
