@@ -15,6 +15,7 @@ from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import typical_column_norms
 from multibody_cli.initial.point_torques import require_no_torques
+from multibody_cli.initial.signal_resolution import signal_warnings
 from multibody_cli.initial.stable_step import step_size_warnings
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
@@ -93,7 +94,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
-    messages = (*messages, *step_size_warnings(simulation, model, state))
+    messages = (*messages, *step_size_warnings(simulation, model, state), *signal_warnings(loaded))
     if scene.contacts is not None:
         from multibody_cli.initial.overlap import require_no_overlap  # slow import
 

@@ -11,7 +11,7 @@ import math
 
 from multibody_cli.alarms.contract import Alarm, Reading, RunSettings
 from multibody_cli.alarms.record import Count, RunRecord
-from multibody_cli.alarms.remedies import reduce_step, resolve_better
+from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
@@ -65,6 +65,17 @@ def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
     )
 
 
+def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
+    peak, energy = record.loss, record.energy or math.inf
+    message = (
+        f"the integrator damped {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J that were "
+        "available, by which slow motions may be too slow"
+    )
+    return Reading(
+        peak.largest / energy, lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message
+    )
+
+
 def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
     peak, step = record.spin, settings.step
     body = record.names.bodies[peak.element]
@@ -84,8 +95,8 @@ def _read_speed(record: RunRecord, settings: RunSettings) -> Reading:
 def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
     peak, length = record.penetration, record.length
     message = (
-        f"bodies penetrate each other by {peak.largest:.3g} m, {peak.largest / length:.2g} of the length of the scene: a "
-        "prescribed motion or a constraint leads through a contact"
+        f"bodies penetrate each other by {peak.largest:.3g} m, {peak.largest / length:.2g} of the length of the scene: "
+        "a prescribed motion or a constraint leads through a contact"
     )
     return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), "contacts/gap", message)
 
@@ -138,11 +149,19 @@ RUN_ALARMS = (
         failed=0.25,
     ),
     Alarm(
+        "damping",
+        "energy that an implicit integrator damped, relative to the energy available",
+        lambda settings: 0.1 if settings.integrator.implicit else math.inf,
+        _read_damping,
+        lambda settings, value, threshold: reduce_step(settings.step, MARGIN * value / threshold),
+        level="note",
+    ),
+    Alarm(
         "spin",
         "largest angle of a body in a step, rad; not with an adaptive integrator",
         lambda settings: _unless_adaptive(settings, SPIN_THRESHOLDS.get(settings.integrator.order, 1.0)),
         _read_spin,
-        lambda settings, value, _: reduce_step(settings, value / SPIN_OF_REMEDY),
+        lambda settings, value, _: reduce_step(settings.step, value / SPIN_OF_REMEDY),
         level="note",
     ),
     Alarm(
@@ -151,12 +170,12 @@ RUN_ALARMS = (
         "integrator",
         lambda settings: _unless_adaptive(settings, 5.0),
         _read_speed,
-        lambda settings, value, threshold: reduce_step(settings, 10.0 * value / threshold),
+        lambda settings, value, threshold: reduce_step(settings.step, 10.0 * value / threshold),
     ),
     Alarm(
         "penetration",
         "largest depth to which bodies in contact penetrate, relative to the length of the scene",
-        lambda _: 1e-4,
+        lambda _: 1e-3,
         _read_penetration,
         lambda *_: "replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`",
         failed=1e-2,
@@ -166,21 +185,21 @@ RUN_ALARMS = (
         "number of steps with contacts or friction that missed their tolerance",
         lambda _: 0.0,
         _read_contacts,
-        lambda settings, *_: f"{reduce_step(settings, 2.0)} or increase `contacts.max_iterations`",
+        lambda settings, *_: f"{reduce_step(settings.step, 2.0)} or increase `contacts.max_iterations`",
     ),
     Alarm(
         "implicit",
         "number of accelerations with implicit forces that missed their tolerance",
         lambda _: 0.0,
         _read_implicit,
-        lambda settings, *_: f"increase `simulation.options.implicit_iterations` or {reduce_step(settings, 2.0)}",
+        lambda settings, *_: f"increase `simulation.options.implicit_iterations` or {reduce_step(settings.step, 2.0)}",
     ),
     Alarm(
         "step_search",
         "number of subdivisions of variational steps",
         lambda _: 0.0,
         _read_step_search,
-        lambda settings, *_: reduce_step(settings, 2.0),
+        lambda settings, *_: reduce_step(settings.step, 2.0),
     ),
 )
 """The alarms that the record of a run raises."""

@@ -70,8 +70,8 @@ class RunRecord:
         Errors of loop joints (nj,), and of rows of couplings and constraints, m and rad.
     residual
         Residual of the energy ledger, J.
-    gain
-        Its positive part: energy without a source, J.
+    gain, loss
+        Its positive and negative part: energy without a source, and energy lost, J.
     spin, speed
         Angular velocities, rad/s, and velocities of the bodies, m/s.
     penetration
@@ -84,7 +84,7 @@ class RunRecord:
 
     def __init__(self, model: Model) -> None:
         self.names = model.names
-        self.loop_error, self.row_error, self.residual, self.gain = (Peak() for _ in range(4))
+        self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
         self.spin, self.speed, self.penetration = (Peak() for _ in range(3))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.steps = 0
@@ -153,6 +153,7 @@ class RunRecord:
         residual = (balance - self._first[1])[:, None]
         self.residual.add(times, residual)
         self.gain.add(times, np.maximum(residual, 0.0))
+        self.loss.add(times, np.minimum(residual, 0.0))
 
     def add_report(self, report: Report, time: float) -> None:
         """Add the report of an advance to an output instant."""

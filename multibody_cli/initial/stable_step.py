@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multibody_cli.alarms.catalogue import STABILITY
+from multibody_cli.alarms.remedies import reduce_step
 from multibody_cli.initial.linearized_motion import (
     MOST_COORDINATES,
     acceleration_derivatives,
@@ -80,8 +81,8 @@ def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -
     place = model.names.coordinates[int(np.argmax(np.abs(linear.directions @ modes.shapes[:, worst])))]
     yield (
         f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name or simulation.method}` "
-        f"for the fastest motion at the start, {limits[worst]:.3g} s, of {place}: reduce `simulation.step` to "
-        f"{0.5 * limits[worst]:.1g} s, or use an implicit integrator such as `linearly_implicit_euler` if the motion "
+        f"for the fastest motion at the start, {limits[worst]:.3g} s, of {place}: "
+        f"{reduce_step(simulation.step, 2.0 * simulation.step / limits[worst])}, or use an implicit integrator such as `linearly_implicit_euler` if the motion "
         "is that of stiff springs, dampers or muscles"
     )
 
