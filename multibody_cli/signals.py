@@ -392,3 +392,41 @@ def _apply_function(operation, a):
         else:
             value = math.ceil(x)
     a[0], a[1], a[2] = value, slope * a[1], slope * a[2] + curve * a[1] * a[1]
+
+
+# --- integration over steps ----------------------------------------------------------------------------------------
+PARTS = 16
+"""Parts of a step in which a function of time is integrated; even."""
+
+
+@kernel
+def integration_errors(signals, k, start, h, stride, count, order, found):
+    """Compare integrals of signal k over `count` steps of h from `start`, one out of each `stride`.
+
+    `order` 0 integrates the value; 1 its derivative, which is compared with the change of the value.  Writes the sum
+    of the errors, the sum of the integrals of the absolute value, the largest error, its time, and the least and
+    greatest value to `found` (6,).
+    """
+    found[:4] = 0.0
+    found[4], found[5] = math.inf, -math.inf
+    for step in range(count):
+        t = start + step * stride * h
+        fine = size = coarse = change = 0.0
+        for i in range(PARTS + 1):
+            value, rate, _ = evaluate(signals, k, t + h * (i / PARTS))
+            weight = 1.0 if i == 0 or i == PARTS else (4.0 if i % 2 else 2.0)
+            y = rate if order == 1 else value
+            fine += weight * y
+            size += weight * abs(y)
+            if i == 0 or i == PARTS:
+                coarse += y / 6.0
+                change += value if i else -value
+            if 2 * i == PARTS:
+                coarse += y * 4.0 / 6.0
+            found[4], found[5] = min(found[4], value), max(found[5], value)
+        fine *= h / (3.0 * PARTS)
+        error = abs(change - fine) if order == 1 else abs(h * coarse - fine)
+        found[0] += error
+        found[1] += size * h / (3.0 * PARTS)
+        if error > found[2]:
+            found[2], found[3] = error, t

@@ -16,7 +16,7 @@ from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
 
-SPIN_THRESHOLDS = {1: 0.15, 2: 0.5}
+SPIN_THRESHOLDS = {1: 0.15, 2: 0.3}
 """Thresholds of the angle of a step by the order of the integrator, rad; 1 rad for higher orders."""
 
 SPIN_OF_REMEDY = 0.2
@@ -151,7 +151,7 @@ RUN_ALARMS = (
     Alarm(
         "damping",
         "energy that an implicit integrator damped, relative to the energy available",
-        lambda settings: 0.1 if settings.integrator.implicit else math.inf,
+        lambda settings: 0.05 if settings.integrator.implicit else math.inf,
         _read_damping,
         lambda settings, value, threshold: reduce_step(settings.step, MARGIN * value / threshold),
         level="note",

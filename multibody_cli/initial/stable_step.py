@@ -79,11 +79,11 @@ def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -
         return
     worst = int(np.argmin(limits))
     place = model.names.coordinates[int(np.argmax(np.abs(linear.directions @ modes.shapes[:, worst])))]
+    remedy = reduce_step(simulation.step, 2.0 * simulation.step / limits[worst])
     yield (
         f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name or simulation.method}` "
-        f"for the fastest motion at the start, {limits[worst]:.3g} s, of {place}: "
-        f"{reduce_step(simulation.step, 2.0 * simulation.step / limits[worst])}, or use an implicit integrator such as `linearly_implicit_euler` if the motion "
-        "is that of stiff springs, dampers or muscles"
+        f"for the fastest motion at the start, {limits[worst]:.3g} s, of {place}: {remedy}, or, for stiff springs, "
+        "dampers and muscles, use an implicit integrator such as `linearly_implicit_euler`"
     )
 
 
@@ -102,5 +102,5 @@ def _feedback_warnings(simulation: SimulationSpec, integrator: Integrator, longe
         yield (
             f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name}` with "
             f"`baumgarte_rate: {rate:.4g}`, {limit:.3g} s: reduce `simulation.options.baumgarte_rate` to "
-            f"{0.5 * rate * limit / simulation.step:.1g}, or use `simulation.options.stabilization: projection`"
+            f"{0.5 * rate * limit / simulation.step:.4g}, or use `simulation.options.stabilization: projection`"
         )

@@ -75,6 +75,17 @@ bodies:
 simulation: {duration: 0.1 s, step: 1 ms}
 """
 
+BLADE = """
+mbsim: 1
+gravity: [0, 0, 0]
+world: {shapes: [{type: box, size: [0.2, 0.002, 0.2], position: [0.9, 0.5, 0]}]}
+contacts: {}
+bodies: {blade: {mass: 1, shapes: [{type: box, size: [1, 0.005, 0.02], position: [0.5, 0, 0]}]}}
+joints: {hub: {type: revolute, child: blade, motion: {velocity: 10}}}
+simulation: {duration: 0.1 s, step: 1 ms}
+"""
+"""A blade that a motion leads through a wall."""
+
 PENDULUM = """
 mbsim: 1
 bodies:
@@ -102,6 +113,8 @@ CASES = {
     "ledger": (OSCILLATOR, ("simulation.step=1.9 ms", "simulation.duration=190 ms"), ("simulation.step=0.05 ms",)),
     "spin": (TOP, (), ("simulation.step=0.05 ms",)),
     "speed": (BULLET, (), ("simulation.step=0.1 ms",)),
+    "damping": (OSCILLATOR, ("simulation.integrator=linearly_implicit_euler",), ("simulation.step=0.05 ms",)),
+    "penetration": (BLADE, (), ("joints.hub.motion=null", "joints.hub.v=10")),
     "contacts": (STACK, ("contacts.max_iterations=1", "contacts.tolerance=1e-14"), ()),
     "step_search": (PENDULUM, (), FINE),
 }
