@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -64,6 +65,15 @@ def test_a_warning_states_the_step_above_which_runs_diverge(name):
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2", "dop853"])
 def test_unconditionally_stable_integrators_are_not_warned_of(integrator):
     assert longest_step(oscillator(), integrator=integrator, step=0.1, duration=1.0) is None
+
+
+@pytest.mark.parametrize("order", [4, 6])
+def test_a_composed_step_is_limited_by_its_longest_stage(order):
+    """The limit w h = 2 of the longest of its basic steps, above which runs diverge."""
+    stretch = METHODS["variational"].longest_stage(SimpleNamespace(order=order))
+    assert stretch != 1.0
+    how = {"method": "variational", "options": {"order": order}}
+    assert longest_step(oscillator(), step=1.0, **how) == pytest.approx(2e-3 / stretch, rel=5e-3)
 
 
 def test_a_damper_shortens_the_step():
