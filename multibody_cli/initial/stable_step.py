@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,15 @@ def stable_steps(integrator: Integrator, simulation: SimulationSpec, damping: Fl
     return np.where(limits < 1e6, limits, np.inf)
 
 
-def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -> Iterator[str]:
-    """Warn of a step beyond a stability limit of the integrator.
+class StepCheck(NamedTuple):
+    """Longest stable step at the start, s, infinite if there is none or it is not known, and the warnings."""
+
+    longest: float
+    warnings: tuple[str, ...]
+
+
+def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCheck:
+    """Compare the step of a run with the stability limits of its integrator.
 
     Parameters
     ----------
@@ -58,13 +66,35 @@ def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -
         The model in joint coordinates, and its initial state.
     """
     integrator = integrator_of(simulation.method, simulation.integrator)
-    longest = simulation.step / simulation.alarms.get(STABILITY, 1.0)
-    yield from _feedback_warnings(simulation, integrator, longest)
+    allowed = simulation.alarms.get(STABILITY, 1.0)
+    longest, place = _fastest_mode(integrator, simulation, model, state)
+    feedback = _feedback_limit(integrator, simulation)
+    warnings = []
+    if simulation.step > allowed * longest:
+        remedy = reduce_step(simulation.step, 2.0 * simulation.step / longest)
+        warnings.append(
+            f"the step of {simulation.step:.4g} s exceeds the stability limit of "
+            f"`{integrator.name or simulation.method}` for the fastest motion at the start, {longest:.3g} s, of "
+            f"{place}: {remedy}, or, for stiff springs, dampers and muscles, use an implicit integrator such as "
+            "`linearly_implicit_euler`"
+        )
+    if simulation.step > allowed * feedback:
+        rate = simulation.options.get("baumgarte_rate", StabilizationOptions().baumgarte_rate)
+        warnings.append(
+            f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name}` with "
+            f"`baumgarte_rate: {rate:.4g}`, {feedback:.3g} s: reduce `simulation.options.baumgarte_rate` to "
+            f"{0.5 * rate * feedback / simulation.step:.4g}, or use `simulation.options.stabilization: projection`"
+        )
+    return StepCheck(min(longest, feedback), tuple(warnings))
+
+
+def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Model, state: State) -> tuple[float, str]:
+    """Return the shortest stable step of all modes, s, and the coordinate that moves most in that mode."""
     n = int(model.system.tree.links["nv"].sum())
     differenced = n <= MOST_DIFFERENCED and not model.names.affine
     checked = differenced or model.system.forces.depends_on_motion
     if integrator.stable_step is None or not checked or not 0 < n <= MOST_COORDINATES:
-        return
+        return math.inf, ""
     try:
         linear = linearization_of(model, state)
         if differenced:
@@ -73,34 +103,23 @@ def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -
             K, D = force_derivatives(linear)
         modes = modes_of(linear, K, D)
     except np.linalg.LinAlgError:
-        return  # bodies without inertia: the run reports them
+        return math.inf, ""  # bodies without inertia: the run reports them
     limits = stable_steps(integrator, simulation, modes.damping, modes.frequency)
-    if not len(limits) or not longest > limits.min():
-        return
+    if not len(limits):
+        return math.inf, ""
     worst = int(np.argmin(limits))
-    place = model.names.coordinates[int(np.argmax(np.abs(linear.directions @ modes.shapes[:, worst])))]
-    remedy = reduce_step(simulation.step, 2.0 * simulation.step / limits[worst])
-    yield (
-        f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name or simulation.method}` "
-        f"for the fastest motion at the start, {limits[worst]:.3g} s, of {place}: {remedy}, or, for stiff springs, "
-        "dampers and muscles, use an implicit integrator such as `linearly_implicit_euler`"
-    )
+    fastest = int(np.argmax(np.abs(linear.directions @ modes.shapes[:, worst])))
+    return float(limits[worst]), model.names.coordinates[fastest]
 
 
-def _feedback_warnings(simulation: SimulationSpec, integrator: Integrator, longest: float) -> Iterator[str]:
-    """Warn of a step beyond the limit of the feedback error'' + 2 rate error' + rate^2 error = 0 of Baumgarte."""
+def _feedback_limit(integrator: Integrator, simulation: SimulationSpec) -> float:
+    """Return the longest step at which error'' + 2 rate error' + rate^2 error = 0 is stable, s."""
     options = METHODS[simulation.method].Options.model_validate(simulation.options)
     if (
         integrator.feedback_step is None
         or not isinstance(options, StabilizationOptions)
         or options.stabilization != "baumgarte"
     ):
-        return
+        return math.inf
     rate = options.baumgarte_rate
-    limit = float(integrator.feedback_step(np.array([2.0 * rate]), np.array([rate]))[0])
-    if longest > limit:
-        yield (
-            f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name}` with "
-            f"`baumgarte_rate: {rate:.4g}`, {limit:.3g} s: reduce `simulation.options.baumgarte_rate` to "
-            f"{0.5 * rate * limit / simulation.step:.4g}, or use `simulation.options.stabilization: projection`"
-        )
+    return float(integrator.feedback_step(np.array([2.0 * rate]), np.array([rate]))[0])
