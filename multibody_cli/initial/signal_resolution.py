@@ -8,17 +8,23 @@ that jumps has no velocity that makes it jump: its change over a step is compare
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from multibody_cli.alarms.remedies import DIVISORS, reduce_step
 from multibody_cli.document.nodes import Path, format_path
+from multibody_cli.kernel import kernel
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.tables import signals_of
 from multibody_cli.scene.timing import is_adaptive
-from multibody_cli.signals import Signals, integration_errors
+from multibody_cli.signals import Signals, evaluate
+
+PARTS = 16
+"""Parts of a step in which a function of time is integrated; even."""
 
 MOST_STEPS = 4000
 """Largest number of steps that are checked, evenly spread over the run: about 10 ms for a function."""
@@ -31,6 +37,41 @@ RESOLVED = 1e-3
 
 LARGEST_JUMP = 0.01
 """Jump of a prescribed position that is reported, relative to the range of its values."""
+
+
+@kernel
+def integration_errors(
+    signals: Any, k: int, start: float, h: float, spacing: int, count: int, order: int, found: Any
+) -> None:
+    """Compare integrals of signal k over `count` steps of h from `start`, one out of every `spacing`.
+
+    `order` 0 integrates the value; 1 its derivative, which is compared with the change of the value.  Writes the sum
+    of the errors, the sum of the integrals of the absolute value, the largest error, its time, and the least and
+    greatest value to `found` (6,).
+    """
+    found[:4] = 0.0
+    found[4], found[5] = math.inf, -math.inf
+    for step in range(count):
+        t = start + step * spacing * h
+        fine = size = coarse = change = 0.0
+        for i in range(PARTS + 1):
+            value, rate, _ = evaluate(signals, k, t + h * (i / PARTS))
+            weight = 1.0 if i == 0 or i == PARTS else (4.0 if i % 2 else 2.0)
+            y = rate if order == 1 else value
+            fine += weight * y
+            size += weight * abs(y)
+            if i == 0 or i == PARTS:
+                coarse += y / 6.0
+                change += value if i else -value
+            if 2 * i == PARTS:
+                coarse += y * 4.0 / 6.0
+            found[4], found[5] = min(found[4], value), max(found[5], value)
+        fine *= h / (3.0 * PARTS)
+        error = abs(change - fine) if order == 1 else abs(h * coarse - fine)
+        found[0] += error
+        found[1] += size * h / (3.0 * PARTS)
+        if error > found[2]:
+            found[2], found[3] = error, t
 
 
 def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
@@ -49,9 +90,9 @@ def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
 def _warnings_of(loaded: LoadedScene, path: Path, signals: Signals, k: int) -> Iterator[str]:
     simulation, found = loaded.scene.simulation, np.zeros(6)
     steps, h = max(round(simulation.duration / simulation.step), 1), simulation.step
-    stride = -(-steps // MOST_STEPS)
+    spacing = -(-steps // MOST_STEPS)
     is_position = "motion" in path and "position" in path
-    integration_errors(signals, k, 0.0, h, stride, steps // stride, int(is_position), found)
+    integration_errors(signals, k, 0.0, h, spacing, steps // spacing, int(is_position), found)
     total, size, largest, time, least, greatest = (float(number) for number in found)
     place = f"{loaded.where(*path)}: {format_path(path)}"
     if is_position:
