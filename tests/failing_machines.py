@@ -96,8 +96,8 @@ def hanging(light: float) -> Data:
 
 def whirling() -> Data:
     """A force drives the same links around, until their tension vibrates the light body."""
-    push = {"push": {"body": "load", "force": ["-100*sin(40*t)", "100*cos(40*t)", 0]}}
-    return scene(**links(1e-3), forces=push, duration=1.0)
+    whirl = {"whirl": {"body": "load", "force": ["-100*sin(40*t)", "100*cos(40*t)", 0]}}
+    return scene(**links(1e-3), forces=whirl, duration=1.0)
 
 
 def antagonists(strength: float) -> Data:
@@ -171,7 +171,7 @@ def blade(**fields: Any) -> Data:
     return scene({"blade": body}, {"hub": hub}, duration=0.2, world={"shapes": [wall]}, contacts={})
 
 
-def rubbing() -> Data:
+def braked() -> Data:
     """A pendulum with dry friction in its bearing."""
     arm = {"mass": 1, "com": [0.5, 0, 0], "inertia": {"principal": [0.1, 0.1, 0.1]}}
     friction = {"coefficient": 0.3, "surface": {"type": "cylinder", "radius": 0.05, "length": 0.1}}
@@ -269,7 +269,7 @@ MACHINES = (
         "bodies/m/position",
         0.05,
     ),
-    Machine("dry friction, with a long step", rubbing(), "ledger", "joints/hinge/q", 2e-3),
+    Machine("dry friction, with a long step", braked(), "ledger", "joints/hinge/q", 2e-3),
     Machine(
         "first order at high speed",
         circling(1e4, integrator="semi_implicit_euler", step=5e-3),

@@ -128,7 +128,13 @@ def force_derivatives(linear: Linearization) -> tuple[Floats, Floats]:
 
 
 def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return K and D (k, k) of all accelerations by central differences, and the accelerations (k,) of the state."""
+    """Return K and D (k, k) of all accelerations by central differences, and the accelerations (k,) of the state.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        An acceleration is not finite.
+    """
     system, work = model.system, workspace_for(model.system)
     evaluate, powers = ABA.dynamics(system).evaluate, np.zeros_like(state.ledger)
 
@@ -137,6 +143,8 @@ def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Flo
         displace(system.tree, q, np.ascontiguousarray(shift), 1.0)
         normalize(system.tree, q)
         evaluate(system, work, state.time[0], q, v, a, powers)
+        if not np.isfinite(a).all():
+            raise np.linalg.LinAlgError("an acceleration is not finite")
         return a
 
     nothing = np.zeros(model.nv)

@@ -96,7 +96,7 @@ def _warnings_of(loaded: LoadedScene, path: Path, signals: Signals, k: int) -> I
     total, size, largest, time, least, greatest = (float(number) for number in found)
     place = f"{loaded.where(*path)}: {format_path(path)}"
     if is_position:
-        if largest > LARGEST_JUMP * (greatest - least):
+        if LARGEST_JUMP * (greatest - least) < largest < math.inf:
             yield (
                 f"{place}: jumps by {largest:.3g} at t = {time:.4g} s, but its velocity does not: the bodies that it "
                 "moves receive no impulse; write a continuous function of t, or a table"

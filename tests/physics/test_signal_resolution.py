@@ -66,6 +66,7 @@ def test_a_position_that_jumps_is_reported_with_its_jump(tmp_path, motion):
     "motion",
     [
         "0.1*sin(2*pi*50*t)",
+        "0.1*t**1.5",
         "0.3",
         "abs(t - 0.5004)",
         {"times": [0, 0.4, 0.5, 1], "values": [0, 0, 0.5, 0.5], "interpolation": "pchip"},

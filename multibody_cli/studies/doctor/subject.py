@@ -100,7 +100,10 @@ class Subject:
         """Small motions about the start; None if the scene cannot be linearized."""
         if self.start is None or self.linear is None:
             return None
-        return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
+        try:
+            return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
+        except np.linalg.LinAlgError:
+            return None
 
     @cached_property
     def trial(self) -> Trial:
