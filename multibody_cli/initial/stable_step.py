@@ -22,8 +22,8 @@ from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
 
-MOST_DIFFERENCED = 60
-"""Largest number of coordinates of a model whose accelerations are differenced: 4 evaluations for each, 0.05 s in all.
+MOST_DIFFERENCED = 30
+"""Largest number of coordinates of a model whose accelerations are differenced: 4 evaluations for each, 0.03 s in all.
 
 The check of a larger model includes springs, dampers and muscles alone.
 """
