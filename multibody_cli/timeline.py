@@ -120,10 +120,11 @@ def simulate(
                 on_output(reached.instants)
                 checkpoints.keep_late()
         alarms = [Raised("joints", "warning", text) for text in monitor.warnings(outcome.status == "diverged")]
-        if outcome.status == "complete":
+        if outcome.status != "diverged":
             recorder.flush()
-            checkpoints.keep_at_end()
             alarms = [*_alarms_at_end(model, method, recorder.record_of_run, settings), *alarms]
+        if outcome.status == "complete":
+            checkpoints.keep_at_end()
             if any(alarm.level == "failed" for alarm in alarms):
                 outcome = replace(outcome, status="untrusted")
         message = "; ".join(filter(None, [outcome.message, *map(str, alarms)]))
@@ -307,7 +308,7 @@ def _outcome_of(model: Model, state: State, report: Report, before: State, domai
 
 
 def _alarms_at_end(model: Model, method: Method, record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
-    """Yield the alarms of a complete run, and the warnings of its force elements."""
+    """Yield the alarms of a run up to its end or its interruption, and the warnings of its force elements."""
     yield from raised_alarms(record, settings)
     for text in force_warnings(model, method.work.warnings):
         yield Raised("forces", "warning", text)

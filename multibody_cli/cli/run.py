@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from multibody_cli.timeline import Summary
 
 EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
+NEAR = 10.0
+"""Ratio of the longest stable step to the step up to which the summary shows it."""
+
 SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
 
@@ -244,7 +248,9 @@ def _show(report: Report) -> None:
     click.echo(f"{scene.name}: {report.outcome.status}")
     click.echo(f"  scene         {', '.join(parts)}")
     method = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
-    click.echo(f"  method        {method}, step {settings.step:g} s")
+    stable = report.simulation.compiled.stable_step
+    limit = f", stable up to {stable:.3g} s at the start" if stable <= NEAR * settings.step else ""
+    click.echo(f"  method        {method}, step {settings.step:g} s{limit}")
     of_all = "" if report.outcome.reached_end else f" of {settings.duration:g} s"
     click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
     click.echo(f"  energy drift  {drift}")
@@ -267,6 +273,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "method": scene.simulation.method,
         "integrator": report.simulation.integrator.name,
         "step": scene.simulation.step,
+        "stable_step": stable if math.isfinite(stable := report.simulation.compiled.stable_step) else None,
         "duration": scene.simulation.duration,
         "steps": report.summary.steps,
         "instants": report.summary.instants,

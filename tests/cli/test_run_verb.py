@@ -175,6 +175,21 @@ def test_the_first_signal_is_recorded_and_the_second_has_its_default_action() ->
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+def test_the_summary_shows_a_stable_step_that_is_near(mbsim: Command) -> None:
+    """The hinge alone has a spring k and the inertia I: sqrt(8 I/k) with `rk4`."""
+    words = ("run", "pendulum.yaml", "--force", "--set", "expect=[]")
+    far = json.loads(mbsim(*words, "--json").stdout)["stable_step"]
+    assert "stable up to" not in mbsim(*words).stdout
+    stiff = (*words, "--set", "joints.hinge.stiffness=1e5")
+    near = json.loads(mbsim(*stiff, "--json").stdout)["stable_step"]
+    assert f"s, stable up to {near:.3g} s at the start" in mbsim(*stiff).stdout
+    stiffer = (*words, "--set", "joints.hinge.stiffness=4e5")
+    assert json.loads(mbsim(*stiffer, "--json").stdout)["stable_step"] == pytest.approx(near / 2.0, rel=1e-3)
+    assert far > 10.0 * near
+    adaptive = (*stiff, "--set", "simulation.integrator=dop853", "--json")
+    assert json.loads(mbsim(*adaptive).stdout)["stable_step"] is None
+
+
 def test_an_untrusted_run_ends_with_1_unless_allowed(mbsim: Command, folder: Path) -> None:
     """A spring far beyond the stability limit: its energy grows without a source."""
     bad = ("--set", "joints.hinge.stiffness=5e5", "--step", "2.5 ms", "--duration", "0.05", "--set", "expect=[]")
