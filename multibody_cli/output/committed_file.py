@@ -108,6 +108,7 @@ class CommittedFile(io.RawIOBase):
         """Read into a buffer; bytes beyond the end are 0."""
         data = os.pread(self._working, len(buffer), self._position)
         buffer[:] = data + bytes(len(buffer) - len(data))
+        self._position += len(buffer)
         return len(buffer)
 
     def write(self, data: Any) -> int:
@@ -122,6 +123,7 @@ class CommittedFile(io.RawIOBase):
             self._changed[-1] = (self._changed[-1][0], end)
         else:
             self._changed.append((self._position, end))
+        self._position = end
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:

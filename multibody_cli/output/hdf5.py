@@ -52,8 +52,7 @@ REMEDIES = {
     errno.EPERM: f"you may not write there: {ELSEWHERE}",
     errno.EROFS: f"that disk is read-only: {ELSEWHERE}",
     errno.ENOTDIR: f"a part of the path is a file, not a folder: {ELSEWHERE}",
-    errno.EEXIST: f"a part of the path is a file, not a folder: {ELSEWHERE}",
-    errno.ELOOP: f"the path has a loop of symbolic links: {ELSEWHERE}",
+    errno.EEXIST: f"a part of the path is a file or a broken link, not a folder: {ELSEWHERE}",
     errno.ENOENT: f"its folder was removed: {ELSEWHERE}",
     errno.EAGAIN: f"another run is writing it: wait for it, or {ELSEWHERE}",
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -91,3 +91,123 @@ def test_at_every_call_the_part_holds_every_complete_block(tmp_path, monkeypatch
     assert sorted(rows for rows in seen.values()) == [0, 5, 10, 15, 20, 25, 25]  # the last one with the outcome
     require_rows(tmp_path / "run.h5", samples, 25)
     assert [one.name for one in tmp_path.iterdir() if one.name != "copy.h5"] == ["run.h5"]
+
+
+def test_the_part_is_never_written_through_a_link(tmp_path):
+    victim = tmp_path / "victim"
+    for ending in ("part", "part.new", "part.old", "ckpt.new"):
+        victim.write_text("precious")
+        link = tmp_path / f"run.h5.{ending}"
+        link.symlink_to(victim)
+        sink = Hdf5Sink(tmp_path / "run.h5", force=True)
+        sink.open(header_of(RICH))
+        sink.write(samples_of(RICH, TIME), 25)
+        sink.checkpoint({})
+        sink.close(Outcome("complete"))
+        assert victim.read_text() == "precious"
+        assert not (tmp_path / "run.h5").is_symlink()
+        assert read_trajectory(tmp_path / "run.h5").time.size == 25
+        assert not link.is_symlink()
+
+
+def test_the_part_of_a_killed_run_is_replaced_on_request_only(tmp_path):
+    part = tmp_path / "run.h5.part"
+    part.write_text("rows of a killed run")
+    with pytest.raises(
+        ArgumentError, match=r"run\.h5\.part exists, from a run that was killed: `mbsim run --resume .*run\.h5` continues"
+    ):
+        Hdf5Sink(tmp_path / "run.h5")
+    assert part.read_text() == "rows of a killed run"
+    sink = Hdf5Sink(tmp_path / "run.h5", force=True)
+    sink.open(header_of(RICH))
+    sink.close(Outcome("complete"))
+    assert not part.exists()
+
+
+def test_a_loop_of_links_is_refused(tmp_path):
+    (tmp_path / "loop.h5").symlink_to("loop.h5")
+    (tmp_path / "folder").symlink_to("folder")
+    with pytest.raises(ArgumentError, match=r"loop\.h5 is a symbolic link that leads to itself"):
+        Hdf5Sink(tmp_path / "loop.h5")
+    with pytest.raises(OutputError, match="a broken link, not a folder: choose another place with -o"):
+        Hdf5Sink(tmp_path / "folder" / "run.h5").open(header_of(RICH))
+
+
+def test_a_new_run_replaces_what_a_killed_one_left(tmp_path):
+    for ending in ("part.new", "part.old"):
+        (tmp_path / f"run.h5.{ending}").write_text("rest")
+    sink = Hdf5Sink(tmp_path / "run.h5")
+    sink.open(header_of(RICH))
+    sink.write(samples_of(RICH, TIME), 25)
+    sink.close(Outcome("complete"))
+    assert [one.name for one in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_of_two_writers_the_second_is_refused_at_every_call_of_the_first(tmp_path, monkeypatch):
+    path, attempts = tmp_path / "run.h5.part", []
+
+    def try_to_write():
+        attempts.append(path.exists())
+        with pytest.raises(BlockingIOError):
+            CommittedFile(path)
+
+    first = CommittedFile(path)
+    for name in ("pwrite", "replace", "link"):
+        real = getattr(os, name)
+        monkeypatch.setattr(committed_file.os, name, lambda *w, c=real, **s: (try_to_write(), c(*w, **s))[1])
+    for _ in range(4):
+        first.write(b"rows")
+        first.commit()
+        try_to_write()
+    assert attempts.count(False) == 2  # before the first commit
+    assert path.read_bytes() == b"rows" * 4
+
+
+def test_a_system_without_hard_links_is_written_all_the_same(tmp_path, monkeypatch):
+    def refuse(*_words, **_settings):
+        raise PermissionError
+
+    monkeypatch.setattr(committed_file.os, "link", refuse)
+    sink = Hdf5Sink(tmp_path / "run.h5")
+    sink.open(header_of(RICH))
+    for start in range(0, 25, 5):
+        sink.write(part_of(samples_of(RICH, TIME), start, start + 5), 5)
+        assert (tmp_path / "run.h5.part").exists()
+    sink.close(Outcome("complete"))
+    assert read_trajectory(tmp_path / "run.h5").time.size == 25
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("call", [0, 1, 50, 400, 500, 600, 700])
+def test_a_failed_call_ends_the_run_in_one_line_with_all_earlier_blocks(tmp_path, monkeypatch, number, call):
+    """The system refuses every call from the given one on."""
+    calls, complete = [0], [0]
+
+    def fail():
+        calls[0] += 1
+        if calls[0] > call:
+            raise OSError(number, os.strerror(number))
+
+    for name in ("pwrite", "ftruncate"):
+        real = getattr(os, name)
+        monkeypatch.setattr(committed_file.os, name, lambda *w, c=real: (fail(), c(*w))[1])
+    samples = samples_of(TOUCHING, TIME)
+    sink = Hdf5Sink(tmp_path / "run.h5")
+    with pytest.raises(OutputError, match=r"cannot write .*run\.h5\.part: ") as caught:
+        sink.open(header_of(TOUCHING, block_rows=10))
+        for start in range(0, 25, 5):
+            complete[0] = start
+            sink.write(part_of(samples, start, start + 5), 5)
+        complete[0] = 25
+        sink.close(Outcome("complete"))
+    assert "\n" not in str(caught.value)
+    assert {errno.ENOSPC: "the disk is full", errno.EDQUOT: "quota", errno.EIO: "Input/output error"}[number] in str(
+        caught.value
+    )
+    assert not (tmp_path / "run.h5").exists()
+    left = [one.name for one in tmp_path.iterdir()]
+    assert left == (["run.h5.part"] if call >= 400 else [])
+    if left:
+        rows = read_trajectory(tmp_path / "run.h5.part").time.size
+        assert rows in (complete[0], complete[0] + 5)
+        require_rows(tmp_path / "run.h5.part", samples, rows)
