@@ -99,7 +99,7 @@ def verb(
             outcome = simulation.run(sink, progress, stop.asked).outcome
         if outcome.status != "complete":
             messages.error(f"{outcome.status}: {outcome.message}")
-            return EXIT_CODES[outcome.status]
+            return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:
             messages.warning(outcome.message)
         with Bar("runs") as bar:

@@ -20,8 +20,6 @@ from multibody_cli.errors import ArgumentError, ResultError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-INTERRUPTED = 130
-
 
 @click.command("rerun", cls=Verb, short_help="Repeat a run from its result file, and compare.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
@@ -52,8 +50,8 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     if output is not None and output.exists() and output.samefile(file):
         raise ArgumentError(f"{output} is the file to repeat: use another name with -o")
     with _place(output) as new:
-        if not _repeat(file, new, force):
-            return INTERRUPTED
+        if stop_code := _repeat(file, new, force):
+            return stop_code
         versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
         if file.read_bytes() == new.read_bytes():
             show_json({"file": str(file), "same_bytes": True}) if as_json else click.echo(f"{file}: same bytes")
@@ -75,8 +73,8 @@ def _place(output: Path | None) -> Iterator[Path]:
         yield Path(folder) / "rerun.h5"
 
 
-def _repeat(file: Path, new: Path, force: bool) -> bool:
-    """Run the scene of a result file; return whether the run was not interrupted."""
+def _repeat(file: Path, new: Path, force: bool) -> int:
+    """Run the scene of a result file; return 0, or the exit code if the run was interrupted."""
     from multibody_cli.output.hdf5 import Hdf5Sink
 
     simulation = prepare_and_warn(file)
@@ -84,4 +82,5 @@ def _repeat(file: Path, new: Path, force: bool) -> bool:
     sink = Hdf5Sink(new, settings.channels, settings.compression, force)
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
         stop_compilation_when(stop.asked)
-        return simulation.run(sink, progress, stop.asked).outcome.status != "interrupted"
+        outcome = simulation.run(sink, progress, stop.asked).outcome
+        return stop.code if outcome.status == "interrupted" else 0

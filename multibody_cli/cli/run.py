@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multibody_cli.timeline import Summary
 
 OUTPUTS = Path("outputs")
-EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
+EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1}
 SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
 
@@ -40,7 +40,8 @@ class Report:
     seconds: float
     energy_drift: float | None
     verdicts: list[Verdict]
-    allow_untrusted: bool = False
+    allow_untrusted: bool
+    stop_code: int
 
     @property
     def outcome(self) -> Outcome:
@@ -49,10 +50,10 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if complete, 1 if untrusted, diverged or an expectation failed, 130 if interrupted."""
+        """0 if complete, 1 if untrusted, diverged or an expectation failed, `stop_code` if interrupted."""
         missed = not all(verdict.passed for verdict in self.verdicts)
         status = "complete" if self.allow_untrusted and self.outcome.reached_end else self.outcome.status
-        return EXIT_CODES[status] or int(missed)
+        return EXIT_CODES.get(status, self.stop_code) or int(missed)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -115,17 +116,7 @@ def verb(
             raise ArgumentError(f"{result} is the scene itself: use another name with -o")
     else:
         raise click.UsageError("Missing argument 'SCENE'.")
-    report = _run(simulation, result, force or resume is not None, continued, allow_untrusted)
-    show_json(_as_data(report)) if as_json else _show(report)
-    if report.outcome.status == "interrupted":
-        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {result}` continues it")
-        return report.exit_code
-    if not report.outcome.reached_end:
-        messages.error(f"{report.outcome.status}: {report.outcome.message}")
-        return report.exit_code
-    for alarm in report.outcome.alarms:
-        SHOW[alarm.level](str(alarm))
-    return report.exit_code
+    return _run(simulation, result, force or resume is not None, continued, allow_untrusted, as_json)
 
 
 def _require_alone(resume: Path, scene: Path | None, others: list[Any]) -> None:
@@ -153,26 +144,58 @@ def _resumed(path: Path, duration: str | None) -> tuple[Simulation, Path, Contin
 
 
 def _run(
-    simulation: Simulation, result: Path, force: bool, continued: Continued | None, allow_untrusted: bool
-) -> Report:
+    simulation: Simulation, result: Path, force: bool, continued: Continued | None, allow_untrusted: bool, as_json: bool
+) -> int:
+    """Run, show the summary, and return the exit code."""
     from multibody_cli.output.hdf5 import Hdf5Sink
 
     settings = simulation.scene.output
     sink = Hdf5Sink(result, settings.channels, settings.compression, force, continued=continued)
     carried = continued.checkpoint.values if continued else None
     with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
+
+        def conclude(summary: Summary | None) -> int:
+            if summary is None:
+                messages.error("interrupted")
+                return stop.code
+            report = _report(simulation, summary, result, progress.seconds, allow_untrusted, stop.code)
+            return _conclude(report, as_json)
+
         stop_compilation_when(stop.asked)
-        summary = simulation.run(sink, progress, stop.asked, sink.checkpoint, carried)
-    return _report(simulation, summary, result, progress.seconds, allow_untrusted)
+        summary = simulation.run(
+            sink,
+            progress,
+            stop.asked,
+            sink.checkpoint,
+            carried,
+            lambda end_run: stop.while_computing(lambda: conclude(end_run())),
+        )
+    return conclude(summary)
 
 
-def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool) -> Report:
+def _conclude(report: Report, as_json: bool) -> int:
+    """Show the summary and the alarms of a run, and return the exit code."""
+    show_json(_as_data(report)) if as_json else _show(report)
+    if report.outcome.status == "interrupted":
+        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
+        return report.exit_code
+    if not report.outcome.reached_end:
+        messages.error(f"{report.outcome.status}: {report.outcome.message}")
+        return report.exit_code
+    for alarm in report.outcome.alarms:
+        SHOW[alarm.level](str(alarm))
+    return report.exit_code
+
+
+def _report(
+    simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool, stop_code: int
+) -> Report:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.expect import evaluate
 
     trajectory = read_trajectory(result)
     verdicts = evaluate(simulation.scene.expect, trajectory) if summary.outcome.reached_end else []
-    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted)
+    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted, stop_code)
 
 
 def _energy_drift(trajectory: Trajectory) -> float | None:

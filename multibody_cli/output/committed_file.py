@@ -25,8 +25,8 @@ PIECE = 2**20
 class CommittedFile(io.RawIOBase):
     """Binary file for h5py's driver `fileobj`.
 
-    An error of the system does not reach HDF5, which may crash when it closes a file that it could not write: the first
-    error is kept in `error`, and `commit` and `finish` raise it.
+    Errors of the system and interrupts do not reach HDF5, which may crash when it closes a file that it could not
+    write: the first one is kept in `error`, and `commit` and `finish` raise it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class CommittedFile(io.RawIOBase):
         self._position = 0
         self._changed: list[tuple[int, int]] = []
         self._is_new = True
-        self.error: OSError | None = None
+        self.error: BaseException | None = None
         with ExitStack() as held:
             # until the new files are locked, so that of two runs that begin at once only one removes and creates files
             for one in (self._new, path, self._old):
@@ -117,7 +117,7 @@ class CommittedFile(io.RawIOBase):
         if self.error is None:
             try:
                 _write(self._working, data, self._position)
-            except OSError as error:
+            except BaseException as error:
                 self.error = error
         if self._changed and self._changed[-1][1] == self._position:
             self._changed[-1] = (self._changed[-1][0], end)
@@ -132,7 +132,7 @@ class CommittedFile(io.RawIOBase):
         if self.error is None:
             try:
                 os.ftruncate(self._working, size)
-            except OSError as error:
+            except BaseException as error:
                 self.error = error
         return size
 

@@ -183,12 +183,15 @@ class Hdf5Sink:
             write_checkpoint(self.path, checkpoint)
         self._checkpoint_is_current = True
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """Write the outcome of the run and rename the file to its final name.
 
-        The checkpoint of an interrupted run is kept, that of any other only if it is the state at the end.
+        After an error the `.part` file remains, and an older file is not replaced.  The checkpoint of an interrupted
+        run is kept, that of any other only if it is the state at the end.
         """
-        if self._file is None or self._storage is None:
+        if outcome is None:
+            self._abandon()
+        if outcome is None or self._file is None or self._storage is None:
             return
         with self._translating_errors():
             self._file.attrs.update(outcome.attributes())
@@ -211,11 +214,11 @@ class Hdf5Sink:
             yield
         except BaseException as error:
             self._abandon()
-            cause = (self._storage and self._storage.error) or error
-            self._failure = error
-            if isinstance(cause, OSError | RuntimeError):
-                self._failure = OutputError(f"cannot write {self.part}: {_remedy(cause)}")
-            raise self._failure from error
+            self._failure = cause = (self._storage and self._storage.error) or error
+            if not isinstance(cause, OSError | RuntimeError):
+                raise cause from None
+            self._failure = OutputError(f"cannot write {self.part}: {_remedy(cause)}")
+            raise self._failure from cause
 
     def _abandon(self) -> None:
         """Close a file that can no longer be written; the committed rows remain in the `.part` file."""
