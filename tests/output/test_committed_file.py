@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import shutil
+import signal
+import time
 
 import h5py
 import numpy as np
@@ -213,3 +216,43 @@ def test_a_failed_call_ends_the_run_in_one_line_with_all_earlier_blocks(tmp_path
         rows = read_trajectory(tmp_path / "run.h5.part").time.size
         assert rows in (complete[0], complete[0] + 5)
         require_rows(tmp_path / "run.h5.part", samples, rows)
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(500, marks=pytest.mark.nightly)])
+def test_a_process_that_is_killed_at_any_instant_leaves_every_complete_block(tmp_path, kills):
+    generator, found = random.Random(kills), []
+    for number in range(kills):
+        folder, names = tmp_path / str(number), (RICH, TOUCHING)[number % 2]
+        folder.mkdir()
+        samples = samples_of(names, TIME)
+        blocks = killed_after(generator.uniform(0.0, 0.1), folder / "run.h5", names, samples)
+        part = folder / "run.h5.part"
+        if part.exists():
+            rows = read_trajectory(part).time.size
+            require_rows(part, samples, rows)
+            found.append(rows)
+            assert rows in (5 * blocks, 5 * blocks + 5)
+        else:
+            assert blocks in (0, 5)
+            assert (folder / "run.h5").exists() == (blocks == 5)
+    assert len(set(found)) > 3  # runs were killed at various blocks
+
+
+def killed_after(seconds, path, names, samples):
+    """Kill a process that writes a run after some time; return the number of blocks that it has written."""
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        sink = Hdf5Sink(path, compression="gzip")
+        sink.open(header_of(names, block_rows=10))
+        for start in range(0, 25, 5):
+            sink.write(part_of(samples, start, start + 5), 5)
+            os.write(send, b"b")
+        sink.close(Outcome("complete"))
+        os._exit(0)
+    os.close(send)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with open(receive, "rb") as pipe:
+        return len(pipe.read())
