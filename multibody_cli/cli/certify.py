@@ -75,7 +75,7 @@ def verb(
     bar for every value of the certified channels, and the verdict.
 
     Exit code: 0 if all bars stay below a tenth of the size of their channel and all expectations are met, 1 if not,
-    2 if the scene is rejected, 130 if it is interrupted.
+    2 if the scene is rejected, 128 plus the number of the signal if one interrupts it.
     """
     from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.hdf5 import Hdf5Sink

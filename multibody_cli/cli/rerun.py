@@ -37,7 +37,8 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
 
     If it has not, the files are compared as by `mbsim compare`.
 
-    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 130 if it is interrupted.
+    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 128 plus the number of
+    the signal if one interrupts it.
     """
     from multibody_cli.comparison.cases import compare_case
     from multibody_cli.comparison.tolerance import Policy

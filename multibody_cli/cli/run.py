@@ -101,8 +101,8 @@ def verb(
     The state of a run is kept beside its file, in FILE.ckpt, every 10 s and when it is interrupted.
 
     Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted or an expectation of the scene
-    fails, 2 if the scene is rejected, 130 if it is interrupted. The result file contains all output up to the end of
-    the run.
+    fails, 2 if the scene is rejected, 128 plus the number of the signal if one interrupts it: 130 for Ctrl-C, 143 for
+    SIGTERM, 129 for SIGHUP. The result file contains all output up to the end of the run.
     """
     given = {key: value for key, value in settings.items() if value is not None}
     if resume is not None:

@@ -122,15 +122,15 @@ class StopRequest:
 
 
 class _Released:
-    """Context without a lock that is held outside of it."""
+    """Context in which a mutex is free that is held outside of it."""
 
-    def __init__(self, lock: Lock) -> None:
-        self._lock = lock
+    def __init__(self, mutex: Lock) -> None:
+        self._mutex = mutex
 
     def __enter__(self) -> None:
-        self._lock.release()
+        self._mutex.release()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.acquire()
+        self._mutex.acquire()

@@ -100,9 +100,12 @@ class CommittedFile(io.RawIOBase):
     # --- as h5py calls it -----------------------------------------------------------------------------------------
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
         """Move to a position, relative to the start, the present position or the end."""
-        origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: os.fstat(self._working).st_size}
-        self._position = origins[whence] + position
-        return self._position
+        if whence == os.SEEK_CUR:
+            position += self._position
+        elif whence == os.SEEK_END:
+            position += os.fstat(self._working).st_size
+        self._position = position
+        return position
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; bytes beyond the end are 0."""

@@ -113,6 +113,20 @@ def test_the_part_is_never_written_through_a_link(tmp_path):
         assert not link.is_symlink()
 
 
+def test_a_link_that_appears_before_the_file_is_created_is_not_followed(tmp_path, monkeypatch):
+    victim, new = tmp_path / "victim", tmp_path / "run.h5.part.new"
+    victim.write_text("precious")
+
+    def unlink(_path):
+        if not new.is_symlink():
+            new.symlink_to(victim)
+
+    monkeypatch.setattr(committed_file.os, "unlink", unlink)
+    with pytest.raises(BlockingIOError):
+        CommittedFile(tmp_path / "run.h5.part")
+    assert victim.read_text() == "precious"
+
+
 def test_the_part_of_a_killed_run_is_replaced_on_request_only(tmp_path):
     part = tmp_path / "run.h5.part"
     part.write_text("rows of a killed run")
