@@ -239,7 +239,8 @@ def test_a_process_that_is_killed_at_any_instant_leaves_every_complete_block(tmp
         folder, names = tmp_path / str(number), (RICH, TOUCHING)[number % 2]
         folder.mkdir()
         samples = samples_of(names, TIME)
-        blocks = killed_after(generator.uniform(0.0, 0.1), folder / "run.h5", names, samples)
+        wait = generator.randrange(6), generator.uniform(0.0, 0.02)
+        blocks = killed_after(*wait, folder / "run.h5", names, samples)
         part = folder / "run.h5.part"
         if part.exists():
             rows = read_trajectory(part).time.size
@@ -252,8 +253,8 @@ def test_a_process_that_is_killed_at_any_instant_leaves_every_complete_block(tmp
     assert len(set(found)) > 3  # runs were killed at various blocks
 
 
-def killed_after(seconds, path, names, samples):
-    """Kill a process that writes a run after some time; return the number of blocks that it has written."""
+def killed_after(blocks, seconds, path, names, samples):
+    """Kill a process that writes a run, after some blocks and some time; return the number of blocks that it wrote."""
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
@@ -265,8 +266,9 @@ def killed_after(seconds, path, names, samples):
         sink.close(Outcome("complete"))
         os._exit(0)
     os.close(send)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
     with open(receive, "rb") as pipe:
-        return len(pipe.read())
+        written = pipe.read(blocks)
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return len(written + pipe.read())
