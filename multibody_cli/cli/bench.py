@@ -147,11 +147,12 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
 def _report(found: Findings, status: str, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
     """Write the results to stdout and to the requested files."""
     from multibody_cli.cli import bench_report
+    from multibody_cli.output.place import write_text
 
     if json_file not in (None, "-"):
-        Path(str(json_file)).write_text(bench_report.as_json(found, status) + "\n", encoding="utf-8")
+        write_text(Path(str(json_file)), bench_report.as_json(found, status) + "\n")
     if markdown is not None:
-        markdown.write_text(bench_report.as_markdown(found, status), encoding="utf-8")
+        write_text(markdown, bench_report.as_markdown(found, status))
     if plot is not None:
         from multibody_cli.pictures.benchmarks import draw_findings
 

@@ -70,7 +70,7 @@ def verb(
     bar for every value of the certified channels, and the verdict.
 
     Exit code: 0 if all bars stay below a tenth of the size of their channel and all expectations are met, 1 if not,
-    2 if the scene is rejected, 130 if it is interrupted.
+    2 if the scene is rejected, 128 plus the number of the signal if one interrupts it.
     """
     from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.hdf5 import Hdf5Sink
@@ -92,7 +92,7 @@ def verb(
             outcome = simulation.run(sink, progress, stop.asked).outcome
         if outcome.status != "complete":
             messages.error(f"{outcome.status}: {outcome.message}")
-            return EXIT_CODES[outcome.status]
+            return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:
             messages.warning(outcome.message)
         with Bar("runs") as bar:

@@ -10,7 +10,6 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
 from multibody_cli.cli.source import scene_file
-from multibody_cli.errors import OutputError
 
 
 @click.command("codegen", cls=Verb, short_help="Write the code of method `symbolic` for a scene.")
@@ -24,7 +23,7 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     SCENE is a scene file or a result file, which contains its scene. The program is a self-contained Python module;
     comments refer to the equation numbers of Si and Guenter.
     """
-    from multibody_cli.output.place import require_replaceable
+    from multibody_cli.output.place import require_replaceable, write_text
     from multibody_cli.studies.codegen import code_of
 
     with scene_file(scene) as file:
@@ -33,11 +32,7 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
         click.echo(text, nl=False)
         return 0
     require_replaceable(output, force)
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror or error}") from None
+    write_text(output, text)
     messages.detail(f"{len(text.splitlines())} lines")
     click.echo(output)
     return 0

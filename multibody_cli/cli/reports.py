@@ -23,7 +23,7 @@ from multibody_cli.cli.report_wording import (
 )
 from multibody_cli.comparison.cases import Case, what_changed
 from multibody_cli.comparison.settings import merged
-from multibody_cli.errors import OutputError
+from multibody_cli.output.place import write_text
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
@@ -51,24 +51,15 @@ def write(
         A file cannot be written.
     """
     if junit is not None:
-        _save(junit, as_junit(cases, suite))
+        write_text(junit, as_junit(cases, suite))
     if markdown is not None:
-        _save(markdown, "\n".join(as_markdown(cases, remarks)) + "\n")
+        write_text(markdown, "\n".join(as_markdown(cases, remarks)) + "\n")
     # last, because the reader of a pipe may exit early
     if as_json:
         show_json(as_data(cases, remarks))
     else:
         for line in _lines(cases, remarks):
             click.echo(line)
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # file names may contain bytes that are not valid text
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 # --- text ---------------------------------------------------------------------------------------------------

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from multibody_cli.output.trajectory import Trajectory
 
-INTERRUPTED = 130
-
 
 @click.command("rerun", cls=Verb, short_help="Repeat a run from its result file, and compare.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
@@ -41,7 +39,8 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
 
     If it has not, the files are compared as by `mbsim compare`.
 
-    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 130 if it is interrupted.
+    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 128 plus the number of
+    the signal if one interrupts it.
     """
     from multibody_cli.comparison.cases import compare_case
     from multibody_cli.comparison.tolerance import Policy
@@ -55,8 +54,8 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     if output is not None and output.exists() and output.samefile(file):
         raise ArgumentError(f"{output} is the file to repeat: use another name with -o")
     with _place(output) as new:
-        if not _repeat(run, file, new, force):
-            return INTERRUPTED
+        if stop_code := _repeat(run, file, new, force):
+            return stop_code
         versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
         if file.read_bytes() == new.read_bytes():
             show_json({"file": str(file), "same_bytes": True}) if as_json else click.echo(f"{file}: same bytes")
@@ -78,8 +77,8 @@ def _place(output: Path | None) -> Iterator[Path]:
         yield Path(folder) / "rerun.h5"
 
 
-def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> bool:
-    """Run the scenes of a result file; return whether the run was not interrupted."""
+def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
+    """Run the scenes of a result file; return 0, or the exit code if the run was interrupted."""
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated
 
@@ -90,4 +89,5 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> bool:
             settings = simulation.scene.output
             sink = Hdf5Sink(new, settings.channels, settings.compression, force, continued=continued)
             carried = continued.checkpoint.values if continued else None
-            return simulation.run(sink, progress, stop.asked, carried=carried).outcome.status != "interrupted"
+            outcome = simulation.run(sink, progress, stop.asked, carried=carried).outcome
+            return stop.code if outcome.status == "interrupted" else 0

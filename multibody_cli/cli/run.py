@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
-EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
+EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1}
 NEAR = 10.0
 """Ratio of the longest stable step to the step up to which the summary shows it."""
 
@@ -45,7 +45,8 @@ class Report:
     seconds: float
     energy_drift: float | None
     verdicts: list[Verdict]
-    allow_untrusted: bool = False
+    allow_untrusted: bool
+    stop_code: int
 
     @property
     def outcome(self) -> Outcome:
@@ -54,10 +55,10 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if complete, 1 if untrusted, diverged or an expectation failed, 130 if interrupted."""
+        """0 if complete, 1 if untrusted, diverged or an expectation failed, `stop_code` if interrupted."""
         missed = not all(verdict.passed for verdict in self.verdicts)
         status = "complete" if self.allow_untrusted and self.outcome.reached_end else self.outcome.status
-        return EXIT_CODES[status] or int(missed)
+        return EXIT_CODES.get(status, self.stop_code) or int(missed)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -100,8 +101,8 @@ def verb(
     new file, with the changes of the other options. FILE is not changed.
 
     Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted or an expectation of the scene
-    fails, 2 if the scene is rejected, 130 if it is interrupted. The result file contains all output up to the end of
-    the run.
+    fails, 2 if the scene is rejected, 128 plus the number of the signal if one interrupts it: 130 for Ctrl-C, 143 for
+    SIGTERM, 129 for SIGHUP. The result file contains all output up to the end of the run.
     """
     if resume is not None and instant is not None:
         start = _branched(resume, scene, instant, overrides, output, force)
@@ -115,17 +116,7 @@ def verb(
         start = _Start(simulation, result_path(output, simulation, scene), force)
     else:
         raise click.UsageError("Missing argument 'SCENE'.")
-    report = _run(start, allow_untrusted)
-    show_json(_as_data(report)) if as_json else _show(report)
-    if report.outcome.status == "interrupted":
-        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
-        return report.exit_code
-    if not report.outcome.reached_end:
-        messages.error(f"{report.outcome.status}: {report.outcome.message}")
-        return report.exit_code
-    for alarm in report.outcome.alarms:
-        SHOW[alarm.level](str(alarm))
-    return report.exit_code
+    return _run(start, allow_untrusted, as_json)
 
 
 @dataclass(frozen=True)
@@ -199,7 +190,8 @@ def _branched(
     return _Start(simulation, result, force, earlier, recorded=run)
 
 
-def _run(start: _Start, allow_untrusted: bool) -> Report:
+def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
+    """Run, show the summary, and return the exit code."""
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated, require_same_rows
 
@@ -213,17 +205,48 @@ def _run(start: _Start, allow_untrusted: bool) -> Report:
             sink = Hdf5Sink(start.result, settings.channels, settings.compression, start.force, continued=continued)
             carried = continued.checkpoint.values if continued else None
             with Progress(instants) as progress:
-                summary = simulation.run(sink, progress, stop.asked, sink.checkpoint, carried)
-    return _report(simulation, summary, start.result, progress.seconds, allow_untrusted)
+
+                def conclude(summary: Summary | None) -> int:
+                    if summary is None:
+                        messages.error("interrupted")
+                        return stop.code
+                    report = _report(simulation, summary, start.result, progress.seconds, allow_untrusted, stop.code)
+                    return _conclude(report, as_json)
+
+                summary = simulation.run(
+                    sink,
+                    progress,
+                    stop.asked,
+                    sink.checkpoint,
+                    carried,
+                    lambda end_run: stop.while_computing(lambda: conclude(end_run())),
+                )
+    return conclude(summary)
 
 
-def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool) -> Report:
+def _conclude(report: Report, as_json: bool) -> int:
+    """Show the summary and the alarms of a run, and return the exit code."""
+    show_json(_as_data(report)) if as_json else _show(report)
+    if report.outcome.status == "interrupted":
+        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
+        return report.exit_code
+    if not report.outcome.reached_end:
+        messages.error(f"{report.outcome.status}: {report.outcome.message}")
+        return report.exit_code
+    for alarm in report.outcome.alarms:
+        SHOW[alarm.level](str(alarm))
+    return report.exit_code
+
+
+def _report(
+    simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool, stop_code: int
+) -> Report:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.expect import evaluate
 
     trajectory = read_trajectory(result)
     verdicts = evaluate(simulation.scene.expect, trajectory) if summary.outcome.reached_end else []
-    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted)
+    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted, stop_code)
 
 
 def _energy_drift(trajectory: Trajectory) -> float | None:

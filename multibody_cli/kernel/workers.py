@@ -106,14 +106,14 @@ class _Worker:
         self.connection.send((task.symbol, task.recipe))
 
     def end(self) -> None:
-        """End the process."""
+        """End the process; one that compiles would not notice that its connection is closed."""
         with suppress(OSError):
             self.connection.close()
-        try:
-            self._process.wait(0.5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self.task is None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.5)
+        self._process.kill()
+        self._process.wait()
 
 
 _idle: list[_Worker] = []
@@ -204,7 +204,7 @@ class _Session:
         try:
             while self._queue or self._busy:
                 self._dispatch()
-                for connection in wait(list(self._busy), 0.5):
+                for connection in wait(list(self._busy), 0.05):
                     self._receive(connection)
                 self._report()
         except BaseException:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from multibody_cli.errors import ResultError
 from multibody_cli.output.carried_state import Values
+from multibody_cli.output.place import replacement
 from multibody_cli.output.trajectory import EarlierScene
 
 FORMAT = b"mbsim-checkpoint 1\n"
@@ -75,7 +75,7 @@ def write_checkpoint(result: Path, checkpoint: Checkpoint) -> None:
 
     Raises
     ------
-    OSError
+    OutputError
         The file cannot be written.
     """
     arrays: list[Any] = []
@@ -83,13 +83,8 @@ def write_checkpoint(result: Path, checkpoint: Checkpoint) -> None:
     for name in TABLES:
         facts[name] = _without_arrays(facts[name], arrays)
     body = json.dumps(facts).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
-    path = checkpoint_path(result)
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as file:
-        file.write(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    with replacement(checkpoint_path(result)) as new:
+        new.write_bytes(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
 
 def read_checkpoint(result: Path) -> Checkpoint | None:

@@ -138,7 +138,10 @@ def block_rows(rows: int, names: Names) -> int:
 
 
 class Sink(Protocol):
-    """Receiver of the output of one run: `open` once, `write` for each block, and `close` in every case."""
+    """Receiver of the output of one run: `open` once, `write` for each block, and `close` in every case.
+
+    The outcome of a run that was ended by an error is None.
+    """
 
     accepts_partial_blocks: bool
     """Whether the result is independent of the division of the rows into blocks."""
@@ -149,7 +152,7 @@ class Sink(Protocol):
     def write(self, samples: Samples, count: int) -> None:
         """Write the first `count` rows of `samples`; the caller may overwrite them afterwards."""
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
 
 
@@ -164,7 +167,7 @@ class NullSink:
     def write(self, samples: Samples, count: int) -> None:
         """Discard a block."""
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
 
 
@@ -196,9 +199,9 @@ class MemorySink:
         for path, series in self._series.items():
             self._blocks[path].append(np.array(series.read(block)))
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
-        self._outcome = outcome
+        self._outcome = outcome or Outcome("interrupted", "the run was ended by an error")
 
     def trajectory(self) -> Trajectory:
         """Return the run as a trajectory, as if it was read from a result file."""

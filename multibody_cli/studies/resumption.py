@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from multibody_cli.errors import ArgumentError, ResultError
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, read_checkpoint, target
 from multibody_cli.output.hdf5 import Continued, part_path
+from multibody_cli.output.place import without_links
 from multibody_cli.output.recorded_rows import holds_rows
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.version import __version__
@@ -102,7 +103,7 @@ def find_resumption(path: Path) -> Resumption:
         There is no such run, it diverged, it is still in progress, or its checkpoint cannot be used.
     """
     result = path.with_suffix("") if path.suffix == ".part" else path
-    result = result.resolve() if result.is_symlink() else result
+    result = without_links(result)
     source = part_path(result) if part_path(result).exists() else result
     checkpoint = read_checkpoint(result)
     try:

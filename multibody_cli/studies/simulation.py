@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
-from multibody_cli.timeline import Summary, simulate
+from multibody_cli.timeline import Summary, WhileComputing, simulate
 from multibody_cli.version import __version__
 
 
@@ -114,6 +115,7 @@ class Simulation:
         stop_asked: Callable[[], bool] = lambda: False,
         keep: Callable[[Values], None] | None = None,
         carried: Values | None = None,
+        while_computing: WhileComputing = lambda _end_run: nullcontext(),
     ) -> Summary:
         """Run the scene from its initial state, or from a carried state.
 
@@ -121,7 +123,7 @@ class Simulation:
         ----------
         sink
             Receives the output.
-        on_output, stop_asked, keep, carried
+        on_output, stop_asked, keep, carried, while_computing
             As in `timeline.simulate`.
 
         Raises
@@ -134,7 +136,20 @@ class Simulation:
         state = self.fresh_state()
         model, timing = self.compiled.model, self.compiled.timing
         method, header, settings = self.method_for(state), self.header(), self._run_settings()
-        return simulate(model, state, method, timing, header, sink, settings, on_output, stop_asked, keep, carried)
+        return simulate(
+            model,
+            state,
+            method,
+            timing,
+            header,
+            sink,
+            settings,
+            on_output,
+            stop_asked,
+            keep,
+            carried,
+            while_computing,
+        )
 
 
 def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
