@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
-from multibody_cli.errors import SceneError
+from multibody_cli.errors import Problem, SceneError
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
 from multibody_cli.output.carried_state import Values
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
@@ -148,9 +154,25 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
         With all problems of the scene.
     """
     loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded))
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            simulation = Simulation(loaded, compile_scene(loaded))
+    except FloatingPointError as error:
+        message = f"a number is too large or too small to compute the initial state: {error}"
+        raise SceneError([Problem(str(path), "", message)]) from None
+    _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
     return simulation
+
+
+def _require_fitting_result(simulation: Simulation) -> None:
+    scene, compiled = simulation.scene, simulation.compiled
+    series = [one for one in select_channels(scene.output.channels, compiled.model.names) if one.channel.per == INSTANT]
+    row = sum(np.dtype(one.channel.dtype).itemsize * math.prod(one.shape) for one in series)
+    try:
+        require_within("result", row * (compiled.timing.outputs + 1))
+    except LimitError as error:
+        raise simulation.loaded.error(str(error), "output", "every") from None
 
 
 def _require_readable_expectations(simulation: Simulation) -> None:
