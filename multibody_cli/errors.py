@@ -93,7 +93,7 @@ class Problem:
 
     def __str__(self) -> str:
         text = ": ".join(part for part in (self.where, self.path, self.message) if part)
-        return shortened(f"{text} ({self.remark})" if self.remark else text)
+        return shortened(f"{text} ({self.remark})" if self.remark else text).replace("\n", "\\n")
 
 
 class SceneError(Refused):

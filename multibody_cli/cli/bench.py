@@ -11,8 +11,10 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import ArgumentError, MbsimError
+from multibody_cli.escaping import escaped
 
 if TYPE_CHECKING:
     from multibody_cli.studies.bench.campaign import Findings
@@ -151,7 +153,7 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
     if json_file not in (None, "-"):
         Path(str(json_file)).write_text(bench_report.as_json(found, status) + "\n", encoding="utf-8")
     if markdown is not None:
-        markdown.write_text(bench_report.as_markdown(found, status), encoding="utf-8")
+        markdown.write_text(escaped(bench_report.as_markdown(found, status)), encoding="utf-8")
     if plot is not None:
         from multibody_cli.pictures.benchmarks import draw_findings
 
@@ -159,10 +161,10 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
             messages.warning(f"{plot}: no measurements to plot")
     # last, because the reader of a pipe may exit early
     if json_file == "-":
-        click.echo(bench_report.as_json(found, status))
+        show(bench_report.as_json(found, status))
     else:
         for line in bench_report.as_text(found):
-            click.echo(line)
+            show(line)
 
 
 def _peers_that_differ(found: Findings) -> int:

@@ -8,6 +8,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import scene_file
 from multibody_cli.errors import OutputError
 
@@ -29,7 +30,7 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     with scene_file(scene) as file:
         text = code_of(file, overrides)
     if output is None:
-        click.echo(text, nl=False)
+        show(text, nl=False)
         return 0
     require_replaceable(output, force)
     try:
@@ -38,5 +39,5 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     except OSError as error:
         raise OutputError(f"{output}: {error.strerror or error}") from None
     messages.detail(f"{len(text.splitlines())} lines")
-    click.echo(output)
+    show(output)
     return 0
