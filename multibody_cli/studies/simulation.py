@@ -153,12 +153,12 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     SceneError
         With all problems of the scene.
     """
-    loaded = load_scene(path, overrides)
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
+            loaded = load_scene(path, overrides)
             simulation = Simulation(loaded, compile_scene(loaded))
     except FloatingPointError as error:
-        message = f"a number is too large or too small to compute the initial state: {error}"
+        message = f"a number is too large or too small to compute with: {error}"
         raise SceneError([Problem(str(path), "", message)]) from None
     _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
