@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Check = Callable[[Entry, Trajectory], Verdict]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a number that is not finite fails
 def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
     """Evaluate every entry of `expect:`; an entry whose data cannot be read, as after a failed run, fails."""
     verdicts = []

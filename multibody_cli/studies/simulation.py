@@ -108,6 +108,7 @@ class Simulation:
             block_rows=block_rows(self.compiled.timing.outputs + 1, model.names),
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # alarms and expectations report numbers that are not finite
     def run(
         self,
         sink: Sink,
