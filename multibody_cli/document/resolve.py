@@ -62,7 +62,11 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolve
         filled = expand(filled, root.value["repeat"], scope, problems)
     written = filled
     for override in replaced:
-        if not override.is_variable:
+        if override.path[0] in RESOLVED_KEYS and not override.is_variable:
+            problems.add(
+                override.mark, (), f"`{override.path[0]}` cannot be set by an option: set `vars` or the entries"
+            )
+        elif not override.is_variable:
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
     read_tables(filled, problems, usage)
     return Resolved(filled, written)

@@ -21,6 +21,10 @@ from multibody_cli.limits import LimitError, Usage
 _TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
 
 
+class _NotEvaluated(Exception):
+    """The expression uses a variable that could not be evaluated, whose problem is reported there."""
+
+
 @dataclass(frozen=True)
 class Scope:
     """The names that an expression may use.
@@ -131,6 +135,8 @@ def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark:
     except ExpressionError as error:
         problems.add(node.mark, path, str(error), remark)
         filled = UNKNOWN
+    except _NotEvaluated:
+        filled = UNKNOWN
     except LimitError as error:
         problems.stop(node.mark, path, str(error), remark)
     return node_from_value(filled, node.mark)
@@ -148,6 +154,8 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
         except ExpressionError as error:
             problems.add(mark, path, str(error), remark)
             continue
+        except _NotEvaluated:
+            continue
         except LimitError as error:
             problems.stop(mark, path, str(error), remark)
         if name in entries:
@@ -163,6 +171,8 @@ def _evaluate(text: str, scope: Scope) -> Any:
     for name in sorted(scope.parameters.intersection(expression.names).difference(scope.values)):
         raise ExpressionError(f"`{name}` is one of `parameters`, which are used without `${{}}`")
     require_names(expression, scope.values)
+    if any(scope.values[name] is UNKNOWN for name in expression.names):
+        raise _NotEvaluated
     value = expression.evaluate(scope.values)
     if isinstance(value, str) and "${" in value:
         raise ExpressionError(f"`{text}`: the result contains another `${{`")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from multibody_cli.document.nodes import Node, plain
+from multibody_cli.document.nodes import UNKNOWN, Node, plain
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.templates import Scope, names_in, substitute
 from multibody_cli.errors import QuantityError
@@ -37,7 +37,7 @@ def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Sc
         _require_usable(node, name, problems)
         scope = Scope(values, texts, usage=usage)
         value = plain(substitute(node.value[name], scope, ("vars", name), problems))
-        values[name] = _in_si(value)
+        values[name] = UNKNOWN if _has_unknown(value) else _in_si(value)
         if isinstance(value, str) and values[name] is not value:
             texts[name] = value
     return Scope(values, texts, usage=usage)
@@ -70,6 +70,10 @@ def _in_order(node: Node, problems: Problems) -> list[str]:
         problems.add(node.keys[cycle[0]], ("vars", cycle[0]), "circular definition: " + " -> ".join(reversed(cycle)))
         problems.raise_any()
         raise AssertionError("a problem was just noted") from None
+
+
+def _has_unknown(value: Any) -> bool:
+    return value is UNKNOWN or (isinstance(value, list) and any(map(_has_unknown, value)))
 
 
 def _in_si(value: Any) -> Any:

@@ -229,3 +229,16 @@ def test_default_limits_hold_in_little_memory(tmp_path):
     assert done.returncode == 2, done.stderr
     assert done.stdout.count("expected at most") == 3
     assert done.stderr == ""
+
+
+def test_a_variable_that_cannot_be_evaluated_is_one_problem(tmp_path):
+    text = START + 'vars: {a: "${1/0}", b: "${a + 1}", c: ["${a}", 2], d: "x${b}", f: "${c}"}\n' + END
+    assert refusal(tmp_path, text + 'description: "${d} ${f[0]}"\n').endswith("vars.a: `1/0`: division by zero")
+
+
+@pytest.mark.parametrize("key", ["include", "repeat"])
+def test_keys_that_are_resolved_first_cannot_be_set_by_an_option(tmp_path, key):
+    path = tmp_path / "scene.yaml"
+    path.write_text(START + END)
+    with pytest.raises(SceneError, match=f"`{key}` cannot be set by an option"):
+        load_scene(path, [f"{key}=[/etc/passwd]"])
