@@ -11,8 +11,10 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import ArgumentError, MbsimError
+from multibody_cli.escaping import escaped
 
 if TYPE_CHECKING:
     from multibody_cli.studies.bench.campaign import Findings
@@ -152,7 +154,7 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
     if json_file not in (None, "-"):
         write_text(Path(str(json_file)), bench_report.as_json(found, status) + "\n")
     if markdown is not None:
-        write_text(markdown, bench_report.as_markdown(found, status))
+        write_text(markdown, escaped(bench_report.as_markdown(found, status)))
     if plot is not None:
         from multibody_cli.pictures.benchmarks import draw_findings
 
@@ -160,10 +162,10 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
             messages.warning(f"{plot}: no measurements to plot")
     # last, because the reader of a pipe may exit early
     if json_file == "-":
-        click.echo(bench_report.as_json(found, status))
+        show(bench_report.as_json(found, status))
     else:
         for line in bench_report.as_text(found):
-            click.echo(line)
+            show(line)
 
 
 def _peers_that_differ(found: Findings) -> int:

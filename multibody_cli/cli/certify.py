@@ -13,7 +13,7 @@ from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Bar, Progress
-from multibody_cli.cli.render import counted, show_json, show_table
+from multibody_cli.cli.render import Colored, counted, show, show_json, show_table
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_file
 from multibody_cli.cli.stop import StopRequest
@@ -107,17 +107,17 @@ def verb(
 def _show(report: Report) -> None:
     certificate = report.certificate
     color = "green" if certificate.status == "certified" else "red"
-    click.echo(f"{report.simulation.scene.name}: {click.style(certificate.verdict, fg=color)}")
+    show(f"{report.simulation.scene.name}: ", Colored(certificate.verdict, color))
     method = ", ".join(filter(None, (" and ".join(certificate.methods), report.simulation.integrator.name)))
-    click.echo(f"  runs    {method}; {'; '.join(certificate.settings)}")
+    show(f"  runs    {method}; {'; '.join(certificate.settings)}")
     for verdict in report.verdicts:
-        click.echo("  expect  " + click.style(str(verdict), fg="green" if verdict.passed else "red"))
-    click.echo(f"  result  {report.result}")
-    click.echo()
+        show("  expect  ", Colored(str(verdict), "green" if verdict.passed else "red"))
+    show(f"  result  {report.result}")
+    show()
     rows = [_row(path, report) for path in certificate.bars]
     show_table(rows[:MOST_ROWS], indent="  ")
     if len(rows) > MOST_ROWS:
-        click.echo(f"  and {counted(len(rows) - MOST_ROWS, 'channel')} more: name some with --channels, or use --json")
+        show(f"  and {counted(len(rows) - MOST_ROWS, 'channel')} more: name some with --channels, or use --json")
 
 
 def _row(path: str, report: Report) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import scene_file
 
 
@@ -29,10 +30,10 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     with scene_file(scene) as file:
         text = code_of(file, overrides)
     if output is None:
-        click.echo(text, nl=False)
+        show(text, nl=False)
         return 0
     require_replaceable(output, force)
     write_text(output, text)
     messages.detail(f"{len(text.splitlines())} lines")
-    click.echo(output)
+    show(output)
     return 0

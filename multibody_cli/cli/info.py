@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.render import show_json, show_table
+from multibody_cli.cli.render import show, show_json, show_table
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
 from multibody_cli.errors import ArgumentError
 
@@ -124,7 +124,7 @@ def _show(data: dict[str, Any]) -> None:
             width = max(map(len, content))
             for key, value in content.items():
                 text = f"{value:g}" if isinstance(value, float) else " ".join(str(value).split())
-                click.echo(f"{key.ljust(width)}  {text}".rstrip())
+                show(f"{key.ljust(width)}  {text}".rstrip())
         elif content:
-            click.echo(f"\n{title}")
+            show(f"\n{title}")
             show_table(content, indent="  ")

@@ -12,7 +12,7 @@ import click
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import show_json
+from multibody_cli.cli.render import show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError, ResultError
@@ -58,7 +58,7 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
             return stop_code
         versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
         if file.read_bytes() == new.read_bytes():
-            show_json({"file": str(file), "same_bytes": True}) if as_json else click.echo(f"{file}: same bytes")
+            show_json({"file": str(file), "same_bytes": True}) if as_json else show(f"{file}: same bytes")
             return 0
         from multibody_cli.cli import reports
 

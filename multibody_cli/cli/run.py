@@ -15,7 +15,7 @@ from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import counted, show_json
+from multibody_cli.cli.render import Colored, counted, show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError
@@ -268,19 +268,19 @@ def _show(report: Report) -> None:
         counted(len(names.joints), "joint"),
         counted(n_dofs, "degree of freedom", "degrees of freedom"),
     ]
-    click.echo(f"{scene.name}: {report.outcome.status}")
-    click.echo(f"  scene         {', '.join(parts)}")
+    show(f"{scene.name}: {report.outcome.status}")
+    show(f"  scene         {', '.join(parts)}")
     method = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
     stable = report.simulation.compiled.stable_step
     limit = f", stable up to {stable:.3g} s at the start" if stable <= NEAR * settings.step else ""
-    click.echo(f"  method        {method}, step {settings.step:g} s{limit}")
+    show(f"  method        {method}, step {settings.step:g} s{limit}")
     of_all = "" if report.outcome.reached_end else f" of {settings.duration:g} s"
-    click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
-    click.echo(f"  energy drift  {drift}")
+    show(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
+    show(f"  energy drift  {drift}")
     for verdict in report.verdicts:
         color = "green" if verdict.passed else "red"
-        click.echo("  expect        " + click.style(str(verdict), fg=color))
-    click.echo(f"  result        {report.result}")
+        show("  expect        ", Colored(str(verdict), color))
+    show(f"  result        {report.result}")
 
 
 def _as_data(report: Report) -> dict[str, Any]:

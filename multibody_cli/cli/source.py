@@ -20,8 +20,10 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def is_result(path: Path) -> bool:
-    """Whether a file is an HDF5 file; False if it cannot be read."""
+    """Whether a file is an HDF5 file; False if it cannot be read, or is a pipe, which can be read only once."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(len(_HDF5_SIGNATURE)) == _HDF5_SIGNATURE
     except OSError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from multibody_cli.document.document import read_document
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import nearest
+from multibody_cli.limits import Usage
 from multibody_cli.output.patterns import matches
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         The file has errors; the message lists all of them with their positions.
     """
     problems = Problems()
-    document = read_document(path, str(path), problems)
+    document = read_document(path, str(path), problems, Usage())
     rules = []
     if type(document.value) is not dict:
         problems.add(document.mark, (), "expected a mapping such as `energy/*: {rtol: 1e-6, atol: 1e-9}`")

@@ -14,6 +14,7 @@ from multibody_cli.document.repeat import expand
 from multibody_cli.document.tables import read_tables
 from multibody_cli.document.templates import substitute
 from multibody_cli.document.variables import resolve_variables
+from multibody_cli.limits import Usage
 
 RESOLVED_KEYS = frozenset({"vars", "include", "repeat"})
 """Keys of a scene file that the resolved scene does not contain."""
@@ -46,12 +47,13 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolve
     problems
         Collects problems.
     """
-    root = read_with_includes(path, problems)
+    usage = Usage()
+    root = read_with_includes(path, problems, usage)
     replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
     for override in replaced:
         if override.is_variable:
             root = apply_override(root, override, problems)
-    scope = resolve_variables(root.value.get("vars"), problems)
+    scope = resolve_variables(root.value.get("vars"), problems, usage)
     assert root.keys is not None
     sections = {key: node for key, node in root.value.items() if key not in RESOLVED_KEYS}
     plain_sections = mapping(sections, root.mark, {key: root.keys[key] for key in sections})
@@ -60,7 +62,11 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolve
         filled = expand(filled, root.value["repeat"], scope, problems)
     written = filled
     for override in replaced:
-        if not override.is_variable:
+        if override.path[0] in RESOLVED_KEYS and not override.is_variable:
+            problems.add(
+                override.mark, (), f"`{override.path[0]}` cannot be set by an option: set `vars` or the entries"
+            )
+        elif not override.is_variable:
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
-    read_tables(filled, problems)
+    read_tables(filled, problems, usage)
     return Resolved(filled, written)

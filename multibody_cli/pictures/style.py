@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.errors import ArgumentError
+from multibody_cli.escaping import escaped
 from multibody_cli.output.place import replacement
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def require_format(path: Path) -> None:
 
 def escape_mathtext(text: str) -> str:
     """Escape a text, such as a name in a scene, so that matplotlib does not interpret it as mathtext."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text).replace("$", r"\$")
+    return text.replace("$", r"\$")
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
@@ -71,13 +72,17 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a file atomically, without date and version metadata.
+    """Write a figure to a file atomically, without date and version metadata, and without control characters.
 
     Raises
     ------
     OutputError
         The file cannot be written.
     """
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_text(escaped(text.get_text()))
     ending = path.suffix.lower().removeprefix(".")
     # neither the date nor the version of the program that drew it
     nothing = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
-from multibody_cli.errors import SceneError
+from multibody_cli.errors import Problem, SceneError
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
 from multibody_cli.output.carried_state import Values
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
 from multibody_cli.output.trajectory import EarlierScene
 from multibody_cli.scene.default_integrator import default_integrator
@@ -108,6 +114,7 @@ class Simulation:
             earlier=self.earlier,
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # alarms and expectations report numbers that are not finite
     def run(
         self,
         sink: Sink,
@@ -167,10 +174,26 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     SceneError
         With all problems of the scene.
     """
-    loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded))
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            loaded = load_scene(path, overrides)
+            simulation = Simulation(loaded, compile_scene(loaded))
+    except FloatingPointError as error:
+        message = f"a number is too large or too small to compute with: {error}"
+        raise SceneError([Problem(str(path), "", message)]) from None
+    _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
     return simulation
+
+
+def _require_fitting_result(simulation: Simulation) -> None:
+    scene, compiled = simulation.scene, simulation.compiled
+    series = [one for one in select_channels(scene.output.channels, compiled.model.names) if one.channel.per == INSTANT]
+    row = sum(np.dtype(one.channel.dtype).itemsize * math.prod(one.shape) for one in series)
+    try:
+        require_within("result", row * (compiled.timing.outputs + 1))
+    except LimitError as error:
+        raise simulation.loaded.error(str(error), "output", "every") from None
 
 
 def _require_readable_expectations(simulation: Simulation) -> None:

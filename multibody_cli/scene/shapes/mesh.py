@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,12 +11,16 @@ from pydantic import Field
 
 from multibody_cli.contacts import forms
 from multibody_cli.errors import Refused
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.mass import Floats
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
 from multibody_cli.spec import Quantity, units
 
 CONVEX = 1e-6
 """Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
+
+FORMATS = (".stl", ".obj", ".ply", ".off")
+"""Formats of mesh files: those that cannot refer to other files, and are not archives."""
 
 _AT_ONCE = 2**22
 """Number of vertex-face distances that are computed at once."""
@@ -25,7 +30,7 @@ class MeshSpec(SolidSpec):
     """A closed triangle mesh from a file; it must be convex to have contacts."""
 
     type: Literal["mesh"]
-    file: str = Field(min_length=1, description="Mesh file, relative to the scene file.")
+    file: str = Field(min_length=1, description="Mesh file (STL, OBJ, PLY or OFF), relative to the scene file.")
     scale: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1.0, description="Length unit of the file, m.")
 
 
@@ -35,14 +40,19 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
     Raises
     ------
     Refused
-        The mesh cannot be read, is not closed, or is oriented inward.
+        The mesh cannot be read, exceeds a limit, is not closed, or is oriented inward.
     """
+    if file.suffix.lower() not in FORMATS:
+        raise Refused(f"the mesh {file} cannot be read: expected a file {', '.join(FORMATS)}")
     try:
         import trimesh
     except ImportError:
         raise Refused("a mesh requires the package trimesh: install mbsim with the extra `mesh`") from None
     try:
-        mesh = trimesh.load_mesh(file)
+        require_within("bytes", file.stat().st_size)
+        mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:])
+    except LimitError:
+        raise
     except Exception as error:  # a reader of many formats fails in many ways
         raise Refused(f"the mesh {file} cannot be read: {error}") from None
     if not mesh.is_watertight:
@@ -63,6 +73,7 @@ def convex_vertices(shape: MeshSpec, file: Path) -> Floats:
         As in `surface_of`, or if the mesh is not convex.
     """
     mesh = surface_of(shape, file)
+    require_within("vertices", len(mesh.vertices))
     vertices = np.asarray(mesh.vertices, dtype=float)
     off = _farthest_off(vertices, np.asarray(mesh.triangles, dtype=float))
     if off > CONVEX * float(np.ptp(vertices, axis=0).max()):
