@@ -91,21 +91,19 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
 
 
 def _describe_result(path: Path) -> dict[str, Any]:
-    import h5py
+    from multibody_cli.output.trajectory import open_result
 
-    from multibody_cli.output.trajectory import read_trajectory
-
-    trajectory = read_trajectory(path)
-    with h5py.File(path, "r") as file:
+    result = open_result(path)
+    with result.open() as file:
         datasets = [
-            {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
-            for name in trajectory.paths
+            {"dataset": name, "shape": str(result.shape(name)), "units": file.text(name, "units")}
+            for name in result.rows
         ]
-    certificate = trajectory.certificate
+        certificate = file.certificate()
     if certificate is None:
-        return {"file": {"path": str(path), **trajectory.attributes}, "datasets": datasets}
+        return {"file": {"path": str(path), **result.attributes}, "datasets": datasets}
     return {
-        "file": {"path": str(path), **trajectory.attributes, "certificate": certificate.verdict},
+        "file": {"path": str(path), **result.attributes, "certificate": certificate.verdict},
         "datasets": datasets,
         "error bars": [
             {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}

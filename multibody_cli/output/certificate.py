@@ -125,30 +125,3 @@ def add_certificate(path: Path, certificate: Certificate) -> None:
     finally:
         with suppress(OSError):  # already renamed
             part.unlink()
-
-
-def read_certificate(file: Any) -> Certificate | None:
-    """Read the certificate of an open result file; None if it has none."""
-    import h5py
-
-    if GROUP not in file:
-        return None
-    group, bars = file[GROUP], {}
-
-    def note(name: str, node: Any) -> None:
-        if isinstance(node, h5py.Dataset):
-            attributes = node.attrs
-            bars[name] = ErrorBar(
-                node[()], str(attributes["units"]), float(attributes["order"]), int(attributes["digits"])
-            )
-
-    group.visititems(note)
-    return Certificate(
-        status=str(group.attrs["status"]),
-        verdict=str(group.attrs["verdict"]),
-        digits=int(group.attrs["digits"]),
-        until=float(group.attrs["until"]),
-        methods=tuple(json.loads(group.attrs["methods"])),
-        settings=tuple(json.loads(group.attrs["settings"])),
-        bars=bars,
-    )
