@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from multibody_cli.output.carried_state import Values
 FORMAT = b"mbsim-checkpoint 1\n"
 TABLES = ("values", "history")
 """Fields of a checkpoint that contain arrays."""
+
+MAX_BYTES = 2**29
+"""Largest size of a checkpoint that is read, bytes; that of 10,000 bodies has about 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -97,23 +101,39 @@ def read_checkpoint(result: Path) -> Checkpoint | None:
         The file cannot be read, has another format or is damaged.
     """
     path = checkpoint_path(result)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    remedy = "delete it to begin again at the start"
+    if not path.exists():
         return None
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            raise ResultError(f"{path} is not a file of at most {MAX_BYTES} bytes: {remedy}")
+        data = path.read_bytes()
     except OSError as error:
         raise ResultError(f"cannot read {path}: {error.strerror or error}") from error
-    remedy = "delete it to begin again at the start"
     if not data.startswith(FORMAT):
         raise ResultError(f"{path} is not a checkpoint of this version of mbsim: {remedy}")
     digest, _, body = data[len(FORMAT) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise ResultError(f"{path} is damaged: its checksum does not match; {remedy}")
+    try:
+        return _parsed(body)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
+        raise ResultError(f"{path} is damaged ({error}); {remedy}") from error
+
+
+def _parsed(body: bytes) -> Checkpoint:
+    """Read the content of a checkpoint; any of several errors of Python if it is not one."""
     text, _, rest = body.partition(b"\n")
     facts = json.loads(text)
     offset = 0
     for name in TABLES:
         offset = _read_arrays(facts[name], rest, offset)
+    kinds = {"instants": int, "checksums": dict, "values": dict, "history": dict}
+    for field in fields(Checkpoint):
+        if not isinstance(facts[field.name], kinds.get(field.name, str)):
+            raise TypeError(f"`{field.name}` has the wrong type")
+    if facts["instants"] < 0 or not all(isinstance(one, int) for one in facts["checksums"].values()):
+        raise ValueError("a number of rows or a checksum is not a number of at least 0")
     return Checkpoint(**facts)
 
 
@@ -135,7 +155,9 @@ def _read_arrays(table: dict[str, Any], data: bytes, offset: int) -> int:
             table[name] = about["value"]
             continue
         dtype = np.dtype(_descr(about["dtype"]))
-        count = int(np.prod(about["shape"]))
+        count = math.prod(map(int, about["shape"]))
+        if dtype.hasobject or not dtype.itemsize or not 0 <= count <= len(data) // dtype.itemsize:
+            raise ValueError(f"`{name}` is no array of numbers")
         table[name] = np.frombuffer(data, dtype, count, offset).reshape(about["shape"]).copy()
         offset += count * dtype.itemsize
     return offset

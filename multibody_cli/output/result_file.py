@@ -120,12 +120,14 @@ class ResultFile:
             self._identity = _identity_of(file)
             self.attributes = self._read_attributes(file.id)
             self._read_datasets(file.id)
+            for _ in _sorted_parts(file, "time"):
+                pass
+            offset = list(_sorted_parts(file, OFFSET, 0)) if OFFSET in self._stored else None
             self.rows = complete_rows(
                 {name: stored.per for name, stored in self._stored.items()},
                 {name: stored.shape[0] for name, stored in self._stored.items()},
-                _read_sorted(file, OFFSET) if OFFSET in self._stored else None,
+                np.concatenate([np.zeros(0, np.int64), *offset]) if offset is not None else None,
             )
-            _read_sorted(file, "time")
 
     def open(self) -> OpenFile:
         """Open the checked file again, for reading until the end of a `with` block.
@@ -194,14 +196,14 @@ class ResultFile:
 
     def _read_datasets(self, file: h5g.GroupID) -> None:
         """Read the constant datasets, and note the channels."""
-        texts: dict[str, tuple[str, ...]] = {}
         found = dict(datasets_of(h5g.open(file, b"/")))
         for name in ("scene/yaml", "bodies/name", "bodies/com_offset", "time"):
             if name not in found:
                 raise Defect(name, "is missing")
-        for name in ("scene/yaml", "bodies/name"):
-            texts[name] = read_texts(name, found[name], self.file_bytes)
-        self.scene_yaml, self.bodies = "".join(texts["scene/yaml"]), texts["bodies/name"]
+        if found["scene/yaml"].shape:
+            raise Defect("scene/yaml", "expected one text, found an array")
+        (self.scene_yaml,) = read_texts("scene/yaml", found["scene/yaml"], self.file_bytes)
+        self.bodies = read_texts("bodies/name", found["bodies/name"], self.file_bytes)
         if len(set(self.bodies)) < len(self.bodies):
             raise Defect("bodies/name", "has the same name twice")
         com = found["bodies/com_offset"]
@@ -384,13 +386,12 @@ def _identity_of(file: h5py.File) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _read_sorted(file: h5py.File, path: str) -> Array:
-    """Read a channel whose values increase from row to row, or remain the same; refuse any other."""
-    dataset, parts, last = file[path], [], -np.inf
+def _sorted_parts(file: h5py.File, path: str, least: float = -math.inf) -> Iterator[Array]:
+    """Read a channel in parts; refuse it if a value is not finite, or less than the one before or than `least`."""
+    dataset = file[path]
     for first in range(0, dataset.shape[0], ROWS_AT_ONCE):
         part = dataset[first : first + ROWS_AT_ONCE]
-        if not (np.isfinite(part).all() and last <= part[0] and (np.diff(part) >= 0).all()):
+        if not (np.isfinite(part).all() and least <= part[0] and (np.diff(part) >= 0).all()):
             raise Defect(path, "its values decrease, or are not numbers")
-        parts.append(part)
-        last = part[-1]
-    return np.concatenate(parts) if parts else np.zeros(0, dataset.dtype)
+        yield part
+        least = part[-1]
