@@ -11,11 +11,9 @@ owner of this package, and if nobody else may write to it.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import pickle
-import stat
 import time
 import warnings
 import zlib
@@ -26,6 +24,8 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from multibody_cli.kernel.ownership import OWNERS, is_trusted, own_folder, read_trusted
 
 MAGIC = b"mbsim code 1\n"
 LOCK_SECONDS = 120.0
@@ -89,46 +89,7 @@ def cache_root() -> Path:
     chosen = os.environ.get("MBSIM_CACHE_DIR")
     if chosen:
         return Path(chosen).absolute()
-    return _own_folder(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-
-
-@cache
-def _own_folder(parent: str) -> Path:
-    """Return the cache folder in a folder of the user, or a temporary one if the user cannot have it alone."""
-    found = Path(parent) / "mbsim"
-    with contextlib.suppress(OSError):
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _belongs_to_user(found.resolve()) and os.access(found, os.W_OK):
-            return found
-    import tempfile
-
-    start = f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}-"
-    earlier = sorted(Path(tempfile.gettempdir()).glob(f"{start}*"))
-    return next((one for one in earlier if _belongs_to_user(one)), None) or Path(tempfile.mkdtemp(prefix=start))
-
-
-def _belongs_to_user(place: Path) -> bool:
-    """Whether a path is a folder of the user, no link; if others may write to it, this permission is removed."""
-    with contextlib.suppress(OSError):
-        status = place.lstat()
-        if stat.S_ISDIR(status.st_mode) and getattr(os, "getuid", lambda: status.st_uid)() == status.st_uid:
-            if status.st_mode & 0o022 and os.name == "posix":
-                place.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
-            return True
-    return False
-
-
-@cache
-def _trusted_owners() -> frozenset[int]:
-    """Return the users whose files are read: this one, root, and the owner of this package, whose code runs anyway."""
-    return frozenset({os.getuid(), 0, Path(__file__).stat().st_uid})
-
-
-def _is_trusted(status: os.stat_result) -> bool:
-    """Whether a file is one that no user writes except those whose files are read."""
-    if not hasattr(os, "getuid"):
-        return True
-    return status.st_uid in _trusted_owners() and not status.st_mode & 0o022
+    return own_folder(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 
 
 @cache
@@ -194,7 +155,7 @@ def find(symbol: str) -> Code | None:
         return _memory[symbol]
     for place in (*(files / symbol[:3] / symbol for files in _shipped_folders()), path_of(symbol)):
         try:
-            data = _read(place)
+            data = read_trusted(place)
         except OSError:
             continue
         code = from_bytes(symbol, data) if data is not None else None
@@ -206,25 +167,6 @@ def find(symbol: str) -> Code | None:
         with contextlib.suppress(OSError):
             place.unlink()
     return None
-
-
-OWNERS = "code is read from files of this user, of root and of the owner of the package"
-
-
-def _read(place: Path) -> bytes | None:
-    """Read a file; None if another user could have written it.
-
-    Raises
-    ------
-    OSError
-        There is no such file, or something else has its name.
-    """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(place, flags), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("not a file")
-        return file.read() if _is_trusted(status) else None
 
 
 @cache
@@ -281,7 +223,7 @@ def write(place: Path, data: bytes) -> bool:
         with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", suffix=".part", delete=False) as part:
             part.write(data)
         os.chmod(part.name, 0o644 & ~_umask())
-        if not _is_trusted(os.stat(part.name)):
+        if not is_trusted(os.stat(part.name)):
             raise OSError(0, "the file system does not keep owners and permissions of files")
         os.replace(part.name, place)
     except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from multibody_cli.kernel import cache_root, store
+from multibody_cli.kernel import cache_root, ownership, store
 from multibody_cli.kernel.store import CacheWarning, Code
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and permissions of POSIX")
@@ -63,10 +63,10 @@ def test_a_file_of_another_user_is_not_read(place: Path) -> None:
 def test_owners_are_this_user_root_and_the_owner_of_the_package(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status = place.stat()
     for owners, is_trusted in (({status.st_uid}, True), ({status.st_uid + 1}, False)):
-        monkeypatch.setattr(store, "_trusted_owners", lambda owners=owners: owners)
-        assert store._is_trusted(status) == is_trusted
+        monkeypatch.setattr(ownership, "trusted_owners", lambda owners=owners: owners)
+        assert ownership.is_trusted(status) == is_trusted
     monkeypatch.undo()
-    assert store._trusted_owners() == {os.getuid(), 0, Path(store.__file__).stat().st_uid}
+    assert ownership.trusted_owners() == {os.getuid(), 0, Path(ownership.__file__).stat().st_uid}
 
 
 def test_links_pipes_and_folders_in_place_of_a_file_are_not_read(place: Path, tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_links_pipes_and_folders_in_place_of_a_file_are_not_read(place: Path, tm
 
 def test_a_file_system_without_owners_keeps_code_in_memory(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place.unlink()
-    monkeypatch.setattr(store, "_is_trusted", lambda status: False)
+    monkeypatch.setattr(store, "is_trusted", lambda status: False)
     with pytest.warns(CacheWarning, match="the file system does not keep owners and permissions"):
         assert not store.keep(CODE)
     assert list(place.parent.iterdir()) == []
     assert store.find(SYMBOL) == CODE
 
 
-def test_a_lock_does_not_follow_a_link(place: Path, tmp_path: Path) -> None:
+def test_waiting_for_another_process_follows_no_link(place: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     with store.lock("other"):
         pass
@@ -124,9 +124,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    store._own_folder.cache_clear()
+    ownership.own_folder.cache_clear()
     yield tmp_path
-    store._own_folder.cache_clear()
+    ownership.own_folder.cache_clear()
 
 
 def test_the_cache_folder_is_private(home: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_folder_that_the_user_does_not_have_alone_is_replaced_by_a_new_one(
     found = cache_root()
     assert found.parent == home / "tmp"
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
-    store._own_folder.cache_clear()
+    ownership.own_folder.cache_clear()
     again = cache_root()
     assert (again == found) == (obstacle != "owner")  # the new folder is not of the other user either
 
