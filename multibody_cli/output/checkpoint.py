@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,16 @@ def _read_arrays(table: dict[str, Any], data: bytes, offset: int) -> int:
 
 
 def _descr(fields: list[Any]) -> Any:
-    """Convert the description of a dtype from JSON."""
+    """Convert the description of a dtype of numbers from JSON."""
     if fields[0][0] == "" and len(fields) == 1:
-        return fields[0][1]
-    return [(name, kind, *(tuple(shape) for shape in shapes)) for name, kind, *shapes in fields]
+        return _kind(fields[0][1])
+    return [(name, _kind(kind), *(tuple(shape) for shape in shapes)) for name, kind, *shapes in fields]
+
+
+def _kind(kind: Any) -> Any:
+    """Return the description of a number or of a record; NumPy would evaluate other texts."""
+    if isinstance(kind, list):
+        return _descr(kind)
+    if not re.fullmatch(r"[<|][bfiu][1248]", kind):
+        raise ValueError(f"`{kind}` is no type of numbers")
+    return kind
