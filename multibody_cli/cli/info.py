@@ -92,19 +92,18 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
 
 
 def _describe_result(path: Path) -> dict[str, Any]:
-    import h5py
+    from multibody_cli.output.trajectory import open_result
 
-    from multibody_cli.output.trajectory import read_trajectory
-
-    trajectory = read_trajectory(path)
-    with h5py.File(path, "r") as file:
+    result = open_result(path)
+    with result.open() as file:
         datasets = [
-            {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
-            for name in trajectory.paths
+            {"dataset": name, "shape": str(result.shape(name)), "units": file.text(name, "units")}
+            for name in result.rows
         ]
-    certificate, about = trajectory.certificate, {"path": str(path), **trajectory.attributes}
-    if trajectory.earlier:
-        about["branch"] = f"from {trajectory.earlier[-1].until:.9g} s on"
+        certificate = file.certificate()
+    about = {"path": str(path), **result.attributes}
+    if result.earlier:
+        about["branch"] = f"from {result.earlier[-1].until:.9g} s on"
     if certificate is None:
         return {"file": about, "datasets": datasets}
     return {

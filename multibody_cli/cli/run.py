@@ -21,9 +21,10 @@ from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from multibody_cli.output.attributes import EarlierScene
     from multibody_cli.output.hdf5 import Continued
     from multibody_cli.output.sink import Outcome
-    from multibody_cli.output.trajectory import EarlierScene, Trajectory
+    from multibody_cli.output.trajectory import Trajectory
     from multibody_cli.studies.simulation import Simulation
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary

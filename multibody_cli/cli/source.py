@@ -81,9 +81,17 @@ def scene_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def written_scene(text: str, path: Path) -> Iterator[Path]:
-    """Write the scene of a result file to a temporary file, and yield it."""
-    # the folder may be empty otherwise: a resolved scene includes no other file
+    """Write the scene of a result file to a temporary file, and yield it.
+
+    Raises
+    ------
+    SceneError
+        The scene requires other files, or is not resolved.
+    """
+    from multibody_cli.document.resolve import require_resolved
+
     with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
         scene = Path(folder) / f"{os.path.basename(path)}.yaml"
         scene.write_text(text, encoding="utf-8")
+        require_resolved(scene, str(path))
         yield scene

@@ -14,8 +14,8 @@ from multibody_cli.limits import Usage
 from multibody_cli.output.patterns import matches
 
 if TYPE_CHECKING:
-    from multibody_cli.comparison.recording import Dataset
     from multibody_cli.document.nodes import Node
+    from multibody_cli.output.result_file import Dataset
 
 FALLBACK_TOLERANCE = 1e-9
 """Relative and absolute tolerance of a dataset without tolerance attributes."""

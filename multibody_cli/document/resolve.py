@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from multibody_cli.document.document import read_document
 from multibody_cli.document.include import read_with_includes
 from multibody_cli.document.nodes import Node, mapping
 from multibody_cli.document.overrides import apply_override, read_override
@@ -18,6 +19,9 @@ from multibody_cli.limits import Usage
 
 RESOLVED_KEYS = frozenset({"vars", "include", "repeat"})
 """Keys of a scene file that the resolved scene does not contain."""
+
+FILE = "file"
+"""Key that names a file, of a mesh or a table."""
 
 
 class Resolved(NamedTuple):
@@ -33,6 +37,42 @@ class Resolved(NamedTuple):
 
     tree: Node
     written: Node
+
+
+def require_resolved(path: Path, shown: str) -> None:
+    """Refuse a scene that is not resolved, or that names other files: the scene in a result file is complete by itself.
+
+    Parameters
+    ----------
+    path
+        The file.
+    shown
+        Its name in messages.
+
+    Raises
+    ------
+    SceneError
+        The scene has `vars`, `include`, `repeat` or `${...}`, names a file, or is not YAML.
+    """
+    problems = Problems()
+    root = read_document(path, shown, problems, Usage())
+    rule = "the scene in a result file is complete by itself"
+    if root.template:
+        problems.add(root.mark, (), f"{rule}: it has no `${{...}}`; run the scene file instead")
+    for key in sorted(RESOLVED_KEYS & (root.keys or {}).keys()):
+        assert root.keys is not None
+        problems.add(root.keys[key], (key,), f"{rule}: it has no `{key}`; run the scene file instead")
+    left: list[Node] = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node.value, dict) and node.keys is not None:
+            left += node.value.values()
+            if isinstance(getattr(node.value.get(FILE), "value", None), str):
+                where = node.value[FILE]
+                problems.add(where.mark, (FILE,), f"{rule}: it reads no `{where.value}`; run the scene file instead")
+        elif isinstance(node.value, list):
+            left += node.value
+    problems.raise_any()
 
 
 def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolved:

@@ -115,30 +115,3 @@ def add_certificate(path: Path, certificate: Certificate) -> None:
             for name, bar in certificate.bars.items():
                 dataset = group.create_dataset(name, data=bar.values, track_times=False)
                 dataset.attrs.update(units=bar.units, order=bar.order, digits=bar.digits)
-
-
-def read_certificate(file: Any) -> Certificate | None:
-    """Read the certificate of an open result file; None if it has none."""
-    import h5py
-
-    if GROUP not in file:
-        return None
-    group, bars = file[GROUP], {}
-
-    def note(name: str, node: Any) -> None:
-        if isinstance(node, h5py.Dataset):
-            attributes = node.attrs
-            bars[name] = ErrorBar(
-                node[()], str(attributes["units"]), float(attributes["order"]), int(attributes["digits"])
-            )
-
-    group.visititems(note)
-    return Certificate(
-        status=str(group.attrs["status"]),
-        verdict=str(group.attrs["verdict"]),
-        digits=int(group.attrs["digits"]),
-        until=float(group.attrs["until"]),
-        methods=tuple(json.loads(group.attrs["methods"])),
-        settings=tuple(json.loads(group.attrs["settings"])),
-        bars=bars,
-    )

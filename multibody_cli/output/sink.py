@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from multibody_cli.output.attributes import FORMAT, FORMAT_VERSION, EarlierScene, Status
 from multibody_cli.output.history import History
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, EarlierScene, Record, Trajectory
+from multibody_cli.output.trajectory import Record, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from multibody_cli.model import Floats, Names
     from multibody_cli.output.channel import Array
     from multibody_cli.output.samples import Samples
-
-Status = Literal["running", "complete", "untrusted", "diverged", "interrupted"]
 
 BLOCK_ROWS = 1000
 BLOCK_BYTES = 2**26

@@ -17,7 +17,8 @@ from multibody_cli.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from multibody_cli.output.trajectory import EarlierScene, Trajectory
+    from multibody_cli.output.attributes import EarlierScene
+    from multibody_cli.output.trajectory import Trajectory
     from multibody_cli.studies.simulation import Simulation
 
 

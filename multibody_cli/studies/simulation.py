@@ -19,11 +19,11 @@ from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
+from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
-from multibody_cli.output.trajectory import EarlierScene
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
