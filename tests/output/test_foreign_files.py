@@ -264,7 +264,7 @@ def stored(tmp_path: Path, body: bytes) -> Path:
 
 FACTS: dict[str, Any] = {
     **dict.fromkeys(("scene_yaml", "scene_sha256", "mbsim_version", "target"), ""),
-    **{"instants": 2, "checksums": {"time": 1}, "history": {}},
+    **{"instants": 2, "checksums": {"time": 1}, "history": {}, "earlier": [["", 1.0]]},
     "values": {"a": {"dtype": [["", "<f8"]], "shape": [2]}},
 }
 
@@ -292,6 +292,8 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
         {"instants": -1},
         {"checksums": {"time": "1"}},
         {"scene_yaml": 3},
+        {"earlier": [3]},
+        {"earlier": [["", "1"]]},
         {"more": 1},
     ],
 )
