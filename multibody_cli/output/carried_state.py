@@ -130,4 +130,4 @@ def _fits(old: Any, value: Any) -> bool:
         return isinstance(value, str) and value in type(old).__members__
     if isinstance(old, np.ndarray):
         return isinstance(value, np.ndarray) and (old.dtype.descr, old.shape) == (value.dtype.descr, value.shape)
-    return value is None or type(_as_json(old)) is type(value)
+    return type(_as_json(old)) is type(value)
