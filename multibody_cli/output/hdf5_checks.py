@@ -14,6 +14,8 @@ import h5py
 import numpy as np
 from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
 
+from multibody_cli.output.attributes import EARLIER, EarlierScene
+
 MAX_DEPTH = 16
 """Largest number of nested groups; paths of the program have at most 6."""
 
@@ -199,3 +201,12 @@ def _decoded(where: str, text: Any) -> str:
         return text if isinstance(text, str) else bytes(text).decode()
     except UnicodeDecodeError:
         raise Defect(where, "is not UTF-8 text") from None
+
+
+def read_earlier_scenes(dataset: h5d.DatasetID, file_bytes: int) -> tuple[EarlierScene, ...]:
+    """Read the earlier scenes of a branch."""
+    texts = read_texts(EARLIER, dataset, file_bytes)
+    until = np.asarray(h5py.Dataset(dataset).attrs.get("until"))
+    if until.dtype != np.float64 or until.shape != (len(texts),) or not np.isfinite(until).all():
+        raise Defect(EARLIER, "expected an attribute `until` with an instant for each scene")
+    return tuple(EarlierScene(text, time) for text, time in zip(texts, until.tolist(), strict=True))

@@ -20,7 +20,7 @@ import numpy as np
 from h5py import h5a, h5d, h5g
 
 from multibody_cli.errors import ResultError
-from multibody_cli.output.attributes import ATTRIBUTES, EARLIER, FORMAT, FORMAT_VERSION, EarlierScene, Status
+from multibody_cli.output.attributes import ATTRIBUTES, EARLIER, FORMAT, FORMAT_VERSION, Status
 from multibody_cli.output.certificate import GROUP as CERTIFICATE
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import AXES, BOUND, INSTANT, ROWS, Channel
@@ -31,6 +31,7 @@ from multibody_cli.output.hdf5_checks import (
     datasets_of,
     plain_attributes,
     read_attribute,
+    read_earlier_scenes,
     read_texts,
     require_numbers,
     require_stored,
@@ -205,7 +206,9 @@ class ResultFile:
         if scene.shape:
             raise Defect("scene/yaml", "expected one text, found an array")
         (self.scene_yaml,) = read_texts("scene/yaml", scene, self.file_bytes)
-        self.earlier = self._read_earlier(h5d.open(file, EARLIER.encode()) if EARLIER in names else None)
+        self.earlier = (
+            read_earlier_scenes(h5d.open(file, EARLIER.encode()), self.file_bytes) if EARLIER in names else ()
+        )
         self.bodies = read_texts("bodies/name", bodies, self.file_bytes)
         if len(set(self.bodies)) < len(self.bodies):
             raise Defect("bodies/name", "has the same name twice")
@@ -216,16 +219,6 @@ class ResultFile:
             declaration = declaration_of(name)
             if declaration is not None or (h5a.exists(dataset, b"rtol") and not name.startswith(f"{CERTIFICATE}/")):
                 self._stored[name] = self._checked(name, dataset, declaration)
-
-    def _read_earlier(self, dataset: h5d.DatasetID | None) -> tuple[EarlierScene, ...]:
-        """Read the earlier scenes of a branch."""
-        if dataset is None:
-            return ()
-        texts = read_texts(EARLIER, dataset, self.file_bytes)
-        until = np.asarray(h5py.Dataset(dataset).attrs.get("until"))
-        if until.dtype != np.float64 or until.shape != (len(texts),) or not np.isfinite(until).all():
-            raise Defect(EARLIER, "expected an attribute `until` with an instant for each scene")
-        return tuple(EarlierScene(text, time) for text, time in zip(texts, until.tolist(), strict=True))
 
     def _checked(self, name: str, dataset: h5d.DatasetID, declaration: Channel | None) -> _Stored:
         """Refuse a channel whose type, shape or storage is not as declared."""
