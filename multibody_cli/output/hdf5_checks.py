@@ -7,7 +7,7 @@ Readers of result files accept none of these: an object is read only if its own 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import h5py
@@ -203,8 +203,11 @@ def _decoded(where: str, text: Any) -> str:
         raise Defect(where, "is not UTF-8 text") from None
 
 
-def read_earlier_scenes(dataset: h5d.DatasetID, file_bytes: int) -> tuple[EarlierScene, ...]:
-    """Read the earlier scenes of a branch."""
+def read_earlier_scenes(file: h5g.GroupID, names: Collection[str], file_bytes: int) -> tuple[EarlierScene, ...]:
+    """Read the earlier scenes of a branch from a file with datasets of these names."""
+    if EARLIER not in names:
+        return ()
+    dataset = h5d.open(file, EARLIER.encode())
     texts = read_texts(EARLIER, dataset, file_bytes)
     until = np.asarray(h5py.Dataset(dataset).attrs.get("until"))
     if until.dtype != np.float64 or until.shape != (len(texts),) or not np.isfinite(until).all():

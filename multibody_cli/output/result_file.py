@@ -20,7 +20,7 @@ import numpy as np
 from h5py import h5a, h5d, h5g
 
 from multibody_cli.errors import ResultError
-from multibody_cli.output.attributes import ATTRIBUTES, EARLIER, FORMAT, FORMAT_VERSION, Status
+from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, Status
 from multibody_cli.output.certificate import GROUP as CERTIFICATE
 from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import AXES, BOUND, INSTANT, ROWS, Channel
@@ -46,8 +46,7 @@ ROWS_AT_ONCE = 2**17
 """Rows of `time` and of `contacts/offset` that are checked at once."""
 
 MAX_INFLATION = 2**29
-"""Largest size, bytes, by which the values of a compressed channel may exceed their size in the file if they are read
-at once."""
+"""Largest difference of the sizes of compressed values in memory and in the file if they are read at once, bytes."""
 
 SLAB_BYTES = 2**22
 """Size of a slab of a dataset, bytes; at least one chunk."""
@@ -206,9 +205,7 @@ class ResultFile:
         if scene.shape:
             raise Defect("scene/yaml", "expected one text, found an array")
         (self.scene_yaml,) = read_texts("scene/yaml", scene, self.file_bytes)
-        self.earlier = (
-            read_earlier_scenes(h5d.open(file, EARLIER.encode()), self.file_bytes) if EARLIER in names else ()
-        )
+        self.earlier = read_earlier_scenes(file, names, self.file_bytes)
         self.bodies = read_texts("bodies/name", bodies, self.file_bytes)
         if len(set(self.bodies)) < len(self.bodies):
             raise Defect("bodies/name", "has the same name twice")
