@@ -91,7 +91,8 @@ def verb(
         with Progress(simulation.compiled.timing.outputs + 1) as progress:
             outcome = simulation.run(sink, progress, stop.asked).outcome
         if outcome.status != "complete":
-            messages.error(f"{outcome.status}: {outcome.message}")
+            causes = list(map(str, outcome.alarms)) or [outcome.message]
+            messages.error(f"{outcome.status}, so that it has no certificate:\n" + "\n".join(causes))
             return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:
             messages.warning(outcome.message)

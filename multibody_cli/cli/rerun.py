@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     """Repeat the run of a result file with the scene in it, and test whether the new file has the same bytes.
 
-    If it has not, the files are compared as by `mbsim compare`.
+    If it has not, the files are compared as by `mbsim compare`. A certificate is copied, not computed again.
 
     Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 128 plus the number of
     the signal if one interrupts it.
     """
     from multibody_cli.comparison.cases import compare_case
     from multibody_cli.comparison.tolerance import Policy
+    from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.version import __version__
 
@@ -56,6 +57,9 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     with _place(output) as new:
         if stop_code := _repeat(run, file, new, force):
             return stop_code
+        certificate = run.certificate
+        if certificate is not None:  # a copy: `mbsim certify` repeats its runs
+            add_certificate(new, certificate)
         versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
         if file.read_bytes() == new.read_bytes():
             show_json({"file": str(file), "same_bytes": True}) if as_json else show(f"{file}: same bytes")

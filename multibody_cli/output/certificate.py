@@ -112,6 +112,6 @@ def add_certificate(path: Path, certificate: Certificate) -> None:
         with h5py.File(new, "r+") as file:
             group = file.create_group(GROUP, track_order=False)
             group.attrs.update(certificate.attributes())
-            for name, bar in certificate.bars.items():
+            for name, bar in sorted(certificate.bars.items()):  # as a reader lists them
                 dataset = group.create_dataset(name, data=bar.values, track_times=False)
                 dataset.attrs.update(units=bar.units, order=bar.order, digits=bar.digits)

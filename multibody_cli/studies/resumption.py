@@ -120,6 +120,11 @@ def find_resumption(path: Path) -> Resumption:
             f"{source}: the run diverged, and would diverge again: {run.attributes['message']} "
             f"Run the scene with other settings: `mbsim run {source} --step TIME -o FILE`"
         )
+    if run.certificate is not None:
+        raise ResultError(
+            f"{source} has a certificate, which holds for this duration alone: certify the longer run with `mbsim certify "
+            f"{source} --duration TIME -o FILE`"
+        )
     reached = float(run.time[-1]) if run.time.size else 0.0
     is_complete = source == result and status in ("complete", "untrusted")
     found = Resumption(result, run.scene_yaml, is_complete, reached, None, earlier=run.earlier)
