@@ -372,6 +372,6 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float) ->
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "
-        f"{culprit} grew fastest after it. Reduce `simulation.step`, or, for stiff springs, dampers and muscles, use an "
-        "implicit integrator such as `linearly_implicit_euler`."
+        f"{culprit} grew fastest after it. Reduce `simulation.step`, or, for stiff springs, dampers and muscles, use "
+        "an implicit integrator such as `linearly_implicit_euler`."
     )

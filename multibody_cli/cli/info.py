@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,17 +103,20 @@ def _describe_result(path: Path) -> dict[str, Any]:
         ]
         certificate = file.certificate()
     about = {"path": str(path), **result.attributes}
+    alarms = json.loads(about.pop("alarms", "[]"))
     if result.earlier:
         about["branch"] = f"from {result.earlier[-1].until:.9g} s on"
-    if certificate is None:
-        return {"file": about, "datasets": datasets}
+    if certificate is not None:
+        about["certificate"] = certificate.verdict
+    bars = certificate.bars if certificate is not None else {}
     return {
-        "file": {**about, "certificate": certificate.verdict},
+        "file": about,
+        "alarms": [{key: alarm.get(key) for key in ("name", "level", "time", "channel", "remedy")} for alarm in alarms],
         "datasets": datasets,
         "error bars": [
             {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}
             | {"units": bar.units, "digits": bar.digits}
-            for name, bar in certificate.bars.items()
+            for name, bar in bars.items()
         ],
     }
 

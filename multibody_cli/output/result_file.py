@@ -190,8 +190,8 @@ class ResultFile:
                 found[name] = read_attribute("", file, name, attribute.kind)
         if found["status"] not in get_args(Status):
             raise Defect("attribute `status`", f"expected one of {', '.join(get_args(Status))}")
-        for name in ("accepted", "accepted_misses"):
-            _read_list(f"attribute `{name}`", found.get(name, "[]"))
+        for name, kind in (("accepted", str), ("accepted_misses", str), ("alarms", dict)):
+            _read_list(f"attribute `{name}`", found.get(name, "[]"), kind)
         return found
 
     def _read_datasets(self, file: h5g.GroupID) -> None:
@@ -367,8 +367,8 @@ def _tolerance(path: str, node: h5d.DatasetID, name: str) -> float | None:
     return found
 
 
-def _read_list(where: str, text: str) -> tuple[str, ...]:
-    """Read a JSON list of texts.
+def _read_list(where: str, text: str, kind: type = str) -> tuple[Any, ...]:
+    """Read a JSON list of texts, or of entries of another kind.
 
     Raises
     ------
@@ -379,8 +379,8 @@ def _read_list(where: str, text: str) -> tuple[str, ...]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
-        raise Defect(where, "expected a JSON list of texts")
+    if not isinstance(found, list) or not all(isinstance(entry, kind) for entry in found):
+        raise Defect(where, f"expected a JSON list of entries of the type {kind.__name__}")
     return tuple(found)
 
 

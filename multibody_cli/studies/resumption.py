@@ -122,14 +122,15 @@ def find_resumption(path: Path) -> Resumption:
         )
     if run.certificate is not None:
         raise ResultError(
-            f"{source} has a certificate, which holds for this duration alone: certify the longer run with `mbsim certify "
-            f"{source} --duration TIME -o FILE`"
+            f"{source} has a certificate, which holds for this duration alone: certify the longer run with "
+            f"`mbsim certify {source} --duration TIME -o FILE`"
         )
     reached = float(run.time[-1]) if run.time.size else 0.0
     is_complete = source == result and status in ("complete", "untrusted")
     found = Resumption(result, run.scene_yaml, is_complete, reached, None, earlier=run.earlier)
     if checkpoint is None:
-        return replace(found, remark=_begin_again(f"{checkpoint_path(result)} does not exist"))
+        missing = f"{checkpoint_path(result)} does not exist, as after a run of less than 10 s"
+        return replace(found, remark=_begin_again(missing))
     _require_same_program(result, checkpoint, run)
     if not holds_rows(source, checkpoint.instants, checkpoint.checksums):
         return replace(found, remark=_begin_again(f"{source} was damaged and lacks rows of its checkpoint"))

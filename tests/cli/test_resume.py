@@ -156,7 +156,7 @@ def test_a_killed_run_without_a_checkpoint_begins_again(mbsim: Command, folder: 
     interrupted.rename("run.h5.part")
     end = mbsim("run", "--resume", "run.h5.part")
     assert end.code == 0
-    assert "run.h5.ckpt does not exist: the run begins again at 0 s" in end.stderr
+    assert "run.h5.ckpt does not exist, as after a run of less than 10 s: the run begins again at 0 s" in end.stderr
     assert (folder / "run.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 

@@ -191,6 +191,8 @@ def test_an_untrusted_run_ends_with_1_unless_allowed(mbsim: Command, folder: Pat
     attributes = read_trajectory(folder / "outputs/pendulum.h5").attributes
     assert attributes["status"] == "untrusted"
     assert json.loads(attributes["alarms"]) == data["alarms"]
+    shown = json.loads(mbsim("info", "outputs/pendulum.h5", "--json").stdout)["alarms"]
+    assert [(one["name"], one["remedy"]) for one in shown] == [(one["name"], one["remedy"]) for one in data["alarms"]]
     allowed = mbsim(*words, "--force", "--allow-untrusted")
     assert allowed.code == 0
     assert "pendulum: untrusted" in allowed.stdout

@@ -125,6 +125,14 @@ DAMAGES = {
     "an unknown status": (attribute("status", "happy"), "at attribute `status`: expected one of running, complete"),
     "steps that are a text": (attribute("steps", "many"), "at attribute `steps`: expected a number"),
     "an empty name": (attribute("name", h5py.Empty("S3")), "at attribute `name`: expected a single value"),
+    "alarms that are no objects": (
+        attribute("alarms", "[3]"),
+        "at attribute `alarms`: expected a JSON list of entries",
+    ),
+    "earlier scenes without instants": (
+        dataset("scene/earlier", data=["a"]),
+        "at scene/earlier: expected an attribute",
+    ),
     "reasons that are no list": (attribute("accepted", "{}"), "at attribute `accepted`: expected a JSON list"),
 }
 
@@ -171,7 +179,7 @@ def test_compressed_values_are_not_expanded_beyond_a_limit(tmp_path: Path, monke
     [
         (certificate(data=np.zeros(3)), r"has the shape \(3,\), and its channel \(25,\)"),
         (certificate(data=["x"] * 25), "expected values of type float64, found text"),
-        (certificate(methods="[" * 100_000), "expected a JSON list of texts"),
+        (certificate(methods="[" * 100_000), "expected a JSON list of entries of the type str"),
         (certificate(until="late"), "attribute `until`: expected a number"),
         (lambda file: file.create_group("certificate"), "attribute `status`: is missing"),
     ],
