@@ -130,8 +130,8 @@ DAMAGES = {
         "at attribute `alarms`: expected a JSON list of entries",
     ),
     "earlier scenes without instants": (
-        dataset("scene/earlier", data=["a"]),
-        "at scene/earlier: expected an attribute",
+        lambda file: file.create_dataset("scene/earlier", data=["a"]),
+        "at scene/earlier: expected an attribute `until`",
     ),
     "reasons that are no list": (attribute("accepted", "{}"), "at attribute `accepted`: expected a JSON list"),
 }
