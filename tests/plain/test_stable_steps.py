@@ -9,14 +9,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from loops import loaded, start
+from scipy.spatial.transform import Rotation
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.initial.linearized_motion import acceleration_derivatives, linearization_of
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators.stability import (
     rk4_step_limit,
     semi_implicit_euler_step_limit,
     variational_step_limit,
 )
+from multibody_cli.tree.configuration import displace
 
 K = 1e6
 
@@ -190,3 +193,33 @@ def test_a_scene_without_degrees_of_freedom_is_not_warned_of():
     slider = {"type": "prismatic", "child": "m", "axis": [1, 0, 0], "motion": {"position": 0.0}}
     rod = {"rod": {"type": "distance", "between": ends, "length": 1.0}}
     assert longest_step(scene | {"joints": {"s": slider}, "constraints": rod}, integrator="rk4", step=1e-3) is None
+
+
+def test_linearized_forces_agree_with_finite_differences():
+    """A spring out of balance on a ball joint, of which K is the derivative of the moment in axes that do not move.
+
+    At rest and without gravity the moment in the axes of the body is M a.
+    """
+    anchor = {"body": "world", "point": [0.4, 0.3, -0.2]}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"b": {"mass": 1.0, "inertia": {"principal": [0.1, 0.2, 0.3]}}},
+        "joints": {"j": {"type": "spherical", "child": "b"}},
+        "springs": {
+            "s": {"between": [anchor, {"body": "b", "point": [0.5, 0, 0.1]}], "stiffness": 90.0, "rest_length": 0.1}
+        },
+    }
+    run = start(scene)
+    model, state = run.compiled.model, run.state
+    K = linearization_of(model, state).K
+
+    def moment(shift):
+        moved = state._replace(q=state.q.copy())
+        displace(model.system.tree, moved.q, shift, 1.0)
+        _, _, a = acceleration_derivatives(model, moved, np.eye(3))
+        return Rotation.from_rotvec(shift).apply(linearization_of(model, moved).M @ a)
+
+    h = 1e-5
+    differences = np.array([(moment(h * e) - moment(-h * e)) / (2.0 * h) for e in np.eye(3)]).T
+    np.testing.assert_allclose(K, differences, rtol=1e-7, atol=1e-7)
+    assert np.abs(K - K.T).max() > 1.0
