@@ -159,7 +159,7 @@ def _read_arrays(table: dict[str, Any], data: bytes, offset: int) -> int:
             continue
         dtype = np.dtype(_descr(about["dtype"]))
         count = math.prod(map(int, about["shape"]))
-        if dtype.hasobject or not dtype.itemsize or not 0 <= count <= len(data) // dtype.itemsize:
+        if not dtype.itemsize or not 0 <= count <= len(data) // dtype.itemsize:
             raise ValueError(f"`{name}` is no array of numbers")
         table[name] = np.frombuffer(data, dtype, count, offset).reshape(about["shape"]).copy()
         offset += count * dtype.itemsize

@@ -44,6 +44,6 @@ def complete_rows(kinds: Mapping[str, str], lengths: Mapping[str, int], offset: 
         if CONTACT in shortest and bounds:
             # instants with a known end and with all their contacts
             instants = max(0, int(np.searchsorted(offset[: instants + 1], shortest[CONTACT], "right")) - 1)
-            contacts = min(int(offset[instants]), shortest[CONTACT])
+            contacts = int(offset[instants])
     rows = {INSTANT: instants, CONTACT: contacts, BOUND: min(instants + 1, bounds)}
     return {name: rows[per] for name, per in kinds.items()}

@@ -291,6 +291,7 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
         {"values": {"a": {"dtype": [["", "<f8"]], "shape": [-2]}}},
         {"values": {"a": {"dtype": [["", "|O"]], "shape": [2]}}},
         {"values": {"a": {"dtype": [["", "|V0"]], "shape": [2]}}},
+        {"values": {"a": {"dtype": [["x", "<f8", [0]]], "shape": [2]}}},
         {"values": {"a": {"dtype": [["", "<08"]], "shape": [2]}}},
         {"values": {"a": {"dtype": 3, "shape": [2]}}},
         {"values": {"a": 3}},
