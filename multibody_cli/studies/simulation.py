@@ -18,7 +18,7 @@ from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.model import State
+from multibody_cli.model import Floats, State
 from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
 from multibody_cli.output.channel import INSTANT
@@ -28,6 +28,7 @@ from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
 from multibody_cli.timeline import Summary, WhileComputing, simulate
@@ -93,10 +94,17 @@ class Simulation:
             thresholds=settings.alarms,
         )
 
+    def _vertices_of(self, *place: str | int) -> Floats:
+        """Return the vertices (n, 3) of a mesh with contacts, m."""
+        owner = self.scene.world if place[0] == "world" else self.scene.bodies[str(place[1])]
+        mesh = owner.shapes[int(place[-1])]
+        assert isinstance(mesh, MeshSpec)
+        return convex_vertices(mesh, self.loaded.resolve_path(mesh.file, *place))
+
     def header(self) -> Header:
         """Return the metadata of the run that are known before it starts."""
         settings, model = self.scene.simulation, self.compiled.model
-        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses))
+        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses, self._vertices_of))
         return Header(
             names=model.names,
             com=model.com,
