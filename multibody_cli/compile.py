@@ -15,7 +15,8 @@ from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import typical_column_norms
 from multibody_cli.initial.point_torques import require_no_torques
-from multibody_cli.initial.stable_step import step_size_warnings
+from multibody_cli.initial.signal_resolution import signal_warnings
+from multibody_cli.initial.stable_step import check_step
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
 from multibody_cli.joints.domain import DomainJointSpec
@@ -53,7 +54,8 @@ class Compiled:
     """A scene ready to run.
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
-    start (after loops and constraints, without prescribed coordinates), and warnings about the initial state.
+    start (after loops and constraints, without prescribed coordinates), warnings about the initial state, and the
+    longest stable step there, s; infinite if there is none or it is not known.
     """
 
     model: Model
@@ -63,6 +65,7 @@ class Compiled:
     masses: Mapping[str, MassProperties]
     n_dofs: int
     warnings: tuple[str, ...]
+    stable_step: float
 
 
 def compile_scene(loaded: LoadedScene) -> Compiled:
@@ -93,7 +96,8 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
-    messages = (*messages, *step_size_warnings(simulation, model, state))
+    checked = check_step(simulation, model, state)
+    messages = (*messages, *checked.warnings, *signal_warnings(loaded))
     if scene.contacts is not None:
         from multibody_cli.initial.overlap import require_no_overlap  # slow import
 
@@ -106,7 +110,8 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
-    return Compiled(model, state, control, timing(simulation, scene.output), masses, n_dofs, messages)
+    timed = timing(simulation, scene.output)
+    return Compiled(model, state, control, timed, masses, n_dofs, messages, checked.longest)
 
 
 def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
@@ -59,6 +60,16 @@ class OutputError(RunFailed):
     """The result file could not be written."""
 
 
+MOST_SHOWN = 100
+"""Number of problems in the message of a `SceneError`."""
+
+MOST_COMPARED = 400
+"""Number of valid words, around the place of an unknown one in the alphabet, that may be similar to it."""
+
+LONGEST_WORD = 200
+LONGEST_LINE = 3000
+
+
 @dataclass(frozen=True)
 class Problem:
     """A problem of a scene.
@@ -82,7 +93,7 @@ class Problem:
 
     def __str__(self) -> str:
         text = ": ".join(part for part in (self.where, self.path, self.message) if part)
-        return f"{text} ({self.remark})" if self.remark else text
+        return shortened(f"{text} ({self.remark})" if self.remark else text).replace("\n", "\\n")
 
 
 class SceneError(Refused):
@@ -92,17 +103,23 @@ class SceneError(Refused):
     ----------
     problems
         In the order of the file. Problems that differ only in their path, such as those of the entries of one
-        `repeat`, are reported once with their number.
+        `repeat`, are reported once with their number; of many, the message has the first `MOST_SHOWN`.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(_merge_similar(self.problems)))
+        lines = _merge_similar(self.problems)
+        if len(lines) > MOST_SHOWN:
+            lines[MOST_SHOWN:] = [f"and at least {len(lines) - MOST_SHOWN} more problems"]
+        super().__init__("\n".join(lines))
 
 
 def closest(name: str, valid: Iterable[str]) -> str | None:
     """Return the valid word closest to `name`, if one is close."""
-    return next(iter(get_close_matches(name, sorted(valid), n=1, cutoff=0.6)), None)
+    words = sorted(valid)
+    place = bisect(words, name)
+    candidates = words[max(0, place - MOST_COMPARED // 2) : place + MOST_COMPARED // 2]
+    return next(iter(get_close_matches(name, candidates, n=1, cutoff=0.6)), None) if len(name) <= LONGEST_WORD else None
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -112,6 +129,11 @@ def nearest(name: str, valid: Iterable[str]) -> str:
         return f"did you mean `{close}`?"
     shown = ", ".join(words[:20]) + (", ..." if len(words) > 20 else "")
     return f"valid: {shown}" if words else "none is defined"
+
+
+def shortened(text: str, most: int = LONGEST_LINE) -> str:
+    """Return a text of at most `most` characters; a longer one is cut."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _merge_similar(problems: Iterable[Problem]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +43,14 @@ class Summary:
     steps_before: int = 0
 
 
+WhileComputing = Callable[[Callable[[], Summary | None]], AbstractContextManager[None]]
+"""Function that returns a context for calls of compiled code, which may take long.
+
+Its argument ends the run as `interrupted` at the last recorded instant; it returns None if the sink is not open yet.
+Another thread may call it while the thread of the run is in the context, and must then end the process.
+"""
+
+
 def simulate(
     model: Model,
     state: State,
@@ -54,6 +63,7 @@ def simulate(
     stop_asked: Callable[[], bool] = lambda: False,
     keep: Callable[[Values], None] | None = None,
     carried: Values | None = None,
+    while_computing: WhileComputing = lambda _end_run: nullcontext(),
 ) -> Summary:
     """Run a scene to its end, until a step diverges, or until `stop_asked` returns True.
 
@@ -75,6 +85,8 @@ def simulate(
         the run stops, and at the end of a run that took longer than that.
     carried
         A carried state from which the run goes on; the sink holds the rows up to it.
+    while_computing
+        See `WhileComputing`.
 
     Raises
     ------
@@ -85,9 +97,21 @@ def simulate(
     """
     recorder = _Recorder(model, method, header.block_rows, sink)
     monitor = JointDomainMonitor(model)
-    report = method.start(state)
-    recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
-    pace = _Pace(method, timing, report)
+    is_open = False
+
+    def end_run() -> Summary | None:
+        if not is_open:
+            return None
+        recorder.flush()
+        outcome = Outcome("interrupted", _stopped_at(reached.time), report.steps)
+        sink.close(outcome)
+        return Summary(outcome, reached.instants, reached.time, report.steps, steps_before)
+
+    computing = while_computing(end_run)
+    with computing:
+        report = method.start(state)
+        recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
+    pace = _Pace(method, timing, report, computing)
     outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work))
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
@@ -98,6 +122,7 @@ def simulate(
         outcome = Outcome("complete", steps=report.steps)
     steps_before = report.steps
     sink.open(header)
+    is_open = True
     try:
         if carried is None and outcome.status == "complete":
             recorder.record(state, report)
@@ -105,7 +130,7 @@ def simulate(
         while outcome.status == "complete" and reached.instants <= timing.outputs:
             if stop_asked():
                 checkpoints.keep()
-                outcome = Outcome("interrupted", _stopped_at(state), report.steps)
+                outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
             before = State(*(array.copy() for array in state))
             report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
@@ -113,46 +138,50 @@ def simulate(
             if stopped:  # the state between two output instants is recorded as well
                 checkpoints.keep()
                 recorder.record(state, report)
-                outcome = Outcome("interrupted", _stopped_at(state), report.steps)
+                outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
             elif outcome.status == "complete":
                 pace.begin_interval(report)
                 recorder.record(state, report)
                 on_output(reached.instants)
                 checkpoints.keep_late()
         alarms = [Raised("joints", "warning", text) for text in monitor.warnings(outcome.status == "diverged")]
-        if outcome.status == "complete":
+        if outcome.status != "diverged":
             recorder.flush()
-            checkpoints.keep_at_end()
             alarms = [*_alarms_at_end(model, method, recorder.record_of_run, settings), *alarms]
+        if outcome.status == "complete":
+            checkpoints.keep_at_end()
             if any(alarm.level == "failed" for alarm in alarms):
                 outcome = replace(outcome, status="untrusted")
         message = "; ".join(filter(None, [outcome.message, *map(str, alarms)]))
         outcome = replace(outcome, message=message, alarms=tuple(alarms))
-    except BaseException:
-        outcome = Outcome("interrupted", "the run was ended by an error")
-        raise
-    finally:
         recorder.flush()
-        sink.close(outcome)
+    except BaseException:
+        try:
+            recorder.flush()
+        finally:
+            sink.close(None)
+        raise
+    sink.close(outcome)
     return Summary(outcome, reached.instants, reached.time, report.steps, steps_before)
 
 
-def _stopped_at(state: State) -> str:
-    return f"stopped on request at t = {state.time[0]:.9g} s"
+def _stopped_at(time: float) -> str:
+    return f"stopped on request at t = {time:.9g} s"
 
 
 class _Pace:
     """Advances from one output instant to the next in pieces of a fraction of a second.
 
-    Compiled code cannot be interrupted, so `stop_asked` is called between pieces.  The pieces do not affect the
-    results.  `progress` is the position within the output interval.
+    Compiled code, which runs in the context `computing`, cannot be interrupted, so `stop_asked` is called between
+    pieces.  The pieces do not affect the results.  `progress` is the position within the output interval.
     """
 
-    SHORT, LONG = 0.05, 0.2
+    SHORT, LONG = 0.02, 0.08
     """Bounds of the duration of a piece, s: below, the length of the next piece is doubled; above, it is halved."""
 
-    def __init__(self, method: Method, timing: Timing, report: Report) -> None:
+    def __init__(self, method: Method, timing: Timing, report: Report, computing: AbstractContextManager[None]) -> None:
         self._method = method
+        self._computing = computing
         self._timing = timing
         self._length = 1
         self.progress = IntervalProgress(report)
@@ -169,7 +198,8 @@ class _Pace:
             done = min(progress.done + self._length, pauses)
             began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
-            report = self._method.advance(state, until).after(report)
+            with self._computing:
+                report = self._method.advance(state, until).after(report)
             report = report._replace(steps=report.steps + progress.earlier_steps)
             seconds = clock.monotonic() - began
             if seconds < self.SHORT:
@@ -307,7 +337,7 @@ def _outcome_of(model: Model, state: State, report: Report, before: State, domai
 
 
 def _alarms_at_end(model: Model, method: Method, record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
-    """Yield the alarms of a complete run, and the warnings of its force elements."""
+    """Yield the alarms of a run up to its end or its interruption, and the warnings of its force elements."""
     yield from raised_alarms(record, settings)
     for text in force_warnings(model, method.work.warnings):
         yield Raised("forces", "warning", text)
@@ -342,5 +372,6 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float) ->
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "
-        f"{culprit} grew fastest after it. Try a smaller `simulation.step`, `integrator: dop853`, or softer springs."
+        f"{culprit} grew fastest after it. Reduce `simulation.step`, or, for stiff springs, dampers and muscles, use "
+        "an implicit integrator such as `linearly_implicit_euler`."
     )

@@ -70,10 +70,12 @@ class RunRecord:
         Errors of loop joints (nj,), and of rows of couplings and constraints, m and rad.
     residual
         Residual of the energy ledger, J.
-    gain
-        Its positive part: energy without a source, J.
+    gain, loss
+        Its positive and negative part: energy without a source, and energy lost, J.
     spin, speed
         Angular velocities, rad/s, and velocities of the bodies, m/s.
+    penetration
+        Depths of contacts, m.
     unsolved, step_subdivisions, implicit_unsolved
         Counts of `methods.contract.Report`.
     steps
@@ -82,7 +84,8 @@ class RunRecord:
 
     def __init__(self, model: Model) -> None:
         self.names = model.names
-        self.loop_error, self.row_error, self.residual, self.gain, self.spin, self.speed = (Peak() for _ in range(6))
+        self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
+        self.spin, self.speed, self.penetration = (Peak() for _ in range(3))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.steps = 0
         self.length = 1.0
@@ -128,6 +131,9 @@ class RunRecord:
                 peak.add(times, np.sqrt(np.einsum("kbi,kbi->kb", field[:count], field[:count])))
         self.loop_error.add(times, samples.constraint_error[:count])
         self.row_error.add(times, samples.row_error[:count, self._rows])
+        if self.names.contacts:
+            present = np.arange(self.names.contacts) < samples.contact_count[:count].reshape(-1, 1)
+            self.penetration.add(times, np.where(present, np.minimum(samples.contact_gap[:count], 0.0), 0.0))
 
     def _add_energies(self, times: Floats, samples: Any, count: int) -> None:
         kinetic, potential, elastic = (
@@ -147,6 +153,7 @@ class RunRecord:
         residual = (balance - self._first[1])[:, None]
         self.residual.add(times, residual)
         self.gain.add(times, np.maximum(residual, 0.0))
+        self.loss.add(times, np.minimum(residual, 0.0))
 
     def add_energy(self, energy: float) -> None:
         """Count an energy, J, that a change of the scene adds, as present from the start."""

@@ -17,10 +17,10 @@ def resolve_better(settings: RunSettings, value: float, threshold: float) -> str
         return f"use `simulation.integrator: {settings.alternative}` with the step of {settings.step:.6g} s"
     if settings.integrator.adaptive:
         return f"set `simulation.tolerance` to {1e-2 * settings.rtol:.1g}"
-    return reduce_step(settings, (MARGIN * value / threshold) ** (1.0 / settings.order))
+    return reduce_step(settings.step, (MARGIN * value / threshold) ** (1.0 / settings.order))
 
 
-def reduce_step(settings: RunSettings, factor: float) -> str:
+def reduce_step(step: float, factor: float) -> str:
     """Return the remedy of a step that is smaller by a factor."""
     divisor = next((divisor for divisor in DIVISORS if divisor >= factor), DIVISORS[-1])
-    return f"reduce `simulation.step` to {settings.step / divisor:.6g} s"
+    return f"reduce `simulation.step` to {step / divisor:.6g} s"

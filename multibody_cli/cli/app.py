@@ -23,7 +23,7 @@ from multibody_cli.cli.startup import (
     exit_immediately,
     use_one_blas_thread,
 )
-from multibody_cli.errors import MbsimError, SceneError, nearest
+from multibody_cli.errors import ArgumentError, MbsimError, SceneError, nearest
 
 VERBS = (
     "run",
@@ -124,15 +124,19 @@ def _call(words: Sequence[str] | None) -> int:
         "color": messages.colors_wanted(),
     }
     try:
+        if any("\0" in word for word in words or ()):
+            raise ArgumentError("an argument contains a NUL character, which no file name and no value may have")
         return app.main(words, **settings) or 0
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)
+        messages.problems(text.getvalue().removesuffix("\n"))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         messages.error("interrupted")
         return INTERRUPTED
     except SceneError as error:
-        click.echo(str(error), err=True)
+        messages.problems(str(error))
         return error.exit_code
     except MbsimError as error:
         messages.error(str(error))

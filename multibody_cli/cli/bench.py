@@ -11,8 +11,10 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import ArgumentError, MbsimError
+from multibody_cli.escaping import escaped
 
 if TYPE_CHECKING:
     from multibody_cli.studies.bench.campaign import Findings
@@ -147,11 +149,12 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
 def _report(found: Findings, status: str, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
     """Write the results to stdout and to the requested files."""
     from multibody_cli.cli import bench_report
+    from multibody_cli.output.place import write_text
 
     if json_file not in (None, "-"):
-        Path(str(json_file)).write_text(bench_report.as_json(found, status) + "\n", encoding="utf-8")
+        write_text(Path(str(json_file)), bench_report.as_json(found, status) + "\n")
     if markdown is not None:
-        markdown.write_text(bench_report.as_markdown(found, status), encoding="utf-8")
+        write_text(markdown, escaped(bench_report.as_markdown(found, status)))
     if plot is not None:
         from multibody_cli.pictures.benchmarks import draw_findings
 
@@ -159,10 +162,10 @@ def _report(found: Findings, status: str, json_file: str | None, markdown: Path 
             messages.warning(f"{plot}: no measurements to plot")
     # last, because the reader of a pipe may exit early
     if json_file == "-":
-        click.echo(bench_report.as_json(found, status))
+        show(bench_report.as_json(found, status))
     else:
         for line in bench_report.as_text(found):
-            click.echo(line)
+            show(line)
 
 
 def _peers_that_differ(found: Findings) -> int:

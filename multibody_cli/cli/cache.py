@@ -7,7 +7,7 @@ import re
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.render import counted, show
 from multibody_cli.errors import ArgumentError, OutputError
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -31,17 +31,17 @@ def verb(action: str, max_size: str | None) -> int:
         raise ArgumentError(f"{root} is not a folder: set MBSIM_CACHE_DIR to the folder of compiled code")
     if action == "clear" or max_size is not None:
         removed, reason = store.remove_old(-1 if max_size is None else _bytes(max_size))
-        click.echo(f"removed {counted(removed, 'file')}")
+        show(f"removed {counted(removed, 'file')}")
         if reason:
             raise OutputError(f"cannot remove {reason}")
         if action == "clear":
             return 0
     found = store.inventory()
-    click.echo(f"folder   {root}")
-    click.echo(f"target   {store.folder().name}")
-    click.echo(f"files    {len(found)} (kernels and the formulas they contain)")
-    click.echo(f"size     {sum(size for _, size, _ in found) / 1e6:.1f} MB")
-    click.echo(f"shipped  {counted(len(store.shipped()), 'file')}")
+    show(f"folder   {root}")
+    show(f"target   {store.folder().name}")
+    show(f"files    {len(found)} (kernels and the formulas they contain)")
+    show(f"size     {sum(size for _, size, _ in found) / 1e6:.1f} MB")
+    show(f"shipped  {counted(len(store.shipped()), 'file')}")
     return 0
 
 

@@ -13,7 +13,7 @@ from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Bar, Progress
-from multibody_cli.cli.render import counted, show_json, show_table
+from multibody_cli.cli.render import Colored, counted, show, show_json, show_table
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_file
 from multibody_cli.cli.stop import StopRequest
@@ -70,7 +70,7 @@ def verb(
     bar for every value of the certified channels, and the verdict.
 
     Exit code: 0 if all bars stay below a tenth of the size of their channel and all expectations are met, 1 if not,
-    2 if the scene is rejected, 130 if it is interrupted.
+    2 if the scene is rejected, 128 plus the number of the signal if one interrupts it.
     """
     from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.hdf5 import Hdf5Sink
@@ -91,8 +91,9 @@ def verb(
         with Progress(simulation.compiled.timing.outputs + 1) as progress:
             outcome = simulation.run(sink, progress, stop.asked).outcome
         if outcome.status != "complete":
-            messages.error(f"{outcome.status}: {outcome.message}")
-            return EXIT_CODES[outcome.status]
+            causes = list(map(str, outcome.alarms)) or [outcome.message]
+            messages.error(f"{outcome.status}, so that it has no certificate:\n" + "\n".join(causes))
+            return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:
             messages.warning(outcome.message)
         with Bar("runs") as bar:
@@ -107,17 +108,17 @@ def verb(
 def _show(report: Report) -> None:
     certificate = report.certificate
     color = "green" if certificate.status == "certified" else "red"
-    click.echo(f"{report.simulation.scene.name}: {click.style(certificate.verdict, fg=color)}")
+    show(f"{report.simulation.scene.name}: ", Colored(certificate.verdict, color))
     method = ", ".join(filter(None, (" and ".join(certificate.methods), report.simulation.integrator.name)))
-    click.echo(f"  runs    {method}; {'; '.join(certificate.settings)}")
+    show(f"  runs    {method}; {'; '.join(certificate.settings)}")
     for verdict in report.verdicts:
-        click.echo("  expect  " + click.style(str(verdict), fg="green" if verdict.passed else "red"))
-    click.echo(f"  result  {report.result}")
-    click.echo()
+        show("  expect  ", Colored(str(verdict), "green" if verdict.passed else "red"))
+    show(f"  result  {report.result}")
+    show()
     rows = [_row(path, report) for path in certificate.bars]
     show_table(rows[:MOST_ROWS], indent="  ")
     if len(rows) > MOST_ROWS:
-        click.echo(f"  and {counted(len(rows) - MOST_ROWS, 'channel')} more: name some with --channels, or use --json")
+        show(f"  and {counted(len(rows) - MOST_ROWS, 'channel')} more: name some with --channels, or use --json")
 
 
 def _row(path: str, report: Report) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import scene_file
-from multibody_cli.errors import OutputError
 
 
 @click.command("codegen", cls=Verb, short_help="Write the code of method `symbolic` for a scene.")
@@ -24,20 +24,16 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     SCENE is a scene file or a result file, which contains its scene. The program is a self-contained Python module;
     comments refer to the equation numbers of Si and Guenter.
     """
-    from multibody_cli.output.place import require_replaceable
+    from multibody_cli.output.place import require_replaceable, write_text
     from multibody_cli.studies.codegen import code_of
 
     with scene_file(scene) as file:
         text = code_of(file, overrides)
     if output is None:
-        click.echo(text, nl=False)
+        show(text, nl=False)
         return 0
     require_replaceable(output, force)
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror or error}") from None
+    write_text(output, text)
     messages.detail(f"{len(text.splitlines())} lines")
-    click.echo(output)
+    show(output)
     return 0

@@ -12,7 +12,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import run_settings
-from multibody_cli.cli.render import counted, show_json, show_table
+from multibody_cli.cli.render import counted, show, show_json, show_table
 from multibody_cli.cli.source import scene_file
 
 if TYPE_CHECKING:
@@ -47,22 +47,22 @@ def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    click.echo(f"{diagnosis.name}: {counted(len(diagnosis.findings), 'finding')}")
+    show(f"{diagnosis.name}: {counted(len(diagnosis.findings), 'finding')}")
     for head, text in _figures(diagnosis):
-        click.echo(f"  {head:19} {text}".rstrip())
+        show(f"  {head:19} {text}".rstrip())
     if diagnosis.motions is not None and diagnosis.motions.modes:
         modes = diagnosis.motions.modes
         shown = modes if len(modes) <= MAX_MODES else [*modes[: MAX_MODES // 2], *modes[-(MAX_MODES // 2) :]]
         still = "an equilibrium" if diagnosis.motions.equilibrium else "no equilibrium"
         left_out = f"; {len(shown)} of {len(modes)} are shown" if len(shown) < len(modes) else ""
-        click.echo(f"\nsmall motions about the start, at rest, {still}{left_out}")
+        show(f"\nsmall motions about the start, at rest, {still}{left_out}")
         show_table([_row(mode) for mode in shown], indent="  ")
     for number, finding in enumerate(diagnosis.findings, 1):
         head = "\nadvice, most important first\n" if number == 1 else ""
-        click.echo(f"{head}  {number}. {finding.where}: {finding.path}: {finding.cause}")
-        click.echo(f"     -> {finding.advice}")
+        show(f"{head}  {number}. {finding.where}: {finding.path}: {finding.cause}")
+        show(f"     -> {finding.advice}")
         for setting in finding.settings:
-            click.echo(f"        --set '{setting}'")
+            show(f"        --set '{setting}'")
 
 
 def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.render import counted, show_json
+from multibody_cli.cli.render import counted, show, show_json
 from multibody_cli.cli.source import scene_file
 from multibody_cli.errors import ArgumentError
 
@@ -68,25 +68,25 @@ def _written(formula: Any, latex: bool) -> str:
 def _show_formulas(found: Equations) -> None:
     _show_head(found, "")
     for place, formula in _terms(found, False):
-        click.echo(f"{place} = {formula}")
+        show(f"{place} = {formula}")
     for body, J in found.jacobians.items():
-        click.echo(f"\nJ of {body}, [w; v] of its frame in its own axes:")
+        show(f"\nJ of {body}, [w; v] of its frame in its own axes:")
         for word, row in zip(_ROWS, J, strict=True):
-            click.echo(f"  {word}: {'  |  '.join(_written(formula, False) for formula in row)}")
+            show(f"  {word}: {'  |  '.join(_written(formula, False) for formula in row)}")
     _show_rest(found, "")
 
 
 def _show_latex(found: Equations) -> None:
     _show_head(found, "% ")
     lines = [f"{_subscript(place)} &= {formula}" for place, formula in _terms(found, True)]
-    click.echo("\\begin{aligned}")
-    click.echo(" \\\\\n".join(lines))
-    click.echo("\\end{aligned}")
+    show("\\begin{aligned}")
+    show(" \\\\\n".join(lines))
+    show("\\end{aligned}")
     for body, J in found.jacobians.items():
         rows = " \\\\ ".join(" & ".join(_written(formula, True) for formula in row) for row in J)
         name = body.replace("_", "\\_")
-        click.echo(f"% [w; v] of the frame of {body} in its own axes")
-        click.echo(f"J_{{\\text{{{name}}}}} = \\begin{{bmatrix}} {rows} \\end{{bmatrix}}")
+        show(f"% [w; v] of the frame of {body} in its own axes")
+        show(f"J_{{\\text{{{name}}}}} = \\begin{{bmatrix}} {rows} \\end{{bmatrix}}")
     _show_rest(found, "% ")
 
 
@@ -119,7 +119,7 @@ def _subscript(place: str) -> str:
 def _show_numbers(found: Equations) -> None:
     _show_head(found, "")
     assert found.state is not None
-    click.echo(f"at t = {found.state['time']:.9g} s")
+    show(f"at t = {found.state['time']:.9g} s")
     for word in ("q", "v", "a"):
         _show_row("dv/dt" if word == "a" else word, found.state[word])
     _show_row("h", found.h)
@@ -131,13 +131,13 @@ def _show_numbers(found: Equations) -> None:
 
 
 def _show_row(word: str, numbers: Sequence[float]) -> None:
-    click.echo(f"{word:5} {_row(numbers)}")
+    show(f"{word:5} {_row(numbers)}")
 
 
 def _show_matrix(word: str, matrix: Any) -> None:
-    click.echo(f"\n{word}:")
+    show(f"\n{word}:")
     for row in matrix:
-        click.echo(f"      {_row(row)}")
+        show(f"      {_row(row)}")
 
 
 def _row(numbers: Sequence[float]) -> str:
@@ -146,18 +146,18 @@ def _row(numbers: Sequence[float]) -> str:
 
 # --- both ---------------------------------------------------------------------------------------------------------
 def _show_head(found: Equations, margin: str) -> None:
-    click.echo(f"{margin}{found.name}: M(q) dv/dt + h(q, v) = tau, {counted(len(found.h), 'coordinate')}")
+    show(f"{margin}{found.name}: M(q) dv/dt + h(q, v) = tau, {counted(len(found.h), 'coordinate')}")
     for one in found.coordinates:
         positions = ", ".join(f"q{k}" for k in one.positions)
-        click.echo(f"{margin}  v{one.number} with {positions}: {one.joint}")
+        show(f"{margin}  v{one.number} with {positions}: {one.joint}")
     for iq, (lower, upper) in found.within.items():
-        click.echo(f"{margin}  for q{iq + 1} from {lower:.10g} to {upper:.10g}")
+        show(f"{margin}  for q{iq + 1} from {lower:.10g} to {upper:.10g}")
 
 
 def _show_rest(found: Equations, margin: str) -> None:
     if found.beside:
         included = "in tau" if found.state is not None else "beside tau"
-        click.echo(f"{margin}{included}: {'; '.join(found.beside)}")
+        show(f"{margin}{included}: {'; '.join(found.beside)}")
 
 
 def _as_data(found: Equations, latex: bool) -> dict[str, Any]:

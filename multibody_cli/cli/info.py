@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.render import show_json, show_table
+from multibody_cli.cli.render import show, show_json, show_table
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
 from multibody_cli.errors import ArgumentError
 
@@ -92,28 +93,30 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
 
 
 def _describe_result(path: Path) -> dict[str, Any]:
-    import h5py
+    from multibody_cli.output.trajectory import open_result
 
-    from multibody_cli.output.trajectory import read_trajectory
-
-    trajectory = read_trajectory(path)
-    with h5py.File(path, "r") as file:
+    result = open_result(path)
+    with result.open() as file:
         datasets = [
-            {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
-            for name in trajectory.paths
+            {"dataset": name, "shape": str(result.shape(name)), "units": file.text(name, "units")}
+            for name in result.rows
         ]
-    certificate, about = trajectory.certificate, {"path": str(path), **trajectory.attributes}
-    if trajectory.earlier:
-        about["branch"] = f"from {trajectory.earlier[-1].until:.9g} s on"
-    if certificate is None:
-        return {"file": about, "datasets": datasets}
+        certificate = file.certificate()
+    about = {"path": str(path), **result.attributes}
+    alarms = json.loads(about.pop("alarms", "[]"))
+    if result.earlier:
+        about["branch"] = f"from {result.earlier[-1].until:.9g} s on"
+    if certificate is not None:
+        about["certificate"] = certificate.verdict
+    bars = certificate.bars if certificate is not None else {}
     return {
-        "file": {**about, "certificate": certificate.verdict},
+        "file": about,
+        "alarms": [{key: alarm.get(key) for key in ("name", "level", "time", "channel", "remedy")} for alarm in alarms],
         "datasets": datasets,
         "error bars": [
             {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}
             | {"units": bar.units, "digits": bar.digits}
-            for name, bar in certificate.bars.items()
+            for name, bar in bars.items()
         ],
     }
 
@@ -124,7 +127,7 @@ def _show(data: dict[str, Any]) -> None:
             width = max(map(len, content))
             for key, value in content.items():
                 text = f"{value:g}" if isinstance(value, float) else " ".join(str(value).split())
-                click.echo(f"{key.ljust(width)}  {text}".rstrip())
+                show(f"{key.ljust(width)}  {text}".rstrip())
         elif content:
-            click.echo(f"\n{title}")
+            show(f"\n{title}")
             show_table(content, indent="  ")

@@ -14,6 +14,11 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines]
 
 
+def literal(text: str) -> str:
+    """Return a text of a file as Markdown that shows it: without HTML, links, pictures and code."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("`", "'").replace("](", "]\\(")
+
+
 def anchor(title: str) -> str:
     """Return the anchor of a heading."""
     return title.lower().replace(":", "").replace(" ", "-")

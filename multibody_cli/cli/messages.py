@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from multibody_cli.escaping import escaped
+
 _VERBOSITY = "multibody_cli.verbosity"
 
 
@@ -34,12 +36,12 @@ def colors_wanted() -> bool | None:
 
 def error(text: str) -> None:
     """Report why the command failed."""
-    _write(click.style("error: ", fg="red", bold=True) + text)
+    _write(text, click.style("error: ", fg="red", bold=True))
 
 
 def warning(text: str) -> None:
     """Report a probable mistake of the user."""
-    _write(click.style("warning: ", fg="yellow", bold=True) + text)
+    _write(text, click.style("warning: ", fg="yellow", bold=True))
 
 
 def note(text: str) -> None:
@@ -64,8 +66,14 @@ def progress_wanted() -> bool:
     return _verbosity() >= 0 and sys.stderr.isatty()
 
 
-def _write(text: str) -> None:
-    click.echo(text, err=True, color=colors_wanted())
+def problems(text: str) -> None:
+    """List the problems of a scene."""
+    _write(text)
+
+
+def _write(text: str, head: str = "") -> None:
+    """Write a message; text of files cannot control the terminal."""
+    click.echo(head + escaped(text), err=True, color=colors_wanted())
 
 
 def _verbosity() -> int:

@@ -13,6 +13,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS
+from multibody_cli.cli.render import show
 from multibody_cli.cli.source import denotes_result, is_result
 from multibody_cli.errors import ArgumentError, ResultError
 
@@ -58,7 +59,7 @@ def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
     if is_result(picture):
         raise ArgumentError(f"{picture} is a result file, not a picture: use another name with -o")
     _draw(files, channels, picture)
-    click.echo(picture)
+    show(picture)
     return 0
 
 

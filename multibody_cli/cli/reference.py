@@ -8,6 +8,7 @@ from typing import Any
 from multibody_cli.cli import scene_values
 from multibody_cli.cli.list import LISTS
 from multibody_cli.cli.markdown import anchor, markdown_table
+from multibody_cli.limits import LIMITS
 from multibody_cli.methods import METHODS
 from multibody_cli.scene.dump import flow
 
@@ -17,10 +18,12 @@ _WORDS = {"string": "text", "object": "mapping", "array": "list", "boolean": "tr
 """Names of the JSON Schema types on the pages."""
 
 ENVIRONMENT = {
-    "MBSIM_CACHE_DIR": "Folder of the compiled kernels. Default: the user's cache folder.",
+    "MBSIM_CACHE_DIR": "Folder of the compiled kernels. Default: the user's cache folder. In any folder, only files "
+    "are read that belong to the user, to root or to the owner of the program, and that nobody else may write to.",
     "MBSIM_JOBS": "Number of compiling processes. Default: all cores.",
     "MBSIM_COMPILE": "`never`: reject runs that would have to compile.",
     "MBSIM_TARGET_CPU": "`x86-64-v4`, `x86-64-v3` or `x86-64`: compile for this level instead of that of the machine.",
+    "MBSIM_LIMITS": "Other [limits](#limits) of scenes, as in `values=2e7,instants=1e8`.",
     "MBSIM_DEBUG": "Any value: internal errors print a traceback.",
     "NO_COLOR": "Any value: no colors (https://no-color.org).",
 }
@@ -102,6 +105,9 @@ def commands_page() -> str:
     ]
     rows = [{"variable": f"`{name}`", "meaning": meaning} for name, meaning in ENVIRONMENT.items()]
     lines += ["", "## Environment", "", *markdown_table(rows)]
+    limits = [{"limit": f"`{name}`", "at most": f"{one.default:g}", "of": one.meaning} for name, one in LIMITS.items()]
+    lines += ["", "## Limits", "", "A scene that exceeds a limit is rejected before the work is done."]
+    lines += ["", *markdown_table(limits)]
     return _page("Commands", lines)
 
 

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+
+from multibody_cli.escaping import escaped
+
+
+class Colored(NamedTuple):
+    """A text in a color."""
+
+    text: str
+    color: str
+
+
+def show(*pieces: object, nl: bool = True) -> None:
+    """Write a line to stdout: texts, which cannot control the terminal, some of them `Colored`."""
+    click.echo("".join(map(_for_terminal, pieces)), nl=nl)
 
 
 def show_json(data: Any) -> None:
     """Write data as JSON."""
-    click.echo(to_json(data))
+    show(to_json(data))
 
 
 def to_json(data: Any) -> str:
     """Convert data to JSON; a number that is not finite becomes null."""
-    return json.dumps(_plain(data), indent=2, ensure_ascii=False)
+    return escaped(json.dumps(_plain(data), indent=2, ensure_ascii=False))
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], indent: str = "") -> None:
     """Write rows with equal keys as a table; numeric columns are right-aligned."""
     for line in table_lines(rows):
-        click.echo(indent + line)
+        show(indent + line)
 
 
 def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -39,6 +53,12 @@ def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: `1 body`, `2 bodies`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _for_terminal(piece: object) -> str:
+    if isinstance(piece, Colored):
+        return click.style(escaped(piece.text), fg=piece.color)
+    return escaped(str(piece))
 
 
 def _aligned(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterable[str]:

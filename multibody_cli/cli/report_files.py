@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from multibody_cli.cli.markdown import markdown_table
+from multibody_cli.cli.markdown import literal, markdown_table
 from multibody_cli.cli.report_wording import WORDS, brief, counts, failure, row_of, worst_first
 from multibody_cli.comparison.cases import Case, Verdict, what_changed, worst
 
@@ -25,17 +24,20 @@ def as_markdown(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
     yield f"### {WORDS[worst(cases)].capitalize()}: {counts(cases)}"
     yield ""
     yield from markdown_table(
-        [{"run": f"`{case.name}`", "verdict": WORDS[case.verdict].lower(), "": brief(case)} for case in cases]
+        [
+            {"run": f"`{_code(case.name)}`", "verdict": WORDS[case.verdict].lower(), "": literal(brief(case))}
+            for case in cases
+        ]
     )
     changes = what_changed(cases)
     if changes:
         yield from ("", "What changed:", "")
-        yield from (f"- {change}" for change in changes)
+        yield from (f"- {literal(str(change))}" for change in changes)
     for remark in remarks:
-        yield from ("", remark)
+        yield from ("", literal(remark))
     for case in _detailed(cases):
         if case.comparison is not None:
-            yield from ("", f"<details><summary>{_escaped(case.name)}</summary>", "")
+            yield from ("", f"<details><summary>{literal(case.name)}</summary>", "")
             yield from _details(case.comparison, len(cases) == 1)
             yield from ("", "</details>")
 
@@ -52,7 +54,7 @@ def _details(comparison: Comparison, every: bool) -> Iterator[str]:
     beyond = worst_first(comparison)
     rest = [finding for finding in comparison.findings if not finding.differs]
     shown = [*beyond, *rest] if every else beyond[:DATASETS_LISTED]
-    yield from (f"- {text}" for text in (*comparison.notes, *comparison.mismatches))
+    yield from (f"- {literal(text)}" for text in (*comparison.notes, *comparison.mismatches))
     yield ""
     yield from markdown_table([_cells(finding) for finding in shown])
     if len(shown) < len(beyond):
@@ -61,18 +63,16 @@ def _details(comparison: Comparison, every: bool) -> Iterator[str]:
 
 def _cells(finding: Finding) -> dict[str, Any]:
     return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row_of(finding).items()} | {
-        "dataset": f"`{finding.path}`"
+        "dataset": f"`{_code(finding.path)}`"
     }
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+def _code(text: str) -> str:
+    """Return a text for a place between backticks."""
+    return text.replace("`", "'")
 
 
 # --- JUnit --------------------------------------------------------------------------------------------------
-_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-
 def as_junit(cases: Sequence[Case], suite_name: str) -> str:
     """Return one test suite with a test for each scene, or for each pair of files."""
     tests = _by_test(cases)
@@ -92,9 +92,6 @@ def as_junit(cases: Sequence[Case], suite_name: str) -> str:
         test = ElementTree.SubElement(suite, "testcase", classname=suite_name, name=name, time=_seconds(some))
         _add_failure(test, some)
     ElementTree.indent(root)
-    for element in root.iter():
-        element.attrib.update({name: _NOT_XML.sub("\ufffd", value) for name, value in element.attrib.items()})
-        element.text = _NOT_XML.sub("\ufffd", element.text) if element.text else None
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.render import Colored, counted
 from multibody_cli.comparison.cases import Case, Verdict
 
 if TYPE_CHECKING:
@@ -24,9 +22,9 @@ WORDS = {
 }
 
 
-def colored_word(case: Case) -> str:
+def colored_word(case: Case) -> Colored:
     """Return the verdict of a case, in color."""
-    return click.style(WORDS[case.verdict], fg="green" if case.verdict is Verdict.SAME else "red")
+    return Colored(WORDS[case.verdict], "green" if case.verdict is Verdict.SAME else "red")
 
 
 def counts(cases: Sequence[Case]) -> str:

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from multibody_cli.cli import messages
-from multibody_cli.cli.render import counted, show_json, table_lines
+from multibody_cli.cli.render import Colored, counted, show, show_json, table_lines
 from multibody_cli.cli.report_data import as_data
 from multibody_cli.cli.report_files import as_junit, as_markdown
 from multibody_cli.cli.report_wording import (
@@ -23,11 +21,15 @@ from multibody_cli.cli.report_wording import (
 )
 from multibody_cli.comparison.cases import Case, what_changed
 from multibody_cli.comparison.settings import merged
-from multibody_cli.errors import OutputError
+from multibody_cli.escaping import escaped
+from multibody_cli.output.place import write_text
 
 if TYPE_CHECKING:
     from multibody_cli.comparison.compare import Comparison, FirstDifference
     from multibody_cli.comparison.finding import Finding
+
+Line = str | tuple[str | Colored, ...]
+"""A line of a report: a text, or pieces of which some are in color."""
 
 SETTINGS_SHOWN = 12
 """Maximum number of lines about differing settings in a text report; `-v` and JSON list all settings."""
@@ -51,28 +53,19 @@ def write(
         A file cannot be written.
     """
     if junit is not None:
-        _save(junit, as_junit(cases, suite))
+        write_text(junit, escaped(as_junit(cases, suite)))
     if markdown is not None:
-        _save(markdown, "\n".join(as_markdown(cases, remarks)) + "\n")
+        write_text(markdown, escaped("\n".join(as_markdown(cases, remarks)) + "\n"))
     # last, because the reader of a pipe may exit early
     if as_json:
         show_json(as_data(cases, remarks))
     else:
         for line in _lines(cases, remarks):
-            click.echo(line)
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # file names may contain bytes that are not valid text
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+            show(*([line] if isinstance(line, str) else line))
 
 
 # --- text ---------------------------------------------------------------------------------------------------
-def _lines(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
+def _lines(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[Line]:
     if len(cases) == 1 and cases[0].comparison is not None:
         yield from _one(cases[0], cases[0].comparison, remarks)
         return
@@ -80,13 +73,13 @@ def _lines(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
     width = max((len(case.name) for case in cases), default=0)
     for case in cases:
         gap = " " * (word_width - len(WORDS[case.verdict]))
-        yield f"{colored_word(case)}{gap}  {case.name.ljust(width)}  {brief(case)}".rstrip()
+        yield colored_word(case), f"{gap}  {case.name.ljust(width)}  {brief(case)}".rstrip()
     yield from _titled("changed", _shortened([str(change) for change in what_changed(cases)]))
     yield counts(cases)
     yield from remarks
 
 
-def _one(case: Case, comparison: Comparison, remarks: Sequence[str]) -> Iterator[str]:
+def _one(case: Case, comparison: Comparison, remarks: Sequence[str]) -> Iterator[Line]:
     yield f"reference  {comparison.reference}"
     yield f"result     {comparison.result}"
     settings = comparison.settings
@@ -96,7 +89,7 @@ def _one(case: Case, comparison: Comparison, remarks: Sequence[str]) -> Iterator
     yield from _titled("note", comparison.notes)
     both, one, other = comparison.instants
     yield f"instants   {both} compared, of {one} and {other}"
-    yield f"verdict    {colored_word(case)}: {'; '.join(filter(None, (case.trouble, _sum(comparison))))}"
+    yield "verdict    ", colored_word(case), f": {'; '.join(filter(None, (case.trouble, _sum(comparison))))}"
     yield from (f"           {text}" for text in comparison.mismatches)
     yield from _titled("expect", expectations(case))
     if comparison.first_difference is not None:

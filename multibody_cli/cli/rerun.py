@@ -12,7 +12,7 @@ import click
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import show_json
+from multibody_cli.cli.render import show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError, ResultError
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multibody_cli.output.trajectory import Trajectory
-
-INTERRUPTED = 130
 
 
 @click.command("rerun", cls=Verb, short_help="Repeat a run from its result file, and compare.")
@@ -39,12 +37,14 @@ INTERRUPTED = 130
 def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     """Repeat the run of a result file with the scene in it, and test whether the new file has the same bytes.
 
-    If it has not, the files are compared as by `mbsim compare`.
+    If it has not, the files are compared as by `mbsim compare`. A certificate is copied, not computed again.
 
-    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 130 if it is interrupted.
+    Exit code: 0 if the bytes are the same, 1 if they differ, 2 if the run cannot be repeated, 128 plus the number of
+    the signal if one interrupts it.
     """
     from multibody_cli.comparison.cases import compare_case
     from multibody_cli.comparison.tolerance import Policy
+    from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.version import __version__
 
@@ -55,11 +55,14 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     if output is not None and output.exists() and output.samefile(file):
         raise ArgumentError(f"{output} is the file to repeat: use another name with -o")
     with _place(output) as new:
-        if not _repeat(run, file, new, force):
-            return INTERRUPTED
+        if stop_code := _repeat(run, file, new, force):
+            return stop_code
+        certificate = run.certificate
+        if certificate is not None:  # a copy: `mbsim certify` repeats its runs
+            add_certificate(new, certificate)
         versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
         if file.read_bytes() == new.read_bytes():
-            show_json({"file": str(file), "same_bytes": True}) if as_json else click.echo(f"{file}: same bytes")
+            show_json({"file": str(file), "same_bytes": True}) if as_json else show(f"{file}: same bytes")
             return 0
         from multibody_cli.cli import reports
 
@@ -78,8 +81,8 @@ def _place(output: Path | None) -> Iterator[Path]:
         yield Path(folder) / "rerun.h5"
 
 
-def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> bool:
-    """Run the scenes of a result file; return whether the run was not interrupted."""
+def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
+    """Run the scenes of a result file; return 0, or the exit code if the run was interrupted."""
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated
 
@@ -90,4 +93,5 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> bool:
             settings = simulation.scene.output
             sink = Hdf5Sink(new, settings.channels, settings.compression, force, continued=continued)
             carried = continued.checkpoint.values if continued else None
-            return simulation.run(sink, progress, stop.asked, carried=carried).outcome.status != "interrupted"
+            outcome = simulation.run(sink, progress, stop.asked, carried=carried).outcome
+            return stop.code if outcome.status == "interrupted" else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,20 +15,24 @@ from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import counted, show_json
+from multibody_cli.cli.render import Colored, counted, show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from multibody_cli.output.attributes import EarlierScene
     from multibody_cli.output.hdf5 import Continued
     from multibody_cli.output.sink import Outcome
-    from multibody_cli.output.trajectory import EarlierScene, Trajectory
+    from multibody_cli.output.trajectory import Trajectory
     from multibody_cli.studies.simulation import Simulation
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
-EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
+EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1}
+NEAR = 10.0
+"""Ratio of the longest stable step to the step up to which the summary shows it."""
+
 SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
 
@@ -41,7 +46,8 @@ class Report:
     seconds: float
     energy_drift: float | None
     verdicts: list[Verdict]
-    allow_untrusted: bool = False
+    allow_untrusted: bool
+    stop_code: int
 
     @property
     def outcome(self) -> Outcome:
@@ -50,10 +56,10 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if complete, 1 if untrusted, diverged or an expectation failed, 130 if interrupted."""
+        """0 if complete, 1 if untrusted, diverged or an expectation failed, `stop_code` if interrupted."""
         missed = not all(verdict.passed for verdict in self.verdicts)
         status = "complete" if self.allow_untrusted and self.outcome.reached_end else self.outcome.status
-        return EXIT_CODES[status] or int(missed)
+        return EXIT_CODES.get(status, self.stop_code) or int(missed)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -96,8 +102,8 @@ def verb(
     new file, with the changes of the other options. FILE is not changed.
 
     Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted or an expectation of the scene
-    fails, 2 if the scene is rejected, 130 if it is interrupted. The result file contains all output up to the end of
-    the run.
+    fails, 2 if the scene is rejected, 128 plus the number of the signal if one interrupts it: 130 for Ctrl-C, 143 for
+    SIGTERM, 129 for SIGHUP. The result file contains all output up to the end of the run.
     """
     if resume is not None and instant is not None:
         start = _branched(resume, scene, instant, overrides, output, force)
@@ -111,17 +117,7 @@ def verb(
         start = _Start(simulation, result_path(output, simulation, scene), force)
     else:
         raise click.UsageError("Missing argument 'SCENE'.")
-    report = _run(start, allow_untrusted)
-    show_json(_as_data(report)) if as_json else _show(report)
-    if report.outcome.status == "interrupted":
-        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
-        return report.exit_code
-    if not report.outcome.reached_end:
-        messages.error(f"{report.outcome.status}: {report.outcome.message}")
-        return report.exit_code
-    for alarm in report.outcome.alarms:
-        SHOW[alarm.level](str(alarm))
-    return report.exit_code
+    return _run(start, allow_untrusted, as_json)
 
 
 @dataclass(frozen=True)
@@ -195,7 +191,8 @@ def _branched(
     return _Start(simulation, result, force, earlier, recorded=run)
 
 
-def _run(start: _Start, allow_untrusted: bool) -> Report:
+def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
+    """Run, show the summary, and return the exit code."""
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated, require_same_rows
 
@@ -209,17 +206,48 @@ def _run(start: _Start, allow_untrusted: bool) -> Report:
             sink = Hdf5Sink(start.result, settings.channels, settings.compression, start.force, continued=continued)
             carried = continued.checkpoint.values if continued else None
             with Progress(instants) as progress:
-                summary = simulation.run(sink, progress, stop.asked, sink.checkpoint, carried)
-    return _report(simulation, summary, start.result, progress.seconds, allow_untrusted)
+
+                def conclude(summary: Summary | None) -> int:
+                    if summary is None:
+                        messages.error("interrupted")
+                        return stop.code
+                    report = _report(simulation, summary, start.result, progress.seconds, allow_untrusted, stop.code)
+                    return _conclude(report, as_json)
+
+                summary = simulation.run(
+                    sink,
+                    progress,
+                    stop.asked,
+                    sink.checkpoint,
+                    carried,
+                    lambda end_run: stop.while_computing(lambda: conclude(end_run())),
+                )
+    return conclude(summary)
 
 
-def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool) -> Report:
+def _conclude(report: Report, as_json: bool) -> int:
+    """Show the summary and the alarms of a run, and return the exit code."""
+    show_json(_as_data(report)) if as_json else _show(report)
+    if report.outcome.status == "interrupted":
+        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
+        return report.exit_code
+    if not report.outcome.reached_end:
+        messages.error(f"{report.outcome.status}: {report.outcome.message}")
+        return report.exit_code
+    for alarm in report.outcome.alarms:
+        SHOW[alarm.level](str(alarm))
+    return report.exit_code
+
+
+def _report(
+    simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool, stop_code: int
+) -> Report:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.expect import evaluate
 
     trajectory = read_trajectory(result)
     verdicts = evaluate(simulation.scene.expect, trajectory) if summary.outcome.reached_end else []
-    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted)
+    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted, stop_code)
 
 
 def _energy_drift(trajectory: Trajectory) -> float | None:
@@ -241,17 +269,19 @@ def _show(report: Report) -> None:
         counted(len(names.joints), "joint"),
         counted(n_dofs, "degree of freedom", "degrees of freedom"),
     ]
-    click.echo(f"{scene.name}: {report.outcome.status}")
-    click.echo(f"  scene         {', '.join(parts)}")
+    show(f"{scene.name}: {report.outcome.status}")
+    show(f"  scene         {', '.join(parts)}")
     method = ", ".join(word for word in (settings.method, report.simulation.integrator.name) if word)
-    click.echo(f"  method        {method}, step {settings.step:g} s")
+    stable = report.simulation.compiled.stable_step
+    limit = f", stable up to {stable:.3g} s at the start" if stable <= NEAR * settings.step else ""
+    show(f"  method        {method}, step {settings.step:g} s{limit}")
     of_all = "" if report.outcome.reached_end else f" of {settings.duration:g} s"
-    click.echo(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
-    click.echo(f"  energy drift  {drift}")
+    show(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
+    show(f"  energy drift  {drift}")
     for verdict in report.verdicts:
         color = "green" if verdict.passed else "red"
-        click.echo("  expect        " + click.style(str(verdict), fg=color))
-    click.echo(f"  result        {report.result}")
+        show("  expect        ", Colored(str(verdict), color))
+    show(f"  result        {report.result}")
 
 
 def _as_data(report: Report) -> dict[str, Any]:
@@ -267,6 +297,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "method": scene.simulation.method,
         "integrator": report.simulation.integrator.name,
         "step": scene.simulation.step,
+        "stable_step": stable if math.isfinite(stable := report.simulation.compiled.stable_step) else None,
         "duration": scene.simulation.duration,
         "steps": report.summary.steps,
         "instants": report.summary.instants,

@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.render import counted, show
 
 FORMATS = {"scene": "schemas/scene.schema.json", "result": "schemas/trajectory.schema.json"}
 """Files of the formats, by their argument on the command line."""
@@ -36,11 +36,11 @@ def verb(format_name: str, write: bool, check: bool, root: Path) -> int:
         raise click.UsageError("--write and --check exclude each other")
     texts = generate()
     if not (write or check):
-        click.echo(texts[FORMATS[format_name]], nl=False)
+        show(texts[FORMATS[format_name]], nl=False)
         return 0
     stale = [path for path, text in texts.items() if _content(root / path) != text]
     for path in stale:
-        click.echo(path)
+        show(path)
         if write:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(texts[path], encoding="utf-8")

@@ -20,8 +20,10 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def is_result(path: Path) -> bool:
-    """Whether a file is an HDF5 file; False if it cannot be read."""
+    """Whether a file is an HDF5 file; False if it cannot be read, or is a pipe, which can be read only once."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(len(_HDF5_SIGNATURE)) == _HDF5_SIGNATURE
     except OSError:
@@ -79,9 +81,17 @@ def scene_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def written_scene(text: str, path: Path) -> Iterator[Path]:
-    """Write the scene of a result file to a temporary file, and yield it."""
-    # the folder may be empty otherwise: a resolved scene includes no other file
+    """Write the scene of a result file to a temporary file, and yield it.
+
+    Raises
+    ------
+    SceneError
+        The scene requires other files, or is not resolved.
+    """
+    from multibody_cli.document.resolve import require_resolved
+
     with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
         scene = Path(folder) / f"{os.path.basename(path)}.yaml"
         scene.write_text(text, encoding="utf-8")
+        require_resolved(scene, str(path))
         yield scene

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show_json
+from multibody_cli.cli.render import show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.errors import Refused, SceneError
 
@@ -40,7 +40,7 @@ def _problems_of(scene: Path, overrides: tuple[str, ...], quiet: bool) -> list[d
     else:
         text, found = f"{scene}: ok", []
     if not quiet:
-        click.echo(text)
+        show(text)
     return found
 
 

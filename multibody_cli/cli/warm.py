@@ -14,7 +14,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.render import counted, show
 from multibody_cli.cli.source import scene_file
 from multibody_cli.errors import ArgumentError, OutputError, nearest
 
@@ -70,12 +70,12 @@ def _report(done: list[Warmed], scenes: Sequence[Path]) -> int:
     refusals = {scene: [one.refusal for one in done if one.scene == scene] for scene in scenes}
     useless = {scene: found[0] for scene, found in refusals.items() if all(found)}
     for text in useless.values():
-        click.echo(text, err=True)
+        messages.problems(text)
     compiled = sum(one.kernels for one in done)
     words = f"compiled {counted(compiled, 'kernel')} for {counted(len(scenes) - len(useless), 'scene')}"
     refused = sum(bool(text) for scene, found in refusals.items() if scene not in useless for text in found)
     words += f"; {counted(refused, 'combination')} of scene, method and integrator not supported" if refused else ""
-    click.echo(words + (f"; {counted(len(useless), 'scene')} cannot be used" if useless else ""))
+    show(words + (f"; {counted(len(useless), 'scene')} cannot be used" if useless else ""))
     if store.trouble:
         raise OutputError(f"cannot write to the cache {store.cache_root()}: {store.trouble[0]}")
     return 2 if useless else 0

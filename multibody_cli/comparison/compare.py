@@ -14,11 +14,12 @@ from multibody_cli.comparison.differences import Differences, Place
 from multibody_cli.comparison.error_bars import notes_on_error_bars
 from multibody_cli.comparison.finding import Finding, Location
 from multibody_cli.comparison.instants import common_instants
-from multibody_cli.comparison.recording import Dataset, Recording
+from multibody_cli.comparison.recording import Recording
 from multibody_cli.comparison.settings import Setting, differing_settings
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
 from multibody_cli.output.channel import ROLES
+from multibody_cli.output.result_file import Dataset
 
 CENTERS = Dataset("bodies/com_offset", (), "m", "input", "", None, None, np.dtype(np.float64))
 """The centers of mass of the bodies, the only numeric array that is constant in time."""
@@ -258,7 +259,7 @@ class _Comparer:
 
     def _columns(self, path: str) -> tuple[list[int], list[int]] | None:
         """Return the columns of the common bodies in both files; None if the bodies are the same."""
-        if self._reference.bodies == self._result.bodies or not self._reference.is_of_bodies(path):
+        if not self._reference.is_of_bodies(path) or self._reference.bodies == self._result.bodies:
             return None
         orders = [[run.bodies.index(name) for name in self._bodies] for run in (self._reference, self._result)]
         return orders[0], orders[1]

@@ -14,7 +14,7 @@ from multibody_cli.comparison.instants import Instants, Stretch
 from multibody_cli.comparison.recording import Recording, Rows
 from multibody_cli.comparison.tolerance import Policy, Tolerance
 from multibody_cli.errors import ResultError
-from multibody_cli.output.contact_channels import GROUP, OFFSET
+from multibody_cli.output.contact_channels import BODY_PAIR, GROUP, OFFSET
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats, Integers
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 INSTANTS_AT_ONCE = 1000
 
-BODY_PAIR = (f"{GROUP}/body_a", f"{GROUP}/body_b")
 POINT = f"{GROUP}/point"
 SIGN_CHANGING = (f"{GROUP}/normal", f"{GROUP}/tangential_impulse")
 """Datasets that change sign when bodies A and B are exchanged."""

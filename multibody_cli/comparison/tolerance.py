@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from multibody_cli.document.document import read_document
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import nearest
+from multibody_cli.limits import Usage
 from multibody_cli.output.patterns import matches
 
 if TYPE_CHECKING:
-    from multibody_cli.comparison.recording import Dataset
     from multibody_cli.document.nodes import Node
+    from multibody_cli.output.result_file import Dataset
 
 FALLBACK_TOLERANCE = 1e-9
 """Relative and absolute tolerance of a dataset without tolerance attributes."""
@@ -100,7 +101,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         The file has errors; the message lists all of them with their positions.
     """
     problems = Problems()
-    document = read_document(path, str(path), problems)
+    document = read_document(path, str(path), problems, Usage())
     rules = []
     if type(document.value) is not dict:
         problems.add(document.mark, (), "expected a mapping such as `energy/*: {rtol: 1e-6, atol: 1e-9}`")

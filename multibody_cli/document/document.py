@@ -16,15 +16,15 @@ from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, mapping, seq
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.scalars import scalar
 from multibody_cli.errors import Problem, SceneError
+from multibody_cli.limits import LimitError, Usage
 
 DEEPEST = 50
-LARGEST = 5_000_000
-"""Maximum number of values in a file; values repeated by aliases are counted each time."""
+"""Largest depth of nested values, and of includes."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read_document(path: FilePath, shown: str, problems: Problems) -> Node:
+def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) -> Node:
     """Read a file.
 
     Parameters
@@ -35,20 +35,37 @@ def read_document(path: FilePath, shown: str, problems: Problems) -> Node:
         Its name in messages.
     problems
         Collects problems that do not stop the parser, such as duplicate keys.
+    usage
+        Counts the bytes of all files of the scene, and their values.
 
     Raises
     ------
     SceneError
-        The file cannot be read or is not YAML.
+        The file cannot be read, exceeds a limit, or is not YAML.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text(path, usage)
+    except LimitError as error:
+        raise _refusal(Mark(shown), str(error)) from None
     except UnicodeDecodeError as error:
         raise _refusal(Mark(shown), f"the file is not UTF-8 text (byte {error.start})") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _refusal(Mark(shown), f"cannot read the file: {reason}") from None
-    return parse_document(text, shown, problems)
+    root = parse_document(text, shown, problems)
+    try:
+        usage.add("values", root.size)
+    except LimitError as error:
+        raise _refusal(root.mark, str(error)) from None
+    return root
+
+
+def read_text(path: FilePath, usage: Usage) -> str:
+    """Read a file of text, and count its bytes; a `LimitError` refuses a file that is too large or has no end."""
+    with path.open("rb") as file:
+        content = file.read(usage.left("bytes") + 1)
+    usage.add("bytes", len(content))
+    return content.decode("utf-8-sig")
 
 
 def parse_document(text: str, shown: str, problems: Problems) -> Node:
@@ -86,6 +103,7 @@ class _Composer:
         self._problems = problems
         self._events = events
         self._anchors: dict[str, Node] = {}
+        self._usage = Usage()
 
     def compose(self) -> Node | None:
         """Return the root; None if the text is empty."""
@@ -103,21 +121,30 @@ class _Composer:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
                 raise _refusal(mark, f"undefined alias: no anchor `&{event.anchor}` precedes it")
-            return self._anchors[event.anchor]
+            node = self._anchors[event.anchor]
+            self._count_values(node.size, mark)
+            return node
         self._check_tag(event, mark, path)
         if isinstance(event, yaml.ScalarEvent):
             value = scalar(event.value) if event.implicit[0] else event.value
             node = Node(value, mark, template=isinstance(value, str) and "${" in value)
+            self._count_values(1, mark)
         elif len(path) >= DEEPEST:
             raise _refusal(mark, f"nested more than {DEEPEST} deep")
         else:
             compose = self._mapping if isinstance(event, yaml.MappingStartEvent) else self._sequence
             node = compose(mark, path)
-            if node.size > LARGEST:
-                raise _refusal(mark, f"more than {LARGEST} values, including those repeated by aliases")
+            self._count_values(1, mark)
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
+
+    def _count_values(self, number: int, mark: Mark) -> None:
+        """Refuse a text with too many values before they are in memory; those of an alias are counted each time."""
+        try:
+            self._usage.add("values", number)
+        except LimitError as error:
+            raise _refusal(mark, str(error)) from None
 
     def _sequence(self, mark: Mark, path: Path) -> Node:
         entries: list[Node] = []

@@ -6,27 +6,29 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from multibody_cli.document.document import read_document
+from multibody_cli.document.document import DEEPEST, read_document
 from multibody_cli.document.nodes import Mark, Node, mapping, sequence
 from multibody_cli.document.problems import Problems
+from multibody_cli.limits import Usage
 
 OWN = frozenset({"mbsim", "name", "description", "include"})
 """Keys that describe a single file and are not merged."""
 
 
-def read_with_includes(path: FilePath, problems: Problems) -> Node:
+def read_with_includes(path: FilePath, problems: Problems, usage: Usage) -> Node:
     """Read a file and its includes; included entries come first."""
-    return _Reader(problems).read(path, str(path), ())
+    return _Reader(problems, usage).read(path, str(path), ())
 
 
 @dataclass
 class _Reader:
     problems: Problems
+    usage: Usage
     done: set[str] = field(default_factory=set)
 
     def read(self, path: FilePath, shown: str, open_files: tuple[str, ...]) -> Node:
         """Read a file; `open_files` are the files that include it."""
-        root = read_document(path, shown, self.problems)
+        root = read_document(path, shown, self.problems, self.usage)
         identity = os.path.realpath(path)
         self.done.add(identity)
         if type(root.value) is not dict:
@@ -59,6 +61,8 @@ class _Reader:
                 self.problems.add(
                     entry.mark, where, f"circular include: `{entry.value}` includes itself through {shown}"
                 )
+            elif len(open_files) > DEEPEST:
+                self.problems.add(entry.mark, where, f"nested more than {DEEPEST} files deep")
             elif not target.is_file():
                 self.problems.add(entry.mark, where, f"file not found: {name}")
             elif identity not in self.done:

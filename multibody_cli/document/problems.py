@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from multibody_cli.document.nodes import Mark, Node, find, format_path
 from multibody_cli.errors import Problem, SceneError
+
+MOST = 1000
+"""Number of problems after which a scene is not examined further."""
 
 
 class Problems:
@@ -18,8 +22,21 @@ class Problems:
         return len(self._found)
 
     def add(self, mark: Mark, path: Sequence[str | int], message: str, remark: str = "") -> None:
-        """Add a problem at a position."""
+        """Add a problem at a position.
+
+        Raises
+        ------
+        SceneError
+            The scene has `MOST` problems.
+        """
         self._found.append((mark, Problem(str(mark), format_path(path), message, remark)))
+        if len(self._found) >= MOST:
+            self._raise()
+
+    def stop(self, mark: Mark, path: Sequence[str | int], message: str, remark: str = "") -> NoReturn:
+        """Add a problem after which the scene cannot be examined further, and raise a `SceneError`."""
+        self._found.append((mark, Problem(str(mark), format_path(path), message, remark)))
+        self._raise()
 
     def add_at(self, root: Node, path: Sequence[str | int], message: str) -> None:
         """Add a problem of the element at a path, or of its nearest existing ancestor.
@@ -33,7 +50,10 @@ class Problems:
     def raise_any(self) -> None:
         """Raise a `SceneError` if there are problems."""
         if self._found:
-            # sorted by file, in order of first occurrence, then by position
-            files = {mark.file: index for index, (mark, _) in reversed(list(enumerate(self._found)))}
-            ordered = sorted(self._found, key=lambda item: (files[item[0].file], item[0].line, item[0].column))
-            raise SceneError([problem for _, problem in ordered])
+            self._raise()
+
+    def _raise(self) -> NoReturn:
+        # sorted by file, in order of first occurrence, then by position
+        files = {mark.file: index for index, (mark, _) in reversed(list(enumerate(self._found)))}
+        ordered = sorted(self._found, key=lambda item: (files[item[0].file], item[0].line, item[0].column))
+        raise SceneError([problem for _, problem in ordered])

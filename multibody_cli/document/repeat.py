@@ -6,6 +6,7 @@ from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, format_path,
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.templates import Scope, substitute
 from multibody_cli.errors import nearest
+from multibody_cli.limits import LimitError
 from multibody_cli.spec.quantities import format_value
 
 MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands")
@@ -13,7 +14,6 @@ LISTS = ("expect",)
 WORDS = frozenset({"count", "index", *MAPPINGS, *LISTS})
 _TYPES: dict[str, type] = {**dict.fromkeys(MAPPINGS, dict), **dict.fromkeys(LISTS, list)}
 _NAMES: dict[type, str] = {dict: "a mapping of names to entries", list: "a list of entries"}
-MOST_VALUES = 10_000_000
 
 
 def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
@@ -96,9 +96,10 @@ def _expand_block(block: Node, path: Path, scope: Scope, growing: _Growing, prob
     sections = _sections(block, path, problems)
     count = _count(block, path, scope, problems)
     index = _index(block, path, scope, problems)
-    if count * block.size > MOST_VALUES:
-        problems.add(block.mark, path, f"more than {MOST_VALUES} values in total: {count} times {block.size}")
-        return
+    try:
+        scope.usage.add("values", count * block.size)
+    except LimitError as error:
+        problems.stop(block.mark, path, str(error))
     for number in range(count if index is not None else 0):
         inner, remark = scope.with_index(str(index), number), f"{format_path(path)}, {index} = {number}"
         for section, node in sections.items():

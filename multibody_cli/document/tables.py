@@ -10,17 +10,17 @@ A column without a unit is in SI units.  Lines that are empty or begin with `#` 
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from pathlib import Path
 from typing import Any
 
+from multibody_cli.document.document import read_text
 from multibody_cli.document.nodes import UNKNOWN, Mark, Node, mapping, sequence
 from multibody_cli.document.nodes import Path as NodePath
 from multibody_cli.document.problems import Problems
-
-MAX_ROWS = 1_000_000
-"""Largest number of rows of a table."""
+from multibody_cli.limits import LimitError, Usage
 
 _COLUMNS = ("times", "values")
 _HEADING = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*(?:\[\s*(?P<unit>[^\[\]]*?)\s*\])?\s*")
@@ -30,15 +30,15 @@ class _Invalid(Exception):
     """The file cannot be read as a table; the message says why."""
 
 
-def read_tables(node: Node, problems: Problems, path: NodePath = ()) -> None:
+def read_tables(node: Node, problems: Problems, usage: Usage, path: NodePath = ()) -> None:
     """Replace the tables of a tree that name a CSV file by their numbers, in place."""
     entries = node.value.items() if type(node.value) is dict else enumerate(node.value)
     for key, entry in list(entries):
         if type(entry.value) in (dict, list):
             if _names_a_file(entry):
-                node.value[key] = _read(entry, problems, (*path, key))
+                node.value[key] = _read(entry, problems, usage, (*path, key))
             else:
-                read_tables(entry, problems, (*path, key))
+                read_tables(entry, problems, usage, (*path, key))
 
 
 def _names_a_file(node: Node) -> bool:
@@ -46,7 +46,7 @@ def _names_a_file(node: Node) -> bool:
     return type(node.value) is dict and "file" in node.value and any(column in node.value for column in _COLUMNS)
 
 
-def _read(node: Node, problems: Problems, path: NodePath) -> Node:
+def _read(node: Node, problems: Problems, usage: Usage, path: NodePath) -> Node:
     assert node.keys is not None
     named = {key: node.value[key] for key in ("file", *_COLUMNS) if key in node.value}
     missing = [key for key in _COLUMNS if key not in named]
@@ -59,7 +59,10 @@ def _read(node: Node, problems: Problems, path: NodePath) -> Node:
     found: dict[str, Node] = {key: Node(UNKNOWN, node.mark) for key in _COLUMNS}
     if not wrong and not missing:
         try:
-            columns = _columns(named["file"].mark.resolve_path(named["file"].value), [named[c].value for c in _COLUMNS])
+            file = named["file"].mark.resolve_path(named["file"].value)
+            columns = _columns(file, [named[c].value for c in _COLUMNS], usage)
+        except LimitError as error:
+            problems.stop(named["file"].mark, (*path, "file"), str(error))
         except _Invalid as error:
             problems.add(named["file"].mark, (*path, "file"), f"{named['file'].value}: {error}")
         else:
@@ -72,29 +75,31 @@ def _numbers(column: list[Any], mark: Mark) -> Node:
     return sequence([Node(value, mark) for value in column], mark)
 
 
-def _columns(path: Path, names: list[str]) -> list[list[Any]]:
+def _columns(path: Path, names: list[str], usage: Usage) -> list[list[Any]]:
     """Return the columns of a file with these names: numbers, or texts with a number and the unit of the column."""
     columns: list[list[Any]] = [[] for _ in names]
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            numbered = ((number, line) for number, line in enumerate(file, 1) if _has_cells(line))
-            first = next(numbered, None)
-            if first is None:
-                raise _Invalid("is empty")
-            headings = [_HEADING.fullmatch(word) for word in _cells(first[1])]
-            titles = [heading["name"] if heading else "" for heading in headings]
-            places = [_place(name, titles) for name in names]
-            units = [heading["unit"] or "" if (heading := headings[place]) else "" for place in places]
-            for number, line in numbered:
-                if len(columns[0]) == MAX_ROWS:
-                    raise _Invalid(f"expected at most {MAX_ROWS} rows")
-                row = _cells(line)
-                for column, place, unit in zip(columns, places, units, strict=True):
-                    text = row[place].strip() if place < len(row) else ""
-                    value = _finite(text)
-                    if value is None:
-                        raise _Invalid(f"line {number}: expected a number in column `{titles[place]}`, found `{text}`")
-                    column.append(f"{text} {unit}" if unit else value)
+        if path.exists() and not path.is_file():
+            raise _Invalid("is not a regular file")
+        content = read_text(path, usage)
+        usage.add("values", len(names) * sum(_has_cells(line) for line in io.StringIO(content, newline="")))
+        lines = io.StringIO(content, newline="")
+        numbered = ((number, line) for number, line in enumerate(lines, 1) if _has_cells(line))
+        first = next(numbered, None)
+        if first is None:
+            raise _Invalid("is empty")
+        headings = [_HEADING.fullmatch(word) for word in _cells(first[1])]
+        titles = [heading["name"] if heading else "" for heading in headings]
+        places = [_place(name, titles) for name in names]
+        units = [heading["unit"] or "" if (heading := headings[place]) else "" for place in places]
+        for number, line in numbered:
+            row = _cells(line)
+            for column, place, unit in zip(columns, places, units, strict=True):
+                text = row[place].strip() if place < len(row) else ""
+                value = _finite(text)
+                if value is None:
+                    raise _Invalid(f"line {number}: expected a number in column `{titles[place]}`, found `{text}`")
+                column.append(f"{text} {unit}" if unit else value)
     except OSError as error:
         raise _Invalid(f"{error.strerror or error}".lower()) from None
     except UnicodeDecodeError:

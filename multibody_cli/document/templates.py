@@ -9,14 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from multibody_cli.document.document import DEEPEST
 from multibody_cli.document.nodes import UNKNOWN, Node, Path, mapping, node_from_value, sequence
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import TEMPLATE, parse, require_names
+from multibody_cli.limits import LimitError, Usage
 
 _TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
+
+
+class _NotEvaluated(Exception):
+    """The expression uses a variable that could not be evaluated, whose problem is reported there."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,14 @@ class Scope:
         Text of each name that has a unit.
     parameters
         Names of the parameters of the enclosing element.
+    usage
+        Counts the values and characters that expressions generate.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     parameters: frozenset[str] = frozenset()
+    usage: Usage = field(default_factory=Usage)
 
     def with_index(self, name: str, index: int) -> Scope:
         """Add the index of a `repeat`."""
@@ -49,15 +58,53 @@ def fill(text: str, scope: Scope) -> Any:
     ------
     ExpressionError
         A template is not closed, is not an expression, or cannot be evaluated.
+    LimitError
+        The value, together with those evaluated before, is too large.
     """
     whole = _TEMPLATE.fullmatch(text)
-    if whole is not None:
-        name = whole[1].strip()
-        return scope.texts[name] if name in scope.texts else _evaluate(whole[1], scope)
-    filled = _TEMPLATE.sub(lambda match: _embedded(match, scope), text)
+    if whole is None:
+        return _filled(text, scope)
+    name = whole[1].strip()
+    value = scope.texts[name] if name in scope.texts else _evaluate(whole[1], scope)
+    extent = _extent(value, {})
+    scope.usage.add("values", extent.values - 1)
+    scope.usage.add("characters", extent.characters)
+    if extent.depth > DEEPEST:
+        raise ExpressionError(f"`{text}`: lists are nested more than {DEEPEST} deep")
+    return value
+
+
+def _filled(text: str, scope: Scope) -> str:
+    """Evaluate the templates of a longer text; its length is checked before it is assembled."""
+    pieces: list[str] = []
+    end = 0
+    for match in _TEMPLATE.finditer(text):
+        piece = _embedded(match, scope)
+        scope.usage.add("characters", len(piece))
+        pieces += (text[end : match.start()], piece)
+        end = match.end()
+    filled = "".join((*pieces, text[end:]))
     if "${" in filled:
         raise ExpressionError(f"`{text}`: unclosed `${{`")
     return filled
+
+
+class _Extent(NamedTuple):
+    """Number of values and characters of a value, and its depth of nested lists."""
+
+    values: int
+    characters: int
+    depth: int
+
+
+def _extent(value: Any, known: dict[int, _Extent]) -> _Extent:
+    """Return the extent of a value; a list that occurs several times is counted each time, but examined once."""
+    if not isinstance(value, list):
+        return _Extent(1, len(value) if isinstance(value, str) else 0, 0)
+    if id(value) not in known:
+        values, characters, depths = zip(*(_extent(entry, known) for entry in value), (0, 0, 0), strict=True)
+        known[id(value)] = _Extent(1 + sum(values), sum(characters), 1 + max(depths))
+    return known[id(value)]
 
 
 def names_in(node: Node) -> Iterator[str]:
@@ -88,6 +135,10 @@ def substitute(node: Node, scope: Scope, path: Path, problems: Problems, remark:
     except ExpressionError as error:
         problems.add(node.mark, path, str(error), remark)
         filled = UNKNOWN
+    except _NotEvaluated:
+        filled = UNKNOWN
+    except LimitError as error:
+        problems.stop(node.mark, path, str(error), remark)
     return node_from_value(filled, node.mark)
 
 
@@ -103,6 +154,10 @@ def _substitute_mapping(node: Node, scope: Scope, path: Path, problems: Problems
         except ExpressionError as error:
             problems.add(mark, path, str(error), remark)
             continue
+        except _NotEvaluated:
+            continue
+        except LimitError as error:
+            problems.stop(mark, path, str(error), remark)
         if name in entries:
             problems.add(mark, (*path, name), "duplicate key after evaluation of `${...}`", remark)
             continue
@@ -116,6 +171,8 @@ def _evaluate(text: str, scope: Scope) -> Any:
     for name in sorted(scope.parameters.intersection(expression.names).difference(scope.values)):
         raise ExpressionError(f"`{name}` is one of `parameters`, which are used without `${{}}`")
     require_names(expression, scope.values)
+    if any(scope.values[name] is UNKNOWN for name in expression.names):
+        raise _NotEvaluated
     value = expression.evaluate(scope.values)
     if isinstance(value, str) and "${" in value:
         raise ExpressionError(f"`{text}`: the result contains another `${{`")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from multibody_cli.document.nodes import Node, plain
+from multibody_cli.document.nodes import UNKNOWN, Node, plain
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.templates import Scope, names_in, substitute
 from multibody_cli.errors import QuantityError
 from multibody_cli.expressions import CONSTANTS, FUNCTIONS
+from multibody_cli.limits import Usage
 from multibody_cli.spec import units
 
 
-def resolve_variables(node: Node | None, problems: Problems) -> Scope:
+def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Scope:
     """Evaluate all variables.
 
     Parameters
@@ -22,22 +23,24 @@ def resolve_variables(node: Node | None, problems: Problems) -> Scope:
         The section `vars`.
     problems
         Collects invalid names, cycles, and failing expressions.
+    usage
+        Counts the values and texts that expressions generate, here and in the other sections.
     """
     if node is None or node.value is None:
-        return Scope()
+        return Scope(usage=usage)
     if type(node.value) is not dict:
         problems.add(node.mark, ("vars",), "expected a mapping of names to values")
-        return Scope()
+        return Scope(usage=usage)
     values: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for name in _in_order(node, problems):
         _require_usable(node, name, problems)
-        scope = Scope(values, texts)
+        scope = Scope(values, texts, usage=usage)
         value = plain(substitute(node.value[name], scope, ("vars", name), problems))
-        values[name] = _in_si(value)
+        values[name] = UNKNOWN if _has_unknown(value) else _in_si(value)
         if isinstance(value, str) and values[name] is not value:
             texts[name] = value
-    return Scope(values, texts)
+    return Scope(values, texts, usage=usage)
 
 
 def _require_usable(node: Node, name: str, problems: Problems) -> None:
@@ -67,6 +70,10 @@ def _in_order(node: Node, problems: Problems) -> list[str]:
         problems.add(node.keys[cycle[0]], ("vars", cycle[0]), "circular definition: " + " -> ".join(reversed(cycle)))
         problems.raise_any()
         raise AssertionError("a problem was just noted") from None
+
+
+def _has_unknown(value: Any) -> bool:
+    return value is UNKNOWN or (isinstance(value, list) and any(map(_has_unknown, value)))
 
 
 def _in_si(value: Any) -> Any:

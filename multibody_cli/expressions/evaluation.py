@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ def _number(node: ast.AST, values: Mapping[str, Any]) -> Any:
     value = value_of(node, values)
     if isinstance(value, bool) or not isinstance(value, int | float):
         remedy = " (texts are joined by `concat(...)`)" if isinstance(value, str) else ""
-        raise ExpressionError(f"arithmetic needs numbers, found {value!r}{remedy}")
+        raise ExpressionError(f"arithmetic needs numbers, found {_described(value)}{remedy}")
     return value
 
 
@@ -66,6 +67,9 @@ def _call(node: ast.Call, values: Mapping[str, Any]) -> Any:
 
 def _compare(node: ast.Compare, values: Mapping[str, Any]) -> bool:
     operands = [value_of(operand, values) for operand in (node.left, *node.comparators)]
+    for operand in operands:
+        if isinstance(operand, list):
+            raise ExpressionError(f"a comparison needs numbers or texts, found {_described(operand)}")
     pairs = zip(node.ops, operands, operands[1:], strict=False)
     return all(_OPERATORS[type(op)](left, right) for op, left, right in pairs)
 
@@ -86,12 +90,17 @@ def _list(node: ast.List, values: Mapping[str, Any]) -> list[Any]:
 def _item(node: ast.Subscript, values: Mapping[str, Any]) -> Any:
     container, index = value_of(node.value, values), value_of(node.slice, values)
     if not isinstance(container, list):
-        raise ExpressionError(f"only lists can be indexed, found {container!r}")
+        raise ExpressionError(f"only lists can be indexed, found {_described(container)}")
     if isinstance(index, bool) or not isinstance(index, int):
-        raise ExpressionError(f"an index must be a whole number, found {index!r}")
+        raise ExpressionError(f"an index must be a whole number, found {_described(index)}")
     if not 0 <= index < len(container):
         raise ExpressionError(f"index {index} is outside a list of {len(container)}")
     return container[index]
+
+
+def _described(value: Any) -> str:
+    """Return a value for a message: lists may be large, and texts long."""
+    return f"a list of {len(value)}" if isinstance(value, list) else reprlib.repr(value)
 
 
 def _power(base: float, exponent: float) -> float:

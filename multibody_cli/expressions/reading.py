@@ -12,6 +12,7 @@ from typing import Any
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions.evaluation import value_of
 from multibody_cli.expressions.words import ARITIES, CONSTANTS, FUNCTIONS, concat
+from multibody_cli.limits import LimitError
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 50
@@ -65,9 +66,13 @@ class Expression:
         ExpressionError
             For a name that is not in `values`, and for failed arithmetic: division by zero, logarithm of a negative
             number, overflow.
+        LimitError
+            For a text that is too long.
         """
         try:
             return value_of(self.body, values)
+        except LimitError:
+            raise
         except ExpressionError as error:
             raise ExpressionError(f"`{self.text}`: {error}") from None
         except ZeroDivisionError:

@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from multibody_cli.errors import ExpressionError
+from multibody_cli.limits import require_within
+
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
 
@@ -41,5 +44,17 @@ ARITIES = {name: (1, 1) for name in FUNCTIONS} | {"atan2": (2, 2), "min": (2, 99
 
 
 def concat(*pieces: Any) -> str:
-    """Concatenate strings and numbers."""
-    return "".join(str(piece) for piece in pieces)
+    """Concatenate strings and numbers.
+
+    Raises
+    ------
+    ExpressionError
+        A piece is a list.
+    LimitError
+        The result is too long; it is not assembled.
+    """
+    if any(isinstance(piece, list) for piece in pieces):
+        raise ExpressionError("`concat` joins numbers and texts, found a list")
+    texts = [str(piece) for piece in pieces]
+    require_within("characters", sum(map(len, texts)))
+    return "".join(texts)

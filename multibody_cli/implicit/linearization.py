@@ -25,7 +25,7 @@ from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_c
 def linearize(system, work, state, powers, inverse, K, D, G):
     """Compute M^-1, K and D (n, n) for the n coordinates of the tree, and the Jacobian G (m, n) of all constraint rows.
 
-    Entries of prescribed coordinates are 0.
+    K and D are derivatives of forces along fixed columns of S.  Entries of prescribed coordinates are 0.
     """
     tree, t, unit = system.tree, state.time[0], work.implicit_rates
     update_kinematics(system, t, state.q, state.v, state.a, work)

@@ -1,106 +1,62 @@
-"""Largest stable step of an explicit integrator in the initial state, given springs, dampers and muscles."""
+"""Largest stable step in the initial state: of the fastest mode, and of the feedback of Baumgarte."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.alarms.catalogue import STABILITY
-from multibody_cli.implicit.linearization import linearize
+from multibody_cli.alarms.remedies import reduce_step
+from multibody_cli.initial.linearized_motion import (
+    MOST_COORDINATES,
+    acceleration_derivatives,
+    force_derivatives,
+    linearization_of,
+    modes_of,
+)
 from multibody_cli.methods import METHODS, integrator_of
-from multibody_cli.model import Integers, Model, State
+from multibody_cli.methods.contract import Integrator
+from multibody_cli.methods.stabilization import StabilizationOptions
+from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
-from multibody_cli.tree.workspace import workspace_for
 
-Floats = NDArray[np.float64]
+MOST_DIFFERENCED = 30
+"""Largest number of coordinates of a model whose accelerations are differenced: 4 evaluations for each, 0.03 s in all.
 
-MOST_COORDINATES = 500
-"""Largest model that is checked; the check of a larger one takes seconds."""
-
-ROUND_OFF = 1e-10
-"""Rank tolerance of the constraint Jacobian, relative to its largest singular value."""
+The check of a larger model includes springs, dampers and muscles alone.
+"""
 
 
-class Linearization(NamedTuple):
-    """Linearized forces about a state, for the n free coordinates of the tree.
+def stable_steps(integrator: Integrator, simulation: SimulationSpec, damping: Floats, frequency: Floats) -> Floats:
+    """Return the longest stable step of each mode with an integrator, s; infinite without a limit.
 
-    `free` (n,) are their indices in v; `M`, `K` and `D` (n, n) are the mass matrix and the stiffness and damping of
-    springs, dampers and muscles; `G` (m, n) is the Jacobian of all constraint rows, and `directions` (n, k) are an
-    orthonormal basis of the velocities that satisfy the holonomic equalities among them.
+    Parameters
+    ----------
+    integrator
+        The integrator; `simulation` gives the method, whose steps may be composed of longer ones, and its options.
+    damping, frequency
+        Coefficients c and w (n,) of the modes, 1/s.
     """
-
-    free: Integers
-    M: Floats
-    K: Floats
-    D: Floats
-    G: Floats
-    directions: Floats
-
-
-class Modes(NamedTuple):
-    """Linear modes: damping and frequency of each (k,), 1/s, and the mode shapes as columns (n, k)."""
-
-    damping: Floats
-    frequency: Floats
-    motions: NDArray[np.complex128]
+    if integrator.stable_step is None:
+        return np.full(len(frequency), np.inf)
+    method = METHODS[simulation.method]
+    limits = np.asarray(integrator.stable_step(damping, frequency))
+    if method.own_integrator is integrator:
+        limits = limits / method.longest_stage(method.Options.model_validate(simulation.options))
+    return np.where(limits < 1e6, limits, np.inf)
 
 
-def linearization_of(model: Model, state: State) -> Linearization:
-    """Linearize the springs, dampers and muscles about a state.
+class StepCheck(NamedTuple):
+    """Longest stable step at the start, s, infinite if there is none or it is not known, and the warnings."""
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        Bodies without inertia can move.
-    """
-    system = model.system
-    work, n, m = workspace_for(system), int(system.tree.links["nv"].sum()), len(system.rows)
-    inverse, K, D, G = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((m, n))
-    state = State(*(array.copy() for array in state))
-    linearize(system, work, state, np.zeros_like(state.ledger), inverse, K, D, G)
-    free = np.flatnonzero(~system.tree.driven[:n])
-    M = np.asarray(np.linalg.inv(inverse[np.ix_(free, free)]), np.float64)
-    if not np.isfinite(M).all():
-        raise np.linalg.LinAlgError("bodies without inertia")
-    rows = np.flatnonzero((system.rows["one_sided"] == 0) & (system.rows["holonomic"] == 1))
-    K, D = (matrix[np.ix_(free, free)] for matrix in (K, D))
-    return Linearization(free, M, K, D, G[:, free], null_space(G[np.ix_(rows, free)]))
+    longest: float
+    warnings: tuple[str, ...]
 
 
-def modes_of(model: Model, state: State) -> Modes:
-    """Compute the linear modes about a state that satisfy loops and constraints."""
-    linear = linearization_of(model, state)
-    N = linear.directions
-    M, stiff, slow = (N.T @ matrix @ N for matrix in (linear.M, linear.K, linear.D))
-    k = len(M)
-    below = np.linalg.solve(M, np.hstack([stiff, slow]))
-    _, motions = np.linalg.eig(np.vstack([np.eye(k, 2 * k, k), below]))
-    moving = motions[:k, np.linalg.norm(motions[:k], axis=0) > 0.0]
-
-    def quotient(matrix: Floats) -> Floats:
-        products = np.einsum("ij,ij->j", moving.conj(), matrix @ moving)
-        found: Floats = np.maximum(-(products / np.einsum("ij,ij->j", moving.conj(), M @ moving)).real, 0.0)
-        return found
-
-    whole = np.zeros((int(model.system.tree.links["nv"].sum()), moving.shape[1]), complex)
-    whole[linear.free] = N @ moving
-    return Modes(quotient(slow), np.sqrt(quotient(stiff)), whole)
-
-
-def null_space(G: Floats) -> Floats:
-    """Return an orthonormal basis of the null space of a matrix (m, n), as columns."""
-    if G.size == 0:
-        return np.eye(G.shape[1])
-    _, sizes, directions = np.linalg.svd(G)
-    rank = int(np.count_nonzero(sizes > ROUND_OFF * max(sizes[0], 1e-300)))
-    return np.asarray(directions[rank:].T)
-
-
-def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -> Iterator[str]:
-    """Warn of a step beyond the stability limit of the integrator.
+def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCheck:
+    """Compare the step of a run with the stability limits of its integrator.
 
     Parameters
     ----------
@@ -109,28 +65,61 @@ def step_size_warnings(simulation: SimulationSpec, model: Model, state: State) -
     model, state
         The model in joint coordinates, and its initial state.
     """
-    method, step = METHODS[simulation.method], simulation.step
     integrator = integrator_of(simulation.method, simulation.integrator)
-    forces = model.system.forces
-    has_spring_or_damper = forces.depends_on_motion
-    if (
-        integrator.stable_step is None
-        or not has_spring_or_damper
-        or not 0 < model.system.tree.links["nv"].sum() <= MOST_COORDINATES
-    ):
-        return
+    allowed = simulation.alarms.get(STABILITY, 1.0)
+    longest, place = _fastest_mode(integrator, simulation, model, state)
+    feedback = _feedback_limit(integrator, simulation)
+    warnings = []
+    if simulation.step > allowed * longest:
+        remedy = reduce_step(simulation.step, 2.0 * simulation.step / longest)
+        warnings.append(
+            f"the step of {simulation.step:.4g} s exceeds the stability limit of "
+            f"`{integrator.name or simulation.method}` for the fastest motion at the start, {longest:.3g} s, of "
+            f"{place}: {remedy}, or, for stiff springs, dampers and muscles, use an implicit integrator such as "
+            "`linearly_implicit_euler`"
+        )
+    if simulation.step > allowed * feedback:
+        rate = simulation.options.get("baumgarte_rate", StabilizationOptions().baumgarte_rate)
+        warnings.append(
+            f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name}` with "
+            f"`baumgarte_rate: {rate:.4g}`, {feedback:.3g} s: reduce `simulation.options.baumgarte_rate` to "
+            f"{0.5 * rate * feedback / simulation.step:.4g}, or use `simulation.options.stabilization: projection`"
+        )
+    return StepCheck(min(longest, feedback), tuple(warnings))
+
+
+def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Model, state: State) -> tuple[float, str]:
+    """Return the shortest stable step of all modes, s, and the coordinate that moves most in that mode."""
+    n = int(model.system.tree.links["nv"].sum())
+    differenced = n <= MOST_DIFFERENCED and not model.names.affine
+    checked = differenced or model.system.forces.depends_on_motion
+    if integrator.stable_step is None or not checked or not 0 < n <= MOST_COORDINATES:
+        return math.inf, ""
     try:
-        modes = modes_of(model, state)
+        linear = linearization_of(model, state)
+        if differenced:
+            K, D, _ = acceleration_derivatives(model, state, linear.directions)
+        else:
+            K, D = force_derivatives(linear)
+        modes = modes_of(linear, K, D)
     except np.linalg.LinAlgError:
-        return  # bodies without inertia: the run reports them
-    stretch = method.longest_stage(method.Options.model_validate(simulation.options))
-    limits = integrator.stable_step(modes.damping, modes.frequency) / stretch
-    if not len(limits) or not step > simulation.alarms.get(STABILITY, 1.0) * limits.min():
-        return
+        return math.inf, ""  # bodies without inertia: the run reports them
+    limits = stable_steps(integrator, simulation, modes.damping, modes.frequency)
+    if not len(limits):
+        return math.inf, ""
     worst = int(np.argmin(limits))
-    place = model.names.coordinates[int(np.argmax(np.abs(modes.motions[:, worst])))]
-    yield (
-        f"the step of {step:.4g} s exceeds the stability limit of `{integrator.name or simulation.method}` with these "
-        f"springs, dampers and muscles, initially {limits[worst]:.3g} s, for {place}: reduce `simulation.step`, or use "
-        "an implicit integrator such as `linearly_implicit_euler`"
-    )
+    fastest = int(np.argmax(np.abs(linear.directions @ modes.shapes[:, worst])))
+    return float(limits[worst]), model.names.coordinates[fastest]
+
+
+def _feedback_limit(integrator: Integrator, simulation: SimulationSpec) -> float:
+    """Return the longest step at which error'' + 2 rate error' + rate^2 error = 0 is stable, s."""
+    options = METHODS[simulation.method].Options.model_validate(simulation.options)
+    if (
+        integrator.feedback_step is None
+        or not isinstance(options, StabilizationOptions)
+        or options.stabilization != "baumgarte"
+    ):
+        return math.inf
+    rate = options.baumgarte_rate
+    return float(integrator.feedback_step(np.array([2.0 * rate]), np.array([rate]))[0])

@@ -11,6 +11,7 @@ under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls alwa
     arguments   kinds of arguments, and the memory layout of named tuples of arrays
     reach       digest of all source that a kernel reaches by its calls
     store       compiled code in files
+    ownership   files and folders of the user alone
     target      the processor that code is compiled for
     progress    progress of compilation
     loading     loading of object code into this process

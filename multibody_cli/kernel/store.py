@@ -3,12 +3,14 @@
 A file contains a header, a digest of the rest, a line of JSON and the code.  It is written under a temporary name and
 renamed, so that no process reads a partial file, and it is verified when it is read: a truncated, replaced or foreign
 file counts as missing, with one warning.  If the folder is not writable, code is kept in memory.
+
+The digest protects from damage, not from other users: a file is read only if it belongs to the user, to root, or to the
+owner of this package, and if nobody else may write to it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import pickle
@@ -22,6 +24,8 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from multibody_cli.kernel.ownership import OWNERS, is_trusted, own_folder, read_trusted
 
 MAGIC = b"mbsim code 1\n"
 LOCK_SECONDS = 120.0
@@ -85,21 +89,7 @@ def cache_root() -> Path:
     chosen = os.environ.get("MBSIM_CACHE_DIR")
     if chosen:
         return Path(chosen).absolute()
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mbsim"
-    try:
-        user.mkdir(parents=True, exist_ok=True)
-        if os.access(user, os.W_OK):
-            return user
-    except OSError:
-        pass
-    import tempfile
-
-    shared = Path(tempfile.gettempdir()) / f"mbsim-{getattr(os, 'getuid', getpass.getuser)()}"
-    with contextlib.suppress(OSError):
-        shared.mkdir(mode=0o700, exist_ok=True)
-        if not hasattr(os, "getuid") or shared.stat().st_uid == os.getuid():
-            return shared
-    return shared.with_name(f"{shared.name}-{os.getpid()}")  # a folder of another user is not trusted
+    return own_folder(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 
 
 @cache
@@ -148,12 +138,15 @@ def from_bytes(symbol: str, data: bytes) -> Code | None:
     if sha256(body).hexdigest().encode() != digest:
         return None
     head, _, code = body.partition(b"\n")
-    words: dict[str, Any] = json.loads(head)
-    if words.pop("symbol") != symbol:
+    try:
+        words: dict[str, Any] = json.loads(head)
+        if words.pop("symbol") != symbol:
+            return None
+        for key in ("calls", "recipes", "inlines", "externals"):
+            words[key] = tuple(words[key])
+        return Code(symbol, code, **words)
+    except (ValueError, TypeError, LookupError, AttributeError):
         return None
-    for key in ("calls", "recipes", "inlines", "externals"):
-        words[key] = tuple(words[key])
-    return Code(symbol, code, **words)
 
 
 def find(symbol: str) -> Code | None:
@@ -162,14 +155,15 @@ def find(symbol: str) -> Code | None:
         return _memory[symbol]
     for place in (*(files / symbol[:3] / symbol for files in _shipped_folders()), path_of(symbol)):
         try:
-            data = place.read_bytes()
+            data = read_trusted(place)
         except OSError:
             continue
-        code = from_bytes(symbol, data)
+        code = from_bytes(symbol, data) if data is not None else None
         if code is not None:
             _touch(place)
             return code
-        _warn("damage", f"{place}: compiled code is damaged; it is compiled again")
+        why = f"is of another user, or others may write to it ({OWNERS})" if data is None else "is damaged"
+        _warn("damage", f"{place}: compiled code {why}; it is compiled again")
         with contextlib.suppress(OSError):
             place.unlink()
     return None
@@ -228,7 +222,9 @@ def write(place: Path, data: bytes) -> bool:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", suffix=".part", delete=False) as part:
             part.write(data)
-        os.chmod(part.name, 0o666 & ~_umask())
+        os.chmod(part.name, 0o644 & ~_umask())
+        if not is_trusted(os.stat(part.name)):
+            raise OSError(0, "the file system does not keep owners and permissions of files")
         os.replace(part.name, place)
     except OSError as error:
         if part is not None:
@@ -274,7 +270,8 @@ def lock(symbol: str) -> Iterator[None]:
 
         place = folder() / "locks" / symbol
         place.parent.mkdir(parents=True, exist_ok=True)
-        file = open(place, "w")  # noqa: SIM115
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        file = open(os.open(place, flags, 0o600), "r+b", buffering=0)  # noqa: SIM115
     except (ImportError, OSError):
         yield
         return
@@ -310,8 +307,10 @@ def inventory() -> list[tuple[Path, int, float]]:
     for folder in _folders(_folders([cache_root()], "-llvmlite-")):
         for entry in _entries(folder):
             with contextlib.suppress(OSError):  # another process may remove it
-                status = entry.stat()
-                if entry.is_file() and (folder.name != "locks" or time.time() - status.st_mtime > LOCK_SECONDS):
+                status = entry.stat(follow_symlinks=False)
+                if entry.is_file(follow_symlinks=False) and (
+                    folder.name != "locks" or time.time() - status.st_mtime > LOCK_SECONDS
+                ):
                     found.append((Path(entry.path), status.st_size, status.st_mtime))
     return found
 
@@ -326,7 +325,12 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def _folders(parents: list[Path], word: str = "") -> list[Path]:
     """Return the subfolders of folders whose names contain a word."""
-    return [Path(one.path) for parent in parents for one in _entries(parent) if word in one.name and one.is_dir()]
+    return [
+        Path(one.path)
+        for parent in parents
+        for one in _entries(parent)
+        if word in one.name and one.is_dir(follow_symlinks=False)
+    ]
 
 
 @cache

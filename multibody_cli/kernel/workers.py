@@ -12,7 +12,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ class Task:
             return b""
 
 
-MAX_ROUNDS = 5
-"""Number of attempts at compilation when code disappears from the cache."""
+MAX_ATTEMPTS = 5
+"""Number of attempts to compile a function whose code disappears from the cache."""
 
 _titles: list[str] = []
 
@@ -106,14 +106,14 @@ class _Worker:
         self.connection.send((task.symbol, task.recipe))
 
     def end(self) -> None:
-        """End the process."""
+        """End the process; one that compiles would not notice that its connection is closed."""
         with suppress(OSError):
             self.connection.close()
-        try:
-            self._process.wait(0.5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self.task is None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.5)
+        self._process.kill()
+        self._process.wait()
 
 
 _idle: list[_Worker] = []
@@ -145,17 +145,18 @@ def compile_all(tasks: Iterable[Task]) -> None:
         session.add(task)
     session.run()
     known = {task.symbol: task for task in wanted}
-    for _ in range(MAX_ROUNDS):
-        _, left = read(known)  # code that another process failed to compile
-        if not left:
-            break
+    attempts: Counter[str] = Counter()
+    # a kernel that another process has compiled was not compiled here, so that its callees become known only now, and
+    # that process may not have compiled them yet: each round waits for one level of calls
+    while left := read(known)[1]:
+        attempts.update(list(left))
+        if max(attempts.values()) > MAX_ATTEMPTS:
+            raise KernelError("compiled code disappears during compilation: is the cache being deleted?")
         for symbol, recipe in left.items():
             if symbol not in known and not recipe:
                 raise KernelError(f"compiled code {symbol} is missing and has no recipe")
             session.add(known.get(symbol) or Task(symbol, recipe))
         session.run()
-    else:
-        raise KernelError("compiled code disappears during compilation: is the cache being deleted?")
     if session.progress.done:
         store.tidy()
 
@@ -204,7 +205,7 @@ class _Session:
         try:
             while self._queue or self._busy:
                 self._dispatch()
-                for connection in wait(list(self._busy), 0.5):
+                for connection in wait(list(self._busy), 0.05):
                     self._receive(connection)
                 self._report()
         except BaseException:

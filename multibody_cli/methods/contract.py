@@ -165,6 +165,8 @@ class Integrator:
     stable_step
         Maps damping and frequency of small motions (n,) to the longest stable steps (n,), s
         (`methods.integrators.stability`); None if there is no limit, or steps are controlled by a tolerance.
+    feedback_step
+        The same for the feedback of Baumgarte, which is explicit in an implicit Euler step too.
     """
 
     name: str
@@ -175,6 +177,7 @@ class Integrator:
     supports_contacts: bool = False
     implicit: bool = False
     stable_step: Callable[[Any, Any], Any] | None = None
+    feedback_step: Callable[[Any, Any], Any] | None = None
 
 
 class Method(Protocol):

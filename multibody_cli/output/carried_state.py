@@ -46,7 +46,7 @@ def restore(holders: Mapping[str, Any], values: Values) -> None:
     Raises
     ------
     LayoutError
-        A value is missing or left over, or an array has another type or shape; nothing is changed.
+        A value is missing or left over, or has another type or shape; nothing is changed.
     """
     places = list(_places_of(holders))
     differing = {place.path for place in places} ^ set(values)
@@ -124,6 +124,10 @@ def _like(old: Any, value: Any) -> Any:
 
 
 def _fits(old: Any, value: Any) -> bool:
-    if not isinstance(old, np.ndarray):
-        return old is None or not isinstance(value, np.ndarray)
-    return isinstance(value, np.ndarray) and (old.dtype.descr, old.shape) == (value.dtype.descr, value.shape)
+    if old is None:  # an attribute that is None at some time has no type of its own
+        return True
+    if isinstance(old, Enum):
+        return isinstance(value, str) and value in type(old).__members__
+    if isinstance(old, np.ndarray):
+        return isinstance(value, np.ndarray) and (old.dtype.descr, old.shape) == (value.dtype.descr, value.shape)
+    return type(_as_json(old)) is type(value)

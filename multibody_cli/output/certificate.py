@@ -6,16 +6,14 @@ The dataset of the error bars of `joints/hinge/q` is `certificate/joints/hinge/q
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.errors import OutputError
 from multibody_cli.output.bodies import find_body_channel
+from multibody_cli.output.place import replacement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,46 +107,11 @@ def add_certificate(path: Path, certificate: Certificate) -> None:
     """
     import h5py
 
-    path = path.resolve()  # replace the target of a link, not the link
-    part = path.with_name(path.name + ".part")
-    try:
-        shutil.copyfile(path, part)
-        with h5py.File(part, "r+") as file:
+    with replacement(path) as new:
+        shutil.copyfile(path, new)
+        with h5py.File(new, "r+") as file:
             group = file.create_group(GROUP, track_order=False)
             group.attrs.update(certificate.attributes())
-            for name, bar in certificate.bars.items():
+            for name, bar in sorted(certificate.bars.items()):  # as a reader lists them
                 dataset = group.create_dataset(name, data=bar.values, track_times=False)
                 dataset.attrs.update(units=bar.units, order=bar.order, digits=bar.digits)
-        os.replace(part, path)
-    except OSError as error:
-        raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):  # already renamed
-            part.unlink()
-
-
-def read_certificate(file: Any) -> Certificate | None:
-    """Read the certificate of an open result file; None if it has none."""
-    import h5py
-
-    if GROUP not in file:
-        return None
-    group, bars = file[GROUP], {}
-
-    def note(name: str, node: Any) -> None:
-        if isinstance(node, h5py.Dataset):
-            attributes = node.attrs
-            bars[name] = ErrorBar(
-                node[()], str(attributes["units"]), float(attributes["order"]), int(attributes["digits"])
-            )
-
-    group.visititems(note)
-    return Certificate(
-        status=str(group.attrs["status"]),
-        verdict=str(group.attrs["verdict"]),
-        digits=int(group.attrs["digits"]),
-        until=float(group.attrs["until"]),
-        methods=tuple(json.loads(group.attrs["methods"])),
-        settings=tuple(json.loads(group.attrs["settings"])),
-        bars=bars,
-    )

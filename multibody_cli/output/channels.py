@@ -305,3 +305,22 @@ CHANNELS: tuple[Channel, ...] = (
         role="solver",
     ),
 )
+
+_DECLARED = {
+    (channel.path.partition("{")[0], channel.path.partition("}")[2] if "{" in channel.path else ""): channel
+    for channel in CHANNELS
+}
+"""Channels by the texts before and after the placeholder of their paths."""
+
+_GROUPS = sorted({head for head, _ in _DECLARED if head.endswith("/")}, key=len, reverse=True)
+
+
+def declaration_of(path: str) -> Channel | None:
+    """Return the declaration of a channel of a model by its path; None if it has none."""
+    if (path, "") in _DECLARED:
+        return _DECLARED[path, ""]
+    for group in _GROUPS:
+        if path.startswith(group):
+            tail = path[len(group) :].partition("/")[1:] if (group, "") not in _DECLARED else ("", "")
+            return _DECLARED.get((group, "".join(tail)))
+    return None

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from dataclasses import dataclass
+import math
+import re
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multibody_cli.errors import ResultError
+from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
-from multibody_cli.output.trajectory import EarlierScene
+from multibody_cli.output.place import replacement
 
 FORMAT = b"mbsim-checkpoint 1\n"
 TABLES = ("values", "history")
 """Fields of a checkpoint that contain arrays."""
+
+MAX_BYTES = 2**29
+"""Largest size of a checkpoint that is read, bytes; that of 10,000 bodies has about 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def write_checkpoint(result: Path, checkpoint: Checkpoint) -> None:
 
     Raises
     ------
-    OSError
+    OutputError
         The file cannot be written.
     """
     arrays: list[Any] = []
@@ -83,13 +88,8 @@ def write_checkpoint(result: Path, checkpoint: Checkpoint) -> None:
     for name in TABLES:
         facts[name] = _without_arrays(facts[name], arrays)
     body = json.dumps(facts).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
-    path = checkpoint_path(result)
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as file:
-        file.write(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    with replacement(checkpoint_path(result)) as new:
+        new.write_bytes(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
 
 def read_checkpoint(result: Path) -> Checkpoint | None:
@@ -101,24 +101,42 @@ def read_checkpoint(result: Path) -> Checkpoint | None:
         The file cannot be read, has another format or is damaged.
     """
     path = checkpoint_path(result)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    remedy = "delete it to begin again at the start"
+    if not path.exists():
         return None
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            raise ResultError(f"{path} is not a file of at most {MAX_BYTES} bytes: {remedy}")
+        data = path.read_bytes()
     except OSError as error:
         raise ResultError(f"cannot read {path}: {error.strerror or error}") from error
-    remedy = "delete it to begin again at the start"
     if not data.startswith(FORMAT):
         raise ResultError(f"{path} is not a checkpoint of this version of mbsim: {remedy}")
     digest, _, body = data[len(FORMAT) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise ResultError(f"{path} is damaged: its checksum does not match; {remedy}")
+    try:
+        return _parsed(body)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
+        raise ResultError(f"{path} is damaged ({error}); {remedy}") from error
+
+
+def _parsed(body: bytes) -> Checkpoint:
+    """Read the content of a checkpoint; any of several errors of Python if it is not one."""
     text, _, rest = body.partition(b"\n")
     facts = json.loads(text)
     offset = 0
     for name in TABLES:
         offset = _read_arrays(facts[name], rest, offset)
     facts["earlier"] = tuple(EarlierScene(*scene) for scene in facts["earlier"])
+    kinds = {"instants": int, "checksums": dict, "values": dict, "history": dict, "earlier": tuple}
+    for field in fields(Checkpoint):
+        if not isinstance(facts[field.name], kinds.get(field.name, str)):
+            raise TypeError(f"`{field.name}` has the wrong type")
+    if facts["instants"] < 0 or not all(isinstance(one, int) for one in facts["checksums"].values()):
+        raise ValueError("a number of rows or a checksum is not a number of at least 0")
+    if not all(isinstance(one.scene_yaml, str) and isinstance(one.until, float) for one in facts["earlier"]):
+        raise TypeError("`earlier` has the wrong type")
     return Checkpoint(**facts)
 
 
@@ -140,14 +158,25 @@ def _read_arrays(table: dict[str, Any], data: bytes, offset: int) -> int:
             table[name] = about["value"]
             continue
         dtype = np.dtype(_descr(about["dtype"]))
-        count = int(np.prod(about["shape"]))
+        count = math.prod(map(int, about["shape"]))
+        if not dtype.itemsize or not 0 <= count <= len(data) // dtype.itemsize:
+            raise ValueError(f"`{name}` is no array of numbers")
         table[name] = np.frombuffer(data, dtype, count, offset).reshape(about["shape"]).copy()
         offset += count * dtype.itemsize
     return offset
 
 
 def _descr(fields: list[Any]) -> Any:
-    """Convert the description of a dtype from JSON."""
+    """Convert the description of a dtype of numbers from JSON."""
     if fields[0][0] == "" and len(fields) == 1:
-        return fields[0][1]
-    return [(name, kind, *(tuple(shape) for shape in shapes)) for name, kind, *shapes in fields]
+        return _kind(fields[0][1])
+    return [(name, _kind(kind), *(tuple(shape) for shape in shapes)) for name, kind, *shapes in fields]
+
+
+def _kind(kind: Any) -> Any:
+    """Return the description of a number or of a record; NumPy would evaluate other texts."""
+    if isinstance(kind, list):
+        return _descr(kind)
+    if not re.fullmatch(r"[<|][bfiu][1248]", kind):
+        raise ValueError(f"`{kind}` is no type of numbers")
+    return kind

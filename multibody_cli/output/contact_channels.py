@@ -17,6 +17,7 @@ COUNT = f"{GROUP}/count"
 CREEP = f"{GROUP}/creep"
 OFFSET = f"{GROUP}/offset"
 INSTANT_OF_CONTACT = f"{GROUP}/instant"
+BODY_PAIR = (f"{GROUP}/body_a", f"{GROUP}/body_b")
 
 
 def _of_each(name: str, units: str, description: str, field: str, role: str, **more: Any) -> Channel:

@@ -1,9 +1,9 @@
 """Writer of the result file: an HDF5 file whose bytes are reproducible.
 
-A run writes to `FILE.part`, flushes after every block and renames the file to `FILE` at the end.  A channel with one
-row for each instant is stored in chunks of one block, and a full block is written directly as a chunk.  The file uses
-the format of HDF5 1.8: later formats mark a file as open for writing, so that the file of a killed run could not be
-read.
+A run writes to `FILE.part`, a `CommittedFile` that always holds all rows up to the last block, and renames it to `FILE`
+at the end.  A channel with one row for each instant is stored in chunks of one block, and a full block is written
+directly as a chunk.  The file uses the format of HDF5 1.8: later formats mark a file as open for writing, so that the
+file of a killed run could not be read.
 
 A checkpoint beside the file (`checkpoint`) holds the state of the run after the rows that were written.  A run that
 continues a file copies these rows to a new one, with the same bytes as if it had computed them.
@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h5py
 
-from multibody_cli.errors import OutputError
+from multibody_cli.errors import ArgumentError, OutputError
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
+from multibody_cli.output.committed_file import CommittedFile, refuse_while_written
 from multibody_cli.output.hdf5_columns import Column, append_lead, append_rows
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
-from multibody_cli.output.place import require_replaceable
+from multibody_cli.output.place import require_replaceable, without_links
 from multibody_cli.output.recorded_rows import copy_rows
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Outcome
@@ -51,7 +52,8 @@ REMEDIES = {
     errno.EPERM: f"you may not write there: {ELSEWHERE}",
     errno.EROFS: f"that disk is read-only: {ELSEWHERE}",
     errno.ENOTDIR: f"a part of the path is a file, not a folder: {ELSEWHERE}",
-    errno.EEXIST: f"a part of the path is a file, not a folder: {ELSEWHERE}",
+    errno.EEXIST: f"a part of the path is a file or a broken link, not a folder: {ELSEWHERE}",
+    errno.ENOENT: f"its folder was removed: {ELSEWHERE}",
     errno.EAGAIN: f"another run is writing it: wait for it, or {ELSEWHERE}",
 }
 
@@ -84,9 +86,10 @@ class Hdf5Sink:
     Raises
     ------
     ArgumentError
-        The file exists and `force` is not given.
+        The file, or the `.part` file of a run that was killed, exists and `force` is not given.
     OutputError
-        From `open`, `write` and `close`: the file cannot be written; the message states the cause and a remedy.
+        Another run writes the file.  From `open`, `write` and `close`: the file cannot be written; the message states
+        the cause and a remedy.
     """
 
     def __init__(
@@ -98,19 +101,25 @@ class Hdf5Sink:
         compact: bool = False,
         continued: Continued | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = without_links(Path(path))
         require_replaceable(self.path, force)
-        if self.path.is_symlink():
-            self.path = self.path.resolve()  # replace the target of the link, not the link
         self.part = part_path(self.path)
+        self._columns: list[Column] = []
+        self._file: Any = None
+        self._storage: CommittedFile | None = None
+        self._failure: BaseException | None = None
+        with self._translating_errors():
+            refuse_while_written(self.part)
+        if os.path.lexists(self.part) and not force:
+            raise ArgumentError(
+                f"{self.part} exists, from a run that was killed: `mbsim run --resume {self.path}` continues it, "
+                "--force replaces it, -o chooses another name"
+            )
         self._continued = continued
         self._channels = channels
         self._compression = compression
-        self._columns: list[Column] = []
         self._format = COMPACT_FORMAT if compact else LIBRARY_FORMAT
         self.accepts_partial_blocks = compression == "none"  # gzip compresses a chunk again at each write
-        self._file: Any = None
-        self._failure: OutputError | None = None
         self._checkpoint_is_current = False
 
     def open(self, header: Header) -> None:
@@ -118,13 +127,12 @@ class Hdf5Sink:
         series = select_channels(self._channels, header.names)
         self._header = header
         self._history = History(header.names)
-        new = self.part.with_name(self.part.name + ".new") if self._continued else self.part
         with self._translating_errors():
             self.part.parent.mkdir(parents=True, exist_ok=True)
-            _refuse_while_written(self.part)
+            self._storage = CommittedFile(self.part)
             if not self._continued:
                 checkpoint_path(self.path).unlink(missing_ok=True)
-            self._file = h5py.File(new, "w", libver=self._format)
+            self._file = h5py.File(self._storage, "w", libver=self._format)
             self._file.attrs.update(header.attributes() | Outcome("running").attributes())
             layout = Layout(self._file, header, self._compression)
             self._columns = [Column(one, layout.add(one), layout.chunk_of(one)) for one in series]
@@ -133,7 +141,7 @@ class Hdf5Sink:
             self._file.flush()
             if self._continued:
                 self._copy(*self._continued)
-                os.replace(new, self.part)
+            self._storage.commit()
 
     def _copy(self, rows: Path, checkpoint: Checkpoint) -> None:
         """Copy the rows up to a checkpoint."""
@@ -141,9 +149,10 @@ class Hdf5Sink:
         restore({"history": self._history}, checkpoint.history)
 
     def write(self, samples: Samples, count: int) -> None:
-        """Append a block and flush it."""
+        """Append a block and commit it."""
         if self._failure is not None:
             raise self._failure
+        assert self._storage is not None
         block = self._history.block(samples, count)
         with self._translating_errors():
             append_rows(
@@ -153,12 +162,14 @@ class Hdf5Sink:
                 block.contacts.instant,
                 self._is_direct,
             )
+            self._storage.commit()
         self._checkpoint_is_current = False
 
     def checkpoint(self, values: Values) -> None:
         """Keep the carried state of the run after the rows written so far."""
+        assert self._storage is not None
         with self._translating_errors():
-            _synchronize(self.part)
+            self._storage.synchronize()
             checkpoint = Checkpoint(
                 scene_yaml=self._header.scene_yaml,
                 scene_sha256=self._header.scene_sha256,
@@ -173,21 +184,22 @@ class Hdf5Sink:
             write_checkpoint(self.path, checkpoint)
         self._checkpoint_is_current = True
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """Write the outcome of the run and rename the file to its final name.
 
-        The checkpoint of an interrupted run is kept, that of any other only if it is the state at the end.
+        After an error the `.part` file remains, and an older file is not replaced.  The checkpoint of an interrupted
+        run is kept, that of any other only if it is the state at the end.
         """
-        if self._file is None:
+        if outcome is None:
+            self._abandon()
+        if outcome is None or self._file is None or self._storage is None:
             return
         with self._translating_errors():
             self._file.attrs.update(outcome.attributes())
             self._columns = []
             self._file.close()
             self._file = None
-            _synchronize(self.part)
-            os.replace(self.part, self.path)
-            _synchronize(self.path.parent)
+            self._storage.finish(self.path)
             if outcome.status != "interrupted" and not self._checkpoint_is_current:
                 checkpoint_path(self.path).unlink(missing_ok=True)
 
@@ -201,43 +213,29 @@ class Hdf5Sink:
         """Translate errors of the operating system and of HDF5 into an `OutputError` with a remedy."""
         try:
             yield
-        except (OSError, RuntimeError) as error:
+        except BaseException as error:
             self._abandon()
-            self._failure = OutputError(f"cannot write {self.part}: {_remedy(error)}")
-            raise self._failure from error
+            self._failure = cause = (self._storage and self._storage.error) or error
+            if not isinstance(cause, OSError | RuntimeError):
+                raise cause from None
+            self._failure = OutputError(f"cannot write {self.part}: {_remedy(cause)}")
+            raise self._failure from cause
 
     def _abandon(self) -> None:
-        """Close a file that can no longer be written; the flushed data remain in the `.part` file."""
+        """Close a file that can no longer be written; the committed rows remain in the `.part` file."""
         self._columns, file, self._file = [], self._file, None
         try:
             if file is not None:
                 file.close()
         except (OSError, RuntimeError):
             pass  # the first error is already reported
+        if self._storage is not None:
+            self._storage.close()
 
 
 def part_path(result: Path) -> Path:
     """Return the path of a result file while its run is in progress."""
     return result.with_name(result.name + ".part")
-
-
-def _refuse_while_written(part: Path) -> None:
-    """Raise `BlockingIOError` if another run has the file open: HDF5 truncates a file before it checks the lock."""
-    try:
-        h5py.File(part, "r+").close()
-    except BlockingIOError:
-        raise
-    except OSError:
-        pass  # missing, or damaged by a killed run
-
-
-def _synchronize(path: Path) -> None:
-    """Flush a file or folder to the disk (fsync)."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remedy(error: Exception) -> str:

@@ -12,10 +12,10 @@ import h5py
 import numpy as np
 from h5py import h5d, h5g, h5o, h5p, h5r
 
+from multibody_cli.output.attributes import EARLIER
 from multibody_cli.output.channel import CONTACT
 from multibody_cli.output.elements import Dimension
 from multibody_cli.output.series import SCALES
-from multibody_cli.output.trajectory import EARLIER
 
 if TYPE_CHECKING:
     from multibody_cli.output.series import Series

@@ -5,35 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION
 from multibody_cli.output.bodies import BODY_CHANNELS
 from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT, ROWS
 from multibody_cli.output.channels import CHANNELS
-from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION
 
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Channel
-
-ROOT_ATTRIBUTES = {
-    "format": f"always `{FORMAT}`",
-    "format_version": f"version of this format, {FORMAT_VERSION}",
-    "mbsim_version": "version of the program that wrote the file",
-    "name": "name of the scene",
-    "description": "description of the scene",
-    "method": "method that advanced the state",
-    "integrator": "integrator; empty where the method is its own",
-    "options": "options of the method, as JSON",
-    "step": "time step, s",
-    "duration": "requested duration of the run, s",
-    "scene_sha256": "hash of the resolved scene",
-    "status": "`complete`, `untrusted`, `diverged` or `interrupted`; `running` in a `.part` file",
-    "message": "message about the end of the run, with warnings",
-    "steps": "number of steps taken",
-    "alarms": "JSON list of the alarms raised: name, level, message, remedy, channel, time, value and threshold",
-    "accepted": "only in a baseline of `mbsim regress`: JSON list of the reasons for acceptance, the latest last",
-    "accepted_misses": "only in a baseline of `mbsim regress`: JSON list of the expectations that it was accepted with "
-    "although it misses them",
-}
-"""Attributes of the root group."""
 
 STATIC_DATASETS = {
     "scene/yaml": "The resolved scene as text; `mbsim run` accepts it.",
@@ -64,7 +42,7 @@ def describe() -> dict[str, Any]:
         "title": "Datasets of a result file of mbsim",
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "attributes": ROOT_ATTRIBUTES,
+        "attributes": {name: one.meaning for name, one in ATTRIBUTES.items()},
         "static": [{"path": path, "description": text} for path, text in STATIC_DATASETS.items()],
         "datasets": [
             {
@@ -178,7 +156,19 @@ def render_markdown() -> str:
             "",
             "## Attributes of the file",
             "",
-            *_table(("name", "meaning"), [(f"`{name}`", text) for name, text in ROOT_ATTRIBUTES.items()]),
+            *_table(("name", "meaning"), [(f"`{name}`", one.meaning) for name, one in ATTRIBUTES.items()]),
+            "",
+            "## Files from others",
+            "",
+            "A file is checked when it is opened. Types and shapes of its datasets must be those above, and the file",
+            "must store all values itself: links, virtual datasets, storage in other files and filters other than",
+            "deflate are refused. Other attributes and datasets may be added. A text or a number among the attributes",
+            "of the file is listed by `info`; a dataset with `rtol` and `atol` is a channel. Everything else is not",
+            "read.",
+            "",
+            "The scene in a result file is complete by itself. If it includes other files, contains variables or names",
+            "a mesh or a table, commands refuse it. The mass properties of meshes are stored as numbers, and meshes",
+            "with contacts by their vertices.",
             "",
             "## In Python",
             "",

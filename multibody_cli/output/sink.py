@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from multibody_cli.output.attributes import FORMAT, FORMAT_VERSION, EarlierScene, Status
 from multibody_cli.output.history import History
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, EarlierScene, Record, Trajectory
+from multibody_cli.output.trajectory import Record, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from multibody_cli.model import Floats, Names
     from multibody_cli.output.channel import Array
     from multibody_cli.output.samples import Samples
-
-Status = Literal["running", "complete", "untrusted", "diverged", "interrupted"]
 
 BLOCK_ROWS = 1000
 BLOCK_BYTES = 2**26
@@ -138,7 +137,10 @@ def block_rows(rows: int, names: Names) -> int:
 
 
 class Sink(Protocol):
-    """Receiver of the output of one run: `open` once, `write` for each block, and `close` in every case."""
+    """Receiver of the output of one run: `open` once, `write` for each block, and `close` in every case.
+
+    The outcome of a run that was ended by an error is None.
+    """
 
     accepts_partial_blocks: bool
     """Whether the result is independent of the division of the rows into blocks."""
@@ -149,7 +151,7 @@ class Sink(Protocol):
     def write(self, samples: Samples, count: int) -> None:
         """Write the first `count` rows of `samples`; the caller may overwrite them afterwards."""
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
 
 
@@ -164,7 +166,7 @@ class NullSink:
     def write(self, samples: Samples, count: int) -> None:
         """Discard a block."""
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
 
 
@@ -196,9 +198,9 @@ class MemorySink:
         for path, series in self._series.items():
             self._blocks[path].append(np.array(series.read(block)))
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
-        self._outcome = outcome
+        self._outcome = outcome or Outcome("interrupted", "the run was ended by an error")
 
     def trajectory(self) -> Trajectory:
         """Return the run as a trajectory, as if it was read from a result file."""

@@ -32,7 +32,7 @@ class TeeSink:
         for sink in self._sinks:
             sink.write(samples, count)
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
         for sink in self._sinks:
             sink.close(outcome)

@@ -46,6 +46,6 @@ class ThinningSink:
         if len(kept):
             self._sink.write(samples._replace(**{k: v[kept] for k, v in samples._asdict().items()}), len(kept))
 
-    def close(self, outcome: Outcome) -> None:
+    def close(self, outcome: Outcome | None) -> None:
         """End the run."""
         self._sink.close(outcome)

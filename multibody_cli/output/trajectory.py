@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import body_paths, find_body_channel
-from multibody_cli.output.certificate import Certificate, read_certificate
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
 from multibody_cli.output.contact_channels import COUNT, CREEP, GROUP, OFFSET
-from multibody_cli.output.wholeness import complete_rows, row_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from multibody_cli.model import Floats
+    from multibody_cli.output.attributes import EarlierScene
+    from multibody_cli.output.certificate import Certificate
     from multibody_cli.output.channel import Array
+    from multibody_cli.output.result_file import ResultFile
 
-FORMAT = "mbsim-trajectory"
-FORMAT_VERSION = 1
 ENDINGS = (".h5", ".hdf5", ".part")
 """Usual suffixes of result files."""
 
-EARLIER = "scene/earlier"
-"""Dataset of the earlier scenes of a branch."""
-
 ALL_ROWS = slice(None)
-
-
-class EarlierScene(NamedTuple):
-    """The scene, as resolved text, that a branch followed up to an instant, s."""
-
-    scene_yaml: str
-    until: float
 
 
 @dataclass(frozen=True)
@@ -223,29 +211,27 @@ def read_trajectory(path: Path | str) -> Trajectory:
     ResultError
         The file does not exist, is not a result file of this program, or is damaged.
     """
+    return _trajectory_of(open_result(path))
+
+
+def open_result(path: Path | str) -> ResultFile:
+    """Open and check a result file.
+
+    Raises
+    ------
+    ResultError
+        As in `read_trajectory`.
+    """
     import h5py
+
+    from multibody_cli.output.result_file import ResultFile
 
     path = Path(path)
     if not path.is_file():
         raise ResultError(_why_missing(path))
     if not h5py.is_hdf5(path):
         raise ResultError(f"{path} is not a result file: it is not an HDF5 file")
-    with _opened(path) as file:
-        return _open(path, file)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open a result file for reading; translate errors of HDF5 into `ResultError`."""
-    import h5py
-
-    try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except BlockingIOError as error:
-        raise ResultError(f"{path} is being written by a run: wait for it to finish") from error
-    except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
-        raise ResultError(f"{path} is damaged or truncated ({error}); run the scene again") from error
+    return ResultFile(path)
 
 
 def _why_missing(path: Path) -> str:
@@ -270,55 +256,39 @@ def similar_result(path: Path) -> Path | None:
     return next((path.with_name(name) for name in get_close_matches(path.name, names, n=1)), None)
 
 
-def _open(path: Path, file: Any) -> Trajectory:
-    attributes = {name: _plain(value) for name, value in file.attrs.items()}
-    if attributes.get("format") != FORMAT:
-        raise ResultError(f"{path} is an HDF5 file, but not a result file of mbsim")
-    if attributes.get("format_version") != FORMAT_VERSION:
-        raise ResultError(
-            f"{path} has format version {attributes.get('format_version')}; this mbsim reads {FORMAT_VERSION}"
-        )
-    rows = complete_rows(file)
-
+def _trajectory_of(result: ResultFile) -> Trajectory:
     def load(channel: str, wanted: slice) -> Record:
-        with _opened(path) as file:
-            dataset = file[channel]
-            about = {name: _plain(dataset.attrs[name]) for name in ("units", "description", "rtol", "atol")}
-            about |= {name: _plain(dataset.attrs.get(name, "")) for name in ("frame", "role", "same")}
-            about["per"] = row_kind(file, channel)
-            values = dataset[slice(*wanted.indices(rows[channel]))]
-            return Record(path=channel, values=values, labels=_labels(dataset), **about)
+        start, stop, step = wanted.indices(result.rows[channel])
+        with result.open() as file:
+            about, labels = file.describe(channel), file.labels(channel)
+            description, frame = (file.text(channel, name) for name in ("description", "frame"))
+            values = file.numbers(channel, start, stop)[::step]
+        return Record(
+            path=channel,
+            values=values,
+            labels=labels,
+            units=about.units,
+            description=description,
+            frame=frame,
+            rtol=about.rtol or 0.0,
+            atol=about.atol or 0.0,
+            role=about.role,
+            same=about.same,
+            per=about.per,
+        )
 
     def load_certificate() -> Certificate | None:
-        with _opened(path) as file:
-            return read_certificate(file)
+        with result.open() as file:
+            return file.certificate()
 
     return Trajectory(
-        source=str(path),
-        attributes=attributes,
-        scene_yaml=file["scene/yaml"][()].decode(),
-        bodies=tuple(file["bodies/name"].asstr()[:]),
-        com=file["bodies/com_offset"][:],
-        paths=tuple(rows),
+        source=str(result.path),
+        attributes=result.attributes,
+        scene_yaml=result.scene_yaml,
+        bodies=result.bodies,
+        com=result.com,
+        paths=tuple(result.rows),
         load=load,
         load_certificate=load_certificate,
-        earlier=_earlier_scenes(file),
+        earlier=result.earlier,
     )
-
-
-def _earlier_scenes(file: Any) -> tuple[EarlierScene, ...]:
-    if EARLIER not in file:
-        return ()
-    texts, times = file[EARLIER].asstr()[:], file[EARLIER].attrs["until"]
-    return tuple(EarlierScene(text, float(time)) for text, time in zip(texts, times, strict=True))
-
-
-def _labels(dataset: Any) -> tuple[tuple[str, ...], ...]:
-    """Read the labels of each axis after the first from its dimension scale."""
-    axes = range(1, dataset.ndim)
-    return tuple(tuple(dataset.dims[axis][0].asstr()[:]) for axis in axes)
-
-
-def _plain(value: Any) -> Any:
-    """Convert a NumPy scalar to a Python number."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -11,6 +11,7 @@ import numpy as np
 from multibody_cli.contact_solver.friction.problem import Options
 from multibody_cli.contacts.forms import Collider, geometry_of
 from multibody_cli.joints.spec import WORLD
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.model import Contacts, JointFriction
 from multibody_cli.scene.contacts import ContactsSpec
 from multibody_cli.scene.links import IN_PLACE, Placement
@@ -48,6 +49,11 @@ def pack_contacts(
         Joints with friction.
     account
         Opens an account of the ledger.
+
+    Raises
+    ------
+    SceneError
+        The contact capacity exceeds its limit.
     """
     scene, touches = loaded.scene, loaded.scene.contacts is not None
     if not touches and len(joint_friction.patches) == 0:
@@ -55,6 +61,11 @@ def pack_contacts(
     settings = scene.contacts or ContactsSpec()
     colliders = list(colliders_of(loaded, settings, rows, frames)) if touches else []
     excluded = [(rows[a], rows[b]) for a, b in excluded_pairs(scene, settings)]
+    capacity = settings.max_contacts or default_capacity(len(colliders))
+    try:
+        require_within("contacts", capacity)
+    except LimitError as error:
+        raise loaded.error(str(error), "contacts", "max_contacts") from None
     sizes = [collider.form.bounding_radius for collider in colliders if np.isfinite(collider.form.bounding_radius)]
     return Contacts(
         geometry=geometry_of(colliders, excluded),
@@ -67,7 +78,7 @@ def pack_contacts(
             staggered=settings.method == "staggered_projections",
             convex=settings.method == "single_qp",
         ),
-        max_contacts=(settings.max_contacts or default_capacity(len(colliders))) if touches else 0,
+        max_contacts=capacity if touches else 0,
         joint_friction=joint_friction,
     )
 

@@ -162,7 +162,7 @@ def _lay_out(panels: Sequence[Panel], runs: Sequence[Run], styles: LineStyles) -
     all_axes = list(grid[:, 0])
     for axes, panel in zip(all_axes, panels, strict=True):
         axes.set_title(_abbreviated(panel.title, 80), loc="left", fontsize="small", parse_math=False)
-        axes.set_ylabel(panel.units)
+        axes.set_ylabel(panel.units, parse_math=False)
         axes.margins(x=0.0)
         if len(panel.labels) > 1:
             line_styles = [styles.of_number(place) for place in range(len(panel.labels))]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.errors import ArgumentError, OutputError
+from multibody_cli.errors import ArgumentError
+from multibody_cli.escaping import escaped
+from multibody_cli.output.place import replacement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ def require_format(path: Path) -> None:
 
 def escape_mathtext(text: str) -> str:
     """Escape a text, such as a name in a scene, so that matplotlib does not interpret it as mathtext."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text).replace("$", r"\$")
+    return text.replace("$", r"\$")
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
@@ -72,26 +72,20 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a file atomically, without date and version metadata.
+    """Write a figure to a file atomically, without date and version metadata, and without control characters.
 
     Raises
     ------
     OutputError
         The file cannot be written.
     """
-    if path.is_symlink():
-        path = path.resolve()  # replace the target of the link, not the link
-    part = path.with_name(path.name + ".part")
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_text(escaped(text.get_text()))
     ending = path.suffix.lower().removeprefix(".")
     # neither the date nor the version of the program that drew it
     nothing = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as missing glyphs, which are drawn as boxes
-            figure.savefig(part, format=ending, metadata=nothing)
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
+    with replacement(path) as new, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as missing glyphs, which are drawn as boxes
+        figure.savefig(new, format=ending, metadata=nothing)

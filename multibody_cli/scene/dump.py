@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from multibody_cli.document.scalars import scalar
-from multibody_cli.mass import MassProperties
+from multibody_cli.mass import Floats, MassProperties
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./+*-]*( [\w./+*-]+)*", re.ASCII)
 _UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -29,33 +29,50 @@ def dump_resolved(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def without_files(data: Mapping[str, Any], masses: Mapping[str, MassProperties]) -> dict[str, Any]:
-    """Replace the meshes of a scene by their mass properties, so that the scene can be run without their files.
+def without_files(
+    data: Mapping[str, Any], masses: Mapping[str, MassProperties], vertices_of: Callable[..., Floats]
+) -> dict[str, Any]:
+    """Return a resolved scene that can be run without the files of its meshes.
 
-    Meshes with contacts remain, and require their files.
+    Meshes with contacts become their vertices.  All others are left out, and their body has its mass properties as
+    numbers.
+
+    Parameters
+    ----------
+    data, masses
+        The resolved scene, and the mass properties of its bodies.
+    vertices_of
+        Function from the path of a mesh, `"bodies", "rod", "shapes", 0`, to its vertices (n, 3), m.
     """
     touching = data.get("contacts") is not None
-    bodies = {
-        name: _rigid_mass_properties(body, masses[name], touching) if _names_a_file(body) else body
-        for name, body in data["bodies"].items()
+
+    def shapes_without_files(shapes: Sequence[Mapping[str, Any]], *place: str) -> list[dict[str, Any]]:
+        found = []
+        for k, shape in enumerate(shapes):
+            own = {key: value for key, value in shape.items() if key not in ("density", "file", "scale")}
+            if "file" not in shape:
+                found.append(own)
+            elif touching and shape.get("contact", True):
+                found.append({**own, "vertices": vertices_of(*place, "shapes", k).tolist()})
+        return found
+
+    def body_without_files(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        shapes, mass = shapes_without_files(body["shapes"], "bodies", name), masses[name]
+        given = {"mass": mass.mass, "com": mass.com.tolist(), "inertia": {"matrix": mass.inertia.tolist()}}
+        rest = {key: value for key, value in body.items() if key not in ("density", "shapes", *given)}
+        return {**given, **rest, **({"shapes": shapes} if shapes else {})}
+
+    found = dict(data)
+    found["bodies"] = {
+        name: body_without_files(name, body) if _names_a_file(body) else body for name, body in data["bodies"].items()
     }
-    return {**data, "bodies": bodies}
+    if _names_a_file(data.get("world", {})):
+        found["world"] = {**data["world"], "shapes": shapes_without_files(data["world"]["shapes"], "world")}
+    return found
 
 
-def _names_a_file(body: Mapping[str, Any]) -> bool:
-    return any("file" in shape for shape in body.get("shapes", ()))
-
-
-def _rigid_mass_properties(body: Mapping[str, Any], mass: MassProperties, touching: bool) -> dict[str, Any]:
-    """Return a body with numerical mass properties, without densities and without meshes that have no contacts."""
-    shapes = [
-        {key: value for key, value in shape.items() if key != "density"}
-        for shape in body["shapes"]
-        if "file" not in shape or (touching and shape.get("contact", True))
-    ]
-    given = {"mass": mass.mass, "com": mass.com.tolist(), "inertia": {"matrix": mass.inertia.tolist()}}
-    rest = {key: value for key, value in body.items() if key not in ("density", "shapes", *given)}
-    return {**given, **rest, **({"shapes": shapes} if shapes else {})}
+def _names_a_file(entry: Mapping[str, Any]) -> bool:
+    return any("file" in shape for shape in entry.get("shapes", ()))
 
 
 def flow(value: Any) -> str:

@@ -37,7 +37,22 @@ def mass_properties_of(body: BodySpec, file_of: Callable[[str, int], Path]) -> M
     -------
     MassProperties
         In the body frame.
+
+    Raises
+    ------
+    Refused
+        A mesh cannot be used, a body of a kind other than `rigid` is not centred, or a number is too large or too small
+        for the mass properties to be computed.
     """
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        found = _mass_properties(body, file_of)
+    numbers = np.array([found.mass, *found.com, *found.inertia.ravel()])
+    if not np.isfinite(numbers).all():
+        raise Refused("a size or density is too large: mass and inertia are not finite numbers")
+    return found
+
+
+def _mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) -> MassProperties:
     if body.kind == "point" and body.mass is not None:
         return MassProperties(body.mass, np.zeros(3), np.zeros((3, 3)))
     found = _rigid_mass_properties(body, file_of)
@@ -91,6 +106,8 @@ def _rigid_mass_properties(body: BodySpec, file_of: Callable[[str, int], Path]) 
         if (volume_of := SHAPES[shape.type].volume) is not None
     ]
     volume = sum(solid.volume for _, solid in solids)
+    if solids and volume == 0.0:
+        raise Refused("the sizes are too small: the volume is zero")
     pieces = []
     for shape, solid in solids:
         density = body.mass / volume if body.mass is not None else getattr(shape, "density", None)

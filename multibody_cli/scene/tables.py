@@ -18,7 +18,7 @@ OVERSHOOT = 0.01
 
 def warn_of_overshoot(scene: Scene, tree: Node) -> Iterator[str]:
     """Yield a warning for each cubic table that leaves the range of its values by more than `OVERSHOOT`."""
-    for path, signal in _signals(scene, ()):
+    for path, signal in signals_of(scene, ()):
         if signal.interpolation == "cubic":
             excess, time = overshoot(np.array(signal.times), np.array(signal.values), signal.interpolation)
             if excess > OVERSHOOT:
@@ -29,16 +29,16 @@ def warn_of_overshoot(scene: Scene, tree: Node) -> Iterator[str]:
                 )
 
 
-def _signals(value: Any, path: Path) -> Iterator[tuple[Path, SignalSpec]]:
+def signals_of(value: Any, path: Path) -> Iterator[tuple[Path, SignalSpec]]:
     """Yield the functions of time of an entry, each with its path in the scene."""
     if isinstance(value, SignalSpec):
         yield path, value
     elif isinstance(value, Spec):
         for name in type(value).model_fields:
-            yield from _signals(getattr(value, name), (*path, name))
+            yield from signals_of(getattr(value, name), (*path, name))
     elif isinstance(value, Mapping):
         for key, entry in value.items():
-            yield from _signals(entry, (*path, key))
+            yield from signals_of(entry, (*path, key))
     elif isinstance(value, list | tuple):
         for index, entry in enumerate(value):
-            yield from _signals(entry, (*path, index))
+            yield from signals_of(entry, (*path, index))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.limits import require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.simulation import OutputSpec, SimulationSpec
@@ -59,7 +60,7 @@ class Timing:
         index = integer_ratio(time, self.every)
         if index is not None and 0 <= index <= self.outputs:
             return index
-        near = min(max(round(time / self.every), 0), self.outputs)
+        near = round(min(max(time / self.every, 0.0), self.outputs))
         raise QuantityError(
             f"expected an output instant: a multiple of {self.every:.9g} s up to "
             f"{self.every * self.outputs:.9g} s; the nearest to {time:.9g} s is {near * self.every:.9g} s"
@@ -81,10 +82,12 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
     ------
     QuantityError
         The times are not multiples of one another; see `integer_multiple`.
+    LimitError
+        There are too many steps or output instants.
     """
     if is_adaptive(simulation):
         every = simulation.duration / MOST_INTERVALS if output.every is None else output.every
-        outputs = integer_multiple(simulation.duration, every, "duration", "every")
+        outputs = integer_multiple(simulation.duration, every, "duration", "every", "instants")
         return Timing(every, 1, outputs, pauses=ADAPTIVE_PAUSES)
     steps = integer_multiple(simulation.duration, simulation.step, "duration", "step")
     if output.every is None:
@@ -92,6 +95,7 @@ def timing(simulation: SimulationSpec, output: OutputSpec) -> Timing:
     else:
         per_output = integer_multiple(output.every, simulation.step, "every", "step")
         require_divisor(steps, per_output, simulation.step)
+    require_within("instants", steps // per_output)
     return Timing(simulation.step, per_output, steps // per_output, pauses=per_output)
 
 
@@ -101,20 +105,23 @@ def is_adaptive(simulation: SimulationSpec) -> bool:
     return known and integrator_of(simulation.method, simulation.integrator).adaptive
 
 
-def integer_multiple(time: float, unit: float, name: str, unit_name: str) -> int:
+def integer_multiple(time: float, unit: float, name: str, unit_name: str, limit: str = "steps") -> int:
     """Return the ratio of a time to a unit, at least one.
 
     Raises
     ------
     QuantityError
         The ratio is not an integer; the message names the nearest valid times.
+    LimitError
+        The ratio exceeds a limit.
     """
-    count = integer_ratio(time, unit)
-    if count is not None and count >= 1:
-        return count
     ratio = time / unit
     if not ratio < 2**53:
         raise QuantityError(f"the ratio of `{name}` to `{unit_name}` is too large: {time:g} s to {unit:g} s")
+    require_within(limit, ratio)
+    count = integer_ratio(time, unit)
+    if count is not None and count >= 1:
+        return count
     below, above = math.floor(ratio), math.floor(ratio) + 1
     near = " or ".join(f"{n * unit:.9g} s" for n in (below, above) if n >= 1)
     raise QuantityError(f"expected a multiple of `{unit_name}`, {unit:.9g} s, found {time:.9g} s; nearest: {near}")

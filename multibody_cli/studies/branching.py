@@ -18,6 +18,7 @@ from multibody_cli.alarms.record import RunRecord
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 from multibody_cli.methods.contract import Report
 from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, read_checkpoint
 from multibody_cli.output.hdf5 import Continued, Hdf5Sink
@@ -26,7 +27,7 @@ from multibody_cli.output.observers import observe
 from multibody_cli.output.recorded_rows import holds_rows
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.series import series_of
-from multibody_cli.output.trajectory import EarlierScene, Trajectory
+from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.simulation import OutputSpec
 from multibody_cli.spec import Quantity, units

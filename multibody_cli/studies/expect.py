@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Check = Callable[[Entry, Trajectory], Verdict]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a number that is not finite fails
 def evaluate(entries: Sequence[Entry], trajectory: Trajectory) -> list[Verdict]:
     """Evaluate every entry of `expect:`; an entry whose data cannot be read, as after a failed run, fails."""
     verdicts = []
@@ -63,7 +64,11 @@ def find_unreadable(
         Index of the entry and error message: the channel does not exist or is not recorded, the component does not
         exist, or the time is not an output instant.
     """
-    blank = blank_trajectory(names, channels, np.linspace(0.0, duration, 1 + round(duration / every)))
+    # the ends, and the output instants next to those of the entries
+    intervals = round(duration / every)
+    asked = [min(float(entry.at), duration) / every for entry in entries if getattr(entry, "at", "final") != "final"]
+    near = np.array([0, intervals, *(round(ratio) + k for ratio in asked for k in (-1, 0, 1))])
+    blank = blank_trajectory(names, channels, np.unique(near.clip(0, intervals)) * (duration / intervals))
     problems = []
     for number, entry in enumerate(entries):
         for _, check in _checks(entry):

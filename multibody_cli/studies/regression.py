@@ -18,12 +18,13 @@ import h5py
 
 from multibody_cli.comparison.cases import Case, Verdict, compare_case
 from multibody_cli.comparison.tolerance import Policy
-from multibody_cli.errors import ArgumentError, OutputError, Refused
+from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError
 from multibody_cli.methods import METHODS
 from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
 from multibody_cli.output.sink import MemorySink, Outcome
 from multibody_cli.output.tee import TeeSink
 from multibody_cli.output.thinning import ThinningSink
+from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.expect import channels_read, evaluate
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.studies.verdict import Verdict as Checked
@@ -154,9 +155,8 @@ def accepted_misses(baseline: Path) -> list[str]:
 
 def _read_list(baseline: Path, attribute: str) -> list[str]:
     try:
-        with h5py.File(baseline, "r") as file:
-            found: list[str] = json.loads(file.attrs.get(attribute, "[]"))
-    except OSError:
+        found: list[str] = json.loads(read_trajectory(baseline).attributes.get(attribute, "[]"))
+    except ResultError:
         return []
     return found
 

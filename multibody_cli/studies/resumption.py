@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from multibody_cli.errors import ArgumentError, ResultError
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, read_checkpoint, target
 from multibody_cli.output.hdf5 import Continued, part_path
+from multibody_cli.output.place import without_links
 from multibody_cli.output.recorded_rows import holds_rows
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.version import __version__
@@ -16,7 +17,8 @@ from multibody_cli.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from multibody_cli.output.trajectory import EarlierScene, Trajectory
+    from multibody_cli.output.attributes import EarlierScene
+    from multibody_cli.output.trajectory import Trajectory
     from multibody_cli.studies.simulation import Simulation
 
 
@@ -102,7 +104,7 @@ def find_resumption(path: Path) -> Resumption:
         There is no such run, it diverged, it is still in progress, or its checkpoint cannot be used.
     """
     result = path.with_suffix("") if path.suffix == ".part" else path
-    result = result.resolve() if result.is_symlink() else result
+    result = without_links(result)
     source = part_path(result) if part_path(result).exists() else result
     checkpoint = read_checkpoint(result)
     try:
@@ -118,11 +120,17 @@ def find_resumption(path: Path) -> Resumption:
             f"{source}: the run diverged, and would diverge again: {run.attributes['message']} "
             f"Run the scene with other settings: `mbsim run {source} --step TIME -o FILE`"
         )
+    if run.certificate is not None:
+        raise ResultError(
+            f"{source} has a certificate, which holds for this duration alone: certify the longer run with "
+            f"`mbsim certify {source} --duration TIME -o FILE`"
+        )
     reached = float(run.time[-1]) if run.time.size else 0.0
     is_complete = source == result and status in ("complete", "untrusted")
     found = Resumption(result, run.scene_yaml, is_complete, reached, None, earlier=run.earlier)
     if checkpoint is None:
-        return replace(found, remark=_begin_again(f"{checkpoint_path(result)} does not exist"))
+        missing = f"{checkpoint_path(result)} does not exist, as after a run of less than 10 s"
+        return replace(found, remark=_begin_again(missing))
     _require_same_program(result, checkpoint, run)
     if not holds_rows(source, checkpoint.instants, checkpoint.checksums):
         return replace(found, remark=_begin_again(f"{source} was damaged and lacks rows of its checkpoint"))

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
-from multibody_cli.errors import SceneError
+from multibody_cli.errors import Problem, SceneError
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
-from multibody_cli.model import State
+from multibody_cli.model import Floats, State
+from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
-from multibody_cli.output.trajectory import EarlierScene
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
 from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
-from multibody_cli.timeline import Summary, simulate
+from multibody_cli.timeline import Summary, WhileComputing, simulate
 from multibody_cli.version import __version__
 
 
@@ -86,10 +94,17 @@ class Simulation:
             thresholds=settings.alarms,
         )
 
+    def _vertices_of(self, *place: str | int) -> Floats:
+        """Return the vertices (n, 3) of a mesh with contacts, m."""
+        owner = self.scene.world if place[0] == "world" else self.scene.bodies[str(place[1])]
+        mesh = owner.shapes[int(place[-1])]
+        assert isinstance(mesh, MeshSpec)
+        return convex_vertices(mesh, self.loaded.resolve_path(mesh.file, *place))
+
     def header(self) -> Header:
         """Return the metadata of the run that are known before it starts."""
         settings, model = self.scene.simulation, self.compiled.model
-        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses))
+        text = dump_resolved(without_files(self.loaded.data, self.compiled.masses, self._vertices_of))
         return Header(
             names=model.names,
             com=model.com,
@@ -107,6 +122,7 @@ class Simulation:
             earlier=self.earlier,
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # alarms and expectations report numbers that are not finite
     def run(
         self,
         sink: Sink,
@@ -114,6 +130,7 @@ class Simulation:
         stop_asked: Callable[[], bool] = lambda: False,
         keep: Callable[[Values], None] | None = None,
         carried: Values | None = None,
+        while_computing: WhileComputing = lambda _end_run: nullcontext(),
     ) -> Summary:
         """Run the scene from its initial state, or from a carried state.
 
@@ -121,7 +138,7 @@ class Simulation:
         ----------
         sink
             Receives the output.
-        on_output, stop_asked, keep, carried
+        on_output, stop_asked, keep, carried, while_computing
             As in `timeline.simulate`.
 
         Raises
@@ -134,7 +151,20 @@ class Simulation:
         state = self.fresh_state()
         model, timing = self.compiled.model, self.compiled.timing
         method, header, settings = self.method_for(state), self.header(), self._run_settings()
-        return simulate(model, state, method, timing, header, sink, settings, on_output, stop_asked, keep, carried)
+        return simulate(
+            model,
+            state,
+            method,
+            timing,
+            header,
+            sink,
+            settings,
+            on_output,
+            stop_asked,
+            keep,
+            carried,
+            while_computing,
+        )
 
 
 def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
@@ -152,10 +182,26 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     SceneError
         With all problems of the scene.
     """
-    loaded = load_scene(path, overrides)
-    simulation = Simulation(loaded, compile_scene(loaded))
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            loaded = load_scene(path, overrides)
+            simulation = Simulation(loaded, compile_scene(loaded))
+    except FloatingPointError as error:
+        message = f"a number is too large or too small to compute with: {error}"
+        raise SceneError([Problem(str(path), "", message)]) from None
+    _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
     return simulation
+
+
+def _require_fitting_result(simulation: Simulation) -> None:
+    scene, compiled = simulation.scene, simulation.compiled
+    series = [one for one in select_channels(scene.output.channels, compiled.model.names) if one.channel.per == INSTANT]
+    row = sum(np.dtype(one.channel.dtype).itemsize * math.prod(one.shape) for one in series)
+    try:
+        require_within("result", row * (compiled.timing.outputs + 1))
+    except LimitError as error:
+        raise simulation.loaded.error(str(error), "output", "every") from None
 
 
 def _require_readable_expectations(simulation: Simulation) -> None:

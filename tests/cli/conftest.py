@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,18 +57,29 @@ def mbsim(folder: Path, capsys: pytest.CaptureFixture[str]) -> Command:
     return call
 
 
+def restore_signals() -> None:
+    """Undo the signals that the caller of the tests ignores, as `nohup` and shells do for their background jobs."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
-def start(folder: Path) -> Callable[..., subprocess.Popen[str]]:
-    """The command line in a process of its own."""
+def start(folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """The command line in processes of its own, which end with the test."""
+    started: list[subprocess.Popen[str]] = []
 
     def launch(
         *words: object, program: Sequence[str] = ("-m", "multibody_cli"), **settings: object
     ) -> subprocess.Popen[str]:
         root = Path(multibody_cli.__file__).parents[1]
         path = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": restore_signals}
         environment = {**os.environ, "PYTHONPATH": path}
         command = [sys.executable, *program, *map(str, words)]
-        return subprocess.Popen(command, cwd=folder, env=environment, **(streams | settings))  # type: ignore[call-overload,no-any-return]
+        started.append(subprocess.Popen(command, cwd=folder, env=environment, **(streams | settings)))  # type: ignore[call-overload]
+        return started[-1]
 
-    return launch
+    yield launch
+    for process in started:
+        process.kill()
+        process.communicate()

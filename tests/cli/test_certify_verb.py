@@ -56,6 +56,28 @@ def test_the_same_scene_gives_the_same_bytes(mbsim: Command, folder: Path, certi
     assert not list(folder.glob("*.part"))
 
 
+def test_a_certified_run_is_repeated_with_its_certificate(mbsim: Command, folder: Path, certified: Path) -> None:
+    assert mbsim("rerun", "a.h5", "-o", "again.h5").stdout == "a.h5: same bytes\n"
+    assert certified.read_bytes() == (folder / "again.h5").read_bytes()
+
+
+def test_a_certified_run_is_not_resumed(mbsim: Command, certified: Path) -> None:
+    before = certified.read_bytes()
+    ending = mbsim("run", "--resume", "a.h5", "--duration", "60 s")
+    assert ending.code == 2
+    assert "certify the longer run with `mbsim certify a.h5 --duration TIME -o FILE`" in ending.stderr
+    assert certified.read_bytes() == before
+
+
+def test_an_untrusted_run_has_no_certificate(mbsim: Command) -> None:
+    bad = ("--set", "joints.hinge.stiffness=5e5", "--step", "2.5 ms", "--duration", "0.05", "--set", "expect=[]")
+    words = ("certify", "pendulum.yaml", *bad, "--integrator", "semi_implicit_euler", "--set", "output.every=2.5 ms")
+    ending = mbsim(*words, "-o", "bad.h5")
+    assert ending.code == 1
+    assert "untrusted, so that it has no certificate:\n" in ending.stderr
+    assert read_trajectory("bad.h5").certificate is None
+
+
 def test_expectations_may_ask_for_error_bars(mbsim: Command) -> None:
     ending = mbsim("run", "pendulum.yaml", "--set", CERTIFIED.format("1 mrad"), "-o", "a.h5")
     assert ending.code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 from command_result import Command
 
+from multibody_cli.methods.by_acceleration import AccelerationMethod
+from multibody_cli.methods.contract import Report
+from multibody_cli.model import State
 from multibody_cli.output.trajectory import read_trajectory
 
 
@@ -81,3 +85,42 @@ def test_a_scene_with_a_mesh_can_be_repeated_without_its_file(mbsim: Command, fo
     (folder / "block.stl").unlink()
     assert mbsim("run", "first.h5", "-o", "second.h5").code == 0
     assert (folder / "first.h5").read_bytes() == (folder / "second.h5").read_bytes()
+
+
+def test_an_internal_error_completes_no_result(mbsim: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows before the error remain in the part; an older result is not replaced, and the part is not forgotten."""
+    (folder / "run.h5").write_text("old")
+    advance = AccelerationMethod.advance
+
+    def fail(method: AccelerationMethod, state: State, until: float) -> Report:
+        if until > 0.035:
+            raise ZeroDivisionError("a mistake")
+        return advance(method, state, until)
+
+    monkeypatch.setattr(AccelerationMethod, "advance", fail)
+    end = mbsim("run", "pendulum.yaml", "-o", "run.h5", "--force")
+    assert end.code == 1
+    assert "internal error: ZeroDivisionError: a mistake" in end.stderr
+    assert (folder / "run.h5").read_text() == "old"
+    run = read_trajectory(folder / "run.h5.part")
+    assert (run.attributes["status"], run.time.tolist()) == ("running", [0.0, 0.01, 0.02, 0.03])
+    assert not (folder / "run.h5.part.new").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "run.h5", "run.h5", "--markdown", "report"),
+        ("compare", "run.h5", "run.h5", "--junit", "report"),
+        ("codegen", "pendulum.yaml", "-o", "report"),
+    ],
+)
+def test_a_report_that_cannot_be_written_leaves_no_file(
+    mbsim: Command, start: Callable[..., subprocess.Popen[str]], folder: Path, words: tuple[str, ...]
+) -> None:
+    assert mbsim("run", "pendulum.yaml", "-o", "run.h5").code == 0
+    process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)))
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert stderr == "error: cannot write report: File too large; choose another place\n"
+    assert not list(folder.glob("report*"))

@@ -156,7 +156,7 @@ def test_a_killed_run_without_a_checkpoint_begins_again(mbsim: Command, folder: 
     interrupted.rename("run.h5.part")
     end = mbsim("run", "--resume", "run.h5.part")
     assert end.code == 0
-    assert "run.h5.ckpt does not exist: the run begins again at 0 s" in end.stderr
+    assert "run.h5.ckpt does not exist, as after a run of less than 10 s: the run begins again at 0 s" in end.stderr
     assert (folder / "run.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 
@@ -263,3 +263,26 @@ def test_a_repeated_run_that_differs_is_compared(mbsim: Command, folder: Path) -
 def test_an_incomplete_run_is_not_repeated(mbsim: Command, interrupted: Path) -> None:
     end = mbsim("rerun", "run.h5")
     assert (end.code, "continue it with `mbsim run --resume run.h5`" in end.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("include: [other.yaml]", "run.h5:{last}:1: include: the scene in a result file is complete by itself"),
+        ("vars: {a: 1}", "vars: the scene in a result file is complete by itself"),
+        ("repeat: []", "repeat: the scene in a result file is complete by itself"),
+        ('description: "${1 + 1}"', "it has no `${...}`"),
+        ("world: {shapes: [{type: mesh, file: /other.stl}]}", "file: the scene in a result file is complete by itself"),
+    ],
+)
+def test_a_scene_in_a_result_file_reads_no_other_file(mbsim: Command, folder: Path, line: str, message: str) -> None:
+    assert mbsim("run", "pendulum.yaml", "-o", "run.h5").code == 0
+    with h5py.File("run.h5", "r+") as file:
+        text = file["scene/yaml"].asstr()[()]
+        kept = [one for one in text.splitlines() if not one.startswith("description")]
+        del file["scene/yaml"]
+        file["scene/yaml"] = "\n".join([*kept, line])
+    for words in (["run", "run.h5", "-o", "new.h5"], ["rerun", "run.h5"], ["doctor", "run.h5"]):
+        end = mbsim(*words)
+        assert (end.code, message.replace("{last}", str(len(kept) + 1)) in end.stderr) == (2, True), end.stderr
+    assert not (folder / "new.h5").exists()

@@ -146,14 +146,14 @@ def test_a_file_with_time_alone(tmp_path: Path) -> None:
 def test_datasets_with_other_units_or_shapes_are_reported_and_not_compared(run: Path, tmp_path: Path) -> None:
     def change(file: Any) -> None:
         file["energy/total"].attrs["units"] = "kJ"
-        about = dict(file["momentum/linear"].attrs)
-        del file["momentum/linear"]
-        file["momentum/linear"] = np.zeros((len(TIME), 2))
-        file["momentum/linear"].attrs.update({key: about[key] for key in ("units", "rtol", "atol", "description")})
+        about = dict(file["joints/ball/q"].attrs)
+        del file["joints/ball/q"]
+        file["joints/ball/q"] = np.zeros((len(TIME), 2))
+        file["joints/ball/q"].attrs.update({key: about[key] for key in ("units", "rtol", "atol", "description")})
 
     found = compare_files(run, changed(run, tmp_path / "b.h5", change))
     assert "energy/total is in J in the reference, in kJ in the result" in found.mismatches
-    assert "momentum/linear has shape (25, 3) in the reference, (25, 2) in the result" in found.mismatches
+    assert "joints/ball/q has shape (25, 3) in the reference, (25, 2) in the result" in found.mismatches
 
 
 def test_nan_in_both_runs_is_no_difference(run: Path, tmp_path: Path) -> None:
@@ -228,7 +228,10 @@ BAD = {
     "text": (lambda path: path.write_text("time\n"), "is not a result file: it is not an HDF5 file"),
     "foreign": (foreign, "is an HDF5 file, but not a result file of mbsim"),
     "no scene": (damaged_scene, "is damaged at scene/yaml ("),
-    "odd attribute": (odd_attribute, "is damaged at its datasets ("),
+    "odd attribute": (
+        odd_attribute,
+        "is damaged at energy/total attribute `rtol`: expected a number; run the scene again",
+    ),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "is a folder, not a result file"),
     "nothing": (Path.unlink, "does not exist"),
 }
@@ -290,7 +293,7 @@ def test_files_are_read_in_slabs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     one = write_run(tmp_path / "a.h5", names=names_of(joints=(("hinge", (ANGLE,)),)), block_rows=4, outcome=DONE)
     other = shifted(one, tmp_path / "b.h5", "bodies/position", (20, 1, 1), 1.0)
     whole = compare_files(one, other)
-    monkeypatch.setattr("multibody_cli.comparison.recording.SLAB_BYTES", 1)
+    monkeypatch.setattr("multibody_cli.output.result_file.SLAB_BYTES", 1)
     steps: list[tuple[int, int]] = []
     assert compare_files(one, other, on_numbers=lambda done, total: steps.append((done, total))) == whole
     assert steps == sorted(steps)

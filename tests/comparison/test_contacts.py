@@ -52,7 +52,7 @@ def test_a_moved_contact_is_reported_with_bodies_and_component(run: Path) -> Non
     found = compared(run, USUAL, [[], [TOUCH, moved, EDGE], [TOUCH], [SLIDING, EDGE]])
     assert [finding.path for finding in found.findings if finding.differs] == ["contacts/point"]
     assert found.first_difference is not None
-    assert str(found.first_difference.findings[0].worst) == "contact of arm and hand 2"
+    assert str(found.first_difference.findings[0].worst) == "contact of arm and hand z"
 
 
 @pytest.mark.parametrize("swapped", [False, True])

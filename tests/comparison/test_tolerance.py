@@ -9,9 +9,9 @@ import pytest
 from result_files import changed, shifted, write_run
 
 from multibody_cli.comparison.compare import compare_files
-from multibody_cli.comparison.recording import Dataset
 from multibody_cli.comparison.tolerance import Policy, read_rules
 from multibody_cli.errors import SceneError
+from multibody_cli.output.result_file import Dataset
 
 
 def dataset(path: str = "joints/hinge/q", rtol: float | None = 1e-6, atol: float | None = 1e-9) -> Dataset:

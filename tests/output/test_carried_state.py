@@ -80,6 +80,8 @@ def test_values_of_another_layout_are_refused_before_any_change() -> None:
         restore({"run": mine}, values | {"run/arrays/numbers": np.zeros((3, 2))})
     with pytest.raises(LayoutError, match="run/count"):
         restore({"run": mine}, {path: value for path, value in values.items() if path != "run/count"})
+    with pytest.raises(LayoutError, match="run/count"):
+        restore({"run": mine}, values | {"run/count": "1"})
     np.testing.assert_array_equal(mine.shared, before)
 
 

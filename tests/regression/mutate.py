@@ -25,7 +25,7 @@ from pathlib import Path
 from mutants import Mutant, all_mutants, drawn
 
 ROOT = Path(__file__).parents[2]
-CARRIED = ("multibody_cli", "tests", "scenes", "schemas", "pyproject.toml")
+CARRIED = ("multibody_cli", "tests", "scenes", "schemas", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md")
 SURVIVED = "SURVIVED"
 KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
 """Compiled code of all mutants: what a mutant does not reach is compiled once."""

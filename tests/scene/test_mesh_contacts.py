@@ -9,6 +9,7 @@ from scene_texts import load, problems
 from multibody_cli.compile import compile_scene
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.scene.dump import without_files
+from multibody_cli.studies.simulation import prepare
 
 pytest.importorskip("trimesh")
 
@@ -102,5 +103,42 @@ def test_the_scene_in_a_result_contains_the_meshes_of_contacts(tmp_path):
     """Without its shape a scene could be repeated, and would be another one."""
     for more, contacts, kept in (("", "contacts: {}\n", 1), (", contact: false", "contacts: {}\n", 0), ("", "", 0)):
         loaded = load(tmp_path, scene_of(mesh(tmp_path, CUBE, more), contacts=contacts))
-        data = without_files(loaded.data, compile_scene(loaded).masses)
+        data = without_files(loaded.data, compile_scene(loaded).masses, lambda *_: np.eye(3))
         assert len(data["bodies"]["thing"].get("shapes", ())) == kept
+
+
+def test_the_stored_scene_has_the_same_contacts_without_the_file(tmp_path):
+    (tmp_path / "scene.yaml").write_text(scene_of(mesh(tmp_path, CUBE, ", scale: 0.1")))
+    simulation = prepare(tmp_path / "scene.yaml")
+    compiled, text = simulation.compiled, simulation.header().scene_yaml
+    (tmp_path / "thing.obj").unlink()
+    again = compile_scene(load(tmp_path, text))
+    for name in ("corners", "faces"):
+        expected, found = (getattr(one.model.system.contacts.geometry, name, None) for one in (compiled, again))
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(again.masses["thing"].inertia, compiled.masses["thing"].inertia)
+    np.testing.assert_array_equal(
+        again.model.system.contacts.geometry.geoms, compiled.model.system.contacts.geometry.geoms
+    )
+
+
+def test_the_hull_of_vertices_has_the_mass_of_its_volume(tmp_path):
+    """A tetrahedron with three edges a along the axes: a^3/6, its centre at a/4; a point inside changes nothing."""
+    points = "[[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2], [0.1, 0.1, 0.1]]"
+    shape = f"{{type: mesh, vertices: {points}, density: 3}}"
+    mass = compile_scene(load(tmp_path, scene_of(shape, body="kind: rigid", contacts=""))).masses["thing"]
+    assert mass.mass == pytest.approx(4.0)
+    np.testing.assert_allclose(mass.com, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("", "expected one of `file` and `vertices`"),
+        ("file: a.stl, vertices: [[0, 0, 0]]", "expected one of `file` and `vertices`"),
+        ("vertices: [[0, 0, 0]], scale: 2", "`scale` has no effect on `vertices`"),
+    ],
+)
+def test_a_mesh_has_one_source(tmp_path, fields, message):
+    [problem] = problems(tmp_path, scene_of(f"{{type: mesh, {fields}}}"))
+    assert message in problem

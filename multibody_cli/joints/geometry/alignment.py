@@ -247,7 +247,7 @@ def parameter_without_tangent(curve: Curve) -> float | None:
 
 def _pole(tangents: Floats) -> Floats:
     """Return a direction (3,) that no tangent is opposite to, as far as possible."""
-    axes = np.linalg.svd(tangents)[2]
+    axes = np.linalg.svd(tangents, full_matrices=False)[2]
     around = np.random.default_rng(0).normal(size=(200, 3))
     candidates = np.vstack([axes, -axes, around / np.linalg.norm(around, axis=1)[:, None]])
     nearness = np.round(

@@ -11,6 +11,7 @@ from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.geometry.paths import Circle, Curve, Cycloid, Helix, Written, WrittenRound, b_spline, bezier
 from multibody_cli.joints.geometry.words import Formula, Parameters, Word, require_position
 from multibody_cli.joints.geometry.written import written
+from multibody_cli.limits import require_within
 from multibody_cli.spec import Catalogue, Length, Number, Position, PositiveLength, Spec, Vector
 from multibody_cli.spec.reading import located_error
 
@@ -65,6 +66,7 @@ class BSplineCurveSpec(CurveForm):
     def _require_enough(cls, points: list[Vector]) -> list[Vector]:
         if len(points) < LEAST_OF_SPLINE:
             raise ValueError(f"a cubic spline needs {LEAST_OF_SPLINE} control points or more, found {len(points)}")
+        require_within("curve_points", len(points))
         return points
 
     @property

@@ -23,6 +23,7 @@ from multibody_cli.kernel import bound_kernel, template
 from multibody_cli.method_kernels import evaluate, finalize_output, project_onto_constraints, solve_contact_step
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
+from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
 from multibody_cli.model import State, System
 from multibody_cli.tree.configuration import displace, normalize, recentre
@@ -94,4 +95,5 @@ INTEGRATOR = Integrator(
     bind,
     supports_contacts=True,
     implicit=True,
+    feedback_step=semi_implicit_euler_step_limit,
 )

@@ -99,4 +99,5 @@ INTEGRATOR = Integrator(
     False,
     bind,
     stable_step=rk4_step_limit,
+    feedback_step=rk4_step_limit,
 )

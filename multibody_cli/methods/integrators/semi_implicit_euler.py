@@ -80,4 +80,5 @@ INTEGRATOR = Integrator(
     bind,
     supports_contacts=True,
     stable_step=semi_implicit_euler_step_limit,
+    feedback_step=semi_implicit_euler_step_limit,
 )

@@ -12,12 +12,14 @@ from multibody_cli.scene.checks import (
     limits,
     methods,
     names,
+    size,
     times,
     topology,
 )
 from multibody_cli.scene.checks.draft import Draft
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
+    size.check_size,
     names.check_names,
     topology.check_topology,
     limits.check_limits,

@@ -105,7 +105,7 @@ def _check_joint_friction(draft: Draft) -> None:
 
 def _check_mesh(draft: Draft, path: Path, shape: MeshSpec) -> None:
     file = find(draft.tree, path).mark.resolve_path(shape.file)
-    if file.is_file():
+    if shape.file and file.is_file():
         try:
             convex_vertices(shape, file)
         except Refused as error:

@@ -28,7 +28,7 @@ def check_effects(draft: Draft) -> None:
 
 
 def _check_file(draft: Draft, path: Path, shape: ShapeSpec) -> None:
-    if not isinstance(shape, MeshSpec):
+    if not isinstance(shape, MeshSpec) or not shape.file:
         return
     file = find(draft.tree, path).mark.resolve_path(shape.file)
     if not file.is_file():

@@ -6,6 +6,7 @@ from typing import Any
 
 from multibody_cli.document.nodes import Path
 from multibody_cli.errors import QuantityError, nearest
+from multibody_cli.limits import LimitError
 from multibody_cli.scene.channels import OF_EACH_CONTACT, Channel, channels
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.expect import ChannelExpectation, ValueExpectation
@@ -33,7 +34,7 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
         return
     try:
         instants = timing(draft.scene.simulation, draft.scene.output)
-    except QuantityError:
+    except (QuantityError, LimitError):
         return  # reported by the check of the times
     try:
         instants.index_of(float(expectation.at))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from multibody_cli.errors import QuantityError
+from multibody_cli.limits import LimitError
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.timing import integer_multiple, is_adaptive, require_divisor, timing
+from multibody_cli.scene.timing import integer_multiple, is_adaptive, timing
 
 
 def check_times(draft: Draft) -> None:
@@ -15,24 +16,21 @@ def check_times(draft: Draft) -> None:
     if draft.broken & {"simulation", "output"}:
         return
     simulation, output = draft.scene.simulation, draft.scene.output
-    steps = per_output = None
-    if is_adaptive(simulation):
-        with _reported(draft, "output", "every"):
-            timing(simulation, output)
-        return
-    with _reported(draft, "simulation", "duration"):
-        steps = integer_multiple(simulation.duration, simulation.step, "duration", "step")
+    whole = is_adaptive(simulation)
+    if not whole:
+        with _reported(draft, "simulation", "duration"):
+            whole = integer_multiple(simulation.duration, simulation.step, "duration", "step") > 0
     with _reported(draft, "output", "every"):
-        if output.every is not None:
-            per_output = integer_multiple(output.every, simulation.step, "every", "step")
-        if steps is not None and per_output is not None:
-            require_divisor(steps, per_output, simulation.step)
+        if whole:
+            timing(simulation, output)
+        elif output.every is not None:
+            integer_multiple(output.every, simulation.step, "every", "step")
 
 
 @contextmanager
 def _reported(draft: Draft, *path: str) -> Iterator[None]:
-    """Report a `QuantityError` as a problem of an element."""
+    """Report an invalid time as a problem of an element."""
     try:
         yield
-    except QuantityError as error:
+    except (QuantityError, LimitError) as error:
         draft.report(path, str(error))

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multibody_cli.contacts import forms
 from multibody_cli.errors import Refused
+from multibody_cli.limits import LimitError, require_within
 from multibody_cli.mass import Floats
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
-from multibody_cli.spec import Quantity, units
+from multibody_cli.spec import Position, Quantity, units
 
 CONVEX = 1e-6
 """Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
+
+FORMATS = (".stl", ".obj", ".ply", ".off")
+"""Formats of mesh files: those that cannot refer to other files, and are not archives."""
 
 _AT_ONCE = 2**22
 """Number of vertex-face distances that are computed at once."""
 
 
 class MeshSpec(SolidSpec):
-    """A closed triangle mesh from a file; it must be convex to have contacts."""
+    """A closed triangle mesh from a file, which must be convex to have contacts; or the convex hull of points."""
 
     type: Literal["mesh"]
-    file: str = Field(min_length=1, description="Mesh file, relative to the scene file.")
+    file: str = Field("", description="Mesh file (STL, OBJ, PLY or OFF), relative to the scene file.")
+    vertices: tuple[Position, ...] = Field(
+        (), description="Instead of a file, points of which the mesh is the convex hull."
+    )
     scale: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1.0, description="Length unit of the file, m.")
+
+    @model_validator(mode="after")
+    def _require_one_source(self) -> Self:
+        if bool(self.file) == bool(self.vertices):
+            raise ValueError("expected one of `file` and `vertices`")
+        if self.vertices and "scale" in self.model_fields_set:
+            raise ValueError("`scale` has no effect on `vertices`, which are lengths")
+        return self
 
 
 def surface_of(shape: MeshSpec, file: Path) -> Any:
@@ -35,14 +51,21 @@ def surface_of(shape: MeshSpec, file: Path) -> Any:
     Raises
     ------
     Refused
-        The mesh cannot be read, is not closed, or is oriented inward.
+        The mesh cannot be read, exceeds a limit, is not closed, or is oriented inward.
     """
     try:
         import trimesh
     except ImportError:
         raise Refused("a mesh requires the package trimesh: install mbsim with the extra `mesh`") from None
+    if shape.vertices:
+        return trimesh.Trimesh(shape.vertices).convex_hull
+    if file.suffix.lower() not in FORMATS:
+        raise Refused(f"the mesh {file} cannot be read: expected a file {', '.join(FORMATS)}")
     try:
-        mesh = trimesh.load_mesh(file)
+        require_within("bytes", file.stat().st_size)
+        mesh = trimesh.load_mesh(BytesIO(file.read_bytes()), file_type=file.suffix.lower()[1:])
+    except LimitError:
+        raise
     except Exception as error:  # a reader of many formats fails in many ways
         raise Refused(f"the mesh {file} cannot be read: {error}") from None
     if not mesh.is_watertight:
@@ -62,7 +85,11 @@ def convex_vertices(shape: MeshSpec, file: Path) -> Floats:
     Refused
         As in `surface_of`, or if the mesh is not convex.
     """
+    if shape.vertices:
+        require_within("vertices", len(shape.vertices))
+        return np.array(shape.vertices)
     mesh = surface_of(shape, file)
+    require_within("vertices", len(mesh.vertices))
     vertices = np.asarray(mesh.vertices, dtype=float)
     off = _farthest_off(vertices, np.asarray(mesh.triangles, dtype=float))
     if off > CONVEX * float(np.ptp(vertices, axis=0).max()):

@@ -12,6 +12,7 @@ from multibody_cli.document.document import read_document
 from multibody_cli.document.nodes import Node, plain
 from multibody_cli.document.problems import Problems
 from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.limits import Usage
 from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Spec
 from multibody_cli.studies.bench.options import BenchSpec
@@ -44,7 +45,7 @@ def read_suite(name: str) -> list[BenchSpec]:
     """
     path = _path_of(name)
     problems = Problems()
-    tree = read_document(path, str(path), problems)
+    tree = read_document(path, str(path), problems, Usage())
     suite = _validated(tree, problems)
     problems.raise_any()
     assert suite is not None

@@ -12,5 +12,5 @@ conditioning   condition numbers of the mass matrix and of the constraints
 masses         mass ratios, and units that look wrong
 placement      bodies that overlap or fall freely
 expectations   expectations that test nothing
-trial_run      outcome of the trial run, and large rotations in one step
+trial_run      outcome of the trial run, and its alarms
 """

@@ -17,14 +17,13 @@ from multibody_cli.studies.doctor.small_motions import SmallMotions
 from multibody_cli.studies.doctor.stability import find_instability
 from multibody_cli.studies.doctor.steps import find_long_steps, longest_steps
 from multibody_cli.studies.doctor.subject import Subject
-from multibody_cli.studies.doctor.trial_run import find_failed_trial, find_inaccuracy, find_large_rotations
+from multibody_cli.studies.doctor.trial_run import find_alarms, find_failed_trial
 
 CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     find_units,
     find_long_steps,
     find_failed_trial,
-    find_inaccuracy,
-    find_large_rotations,
+    find_alarms,
     find_redundancy,
     find_poor_conditioning,
     find_instability,

@@ -1,16 +1,8 @@
 """Small motions about the start: frequencies, damping ratios, growth, and the bodies that move.
 
-About the configuration of the start, with all velocities zero and prescribed coordinates held,
-
-    x'' = -K x - D x',    K = -N^T da/dq N,    D = -N^T da/dv N,
-
-where the columns of N are an orthonormal basis of the velocities that satisfy all equality constraints, and the
-accelerations a are those of the run: gravity and loads are part of K.  Central differences yield K and D; the errors of
-second order, with which a displacement along N violates the constraints, cancel.  The exponents of x ~ exp(s t) are the
-eigenvalues of [[0, 1], [-K, -D]].  At a start that is not an equilibrium they describe the motion relative to the
+The motion is linearized (`initial.linearized_motion`) about the configuration of the start, with all velocities zero
+and prescribed coordinates held.  At a start that is not an equilibrium the modes describe the motion relative to the
 accelerated one, for a short time.
-
-Source: Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 3 and 8, for the constrained accelerations.
 """
 
 from __future__ import annotations
@@ -24,18 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.initial.initial_state import initial_samples
-from multibody_cli.initial.stable_step import Linearization, null_space
+from multibody_cli.initial.linearized_motion import Linearization, acceleration_derivatives, modes_of
 from multibody_cli.mass import MassProperties
-from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.spec.rotation_matrix import rotation_matrix
-from multibody_cli.tree.configuration import displace, normalize
-from multibody_cli.tree.workspace import workspace_for
 
 Complex = NDArray[np.complex128]
-
-DISPLACEMENT, RATE = 1e-5, 1e-4
-"""Offsets of the central differences: rad or m, and rad/s or m/s."""
 
 STILL = 0.05
 """Exponents below this size, 1/s, count as zero; round-off of multiple zeros is smaller."""
@@ -101,22 +87,18 @@ def small_motions(
         Mass properties of the bodies, by name.
     """
     model, state = _at_rest(model, state)
-    one_sided = model.system.rows["one_sided"] == 1
-    basis = null_space(linear.G[~one_sided])
-    N = np.zeros((model.nv, basis.shape[1]))
-    N[linear.free] = basis
-    K, D, a = _reduced(model, state, N)
-    k = len(K)
-    exponents, vectors = np.linalg.eig(np.block([[np.zeros((k, k)), np.eye(k)], [-K, -D]]))
+    N = linear.directions
+    K, D, a = acceleration_derivatives(model, state, N)
+    found = modes_of(linear, K, D)
+    exponents, shapes = found.exponents, N @ found.shapes
     still = np.abs(exponents) < STILL
     equilibrium = bool(np.abs(a).max(initial=0.0) <= AT_REST * (1.0 + np.abs(K).max(initial=0.0)))
     kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
     kept = kept[np.lexsort((exponents[kept].real, np.abs(exponents[kept])))]
-    modes = [_mode(complex(exponents[i]), _shares(masses, model, state, N @ vectors[:k, i])) for i in kept]
+    modes = [_mode(complex(exponents[i]), _shares(masses, model, state, shapes[:, i])) for i in kept]
     if still.any():
-        modes.insert(0, Mode("free", None, None, None, _shares_of_span(masses, model, state, N @ vectors[:k, still])))
-    damping, frequency = _coefficients(basis.T @ linear.M @ basis, K, D, vectors[:k, kept])
-    return SmallMotions(modes, equilibrium, damping, frequency)
+        modes.insert(0, Mode("free", None, None, None, _shares_of_span(masses, model, state, shapes[:, still])))
+    return SmallMotions(modes, equilibrium, found.damping[kept], found.frequency[kept])
 
 
 def _at_rest(model: Model, state: State) -> tuple[Model, State]:
@@ -124,35 +106,6 @@ def _at_rest(model: Model, state: State) -> tuple[Model, State]:
     motions = model.system.motions
     held = model.system._replace(motions=motions._replace(rows=motions.rows[:0]))
     return replace(model, system=held), state._replace(v=np.zeros_like(state.v), a=np.zeros_like(state.a))
-
-
-def _reduced(model: Model, state: State, N: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return K and D (k, k) by central differences, and the accelerations (nv,) of the state."""
-    system, work = model.system, workspace_for(model.system)
-    evaluate, powers = ABA.dynamics(system).evaluate, np.zeros_like(state.ledger)
-
-    def accelerations(shift: Floats, v: Floats) -> Floats:
-        q, a, v = state.q.copy(), np.zeros(model.nv), v.copy()
-        displace(system.tree, q, np.ascontiguousarray(shift), 1.0)
-        normalize(system.tree, q)
-        evaluate(system, work, state.time[0], q, v, a, powers)
-        return a
-
-    nothing = np.zeros(model.nv)
-    columns = []
-    for direction in N.T:
-        pairs = [[accelerations(s * DISPLACEMENT * direction, nothing) for s in (1.0, -1.0)]]
-        pairs += [[accelerations(nothing, s * RATE * direction) for s in (1.0, -1.0)]]
-        columns.append([-N.T @ (a - b) / (2.0 * h) for (a, b), h in zip(pairs, (DISPLACEMENT, RATE), strict=True)])
-    K, D = (np.array([column[i] for column in columns]).reshape(N.shape[1], N.shape[1]).T for i in (0, 1))
-    return K, D, N.T @ accelerations(nothing, nothing)
-
-
-def _coefficients(M: Floats, K: Floats, D: Floats, shapes: Complex) -> tuple[Floats, Floats]:
-    """Return c and w of each mode: Rayleigh quotients of damping and stiffness in the metric of M."""
-    masses = np.einsum("ij,ik,kj->j", shapes.conj(), M, shapes).real
-    c, w2 = (np.einsum("ij,ik,kj->j", shapes.conj(), M @ matrix, shapes).real / masses for matrix in (D, K))
-    return np.maximum(c, 0.0), np.sqrt(np.maximum(w2, 0.0))
 
 
 def _mode(exponent: complex, shares: dict[str, float]) -> Mode:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from multibody_cli.initial.stable_step import stable_steps
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -30,10 +31,10 @@ def longest_steps(subject: Subject) -> Mapping[str, float | None]:
 
 def _limit(subject: Subject, integrator: Integrator) -> float:
     found = subject.motions
-    if found is None or integrator.stable_step is None or not len(found.frequency):
+    if found is None:
         return np.inf
-    limit = float(np.min(integrator.stable_step(found.damping, found.frequency)))
-    return limit if limit < 1e6 else np.inf
+    limits = stable_steps(integrator, subject.scene.simulation, found.damping, found.frequency)
+    return float(limits.min(initial=np.inf))
 
 
 def find_long_steps(subject: Subject) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from multibody_cli.document.nodes import format_path
 from multibody_cli.initial.initial_state import initial_samples
-from multibody_cli.initial.stable_step import MOST_COORDINATES, Linearization, linearization_of
+from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Model, State
 from multibody_cli.output.samples import Samples
@@ -100,7 +100,10 @@ class Subject:
         """Small motions about the start; None if the scene cannot be linearized."""
         if self.start is None or self.linear is None:
             return None
-        return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
+        try:
+            return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
+        except np.linalg.LinAlgError:
+            return None
 
     @cached_property
     def trial(self) -> Trial:

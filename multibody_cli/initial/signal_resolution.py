@@ -1,0 +1,119 @@
+"""Functions of time that change within a step.
+
+An integrator evaluates a function of time a few times in each step.  What changes faster leaves no trace in forces or
+energies, so it is checked before the run: over a step, Simpson's rule with the values at start, middle and end is
+compared with Simpson's rule on sixteen parts; a pulse between two of these remains unnoticed.  A prescribed position
+that jumps has no velocity that makes it jump: its change over a step is compared with the integral of its derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.alarms.remedies import DIVISORS, reduce_step
+from multibody_cli.document.nodes import Path, format_path
+from multibody_cli.kernel import kernel
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.tables import signals_of
+from multibody_cli.scene.timing import is_adaptive
+from multibody_cli.signals import Signals, evaluate
+
+PARTS = 16
+"""Parts of a step in which a function of time is integrated; even."""
+
+MOST_STEPS = 4000
+"""Largest number of steps that are checked, evenly spread over the run: about 10 ms for a function."""
+
+LARGEST_ERROR = 0.1
+"""Error of the integral of a function of time that is reported, relative to the integral of its absolute value."""
+
+RESOLVED = 1e-3
+"""Error of the integral over the worst step with the recommended step, relative to that of the absolute value."""
+
+LARGEST_JUMP = 0.01
+"""Jump of a prescribed position that is reported, relative to the range of its values."""
+
+
+@kernel
+def integration_errors(
+    signals: Any, k: int, start: float, h: float, spacing: int, count: int, order: int, found: Any
+) -> None:
+    """Compare integrals of signal k over `count` steps of h from `start`, one out of every `spacing`.
+
+    `order` 0 integrates the value; 1 its derivative, which is compared with the change of the value.  Writes the sum
+    of the errors, the sum of the integrals of the absolute value, the largest error, its time, and the least and
+    greatest value to `found` (6,).
+    """
+    found[:4] = 0.0
+    found[4], found[5] = math.inf, -math.inf
+    for step in range(count):
+        t = start + step * spacing * h
+        fine = size = coarse = change = 0.0
+        for i in range(PARTS + 1):
+            value, rate, _ = evaluate(signals, k, t + h * (i / PARTS))
+            weight = 1.0 if i == 0 or i == PARTS else (4.0 if i % 2 else 2.0)
+            y = rate if order == 1 else value
+            fine += weight * y
+            size += weight * abs(y)
+            if i == 0 or i == PARTS:
+                coarse += y / 6.0
+                change += value if i else -value
+            if 2 * i == PARTS:
+                coarse += y * 4.0 / 6.0
+            found[4], found[5] = min(found[4], value), max(found[5], value)
+        fine *= h / (3.0 * PARTS)
+        error = abs(change - fine) if order == 1 else abs(h * coarse - fine)
+        found[0] += error
+        found[1] += size * h / (3.0 * PARTS)
+        if error > found[2]:
+            found[2], found[3] = error, t
+
+
+def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
+    """Warn of functions of time that steps of constant length do not resolve, and of positions that jump."""
+    simulation = loaded.scene.simulation
+    written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if spec.constant is None]
+    if not written or is_adaptive(simulation):
+        return
+    packer = ForcePacker()
+    numbers = [packer.signal(spec) for _, spec in written]
+    signals = packer.pack()[0].signals
+    for (path, _), k in zip(written, numbers, strict=True):
+        yield from _warnings_of(loaded, path, signals, k)
+
+
+def _warnings_of(loaded: LoadedScene, path: Path, signals: Signals, k: int) -> Iterator[str]:
+    simulation, found = loaded.scene.simulation, np.zeros(6)
+    steps, h = max(round(simulation.duration / simulation.step), 1), simulation.step
+    spacing = -(-steps // MOST_STEPS)
+    is_position = "motion" in path and "position" in path
+    integration_errors(signals, k, 0.0, h, spacing, steps // spacing, int(is_position), found)
+    total, size, largest, time, least, greatest = (float(number) for number in found)
+    place = f"{loaded.where(*path)}: {format_path(path)}"
+    if is_position:
+        if LARGEST_JUMP * (greatest - least) < largest < math.inf:
+            yield (
+                f"{place}: jumps by {largest:.3g} at t = {time:.4g} s, but its velocity does not: the bodies that it "
+                "moves receive no impulse; write a continuous function of t, or a table"
+            )
+    elif total > LARGEST_ERROR * size:
+        yield (
+            f"{place}: changes within a step of {h:.4g} s, most at t = {time:.4g} s: its integral has an error of "
+            f"{100.0 * total / size:.2g} %: {reduce_step(h, _needed_factor(signals, k, time, h))}, or write a slower "
+            "function of t"
+        )
+
+
+def _needed_factor(signals: Signals, k: int, start: float, h: float) -> float:
+    """Return by how much the step must be smaller to resolve signal k from `start` to `start` + h."""
+    found = np.zeros(6)
+    for divisor in DIVISORS:
+        integration_errors(signals, k, start, h / divisor, 1, divisor, 0, found)
+        if found[0] <= RESOLVED * found[1]:
+            return float(divisor)
+    return float(DIVISORS[-1])

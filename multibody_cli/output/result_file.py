@@ -1,0 +1,400 @@
+"""Result files of unknown origin: a file is checked once, when it is opened, and then read by channel.
+
+Paths, types and shapes of the datasets are those that `CHANNELS` declares.  A dataset with another path is a channel if
+it has the attribute `rtol`; other datasets are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import h5py
+import numpy as np
+from h5py import h5a, h5d, h5g
+
+from multibody_cli.errors import ResultError
+from multibody_cli.output.attributes import ATTRIBUTES, FORMAT, FORMAT_VERSION, Status
+from multibody_cli.output.certificate import GROUP as CERTIFICATE
+from multibody_cli.output.certificate import Certificate, ErrorBar
+from multibody_cli.output.channel import AXES, BOUND, INSTANT, ROWS, Channel
+from multibody_cli.output.channels import declaration_of
+from multibody_cli.output.contact_channels import BODY_PAIR, OFFSET
+from multibody_cli.output.hdf5_checks import (
+    Defect,
+    datasets_of,
+    plain_attributes,
+    read_attribute,
+    read_earlier_scenes,
+    read_texts,
+    require_numbers,
+    require_stored,
+)
+from multibody_cli.output.wholeness import complete_rows
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats
+    from multibody_cli.output.channel import Array
+
+ROWS_AT_ONCE = 2**17
+"""Rows of `time` and of `contacts/offset` that are checked at once."""
+
+MAX_INFLATION = 2**29
+"""Largest difference of the sizes of compressed values in memory and in the file if they are read at once, bytes."""
+
+SLAB_BYTES = 2**22
+"""Size of a slab of a dataset, bytes; at least one chunk."""
+
+_FAILURES = (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
+"""Errors of h5py about damaged files."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A channel of a result file with its attributes; `shape` is that of the complete rows.
+
+    `units`, `role`, `same`, `rtol`, `atol` and `per` as in `output.channel.Channel`; the tolerances are None if the
+    file has none.
+    """
+
+    path: str
+    shape: tuple[int, ...]
+    units: str
+    role: str
+    same: str
+    rtol: float | None
+    atol: float | None
+    number_type: np.dtype[Any]
+    rows_of_a_chunk: int = 1
+    per: str = INSTANT
+
+    @property
+    def rows_of_a_slab(self) -> int:
+        """Number of rows of a slab: whole chunks, so that no chunk is decompressed twice."""
+        row = self.number_type.itemsize * math.prod(self.shape[1:])
+        chunks = SLAB_BYTES // max(1, row * self.rows_of_a_chunk)
+        return max(1, chunks) * self.rows_of_a_chunk
+
+
+class _Stored(NamedTuple):
+    """Shape of a channel in the file, the meaning of a row, and its declaration, if there is one."""
+
+    shape: tuple[int, ...]
+    per: str
+    declaration: Channel | None
+
+
+class ResultFile:
+    """A checked result file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Attributes
+    ----------
+    attributes
+        Attributes of the root group that are texts or numbers.
+    scene_yaml, earlier, bodies, com
+        As in `output.trajectory.Trajectory`.
+    rows
+        Number of complete rows of each channel, by its path.
+
+    Raises
+    ------
+    ResultError
+        The file is not a result file of this program, or is damaged.  `opened` raises it too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stored: dict[str, _Stored] = {}
+        with self.translating_errors(), h5py.File(path, "r") as file:
+            self._identity = _identity_of(file)
+            self.attributes = self._read_attributes(file.id)
+            self._read_datasets(file.id)
+            for _ in _sorted_parts(file, "time"):
+                pass
+            offset = list(_sorted_parts(file, OFFSET, 0)) if OFFSET in self._stored else None
+            self.rows = complete_rows(
+                {name: stored.per for name, stored in self._stored.items()},
+                {name: stored.shape[0] for name, stored in self._stored.items()},
+                np.concatenate([np.zeros(0, np.int64), *offset]) if offset is not None else None,
+            )
+
+    def open(self) -> OpenFile:
+        """Open the checked file again, for reading until the end of a `with` block.
+
+        Raises
+        ------
+        ResultError
+            It has changed since it was checked.
+        """
+        with self.translating_errors():
+            file = h5py.File(self.path, "r")
+            if _identity_of(file) != self._identity:
+                file.close()
+                raise ResultError(f"{self.path} has changed since it was opened: is a run writing it?")
+            return OpenFile(self, file)
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the file."""
+        return self._identity[2]
+
+    def stored(self, path: str) -> _Stored:
+        """Return what is known of a channel.
+
+        Raises
+        ------
+        ResultError
+            The file has no such channel.
+        """
+        if path not in self._stored:
+            raise ResultError(f"{self.path} has no channel `{path}`")
+        return self._stored[path]
+
+    def shape(self, path: str) -> tuple[int, ...]:
+        """Return the shape of the complete rows of a channel."""
+        return self.rows[path], *self.stored(path).shape[1:]
+
+    @contextmanager
+    def translating_errors(self) -> Iterator[None]:
+        """Translate errors of HDF5, and defects, into a `ResultError` with a remedy."""
+        try:
+            yield
+        except BlockingIOError as error:
+            raise ResultError(f"{self.path} is being written by a run: wait for it to finish") from error
+        except Defect as error:
+            raise ResultError(f"{self.path} is damaged at {error}; run the scene again") from error
+        except _FAILURES as error:
+            raise ResultError(f"{self.path} is damaged or truncated ({error}); run the scene again") from error
+
+    def _read_attributes(self, file: h5g.GroupID) -> dict[str, Any]:
+        found = plain_attributes(h5g.open(file, b"/"))
+        if found.get("format") != FORMAT:
+            raise ResultError(f"{self.path} is an HDF5 file, but not a result file of mbsim")
+        if found.get("format_version") != FORMAT_VERSION:
+            raise ResultError(
+                f"{self.path} has format version {found.get('format_version')}; this mbsim reads {FORMAT_VERSION}"
+            )
+        for name, attribute in ATTRIBUTES.items():
+            if attribute.is_required or h5a.exists(file, name.encode()):
+                found[name] = read_attribute("", file, name, attribute.kind)
+        if found["status"] not in get_args(Status):
+            raise Defect("attribute `status`", f"expected one of {', '.join(get_args(Status))}")
+        for name, kind in (("accepted", str), ("accepted_misses", str), ("alarms", dict)):
+            _read_list(f"attribute `{name}`", found.get(name, "[]"), kind)
+        return found
+
+    def _read_datasets(self, file: h5g.GroupID) -> None:
+        """Read the constant datasets, and note the channels."""
+        # names without handles: an open dataset takes 80 kB
+        names = [name for name, _ in datasets_of(h5g.open(file, b"/"))]
+        for name in ("scene/yaml", "bodies/name", "bodies/com_offset", "time"):
+            if name not in names:
+                raise Defect(name, "is missing")
+        scene, bodies, com = (h5d.open(file, name) for name in (b"scene/yaml", b"bodies/name", b"bodies/com_offset"))
+        if scene.shape:
+            raise Defect("scene/yaml", "expected one text, found an array")
+        (self.scene_yaml,) = read_texts("scene/yaml", scene, self.file_bytes)
+        self.earlier = read_earlier_scenes(file, names, self.file_bytes)
+        self.bodies = read_texts("bodies/name", bodies, self.file_bytes)
+        if len(set(self.bodies)) < len(self.bodies):
+            raise Defect("bodies/name", "has the same name twice")
+        self._require_array("bodies/com_offset", com, "<f8", (len(self.bodies), 3))
+        self.com: Floats = h5py.Dataset(com)[:]
+        for name in names:
+            dataset = h5d.open(file, name.encode())
+            declaration = declaration_of(name)
+            if declaration is not None or (h5a.exists(dataset, b"rtol") and not name.startswith(f"{CERTIFICATE}/")):
+                self._stored[name] = self._checked(name, dataset, declaration)
+
+    def _checked(self, name: str, dataset: h5d.DatasetID, declaration: Channel | None) -> _Stored:
+        """Refuse a channel whose type, shape or storage is not as declared."""
+        if declaration is not None:
+            lengths = [self._length_of(dimension) for dimension in declaration.dimensions]
+            self._require_array(name, dataset, declaration.dtype, (None, *lengths))
+            return _Stored(dataset.shape, declaration.per, declaration)
+        self._require_array(name, dataset, "<f8 <i8", (None,) * len(dataset.shape))
+        per = read_attribute(name, dataset, "per", str) if h5a.exists(dataset, b"per") else INSTANT
+        if per not in ROWS or per == BOUND:
+            raise Defect(name, f"has rows for `{per}`, which is unknown")
+        return _Stored(dataset.shape, per, None)
+
+    def _length_of(self, dimension: str) -> int | None:
+        return len(self.bodies) if dimension == "body" else len(AXES[dimension]) if dimension in AXES else None
+
+    def _require_array(self, name: str, dataset: h5d.DatasetID, kinds: str, shape: tuple[int | None, ...]) -> None:
+        require_numbers(name, dataset, kinds)
+        fits = len(dataset.shape) == len(shape) and all(
+            wanted in (None, length) for wanted, length in zip(shape, dataset.shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join("any" if length is None else str(length) for length in shape)
+            raise Defect(name, f"has the shape {dataset.shape}, expected ({wanted})")
+        require_stored(name, dataset, self.file_bytes)
+
+
+class OpenFile(AbstractContextManager["OpenFile"]):
+    """An open result file that has been checked; its methods raise a `ResultError` if the file is damaged."""
+
+    def __init__(self, result: ResultFile, file: h5py.File) -> None:
+        self._result = result
+        self._file = file
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def numbers(self, path: str, start: int = 0, stop: int | None = None) -> Array:
+        """Read the rows `start` to `stop` - 1 of a channel, or of all complete rows.
+
+        Raises
+        ------
+        ResultError
+            The file has no such channel, or its compressed values take too much memory.
+        """
+        self._result.stored(path)
+        start, stop, _ = slice(start, stop).indices(self._result.rows[path])
+        with self._result.translating_errors():
+            dataset = h5py.Dataset(h5d.open(self._file.id, path.encode()))
+            inflated = max(0, stop - start) * math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+            if inflated - dataset.id.get_storage_size() > MAX_INFLATION:
+                raise Defect(path, f"takes {inflated} bytes of memory, more than {MAX_INFLATION}: read fewer rows")
+            values: Array = dataset[start:stop]
+            if path in BODY_PAIR and values.size and not -1 <= values.min() <= values.max() < len(self._result.bodies):
+                raise Defect(path, "has an index of a body that does not exist")
+        return values
+
+    def text(self, path: str, name: str) -> str:
+        """Read an attribute of a channel; empty if it has none."""
+        with self._result.translating_errors():
+            return self._text(path, h5d.open(self._file.id, path.encode()), name)
+
+    def _text(self, path: str, node: h5d.DatasetID, name: str) -> str:
+        found: str = read_attribute(path, node, name, str) if h5a.exists(node, name.encode()) else ""
+        count, last = found.count(",") + 1, self._result.stored(path).shape[-1:]
+        if name in ("units", "same") and count not in (1, *last):
+            raise Defect(path, f"attribute `{name}`: expected one text or one for each component, found {count}")
+        return found
+
+    def describe(self, path: str) -> Dataset:
+        """Read what is needed to compare a channel."""
+        stored = self._result.stored(path)
+        with self._result.translating_errors():
+            node = h5d.open(self._file.id, path.encode())
+            creation = node.get_create_plist()
+            return Dataset(
+                path=path,
+                shape=self._result.shape(path),
+                number_type=node.dtype,
+                rows_of_a_chunk=creation.get_chunk()[0] if creation.get_layout() == h5d.CHUNKED else 1,
+                per=stored.per,
+                units=self._text(path, node, "units"),
+                role=self._text(path, node, "role"),
+                same=self._text(path, node, "same"),
+                rtol=_tolerance(path, node, "rtol"),
+                atol=_tolerance(path, node, "atol"),
+            )
+
+    def labels(self, path: str) -> tuple[tuple[str, ...], ...]:
+        """Return the labels of each axis of a channel after the first; the indices if it has none."""
+        stored = self._result.stored(path)
+        names = stored.declaration.dimensions if stored.declaration else ("",) * len(stored.shape[1:])
+        with self._result.translating_errors():
+            return tuple(
+                self._labels_of(name, length, path) for name, length in zip(names, stored.shape[1:], strict=True)
+            )
+
+    def _labels_of(self, dimension: str, length: int, path: str) -> tuple[str, ...]:
+        found = self._result.bodies if dimension == "body" else AXES.get(dimension, ())
+        crossed = f"{path.rpartition('/')[0]}/{dimension}"
+        if dimension == "crossed" and crossed in self._file:
+            found = read_texts(crossed, self._file[crossed].id, self._result.file_bytes)
+        return found if len(found) == length else tuple(str(place) for place in range(length))
+
+    def certificate(self) -> Certificate | None:
+        """Read the certificate; None if the file has none.
+
+        Raises
+        ------
+        ResultError
+            It is incomplete, or its error bars do not have the shape of their channels.
+        """
+        with self._result.translating_errors():
+            return self._read_certificate() if CERTIFICATE in self._file else None
+
+    def _read_certificate(self) -> Certificate:
+        group = h5g.open(self._file.id, CERTIFICATE.encode())
+        bars = {name: self._bar(name, dataset) for name, dataset in datasets_of(group)}
+        return Certificate(
+            status=read_attribute(CERTIFICATE, group, "status", str),
+            verdict=read_attribute(CERTIFICATE, group, "verdict", str),
+            digits=read_attribute(CERTIFICATE, group, "digits", int),
+            until=read_attribute(CERTIFICATE, group, "until", float),
+            methods=_read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "methods", str)),
+            settings=_read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "settings", str)),
+            bars=bars,
+        )
+
+    def _bar(self, name: str, dataset: h5d.DatasetID) -> ErrorBar:
+        where, shape = f"{CERTIFICATE}/{name}", self._result.stored(name).shape
+        require_numbers(where, dataset, "<f8")
+        require_stored(where, dataset, self._result.file_bytes)
+        if dataset.shape != shape or not math.prod(shape):
+            raise Defect(where, f"has the shape {dataset.shape}, and its channel {shape}")
+        return ErrorBar(
+            h5py.Dataset(dataset)[()],
+            read_attribute(where, dataset, "units", str),
+            read_attribute(where, dataset, "order", float),
+            read_attribute(where, dataset, "digits", int),
+        )
+
+
+def _tolerance(path: str, node: h5d.DatasetID, name: str) -> float | None:
+    if not h5a.exists(node, name.encode()):
+        return None
+    found: float = read_attribute(path, node, name, float)
+    if not 0.0 <= found < math.inf:
+        raise Defect(path, f"attribute `{name}`: expected a finite number of at least 0")
+    return found
+
+
+def _read_list(where: str, text: str, kind: type = str) -> tuple[Any, ...]:
+    """Read a JSON list of texts, or of entries of another kind.
+
+    Raises
+    ------
+    Defect
+        The text is something else.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(entry, kind) for entry in found):
+        raise Defect(where, f"expected a JSON list of entries of the type {kind.__name__}")
+    return tuple(found)
+
+
+def _identity_of(file: h5py.File) -> tuple[int, int, int, int]:
+    status = os.fstat(file.id.get_vfd_handle())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _sorted_parts(file: h5py.File, path: str, least: float = -math.inf) -> Iterator[Array]:
+    """Read a channel in parts; refuse it if a value is not finite, or less than the one before or than `least`."""
+    dataset = file[path]
+    for first in range(0, dataset.shape[0], ROWS_AT_ONCE):
+        part = dataset[first : first + ROWS_AT_ONCE]
+        if not (np.isfinite(part).all() and least <= part[0] and (np.diff(part) >= 0).all()):
+            raise Defect(path, "its values decrease, or are not numbers")
+        yield part
+        least = part[-1]
