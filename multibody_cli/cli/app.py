@@ -33,6 +33,7 @@ VERBS = (
     "info",
     "doctor",
     "plot",
+    "export",
     "list",
     "compare",
     "regress",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +10,9 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.results import explain_channels, joined, split_words, stem
 from multibody_cli.cli.run import OUTPUTS
-from multibody_cli.cli.source import denotes_result, is_result
+from multibody_cli.cli.source import is_result
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Trajectory
 
 PICTURES = OUTPUTS / "plots"
-_LONGEST_NAME = 60
-"""Maximum length of a generated file name, characters; file systems accept it at four bytes each."""
 
 
 @click.command("plot", cls=Verb, short_help="Plot channels of result files.")
@@ -48,11 +45,8 @@ def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
     from multibody_cli.output.place import require_replaceable
     from multibody_cli.pictures.style import require_format
 
-    files = list(dict.fromkeys(word for word in words if _means_file(word)))
-    channels = [word for word in words if word not in files]
-    if not files:
-        raise ArgumentError(_why_no_file(words))
-    picture = output or PICTURES / f"{_joined([*map(_stem, files), *channels])}.png"
+    files, channels = split_words(words)
+    picture = output or PICTURES / f"{joined(files, channels)}.png"
     require_format(picture)
     require_replaceable(picture, force)
     if is_result(picture):
@@ -70,7 +64,7 @@ def _draw(files: Sequence[str], channels: Sequence[str], picture: Path) -> None:
     if len(files) > MOST_RUNS:
         raise ArgumentError(f"{len(files)} files are too many for one picture: the maximum is {MOST_RUNS}")
     trajectories = [read_trajectory(file) for file in files]
-    stems = [_stem(file) for file in files]
+    stems = [stem(file) for file in files]
     labels = stems if len(set(stems)) == len(files) else files
     runs = [Run(label, one, _chosen(one, channels)) for label, one in zip(labels, trajectories, strict=True)]
     figure, remarks = draw(runs)
@@ -81,36 +75,8 @@ def _draw(files: Sequence[str], channels: Sequence[str], picture: Path) -> None:
 
 def _chosen(trajectory: Trajectory, channels: Sequence[str]) -> list[Scalar]:
     from multibody_cli.output.selection import select, select_energies
-    from multibody_cli.output.trajectory import similar_result
 
     try:
         return select(trajectory, channels) if channels else select_energies(trajectory)
     except ResultError as error:
-        # a file with a misspelled extension was interpreted as a channel
-        files = [(word, near) for word in channels if (near := similar_result(Path(word)))]
-        hints = [f"no file `{word}` either: did you mean `{near}`?" for word, near in files]
-        raise ResultError("\n".join([str(error), *hints])) from error
-
-
-def _means_file(word: str) -> bool:
-    return os.path.isfile(word) or denotes_result(Path(word))
-
-
-def _why_no_file(words: Sequence[str]) -> str:
-    from multibody_cli.output.trajectory import similar_result
-
-    word = words[0]
-    if os.path.isdir(word):
-        return f"{word} is a folder, not a result file"
-    near = similar_result(Path(word)) or similar_result(OUTPUTS / word)
-    hint = f"did you mean `{near}`?" if near else "name a file written by `mbsim run`, as in outputs/swing.h5"
-    return f"no result file `{word}`: {hint}"
-
-
-def _stem(file: str) -> str:
-    return re.sub(r"(\.(h5|hdf5|part))+$", "", Path(file).name)
-
-
-def _joined(words: Sequence[str]) -> str:
-    """Return the file name of a picture, from the files and channels it shows."""
-    return re.sub(r"[^\w.]+", "-", "-".join(words)).strip("-.")[:_LONGEST_NAME] or "picture"
+        raise explain_channels(error, channels) from error

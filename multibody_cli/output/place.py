@@ -1,10 +1,13 @@
-"""Protection of existing files against being overwritten."""
+"""Replacement of existing files: only on request, never through a link, and by complete files only."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, OutputError
 
 
 def require_replaceable(path: Path, force: bool) -> None:
@@ -28,3 +31,91 @@ def require_replaceable(path: Path, force: bool) -> None:
         raise ArgumentError(f"{path} is not a file that can be replaced: give the name of one with -o")
     if path.exists() and not force:
         raise ArgumentError(f"{path} exists: use --force to replace it, or -o to choose another name")
+
+
+def without_links(path: Path) -> Path:
+    """Return the target of a symbolic link, which is replaced instead of the link; another path is returned as it is.
+
+    Raises
+    ------
+    ArgumentError
+        The link leads to itself.
+    """
+    if not path.is_symlink():
+        return path
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # RuntimeError up to Python 3.12
+        raise ArgumentError(f"{path} is a symbolic link that leads to itself: choose another name") from None
+
+
+@contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """Yield the path of an empty file that replaces `path` when the block ends; missing parent folders are created.
+
+    If the block raises an error, the file is removed, and `path` is unchanged.  The target of a link is replaced, and
+    not the link.  A path that is no regular file, such as /dev/stdout, is yielded itself.
+
+    Raises
+    ------
+    ArgumentError
+        `path` is a symbolic link that leads to itself.
+    OutputError
+        The file cannot be written; errors of the system in the block are translated as well.
+    """
+    target = without_links(path)
+    try:
+        if target.exists() and not target.is_file():
+            yield path
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = target.with_name(target.name + ".new")
+        with suppress(FileNotFoundError):
+            os.unlink(new)  # of a command that was killed, or a link
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+        try:
+            yield new
+            synchronize(new)
+            if target.exists():
+                os.chmod(new, target.stat().st_mode)
+            os.replace(new, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(new)
+            raise
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as UTF-8, or replace it by the whole text.
+
+    Parameters
+    ----------
+    path
+        Path of the file; missing parent folders are created.
+    text
+        Its content; file names in it may contain bytes that are no valid text.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written; an older file is unchanged.
+    """
+    with replacement(path) as new:
+        new.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def synchronize(path: Path) -> None:
+    """Write a file or folder to the disk (fsync).
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

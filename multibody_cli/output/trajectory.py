@@ -57,7 +57,7 @@ def explain_not_per_instant(record: Record) -> str:
     """Return an error message for a channel that does not have one row for each instant."""
     return (
         f"{record.path} has one row for {ROWS[record.per]}, so it is not a function of time: "
-        f"use {COUNT} or {CREEP}, or read it in Python with `Trajectory.contacts`"
+        f"use {COUNT} or {CREEP}, or read it with `mbsim export` or, in Python, with `Trajectory.contacts`"
     )
 
 

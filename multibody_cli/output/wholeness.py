@@ -6,7 +6,7 @@ The datasets of a killed run may have different lengths, and the offsets of cont
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from multibody_cli.output.channel import BOUND, CONTACT, INSTANT
 from multibody_cli.output.contact_channels import GROUP, OFFSET
@@ -33,6 +33,8 @@ def row_kind(file: h5py.File, path: str) -> str:
 def complete_rows(file: h5py.File) -> dict[str, int]:
     """Return the number of complete rows of each channel of an open result file, by its path.
 
+    The order of the channels is that in which the run created them, where the file keeps it: that of the scene.
+
     Raises
     ------
     KeyError
@@ -43,12 +45,14 @@ def complete_rows(file: h5py.File) -> dict[str, int]:
     lengths: dict[str, int] = {}
     kinds: dict[str, str] = {}
 
-    def note(name: str, node: Any) -> None:
+    def note(link: bytes) -> None:
+        name = link.decode()
+        node = file[name]
         if isinstance(node, h5py.Dataset) and "rtol" in node.attrs:
             lengths[name] = node.shape[0]
             kinds[name] = row_kind(file, name)
 
-    file.visititems(note)
+    h5py.h5o.visit(file.id, note, idx_type=h5py.h5.INDEX_CRT_ORDER, order=h5py.h5.ITER_INC)
     if "time" not in lengths:
         raise KeyError("there is no `time`")
     shortest = {per: min(lengths[name] for name in kinds if kinds[name] == per) for per in set(kinds.values())}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.errors import ArgumentError, OutputError
+from multibody_cli.errors import ArgumentError
+from multibody_cli.output.place import replacement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,19 +78,9 @@ def save(figure: Figure, path: Path) -> None:
     OutputError
         The file cannot be written.
     """
-    if path.is_symlink():
-        path = path.resolve()  # replace the target of the link, not the link
-    part = path.with_name(path.name + ".part")
     ending = path.suffix.lower().removeprefix(".")
     # neither the date nor the version of the program that drew it
     nothing = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as missing glyphs, which are drawn as boxes
-            figure.savefig(part, format=ending, metadata=nothing)
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
+    with replacement(path) as new, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as missing glyphs, which are drawn as boxes
+        figure.savefig(new, format=ending, metadata=nothing)

@@ -33,6 +33,7 @@ FOLLOWED += [
         "contacts",
         "doctor",
         "equations",
+        "exporting",
         "joints",
         "muscles",
         "resuming",
