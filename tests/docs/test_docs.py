@@ -36,6 +36,7 @@ FOLLOWED += [
         "exporting",
         "joints",
         "muscles",
+        "plotting",
         "resuming",
         "variational",
     )

@@ -94,7 +94,7 @@ class Table:
         """
         scalars = scalars or self.scalars
         paths = dict.fromkeys(scalar.channel for scalar in scalars)
-        width = sum(self._width(path) for path in paths)
+        width = sum(self.trajectory.values_per_row(path) for path in paths)
         if not len(self.rows):
             yield [self._values(scalar.channel, slice(0, 0))[:, scalar.column] for scalar in scalars]
             return
@@ -133,12 +133,6 @@ class Table:
         else:
             values = self.trajectory.channel(path, rows).values
         return values.reshape(len(values), int(np.prod(values.shape[1:])))
-
-    def _width(self, path: str) -> int:
-        """Number of values that are read for one row of a channel."""
-        own = int(np.prod(self.trajectory.channel(path, slice(0, 0)).values.shape[1:]))
-        # a channel of one body is computed from the arrays of all
-        return own if path in self.trajectory.paths else own * len(self.trajectory.bodies)
 
 
 def table_of(
