@@ -26,6 +26,7 @@ from multibody_cli.cli.startup import (
 from multibody_cli.errors import MbsimError, SceneError, nearest
 
 VERBS = (
+    "new",
     "run",
     "rerun",
     "certify",
@@ -43,6 +44,7 @@ VERBS = (
     "schema",
     "warm",
     "cache",
+    "completion",
 )
 INTERRUPTED = 130
 
