@@ -95,7 +95,7 @@ def simulate(
     if carried is not None:
         checkpoints.restore(carried)
         report = pace.progress.report
-        outcome = replace(outcome, steps=report.steps)
+        outcome = Outcome("complete", steps=report.steps)
     steps_before = report.steps
     sink.open(header)
     try:
@@ -155,7 +155,7 @@ class _Pace:
         self._method = method
         self._timing = timing
         self._length = 1
-        self.progress = _IntervalProgress(report)
+        self.progress = IntervalProgress(report)
 
     def begin_interval(self, report: Report) -> None:
         """Note that an output instant was reached with a report."""
@@ -170,6 +170,7 @@ class _Pace:
             began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
             report = self._method.advance(state, until).after(report)
+            report = report._replace(steps=report.steps + progress.earlier_steps)
             seconds = clock.monotonic() - began
             if seconds < self.SHORT:
                 self._length = min(2 * self._length, pauses)
@@ -183,11 +184,12 @@ class _Pace:
 
 
 @dataclass
-class _IntervalProgress:
-    """The last report, and how many of the equal parts of the output interval are done."""
+class IntervalProgress:
+    """The last report, how many of the equal parts of the output interval are done, and the steps of earlier scenes."""
 
     report: Report
     done: int = 0
+    earlier_steps: int = 0
 
 
 class _Checkpoints:

@@ -148,6 +148,11 @@ class RunRecord:
         self.residual.add(times, residual)
         self.gain.add(times, np.maximum(residual, 0.0))
 
+    def add_energy(self, energy: float) -> None:
+        """Count an energy, J, that a change of the scene adds, as present from the start."""
+        assert self._first is not None, "a run has recorded its start"
+        self._first = (self._first[0], self._first[1] + energy)
+
     def add_report(self, report: Report, time: float) -> None:
         """Add the report of an advance to an output instant."""
         self.steps = report.steps

@@ -11,12 +11,12 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Bar, Progress
 from multibody_cli.cli.render import counted, show_json, show_table
-from multibody_cli.cli.run import EXIT_CODES, OUTPUTS
+from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_file
 from multibody_cli.cli.stop import StopRequest
-from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.output.certificate import Certificate
@@ -48,16 +48,11 @@ class Report:
 @click.command("certify", cls=Verb, short_help="Run a scene and estimate the errors of its results.")
 @click.argument("scene", type=click.Path(path_type=Path))
 @click.option("--channels", metavar="NAME[,NAME...]", help="Channels to certify. Default: motion and energies.")
-@click.option("--against", metavar="METHOD", help="Other method. Default: the first that supports the scene.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
 @click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Default: outputs/<name>.h5",
+    "--against", metavar="METHOD", help="Other method. Default: one with other coordinates, if any supports the scene."
 )
-@click.option("--force", is_flag=True, help="Replace an existing result file.")
+@run_settings
+@result_file
 @click.option("--json", "as_json", is_flag=True, help="Write the certificate as JSON.")
 def verb(
     scene: Path,
@@ -85,9 +80,7 @@ def verb(
     from multibody_cli.studies.simulation import prepare
 
     simulation = prepare_and_warn(scene, overrides)
-    result = output or OUTPUTS / f"{simulation.scene.name}.h5"
-    if result.exists() and scene.exists() and result.samefile(scene):
-        raise ArgumentError(f"{result} is the scene itself: use another name with -o")
+    result = result_path(output, simulation, scene)
     recorded = simulation.scene.output
     sink = Hdf5Sink(result, recorded.channels, recorded.compression, force)
     with scene_file(scene) as file:

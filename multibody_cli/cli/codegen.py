@@ -8,6 +8,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import replaced_values
 from multibody_cli.cli.source import scene_file
 from multibody_cli.errors import OutputError
 
@@ -16,7 +17,7 @@ from multibody_cli.errors import OutputError
 @click.argument("scene", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Output file. Default: stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@replaced_values
 def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ...]) -> int:
     """Write the program that computes dv/dt of SCENE, as method `symbolic` compiles it.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import run_settings
 from multibody_cli.cli.render import counted, show_json, show_table
 from multibody_cli.cli.source import scene_file
 
@@ -24,7 +25,7 @@ MAX_MODES = 10
 
 @click.command("doctor", cls=Verb, short_help="Examine a scene and advise changes.")
 @click.argument("scene", type=click.Path(path_type=Path))
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@run_settings
 @click.option("--json", "as_json", is_flag=True, help="Write the figures and the advice as JSON.")
 def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     """Examine SCENE, and print figures and advice, most important first.

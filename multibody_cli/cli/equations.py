@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import replaced_values
 from multibody_cli.cli.render import counted, show_json
 from multibody_cli.cli.source import scene_file
 from multibody_cli.errors import ArgumentError
@@ -26,7 +27,7 @@ _ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 @click.argument("scene", type=click.Path(path_type=Path))
 @click.option("--at", metavar="T", help="Evaluate the terms at this time of a run, as in `0.5 s`.")
 @click.option("--latex", is_flag=True, help="Write formulas in LaTeX.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@replaced_values
 @click.option("--json", "as_json", is_flag=True, help="Write the equations as JSON.")
 def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], as_json: bool) -> int:
     """Write M(q) dv/dt + h(q, v) = tau of SCENE, and the Jacobian of each body.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import replaced_values
 from multibody_cli.cli.render import show_json, show_table
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
 from multibody_cli.errors import ArgumentError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("info", cls=Verb, short_help="Show the contents of a scene or a result file.")
 @click.argument("path", metavar="SCENE|FILE.h5", type=click.Path(path_type=Path))
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
+@replaced_values
 @click.option("--json", "as_json", is_flag=True, help="Write the contents as JSON.")
 def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     """Show the contents of a scene or a result file."""
@@ -101,11 +102,13 @@ def _describe_result(path: Path) -> dict[str, Any]:
             {"dataset": name, "shape": str(file[name].shape), "units": str(file[name].attrs["units"])}
             for name in trajectory.paths
         ]
-    certificate = trajectory.certificate
+    certificate, about = trajectory.certificate, {"path": str(path), **trajectory.attributes}
+    if trajectory.earlier:
+        about["branch"] = f"from {trajectory.earlier[-1].until:.9g} s on"
     if certificate is None:
-        return {"file": {"path": str(path), **trajectory.attributes}, "datasets": datasets}
+        return {"file": about, "datasets": datasets}
     return {
-        "file": {"path": str(path), **trajectory.attributes, "certificate": certificate.verdict},
+        "file": {**about, "certificate": certificate.verdict},
         "datasets": datasets,
         "error bars": [
             {"dataset": name, "final": float(bar.values[-1].max()), "largest": float(bar.values.max())}

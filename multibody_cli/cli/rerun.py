@@ -20,6 +20,8 @@ from multibody_cli.errors import ArgumentError, ResultError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from multibody_cli.output.trajectory import Trajectory
+
 INTERRUPTED = 130
 
 
@@ -46,13 +48,14 @@ def verb(file: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.version import __version__
 
-    recorded = read_trajectory(file).attributes
+    run = read_trajectory(file)
+    recorded = run.attributes
     if recorded["status"] in ("running", "interrupted"):
         raise ResultError(f"{file}: the run was not completed: continue it with `mbsim run --resume {file}`")
     if output is not None and output.exists() and output.samefile(file):
         raise ArgumentError(f"{output} is the file to repeat: use another name with -o")
     with _place(output) as new:
-        if not _repeat(file, new, force):
+        if not _repeat(run, file, new, force):
             return INTERRUPTED
         versions = f"written by mbsim {recorded['mbsim_version']}, repeated by {__version__}"
         if file.read_bytes() == new.read_bytes():
@@ -75,13 +78,16 @@ def _place(output: Path | None) -> Iterator[Path]:
         yield Path(folder) / "rerun.h5"
 
 
-def _repeat(file: Path, new: Path, force: bool) -> bool:
-    """Run the scene of a result file; return whether the run was not interrupted."""
+def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> bool:
+    """Run the scenes of a result file; return whether the run was not interrupted."""
     from multibody_cli.output.hdf5 import Hdf5Sink
+    from multibody_cli.studies.branching import repeated
 
-    simulation = prepare_and_warn(file)
-    settings = simulation.scene.output
-    sink = Hdf5Sink(new, settings.channels, settings.compression, force)
-    with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
+    prepared = prepare_and_warn(file, text=run.scene_yaml)
+    with StopRequest() as stop, Progress(prepared.compiled.timing.outputs + 1) as progress:
         stop_compilation_when(stop.asked)
-        return simulation.run(sink, progress, stop.asked).outcome.status != "interrupted"
+        with repeated(run.earlier, prepared, stop.asked, progress) as (simulation, continued):
+            settings = simulation.scene.output
+            sink = Hdf5Sink(new, settings.channels, settings.compression, force, continued=continued)
+            carried = continued.checkpoint.values if continued else None
+            return simulation.run(sink, progress, stop.asked, carried=carried).outcome.status != "interrupted"

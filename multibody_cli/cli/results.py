@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from multibody_cli.cli.run import OUTPUTS
+from multibody_cli.cli.options import OUTPUTS
 from multibody_cli.cli.source import denotes_result
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 

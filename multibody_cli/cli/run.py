@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.render import counted, show_json
 from multibody_cli.cli.source import prepare_and_warn
@@ -20,12 +22,11 @@ from multibody_cli.errors import ArgumentError
 if TYPE_CHECKING:
     from multibody_cli.output.hdf5 import Continued
     from multibody_cli.output.sink import Outcome
-    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.output.trajectory import EarlierScene, Trajectory
     from multibody_cli.studies.simulation import Simulation
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
-OUTPUTS = Path("outputs")
 EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1, "interrupted": 130}
 SHOW = {"note": messages.note, "warning": messages.warning, "failed": messages.error}
 
@@ -63,24 +64,16 @@ class Report:
 
 @click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
 @click.argument("scene", type=click.Path(path_type=Path), required=False)
-@click.option("--method", metavar="NAME", help="Method, instead of the scene's; see `mbsim list methods`.")
-@click.option("--integrator", metavar="NAME", help="Integrator, instead of the scene's; see `mbsim list integrators`.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene.")
-@click.option("--duration", metavar="TIME", help="Simulated time, as in 10s or '10 s'.")
-@click.option("--step", metavar="TIME", help="Time step, as in 1ms or '1 ms'.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Default: outputs/<name>.h5",
-)
-@click.option("--force", is_flag=True, help="Replace an existing result file.")
+@run_settings
+@result_file
 @click.option(
     "--resume",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Continue an interrupted or killed run, or a complete one with a longer --duration.",
+)
+@click.option(
+    "--from", "instant", metavar="TIME", help="With --resume: write a new file that goes on from this instant of FILE."
 )
 @click.option("--allow-untrusted", is_flag=True, help="Exit with 0 even if an alarm makes the run untrusted.")
 @click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
@@ -90,35 +83,38 @@ def verb(
     output: Path | None,
     force: bool,
     resume: Path | None,
+    instant: str | None,
     allow_untrusted: bool,
     as_json: bool,
-    **settings: str | None,
 ) -> int:
     """Run SCENE, a scene file or the scene in a result file, and write a result file.
 
     With --resume, the run of a result file is continued in that file, with the same bytes as without the interruption.
     The state of a run is kept beside its file, in FILE.ckpt, every 10 s and when it is interrupted.
 
+    With --resume and --from, the run of a result file is repeated up to an output instant, and goes on from there in a
+    new file, with the changes of the other options. FILE is not changed.
+
     Exit code: 0 if the run completes, 1 if it diverges, an alarm makes it untrusted or an expectation of the scene
     fails, 2 if the scene is rejected, 130 if it is interrupted. The result file contains all output up to the end of
     the run.
     """
-    given = {key: value for key, value in settings.items() if value is not None}
-    if resume is not None:
-        _require_alone(resume, scene, [*given, *overrides, *filter(None, [output, force])])
-        simulation, result, continued = _resumed(resume, given.get("duration"))
+    if resume is not None and instant is not None:
+        start = _branched(resume, scene, instant, overrides, output, force)
+    elif resume is not None:
+        _require_alone(resume, scene, overrides, output is not None or force)
+        start = _resumed(resume, overrides)
+    elif instant is not None:
+        raise click.UsageError("--from requires --resume FILE, the run to branch from.")
     elif scene is not None:
-        short_forms = [f"simulation.{key}={value}" for key, value in given.items()]
-        simulation = prepare_and_warn(scene, [*overrides, *short_forms])
-        result, continued = output or OUTPUTS / f"{simulation.scene.name}.h5", None
-        if result.exists() and scene.exists() and result.samefile(scene):
-            raise ArgumentError(f"{result} is the scene itself: use another name with -o")
+        simulation = prepare_and_warn(scene, overrides)
+        start = _Start(simulation, result_path(output, simulation, scene), force)
     else:
         raise click.UsageError("Missing argument 'SCENE'.")
-    report = _run(simulation, result, force or resume is not None, continued, allow_untrusted)
+    report = _run(start, allow_untrusted)
     show_json(_as_data(report)) if as_json else _show(report)
     if report.outcome.status == "interrupted":
-        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {result}` continues it")
+        messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
         return report.exit_code
     if not report.outcome.reached_end:
         messages.error(f"{report.outcome.status}: {report.outcome.message}")
@@ -128,42 +124,93 @@ def verb(
     return report.exit_code
 
 
-def _require_alone(resume: Path, scene: Path | None, others: list[Any]) -> None:
-    """Refuse arguments that would change the run."""
-    if scene is not None or [one for one in others if one != "duration"]:
+@dataclass(frozen=True)
+class _Start:
+    """How a run starts.
+
+    Parameters
+    ----------
+    simulation, result, force
+        The scene, its result file, and whether to replace an existing file.
+    earlier
+        Earlier scenes to repeat.
+    continued
+        The recorded run that goes on.
+    recorded
+        The run that a branch must agree with up to its start.
+    """
+
+    simulation: Simulation
+    result: Path
+    force: bool
+    earlier: tuple[EarlierScene, ...] = ()
+    continued: Continued | None = None
+    recorded: Trajectory | None = None
+
+
+def _require_alone(resume: Path, scene: Path | None, overrides: Sequence[str], elsewhere: bool) -> None:
+    """Refuse arguments that would change the run or write another file."""
+    if scene is not None or elsewhere or not all(one.startswith("simulation.duration=") for one in overrides):
         raise ArgumentError(
             f"--resume {resume} continues the scene in that file: only --duration, --allow-untrusted and --json go "
-            "with it; for other settings run the scene again, with another name after -o"
+            "with it; for other settings add --from TIME, and another name after -o"
         )
 
 
-def _resumed(path: Path, duration: str | None) -> tuple[Simulation, Path, Continued | None]:
-    """Return the scene of a run to resume, its result file, and where it is continued."""
+def _resumed(path: Path, durations: Sequence[str]) -> _Start:
+    """Return the start of a run that is resumed in its file."""
     from multibody_cli.studies.resumption import find_resumption
 
     found = find_resumption(path)
     simulation = prepare_and_warn(found.result, text=found.scene_yaml)
-    changes = found.overrides(duration, simulation)
+    changes = found.overrides(durations, simulation)
     if changes:
         simulation = prepare_and_warn(found.result, changes, found.scene_yaml)
         found = found.extended(simulation)
     if found.remark:
         messages.warning(found.remark)
-    return simulation, found.result, found.continued
+    if found.continued is None:
+        return _Start(simulation, found.result, True, found.earlier)
+    return _Start(replace(simulation, earlier=found.earlier), found.result, True, continued=found.continued)
 
 
-def _run(
-    simulation: Simulation, result: Path, force: bool, continued: Continued | None, allow_untrusted: bool
-) -> Report:
+def _branched(
+    path: Path, scene: Path | None, instant: str, overrides: Sequence[str], output: Path | None, force: bool
+) -> _Start:
+    """Return the start of a branch of a run."""
+    from multibody_cli.output.place import require_replaceable
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.studies.branching import earlier_scenes
+    from multibody_cli.studies.resumption import interval_of
+
+    if scene is not None:
+        raise ArgumentError(f"--resume {path} runs the scene in that file: omit {scene}, and change values with --set")
+    run = read_trajectory(path)
+    simulation = prepare_and_warn(path, text=run.scene_yaml)
+    earlier = earlier_scenes(run, simulation, instant)
+    if overrides:
+        simulation = prepare_and_warn(path, [*interval_of(simulation), *overrides], run.scene_yaml)
+    result = result_path(output, simulation, path)
+    require_replaceable(result, force)
+    return _Start(simulation, result, force, earlier, recorded=run)
+
+
+def _run(start: _Start, allow_untrusted: bool) -> Report:
     from multibody_cli.output.hdf5 import Hdf5Sink
+    from multibody_cli.studies.branching import repeated, require_same_rows
 
-    settings = simulation.scene.output
-    sink = Hdf5Sink(result, settings.channels, settings.compression, force, continued=continued)
-    carried = continued.checkpoint.values if continued else None
-    with StopRequest() as stop, Progress(simulation.compiled.timing.outputs + 1) as progress:
+    instants = start.simulation.compiled.timing.outputs + 1
+    with StopRequest() as stop, Progress(instants) as repeating:
         stop_compilation_when(stop.asked)
-        summary = simulation.run(sink, progress, stop.asked, sink.checkpoint, carried)
-    return _report(simulation, summary, result, progress.seconds, allow_untrusted)
+        with repeated(start.earlier, start.simulation, stop.asked, repeating) as (simulation, again):
+            if start.recorded is not None and again is not None:
+                require_same_rows(start.recorded, again)
+            continued, settings = start.continued or again, simulation.scene.output
+            sink = Hdf5Sink(start.result, settings.channels, settings.compression, start.force, continued=continued)
+            carried = continued.checkpoint.values if continued else None
+            with Progress(instants) as progress:
+                summary = simulation.run(sink, progress, stop.asked, sink.checkpoint, carried)
+    return _report(simulation, summary, start.result, progress.seconds, allow_untrusted)
 
 
 def _report(simulation: Simulation, summary: Summary, result: Path, seconds: float, allow_untrusted: bool) -> Report:

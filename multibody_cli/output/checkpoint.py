@@ -17,6 +17,7 @@ import numpy as np
 
 from multibody_cli.errors import ResultError
 from multibody_cli.output.carried_state import Values
+from multibody_cli.output.trajectory import EarlierScene
 
 FORMAT = b"mbsim-checkpoint 1\n"
 TABLES = ("values", "history")
@@ -41,6 +42,8 @@ class Checkpoint:
         The carried state of the run, as `timeline.simulate` collects it.
     history
         That of the sink.
+    earlier
+        Those of the result file, if the run is a branch.
     """
 
     scene_yaml: str
@@ -51,6 +54,7 @@ class Checkpoint:
     checksums: dict[str, int]
     values: Values
     history: Values
+    earlier: tuple[EarlierScene, ...] = ()
 
 
 def target() -> str:
@@ -114,6 +118,7 @@ def read_checkpoint(result: Path) -> Checkpoint | None:
     offset = 0
     for name in TABLES:
         offset = _read_arrays(facts[name], rest, offset)
+    facts["earlier"] = tuple(EarlierScene(*scene) for scene in facts["earlier"])
     return Checkpoint(**facts)
 
 

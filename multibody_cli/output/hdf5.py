@@ -168,6 +168,7 @@ class Hdf5Sink:
                 checksums={column.series.path: column.checksum for column in self._columns},
                 values=values,
                 history=collect({"history": self._history}),
+                earlier=self._header.earlier,
             )
             write_checkpoint(self.path, checkpoint)
         self._checkpoint_is_current = True

@@ -15,6 +15,7 @@ from h5py import h5d, h5g, h5o, h5p, h5r
 from multibody_cli.output.channel import CONTACT
 from multibody_cli.output.elements import Dimension
 from multibody_cli.output.series import SCALES
+from multibody_cli.output.trajectory import EARLIER
 
 if TYPE_CHECKING:
     from multibody_cli.output.series import Series
@@ -61,6 +62,10 @@ class Layout:
         self._group("scene")
         text = file.create_dataset("scene/yaml", data=header.scene_yaml, dtype=h5py.string_dtype())
         text.attrs["description"] = "The resolved scene; mbsim run accepts this file."
+        if header.earlier:
+            texts = np.array([scene.scene_yaml for scene in header.earlier], dtype=object)
+            earlier = file.create_dataset(EARLIER, data=texts, dtype=h5py.string_dtype())
+            earlier.attrs["until"] = [scene.until for scene in header.earlier]
         self._add_com(header)
 
     def add(self, series: Series) -> h5d.DatasetID:

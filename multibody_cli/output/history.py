@@ -72,6 +72,7 @@ class History:
     def __init__(self, names: Names) -> None:
         self._signs = np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts])
         self._first_balance: float | None = None
+        self._last_balance = 0.0
         self._last_quaternion: Floats | None = None
         self.instants = 0
         self._contacts = 0
@@ -79,16 +80,39 @@ class History:
     def block(self, samples: Samples, count: int) -> Block:
         """Add the quantities that depend on earlier rows to the first `count` rows of `samples`."""
         filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
-            total = filled.kinetic + filled.potential + filled.elastic
-            # row by row: a product of matrices rounds a row by its place in the block
-            balance = total + (filled.accounts * self._signs).sum(axis=1)
+        total, balance = self._energies(filled)
         if self._first_balance is None and count:
             self._first_balance = float(balance[0])
+        if count:
+            self._last_balance = float(balance[-1])
         residual = balance - (self._first_balance or 0.0)
         return Block(
             filled, self._make_continuous(filled.quaternion), total, residual, self._concatenate_contacts(filled)
         )
+
+    def change_scene(self, samples: Samples) -> float:
+        """Exempt a change of the scene from the residual of the energy balance.
+
+        Parameters
+        ----------
+        samples
+            The last instant as one row, with the changed scene.
+
+        Returns
+        -------
+        float
+            The energy that the change adds, J.
+        """
+        added = float(self._energies(samples)[1][0]) - self._last_balance
+        self._first_balance = (self._first_balance or 0.0) + added
+        return added
+
+    def _energies(self, samples: Samples) -> tuple[Floats, Floats]:
+        """Return the energy and the energy balance, (K,), J."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
+            total = samples.kinetic + samples.potential + samples.elastic
+            # row by row: a product of matrices rounds a row by its place in the block
+            return total, total + (samples.accounts * self._signs).sum(axis=1)
 
     def _concatenate_contacts(self, samples: Samples) -> Contacts:
         """Concatenate the contacts of all instants; instants and offsets continue from the previous block."""

@@ -37,6 +37,8 @@ ROOT_ATTRIBUTES = {
 
 STATIC_DATASETS = {
     "scene/yaml": "The resolved scene as text; `mbsim run` accepts it.",
+    "scene/earlier": "Only in a branch (`mbsim run --resume FILE --from TIME`): the scenes before, as text; the "
+    "attribute `until` has the time up to which each was followed, s.",
     "bodies/name": "Names of the bodies, in the order of the body axis of all arrays.",
     "bodies/com_offset": "Center of mass of each body in its body frame, m.",
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.output.history import History
 from multibody_cli.output.series import select_channels
-from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, Record, Trajectory
+from multibody_cli.output.trajectory import FORMAT, FORMAT_VERSION, EarlierScene, Record, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +50,8 @@ class Header:
         Name and description of the scene.
     block_rows
         Number of rows of a full block, see `block_rows`; the maximum for every block.
+    earlier
+        The scenes before the last, if the run is a branch.
     """
 
     names: Names
@@ -65,6 +67,7 @@ class Header:
     name: str = ""
     description: str = ""
     block_rows: int = BLOCK_ROWS
+    earlier: tuple[EarlierScene, ...] = ()
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the result file that are known before the run."""
@@ -207,6 +210,7 @@ class MemorySink:
             com=self._header.com,
             paths=tuple(self._series),
             load=self._load,
+            earlier=self._header.earlier,
         )
 
     def _load(self, path: str, rows: slice) -> Record:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,17 @@ FORMAT_VERSION = 1
 ENDINGS = (".h5", ".hdf5", ".part")
 """Usual suffixes of result files."""
 
+EARLIER = "scene/earlier"
+"""Dataset of the earlier scenes of a branch."""
+
 ALL_ROWS = slice(None)
+
+
+class EarlierScene(NamedTuple):
+    """The scene, as resolved text, that a branch followed up to an instant, s."""
+
+    scene_yaml: str
+    until: float
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,8 @@ class Trajectory:
         Function that reads a range of rows of a stored channel.
     load_certificate
         Function that reads the certificate of the run; None if it has none.
+    earlier
+        The scenes before the last, if the run is a branch.
     """
 
     def __init__(
@@ -94,6 +106,7 @@ class Trajectory:
         paths: tuple[str, ...],
         load: Callable[[str, slice], Record],
         load_certificate: Callable[[], Certificate | None] = lambda: None,
+        earlier: tuple[EarlierScene, ...] = (),
     ) -> None:
         self.source = source
         self.attributes = attributes
@@ -101,6 +114,7 @@ class Trajectory:
         self.bodies = bodies
         self.com = com
         self.paths = paths
+        self.earlier = earlier
         self._load = load
         self._load_certificate = load_certificate
 
@@ -312,7 +326,15 @@ def _open(path: Path, file: Any) -> Trajectory:
         paths=tuple(rows),
         load=load,
         load_certificate=load_certificate,
+        earlier=_earlier_scenes(file),
     )
+
+
+def _earlier_scenes(file: Any) -> tuple[EarlierScene, ...]:
+    if EARLIER not in file:
+        return ()
+    texts, times = file[EARLIER].asstr()[:], file[EARLIER].attrs["until"]
+    return tuple(EarlierScene(text, float(time)) for text, time in zip(texts, times, strict=True))
 
 
 def _labels(dataset: Any) -> tuple[tuple[str, ...], ...]:

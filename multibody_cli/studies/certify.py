@@ -65,6 +65,8 @@ class Plan:
         The method of the scene and, if one supports it, another one.
     levels, others
         The scene at each level with both methods; `others` is empty if there is only one.
+    remedy
+        The remedy for errors that are too large at the finest level.
     """
 
     paths: tuple[str, ...]
@@ -74,6 +76,7 @@ class Plan:
     methods: tuple[str, ...]
     levels: tuple[Simulation, ...]
     others: tuple[Simulation, ...]
+    remedy: str
 
 
 def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = (), against: str | None = None) -> Plan:
@@ -88,7 +91,8 @@ def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = 
     channels
         Names of channels, as in `output.selection.select`; by default motion and energy.
     against
-        The other method; by default the first that supports the scene and takes the same integrators.
+        The other method; by default the first that supports the scene and takes the same integrators, those with other
+        coordinates before the rest.
 
     Raises
     ------
@@ -106,7 +110,8 @@ def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = 
     levels = tuple(prepare(words) for words in overrides)
     other, others = _other_method(simulation, prepare, overrides, against)
     methods = (simulation.scene.simulation.method, *([other] if other else []))
-    return Plan(tuple(paths), settings, refinement, impacts, methods, levels, others)
+    remedy = _remedy(simulation, settings[-1], impacts)
+    return Plan(tuple(paths), settings, refinement, impacts, methods, levels, others, remedy)
 
 
 def certify(
@@ -158,7 +163,7 @@ def certificate_of(estimates: Sequence[Estimate], runs: Runs, plan: Plan) -> Cer
     motion = [one for one in estimates if one.record.role == "coordinate"]  # an energy has no size of its own
     judged = [one for one in motion if not plan.impacts or _is_continuous(one.record.path)] or motion or list(estimates)
     settings = tuple(setting.removeprefix("simulation.") for setting in plan.settings)
-    status, row, verdict = _verdict(judged, runs, settings, plan.methods)
+    status, row, verdict = _verdict(judged, runs, settings, plan)
     return Certificate(
         status=status,
         verdict=verdict,
@@ -173,11 +178,9 @@ def certificate_of(estimates: Sequence[Estimate], runs: Runs, plan: Plan) -> Cer
     )
 
 
-def _verdict(
-    judged: Sequence[Estimate], runs: Runs, settings: tuple[str, ...], methods: tuple[str, ...]
-) -> tuple[str, int, str]:
+def _verdict(judged: Sequence[Estimate], runs: Runs, settings: tuple[str, ...], plan: Plan) -> tuple[str, int, str]:
     """Return the status, the last row that is certified, and the verdict as a sentence."""
-    time = runs.own.time
+    time, methods = runs.own.time, plan.methods
     lost, first_lost = min(((_first(one.relative > LARGEST_BAR), k) for k, one in enumerate(judged)))
     differ, first_differ = min(((_first(one.disagreeing), k) for k, one in enumerate(judged)))
     last = min(lost, differ, len(time))
@@ -189,7 +192,7 @@ def _verdict(
             "certified",
             last - 1,
             f"certified to {digits} digit{'s' * (digits != 1)}; the least certain channel is {worst.record.path}, "
-            f"within {np.max(worst.bars):.2g} {worst.record.units}{alone}",
+            f"within {np.max(worst.bars):.2g}{_unit(worst.record.units)}{alone}",
         )
     row, place = max(last - 1, 0), f"t = {time[last]:.6g} s"
     if differ < lost:
@@ -216,9 +219,24 @@ def _verdict(
         return "chaotic", row, text
     text = (
         f"not certified from {place} on: the error bar of {worst.record.path} exceeds {LARGEST_BAR:.0%} of its size; "
-        f"use a smaller step or tolerance than {settings[-1]}, or an integrator of higher order such as `dop853`"
+        f"{plan.remedy}"
     )
     return "not converged", row, text
+
+
+def _remedy(simulation: Simulation, setting: str, impacts: bool) -> str:
+    """Return the remedy for errors that are too large with the setting of the finest level."""
+    finest = setting.removeprefix("simulation.")
+    if simulation.integrator.adaptive:
+        return f"use a smaller tolerance than {finest}"
+    has_choice = METHODS[simulation.scene.simulation.method].own_integrator is None
+    higher = ", or `integrator: dop853`, of order 8" if has_choice and not impacts else ""
+    return f"use a smaller step than {finest}{higher}"
+
+
+def _unit(units: str) -> str:
+    """Return the unit of a number that it follows; nothing for a pure number."""
+    return "" if units == "1" else f" {units}"
 
 
 def _first(flags: Flags) -> int:
@@ -281,11 +299,17 @@ def _stored(paths: Sequence[str], own: Trajectory) -> list[str]:
 def _other_method(
     simulation: Simulation, prepare: Prepare, levels: Sequence[tuple[str, ...]], against: str | None
 ) -> tuple[str, tuple[Simulation, ...]]:
-    """Return another method and the scene at each level with it; empty if no other method supports the scene."""
+    """Return another method and the scene at each level with it; empty if no other method supports the scene.
+
+    Methods with other coordinates come first: they share least code with the method of the scene.
+    """
     settings = simulation.scene.simulation
     own = METHODS[settings.method]
     alike = [name for name, kind in METHODS.items() if (kind.own_integrator is None) == (own.own_integrator is None)]
-    for name in [against] if against else [name for name in alike if name != settings.method]:
+    others = sorted(
+        (name for name in alike if name != settings.method), key=lambda name: METHODS[name].maximal == own.maximal
+    )
+    for name in [against] if against else others:
         fields = METHODS[name].Options.model_fields if name in METHODS else {}
         options = {key: value for key, value in settings.options.items() if key in fields}
         foreign = (f"simulation.method={name}", f"simulation.options={flow(options)}")

@@ -14,7 +14,9 @@ from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.version import __version__
 
 if TYPE_CHECKING:
-    from multibody_cli.output.trajectory import Trajectory
+    from collections.abc import Sequence
+
+    from multibody_cli.output.trajectory import EarlierScene, Trajectory
     from multibody_cli.studies.simulation import Simulation
 
 
@@ -34,6 +36,8 @@ class Resumption:
         The recorded rows and the checkpoint; None if the run begins again at the start.
     remark
         The reason why it begins again; empty if it does not.
+    earlier
+        The earlier scenes, if the run is a branch.
     """
 
     result: Path
@@ -42,25 +46,30 @@ class Resumption:
     reached: float
     continued: Continued | None
     remark: str = ""
+    earlier: tuple[EarlierScene, ...] = ()
 
-    def overrides(self, duration: str | None, simulation: Simulation) -> list[str]:
+    def overrides(self, durations: Sequence[str], simulation: Simulation) -> list[str]:
         """Return the values of the scene to replace for another duration; the output instants remain the same.
+
+        Parameters
+        ----------
+        durations
+            `simulation.duration=TIME`, or nothing.
+        simulation
+            The recorded scene.
 
         Raises
         ------
         ArgumentError
             The run is complete, and there is no duration.
         """
-        if duration is None:
+        if not durations:
             if self.is_complete:
                 raise ArgumentError(
                     f"{self.result} is complete: give more than {self.reached:g} s with --duration to continue it"
                 )
             return []
-        changes = [f"simulation.duration={duration}"]
-        if simulation.scene.output.every is None:
-            changes.append(f"output.every={simulation.compiled.timing.every!r} s")
-        return changes
+        return [*interval_of(simulation), *durations]
 
     def extended(self, simulation: Simulation) -> Resumption:
         """Return the resumption for a scene with another duration.
@@ -101,7 +110,8 @@ def find_resumption(path: Path) -> Resumption:
     except ResultError:
         if checkpoint is None or not source.exists():
             raise
-        return Resumption(result, checkpoint.scene_yaml, False, 0.0, None, _begin_again(f"{source} is damaged"))
+        remark = _begin_again(f"{source} is damaged")
+        return Resumption(result, checkpoint.scene_yaml, False, 0.0, None, remark, checkpoint.earlier)
     status = str(run.attributes["status"])
     if status == "diverged":
         raise ResultError(
@@ -109,13 +119,19 @@ def find_resumption(path: Path) -> Resumption:
             f"Run the scene with other settings: `mbsim run {source} --step TIME -o FILE`"
         )
     reached = float(run.time[-1]) if run.time.size else 0.0
-    found = Resumption(result, run.scene_yaml, source == result and status in ("complete", "untrusted"), reached, None)
+    is_complete = source == result and status in ("complete", "untrusted")
+    found = Resumption(result, run.scene_yaml, is_complete, reached, None, earlier=run.earlier)
     if checkpoint is None:
         return replace(found, remark=_begin_again(f"{checkpoint_path(result)} does not exist"))
     _require_same_program(result, checkpoint, run)
     if not holds_rows(source, checkpoint.instants, checkpoint.checksums):
         return replace(found, remark=_begin_again(f"{source} was damaged and lacks rows of its checkpoint"))
     return replace(found, continued=Continued(source, checkpoint))
+
+
+def interval_of(simulation: Simulation) -> list[str]:
+    """Return the override that states the output interval of a scene, unless the scene states it."""
+    return [] if simulation.scene.output.every else [f"output.every={simulation.compiled.timing.every!r} s"]
 
 
 def _begin_again(cause: str) -> str:

@@ -16,6 +16,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import State
 from multibody_cli.output.carried_state import Values
 from multibody_cli.output.sink import Header, Sink, block_rows
+from multibody_cli.output.trajectory import EarlierScene
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
@@ -36,10 +37,13 @@ class Simulation:
         The scene with the positions of its text.
     compiled
         Its arrays. They are immutable: every run starts from a copy of the state.
+    earlier
+        The scenes before it, if the run is a branch.
     """
 
     loaded: LoadedScene
     compiled: Compiled
+    earlier: tuple[EarlierScene, ...] = ()
 
     @property
     def scene(self) -> Scene:
@@ -100,6 +104,7 @@ class Simulation:
             name=self.scene.name,
             description=self.scene.description,
             block_rows=block_rows(self.compiled.timing.outputs + 1, model.names),
+            earlier=self.earlier,
         )
 
     def run(

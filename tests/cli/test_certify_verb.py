@@ -11,6 +11,8 @@ import pytest
 from command_result import Command
 
 from multibody_cli import read_trajectory
+from multibody_cli.studies.certify import plan_of
+from multibody_cli.studies.simulation import prepare
 
 EULER = "simulation.integrator=semi_implicit_euler"
 CERTIFIED = "expect=[{{channel: joints/hinge/q, certified: {}}}]"
@@ -30,7 +32,7 @@ def test_the_file_is_that_of_a_run_with_error_bars(mbsim: Command, folder: Path,
         np.testing.assert_array_equal(run.channel(path).values, plain.channel(path).values)
     assert plain.certificate is None
     assert run.certificate is not None
-    assert run.certificate.methods == ("aba", "redmax")
+    assert run.certificate.methods == ("aba", "baraff")
     assert run.certificate.settings == ("step=0.001", "step=0.0005", "step=0.00025")
     bars = run.certificate.bar("joints/hinge/q", run.bodies)
     assert bars is not None
@@ -75,6 +77,37 @@ def test_other_verbs_show_the_certificate(mbsim: Command, certified: Path) -> No
     assert mbsim("plot", certified, "joints/hinge/q", "-o", "q.png").code == 0
 
 
+def test_settings_of_the_run_have_short_forms(mbsim: Command, folder: Path) -> None:
+    words = ["--method", "redmax", "--integrator", "rk4", "--step", "5 ms", "--duration", "50 ms"]
+    assert mbsim("certify", "pendulum.yaml", *words, "-o", "a.h5").code == 0
+    run = read_trajectory("a.h5")
+    assert [run.attributes[name] for name in ("method", "integrator", "step")] == ["redmax", "rk4", 0.005]
+    assert run.time[-1] == pytest.approx(0.05)
+    assert run.certificate.settings == ("step=0.005", "step=0.0025", "step=0.00125")
+    assert run.certificate.methods[0] == "redmax"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "methods"),
+    [
+        ([], ("aba", "baraff")),
+        (["simulation.method=redmax"], ("redmax", "baraff")),
+        (["simulation.method=baraff"], ("baraff", "aba")),
+        (
+            ["bodies.rod={mass: 2, inertia: {principal: [0, 0, 0]}}"],
+            ("aba", "redmax"),
+        ),  # a point mass, which `baraff` refuses
+        (["simulation.method=variational"], ("variational", "variational_maximal")),
+    ],
+)
+def test_the_other_method_has_other_coordinates_if_it_can(
+    folder: Path, overrides: list[str], methods: tuple[str, str]
+) -> None:
+    scene = folder / "pendulum.yaml"
+    simulation = prepare(scene, overrides)
+    assert plan_of(simulation, lambda more: prepare(scene, [*overrides, *more])).methods == methods
+
+
 def test_channels_can_be_chosen(mbsim: Command, folder: Path) -> None:
     ending = mbsim("certify", "pendulum.yaml", "--channels", "joints/*/v,bodies/rod/com", "--json")
     assert ending.code == 0
@@ -108,3 +141,4 @@ def test_a_run_that_depends_on_its_step_is_not_certified(mbsim: Command) -> None
     ending = mbsim("certify", "pendulum.yaml", *(f"--set={words}" for words in coarse))
     assert ending.code == 1
     assert "not certified from t = " in ending.stdout
+    assert "use a smaller step than step=0.0125, or `integrator: dop853`, of order 8" in ending.stdout

@@ -30,6 +30,12 @@ def test_the_same_as_json(mbsim: Command) -> None:
     assert {"where", "path", "cause", "advice"} <= set(data["findings"][0])
 
 
+def test_settings_of_the_run_have_short_forms(mbsim: Command) -> None:
+    long = mbsim("doctor", "stiff.yaml", "--set", "simulation.step=1e-9", "--set", "simulation.duration=1e-8")
+    assert mbsim("doctor", "stiff.yaml", "--step", "1e-9", "--duration", "1e-8").stdout == long.stdout
+    assert long.stdout.splitlines()[0] != mbsim("doctor", "stiff.yaml").stdout.splitlines()[0]
+
+
 def test_a_rejected_scene_has_no_advice(mbsim: Command) -> None:
     ending = mbsim("doctor", "pendulum.yaml", "--set", "joints.hinge.type=revolut")
     assert ending.code == 2

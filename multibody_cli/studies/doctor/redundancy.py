@@ -63,7 +63,8 @@ def _advice(
         return f"write `kind: planar`, with position and rotation at the start, for {words}: they move in one plane"
     if element[0] != "joints":
         return "remove it, or an element that has the same effect"
-    general = f"replace it by a joint that also moves {directions}, such as `spherical` or `composite`"
+    such = "a `composite` joint" if "along" in directions else "`spherical` or a `composite` joint"
+    general = f"replace it by a joint that also moves {directions}, such as {such}"
     if normal is None:
         return general
     return (

@@ -1,0 +1,216 @@
+"""Branches: runs that follow the scene of a result file up to an output instant, and another scene from there.
+
+A result file does not contain the state that a method carries, such as warm starts of contacts. A branch therefore
+repeats the earlier scenes from 0 s, which gives the same bytes, and goes on from the checkpoint of the repeated run. If
+the motion of the scene is unchanged, the whole carried state is kept. Otherwise the method of the new scene starts at
+the instant from time, q, v and ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from multibody_cli.alarms.record import RunRecord
+from multibody_cli.errors import ArgumentError, QuantityError, ResultError
+from multibody_cli.methods.contract import Report
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.carried_state import collect, restore
+from multibody_cli.output.checkpoint import Checkpoint, read_checkpoint
+from multibody_cli.output.hdf5 import Continued, Hdf5Sink
+from multibody_cli.output.history import History
+from multibody_cli.output.observers import observe
+from multibody_cli.output.recorded_rows import holds_rows
+from multibody_cli.output.samples import samples_for
+from multibody_cli.output.series import series_of
+from multibody_cli.output.trajectory import EarlierScene, Trajectory
+from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.simulation import OutputSpec
+from multibody_cli.spec import Quantity, units
+from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.timeline import IntervalProgress
+from multibody_cli.version import __version__
+
+
+def earlier_scenes(run: Trajectory, recorded: Simulation, time: str) -> tuple[EarlierScene, ...]:
+    """Return the scenes that a branch of a run follows before an instant.
+
+    Parameters
+    ----------
+    run, recorded
+        A result file, and its scene.
+    time
+        The instant, with a unit of time or in s.
+
+    Raises
+    ------
+    ArgumentError
+        The text is not a time, or not an output instant of the run.
+    """
+    try:
+        given = Quantity(units.TIME, least=0.0).read(time)
+        until = recorded.compiled.timing.index_of(given) * recorded.compiled.timing.every
+    except QuantityError as error:
+        raise ArgumentError(f"--from {time}: {error}") from None
+    reached = float(run.time[-1]) if run.time.size else 0.0
+    if until > reached * (1.0 + 1e-12):
+        raise ArgumentError(f"--from {time}: {run.source} has reached {reached:.9g} s: give an earlier instant")
+    scenes = [*run.earlier, EarlierScene(run.scene_yaml, until)]
+    last = next(k for k, scene in enumerate(scenes) if scene.until >= until)
+    return (*scenes[:last], scenes[last]._replace(until=until))
+
+
+@contextmanager
+def repeated(
+    earlier: Sequence[EarlierScene],
+    simulation: Simulation,
+    stop_asked: Callable[[], bool] = lambda: False,
+    on_output: Callable[[int], None] = lambda _done: None,
+) -> Iterator[tuple[Simulation, Continued | None]]:
+    """Repeat the earlier scenes of a branch, and yield its simulation and the run that it continues.
+
+    The simulation contains the earlier scenes whose motion differs. Without earlier scenes it continues none.
+
+    Parameters
+    ----------
+    earlier
+        The earlier scenes, in the order of time.
+    simulation
+        The scene after them.
+    stop_asked, on_output
+        As in `timeline.simulate`.
+
+    Raises
+    ------
+    ResultError
+        A scene ends before its time, or the next one has other channels or coordinates.
+    KeyboardInterrupt
+        `stop_asked` returned True.
+    """
+    if not earlier:
+        yield simulation, None
+        return
+    with TemporaryDirectory(prefix="mbsim-") as folder:
+        rows, continued, changed = Path(folder) / "rows.h5", None, []
+        scenes = [_prepare_text(scene.scene_yaml, Path(folder)) for scene in earlier]
+        for one, following, scene in zip(scenes, [*scenes[1:], simulation], earlier, strict=True):
+            _require_same_layout(one, following)
+            checkpoint = _run_up_to(one, scene.until, rows, continued, stop_asked, on_output)
+            if _motion_of(one) != _motion_of(following):
+                checkpoint = _change_scene(checkpoint, following)
+                changed.append(scene)
+            continued = Continued(rows, checkpoint)
+        yield replace(simulation, earlier=tuple(changed)), continued
+
+
+def require_same_rows(run: Trajectory, continued: Continued) -> None:
+    """Refuse to continue from a repeated run that differs from the recorded one.
+
+    Raises
+    ------
+    ResultError
+        Rows differ.
+    """
+    checkpoint = continued.checkpoint
+    if not holds_rows(Path(run.source), checkpoint.instants, checkpoint.checksums):
+        raise ResultError(
+            f"{run.source}: its rows differ from those of the repeated run: it is damaged, or was written on another "
+            f"processor or by another version (mbsim {run.attributes['mbsim_version']}; this is {__version__}). Run "
+            "the scene again, and branch from the new file"
+        )
+
+
+def _motion_of(simulation: Simulation) -> Scene:
+    """Return a scene without the parts that do not affect the motion.
+
+    Steps of an adaptive integrator depend on the duration.
+    """
+    scene, duration = simulation.scene, 0.0
+    if simulation.integrator.adaptive:
+        duration = scene.simulation.duration
+    settings = scene.simulation.model_copy(update={"duration": duration, "alarms": {}})
+    rest = {"name": "", "description": "", "expect": [], "output": OutputSpec()}
+    return scene.model_copy(update={"simulation": settings, **rest})
+
+
+def _require_same_layout(before: Simulation, after: Simulation) -> None:
+    """Refuse a scene whose rows or coordinates differ from those of the scene before.
+
+    Raises
+    ------
+    ResultError
+        With the first difference.
+    """
+    one, other = (dict(_layout(simulation)) for simulation in (before, after))
+    differing = next((name for name in {**one, **other} if one.get(name) != other.get(name)), None)
+    if differing is not None:
+        raise ResultError(
+            f"a branch keeps bodies, joints, elements, coordinates and `output`, but {differing} differs: run the "
+            "changed scene from its start instead"
+        )
+
+
+def _layout(simulation: Simulation) -> Iterator[tuple[str, object]]:
+    model, timing = simulation.compiled.model, simulation.compiled.timing
+    yield "the output interval", timing.every
+    yield "the list of coordinates", (model.nq, model.nv, model.names.coordinates)
+    yield "`output.channels`", simulation.scene.output.channels
+    for series in series_of(model.names):
+        yield f"channel `{series.path}`", (series.units, series.labels)
+
+
+def _prepare_text(text: str, folder: Path) -> Simulation:
+    scene = folder / "scene.yaml"
+    scene.write_text(text, encoding="utf-8")
+    return prepare(scene)
+
+
+def _run_up_to(
+    simulation: Simulation,
+    until: float,
+    rows: Path,
+    continued: Continued | None,
+    stop_asked: Callable[[], bool],
+    on_output: Callable[[int], None],
+) -> Checkpoint:
+    """Run a scene up to an output instant, s, and return the checkpoint there."""
+    compiled, done = simulation.compiled, 0
+    last = compiled.timing.index_of(until)
+
+    def note(instants: int) -> None:
+        nonlocal done
+        done = instants
+        on_output(instants)
+
+    timing = replace(compiled.timing, outputs=last + 1)  # the run is interrupted at the last instant, also at its end
+    longer = replace(simulation, compiled=replace(compiled, timing=timing))
+    sink = Hdf5Sink(rows, simulation.scene.output.channels, force=True, continued=continued)
+    carried = continued.checkpoint.values if continued else None
+    outcome = longer.run(sink, note, lambda: done > last or stop_asked(), sink.checkpoint, carried).outcome
+    if outcome.status != "interrupted":
+        raise ResultError(f"the repeated run ended before {until:.9g} s: {outcome.message}")
+    checkpoint = read_checkpoint(rows)
+    if checkpoint is None or checkpoint.instants <= last:
+        raise KeyboardInterrupt
+    return checkpoint
+
+
+def _change_scene(checkpoint: Checkpoint, simulation: Simulation) -> Checkpoint:
+    """Return the checkpoint from which another scene goes on: its method starts at the state of the checkpoint."""
+    model, state = simulation.compiled.model, simulation.fresh_state()
+    progress, record, history = IntervalProgress(Report()), RunRecord(model), History(model.names)
+    method = simulation.method_for(state)
+    holders = {"state": state, "method": method, "pace": progress, "record": record}
+    values = {path: value for path, value in checkpoint.values.items() if not path.startswith("method/")}
+    changed = {path: value for path, value in values.items() if path.partition("/")[0] in holders}
+    restore({name: holder for name, holder in holders.items() if name != "method"}, changed)
+    restore({"history": history}, checkpoint.history)
+    progress.earlier_steps = progress.report.steps
+    method.start(state)
+    samples = samples_for(model.names, 1)
+    observe(model.system, state, method.work, element_rows(model), samples, 0)
+    record.add_energy(history.change_scene(samples))
+    return replace(checkpoint, values=values | collect(holders), history=collect({"history": history}))
