@@ -41,7 +41,9 @@ INTERRUPTED = 130
 @click.option("--suite", metavar="NAME", help="Read the options from scenes/bench/suites/NAME.yaml, or from a file.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
-@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG or SVG.")
+@click.option(
+    "--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG, SVG or PDF."
+)
 def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
     """Measure the time per step and per evaluation of each SCENE, or of the scenes in scenes/bench.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--plot",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Plot the largest differences: PNG or SVG.",
+    help="Plot the largest differences: PNG, SVG or PDF.",
 )
 def verb(
     reference: Path,

@@ -33,8 +33,10 @@ FOLLOWED += [
         "contacts",
         "doctor",
         "equations",
+        "exporting",
         "joints",
         "muscles",
+        "plotting",
         "resuming",
         "variational",
     )
