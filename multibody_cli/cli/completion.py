@@ -9,6 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show
 from multibody_cli.errors import OutputError
 
 
@@ -48,10 +49,10 @@ def verb(name: str, install: bool) -> int:
     assert kind is not None
     text = kind(click.get_current_context().find_root().command, {}, "mbsim", "_MBSIM_COMPLETE").source()
     if not install:
-        click.echo(text, nl=False)
+        show(text, nl=False)
         return 0
     for path in _installed(SHELLS[name], text):
-        click.echo(path)
+        show(path)
     return 0
 
 

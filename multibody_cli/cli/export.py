@@ -9,6 +9,7 @@ import click
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS
 from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.render import show
 from multibody_cli.cli.results import FROM, TO, Time, explain_channels, joined, split_words
 from multibody_cli.cli.source import is_result
 from multibody_cli.errors import ArgumentError, ResultError
@@ -71,5 +72,5 @@ def verb(
             raise explain_channels(error, channels) from error
         with replacement(target) as part:
             FORMATS[suffix].write(table, part)
-    click.echo(target)
+    show(target)
     return 0

@@ -10,6 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.render import show
 from multibody_cli.errors import ArgumentError
 
 FILES = Path(__file__).parent / "templates"
@@ -48,7 +49,7 @@ def verb(folder: Path, template: str) -> int:
         raise ArgumentError(f"{folder} exists: choose another name")
     for path, text in _texts(template, folder.name):
         write_text(folder / path, text)
-        click.echo(folder / path)
+        show(folder / path)
     messages.note(f"next: cd {folder}, and the commands of README.md")
     return 0
 

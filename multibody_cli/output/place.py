@@ -84,7 +84,7 @@ def replacement(path: Path) -> Iterator[Path]:
                 os.unlink(new)
             raise
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
 
 
 def write_text(path: Path, text: str) -> None:
