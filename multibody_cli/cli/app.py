@@ -33,6 +33,7 @@ VERBS = (
     "info",
     "doctor",
     "plot",
+    "render",
     "list",
     "compare",
     "regress",

@@ -12,10 +12,10 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar, Progress
-from multibody_cli.cli.render import counted, show_json, show_table
 from multibody_cli.cli.run import EXIT_CODES, OUTPUTS
 from multibody_cli.cli.source import prepare_and_warn, scene_file
 from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import counted, show_json, show_table
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import counted, show_json
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import counted, show_json
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:

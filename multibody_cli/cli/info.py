@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show_json, show_table
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
+from multibody_cli.cli.tables import show_json, show_table
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:

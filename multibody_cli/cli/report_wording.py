@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.tables import counted
 from multibody_cli.comparison.cases import Case, Verdict
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.render import counted, show_json, table_lines
 from multibody_cli.cli.report_data import as_data
 from multibody_cli.cli.report_files import as_junit, as_markdown
 from multibody_cli.cli.report_wording import (
@@ -21,6 +20,7 @@ from multibody_cli.cli.report_wording import (
     expectations,
     row_of,
 )
+from multibody_cli.cli.tables import counted, show_json, table_lines
 from multibody_cli.comparison.cases import Case, what_changed
 from multibody_cli.comparison.settings import merged
 from multibody_cli.errors import OutputError

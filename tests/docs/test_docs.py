@@ -35,6 +35,7 @@ FOLLOWED += [
         "equations",
         "joints",
         "muscles",
+        "rendering",
         "resuming",
         "variational",
     )
