@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from multibody_cli.cli import messages
+from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Bar
 from multibody_cli.cli.source import denotes_result, prepare_and_warn, written_scene
 from multibody_cli.errors import ArgumentError, QuantityError
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
     from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.render.image import Pixels
     from multibody_cli.render.motion import Integers
     from multibody_cli.render.picture import Picture
     from multibody_cli.scene.load import LoadedScene
 
 MOST_INSTANTS = 10_000
 """Maximum number of output instants in a page, unless --fps chooses more."""
+
+
+MOST_PIXELS = 4096
+"""Maximum width and height of a picture."""
+
+
+class Extras(NamedTuple):
+    """What only some files show: channels and traces of a page, playback, and the size of pictures in pixels."""
+
+    channels: tuple[str, ...]
+    traces: tuple[str, ...]
+    speed: float
+    fps: float
+    size: tuple[int, int]
 
 
 @click.command("render", cls=Verb, short_help="Draw a mechanism, or animate its motion.")
@@ -30,10 +49,12 @@ MOST_INSTANTS = 10_000
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, *.html. Default: outputs/renders/<file>.html",
+    help="The file to write: *.html, *.png, *.svg, *.gif or *.mp4. Default: outputs/renders/<file>.html",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@click.option("--at", metavar="TIME", multiple=True, help="Draw the output instant nearest to a time.")
+@click.option(
+    "--at", metavar="TIME", multiple=True, help="Draw the output instant nearest to a time; several times make a strip."
+)
 @click.option("--from", "begin", metavar="TIME", help="Begin the animation at a time.")
 @click.option("--to", "end", metavar="TIME", help="End the animation at a time.")
 @click.option("--fps", metavar="NUMBER", type=click.FloatRange(0.1, 1000.0), help="Pictures per second of playback.")
@@ -66,6 +87,9 @@ MOST_INSTANTS = 10_000
     multiple=True,
     help="Plot a channel, as in `mbsim plot`. Default: energies.",
 )
+@click.option(
+    "--size", metavar="WIDTHxHEIGHT", default="1280x720", help="Size of a picture in pixels. Default: 1280x720"
+)
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file.")
 def verb(
     file: Path,
@@ -80,46 +104,53 @@ def verb(
     ghosts: tuple[Path, ...],
     traces: tuple[str, ...],
     channels: tuple[str, ...],
+    size: str,
     overrides: tuple[str, ...],
 ) -> int:
     """Draw FILE: a result file as an animation, or a scene file as its assembled start.
 
     A page (*.html) is one file that shows the animation in any browser, without a network. It contains all output
-    instants between --from and --to, up to 10000; --fps selects fewer.
+    instants between --from and --to, up to 10000; --fps selects fewer. *.gif and *.mp4 are animations of 25 and 30
+    pictures per second; *.png and *.svg show the first instant, or those of --at side by side.
     """
     from multibody_cli.output.place import require_replaceable, write_whole
     from multibody_cli.render.camera import read_view
+    from multibody_cli.render.encoding import FPS, require_encoder
     from multibody_cli.render.motion import choose_rows
     from multibody_cli.render.picture import Picture
 
     target = output or Path("outputs/renders") / f"{_stem(file)}.html"
-    if target.suffix.lower() != ".html":
-        raise ArgumentError(f"{target}: the name of the file must end in .html")
+    suffix = target.suffix.lower()
+    if suffix not in WRITERS:
+        raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
     require_replaceable(target, force)
+    require_encoder(suffix)
     view = None if camera is None else read_view(camera)
     first, last = _seconds("--from", begin), _seconds("--to", end)
     instants = [one for text in at if (one := _seconds("--at", text)) is not None]
     if at and (begin or end or fps):
         raise ArgumentError("--at selects instants: leave out --from, --to and --fps")
+    rate = fps or FPS.get(suffix)
+    extras = Extras(channels, traces, speed, rate or 0.0, _size(size))
 
     def picture_of(path: Path, is_ghost: bool) -> Picture:
         loaded, trajectory = _opened(path, () if is_ghost else overrides)
         if is_ghost:
             return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
-        rows = choose_rows(trajectory.time, instants, first, last, speed / fps if fps else 0.0)
-        return Picture(loaded, trajectory, _thinned(rows) if fps is None else rows, view)
+        rows = choose_rows(trajectory.time, instants, first, last, speed / rate if rate else 0.0)
+        if suffix in STILLS and not at:
+            rows = rows[:1]
+        return Picture(loaded, trajectory, rows if rate else _thinned(rows), view)
 
     picture = picture_of(file, False)
     rows_time = picture.motion.time
-    content = _page(picture, [picture_of(ghost, True) for ghost in ghosts], channels, traces, speed)
-    write_whole(target, content)
+    show_compilation("the picture")
+    write_whole(target, WRITERS[suffix](picture, [picture_of(ghost, True) for ghost in ghosts], extras))
     click.echo(target)
     return 0
 
 
-def _page(
-    picture: Picture, ghosts: list[Picture], channels: tuple[str, ...], traces: tuple[str, ...], speed: float
-) -> bytes:
+def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
     from multibody_cli.errors import nearest
     from multibody_cli.output.selection import select, select_energies
     from multibody_cli.render.events import events_of
@@ -128,14 +159,20 @@ def _page(
     from multibody_cli.render.player import Page, player_html
 
     trajectory, bodies = picture.trajectory, picture.drawing.bodies
-    for body in traces:
+    for body in extras.traces:
         if body not in bodies:
             raise ArgumentError(f"--trace {body}: there is no such body: {nearest(body, bodies)}")
     if has_too_many_reactions(picture.motion):
         messages.note("the reactions of joints are left out, because they are too many: use --fps, --from or --to")
     energies = any(path.startswith("energy/") for path in trajectory.paths)
     several = len(picture.rows) > 1
-    scalars = select(trajectory, channels) if channels else select_energies(trajectory) if energies and several else []
+    scalars = (
+        select(trajectory, extras.channels)
+        if extras.channels
+        else select_energies(trajectory)
+        if energies and several
+        else []
+    )
     shown = [Shown(_label(one), one.drawing, one.motion) for one in (picture, *ghosts)]
     return player_html(
         Page(
@@ -149,10 +186,68 @@ def _page(
             points=picture.points,
             up=picture.up,
             view=picture.view,
-            speed=speed,
-            traces=[bodies.index(body) for body in traces],
+            speed=extras.speed,
+            traces=[bodies.index(body) for body in extras.traces],
         )
     )
+
+
+def _png(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.encoding import png
+    from multibody_cli.render.frames import strip
+    from multibody_cli.render.image import Format
+
+    return png(strip(picture, ghosts, Format(*extras.size, samples=4)))
+
+
+def _svg(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.frames import svg
+    from multibody_cli.render.image import Format
+
+    return svg(picture, ghosts, Format(*extras.size))
+
+
+def _gif(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.encoding import gif
+
+    return gif(_shown(picture, ghosts, extras), extras.fps)
+
+
+def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.encoding import mp4
+
+    return mp4(_shown(picture, ghosts, extras), extras.fps)
+
+
+def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
+    """Yield the images of an animation, and show how many are done."""
+    from multibody_cli.render.frames import images
+    from multibody_cli.render.image import Format
+
+    with Bar("pictures") as bar:
+        for done, image in enumerate(images(picture, ghosts, Format(*extras.size, samples=2)), 1):
+            yield image
+            bar.show(done, len(picture.rows))
+
+
+WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
+    ".html": _page,
+    ".png": _png,
+    ".svg": _svg,
+    ".gif": _gif,
+    ".mp4": _mp4,
+}
+"""Function that returns the content of a file, by the suffix of its name."""
+
+STILLS = (".png", ".svg")
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)x(\d+)", text)
+    width, height = (int(word) for word in found.groups()) if found else (0, 0)
+    if not (16 <= width <= MOST_PIXELS and 16 <= height <= MOST_PIXELS):
+        raise ArgumentError(f"--size {text}: expected WIDTHxHEIGHT from 16x16 to {MOST_PIXELS}x{MOST_PIXELS} pixels")
+    return width, height
 
 
 def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajectory]:

@@ -92,13 +92,13 @@ def upward(gravity: Floats) -> Floats:
 
 
 def extreme_points(drawing: Drawing, motion: Motion) -> Floats:
-    """Return points (n, 3) of the convex hull of the motion of all bodies, m, without the world."""
+    """Return points (n, 3) of the convex hull of all that moves and of the joints, m, without shapes of the world."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED).round().astype(int))
     places = []
     for solid in drawing.solids:
-        if solid.layer == "ground" or (solid.body == GROUND and solid.layer == "joints"):
+        if solid.layer == "ground":
             continue
-        origin = motion.position[rows, solid.body]
+        origin = motion.position[rows, solid.body] if solid.body != GROUND else np.zeros((len(rows), 3))
         moved = np.einsum("tij,nj->tni", motion.axes(solid.body)[rows], solid.mesh.corners)
         places.append((origin[:, None] + moved).reshape(-1, 3))
     for bar in drawing.bars:

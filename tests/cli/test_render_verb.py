@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,30 @@ def test_camera_ghost_traces_and_channels(mbsim: Command, run: Path) -> None:
     ]
 
 
+def test_pictures_of_one_instant_and_a_strip(mbsim: Command, run: Path) -> None:
+    def size(*words: str) -> tuple[int, int]:
+        assert mbsim("render", "outputs/pendulum.h5", "-o", "a.png", "--force", "--size", "64x48", *words).code == 0
+        head = Path("a.png").read_bytes()
+        assert head.startswith(b"\x89PNG")
+        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+    assert size() == (64, 48)
+    assert size("--at", "0", "--at", "0.1", "--at", "0.05") == (192, 48)
+    assert mbsim("render", "pendulum.yaml", "-q", "-o", "a.svg", "--camera", "0,10,2").stdout == "a.svg\n"
+    assert Path("a.svg").read_text().startswith("<svg ")
+
+
+def test_an_animation_without_its_library_names_the_extra(
+    mbsim: Command, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    ending = mbsim("render", "outputs/pendulum.h5", "-o", "a.mp4")
+    assert_refused(
+        ending,
+        "animations as *.mp4 need the package av: pip install 'multibody-cli[render]'; a page, *.html, needs none",
+    )
+
+
 def test_colors_of_shapes(mbsim: Command, folder: Path) -> None:
     text = Path("pendulum.yaml").read_text()
     Path("pendulum.yaml").write_text(text.replace("{type: box,", "{type: box, color: '#ff0080',"))
@@ -100,9 +125,10 @@ def test_invalid_arguments(mbsim: Command, run: Path) -> None:
     result = "outputs/pendulum.h5"
     outside = "lies outside of the recorded time, from 0 to 0.1 s"
     for words, message in {
-        (result, "-o", "a.pdf"): "a.pdf: the name of the file must end in .html",
+        (result, "-o", "a.pdf"): "a.pdf: the name of the file must end in .html, .png, .svg, .gif, .mp4",
         (result, "--at", "2"): f"--at 2 s {outside}",
         (result, "--at", "soon"): "--at: ",
+        (result, "--size", "8x8"): "--size 8x8: expected WIDTHxHEIGHT from 16x16 to 4096x4096 pixels",
         (result, "--at", "0", "--fps", "3"): "--at selects instants: leave out --from, --to and --fps",
         (result, "--trace", "rood"): "--trace rood: there is no such body: did you mean `rod`?",
         (result, "--set", "vars.n=2"): f"--set applies to a scene file, but {result} is a result: run the scene again",

@@ -148,7 +148,12 @@ def test_events_are_first_contacts_and_limits():
     boxes = rendered("falling_boxes")
     found = events_of(boxes.trajectory, boxes.motion, boxes.rows)
     assert {event.kind for event in found} == {"contact"}
-    assert len({event.text for event in found}) >= 4
+    rows = {
+        text: [int(np.argmin(np.abs(boxes.motion.time - one.time))) for one in found if one.text == text]
+        for text in {event.text for event in found}
+    }
+    assert len(rows) >= 4
+    assert all((np.diff(several) > 1).all() for several in rows.values())  # apart in between
     limits = rendered("limits")
     found = events_of(limits.trajectory, limits.motion, limits.rows)
     [force] = [path for path in limits.trajectory.paths if path.endswith("limit_force")]
