@@ -49,7 +49,7 @@ class Extras(NamedTuple):
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write: *.html, *.png, *.svg, *.gif or *.mp4. Default: outputs/renders/<file>.html",
+    help="The file to write: *.html, *.png, *.svg, *.gif, *.mp4, *.gltf or *.glb. Default: outputs/renders/<file>.html",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
@@ -111,7 +111,8 @@ def verb(
 
     A page (*.html) is one file that shows the animation in any browser, without a network. It contains all output
     instants between --from and --to, up to 10000; --fps selects fewer. *.gif and *.mp4 are animations of 25 and 30
-    pictures per second; *.png and *.svg show the first instant, or those of --at side by side.
+    pictures per second; *.png and *.svg show the first instant, or those of --at side by side. *.gltf and *.glb are
+    models with animation tracks, as for Blender.
     """
     from multibody_cli.output.place import require_replaceable, write_whole
     from multibody_cli.render.camera import read_view
@@ -219,6 +220,19 @@ def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
     return mp4(_shown(picture, ghosts, extras), extras.fps)
 
 
+def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bool = False) -> bytes:
+    from multibody_cli.render.gltf import gltf
+
+    if ghosts:
+        raise ArgumentError("--ghost is not available for glTF: write a file of each result")
+    name = str(picture.trajectory.attributes["name"])
+    return gltf(name, picture.drawing, picture.motion, picture.up, is_binary)
+
+
+def _glb(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    return _gltf(picture, ghosts, extras, is_binary=True)
+
+
 def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
     """Yield the images of an animation, and show how many are done."""
     from multibody_cli.render.frames import images
@@ -236,6 +250,8 @@ WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
     ".svg": _svg,
     ".gif": _gif,
     ".mp4": _mp4,
+    ".gltf": _gltf,
+    ".glb": _glb,
 }
 """Function that returns the content of a file, by the suffix of its name."""
 

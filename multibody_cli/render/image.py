@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from multibody_cli.model import Floats
 from multibody_cli.render.camera import Camera, half_slope
@@ -97,7 +97,7 @@ def _image(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, 
     shadow_map, shadow = _shadow(every, [one.layer == "ground" for one in placed], sun, *sunlit)
     lights = np.concatenate([[sun, up, camera.position], shadow_map])
     image = np.empty((shape.height, shape.width, 3))
-    image[:] = np.linspace(_decoded(np.array(TOP)), _decoded(np.array(BOTTOM)), shape.height)[:, None]
+    image[:] = np.linspace(decoded_color(TOP), decoded_color(BOTTOM), shape.height)[:, None]
     shade(corners, *triangles, owner, lights, shadow, image)
     return image
 
@@ -111,7 +111,7 @@ def _triangles(placed: Sequence[Placed]) -> _Triangles:
         turned = one.mesh.normals @ np.linalg.pinv(one.linear)
         norms = np.linalg.norm(turned, axis=1, keepdims=True)
         normals.append((turned / np.where(norms > 0.0, norms, 1.0))[triangles])
-        colors.append(np.tile(_decoded(np.array(one.color)), (len(triangles), 1)))
+        colors.append(np.tile(decoded_color(one.color), (len(triangles), 1)))
         # the tiles of the ground have no outlines among each other
         objects.append(np.full(len(triangles), -1.0 if one.layer == "ground" else number))
     numbers = np.concatenate(objects).astype(np.int64)
@@ -146,9 +146,10 @@ def _shadow(
     return np.concatenate([axes, offset[None]]), _nearest(corners, SHADOW, SHADOW)[0]
 
 
-def _decoded(color: Floats) -> Floats:
+def decoded_color(color: ArrayLike) -> Floats:
     """Return linear colors of colors in sRGB."""
-    linear: Floats = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
+    c = np.asarray(color, dtype=float)
+    linear: Floats = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     return linear
 
 
@@ -164,7 +165,7 @@ def flat_colors(normals: Floats, color: Sequence[float], sun: Floats, up: Floats
     unit = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     sky = GROUND_LIGHT + (SKY - GROUND_LIGHT) * (0.5 + 0.5 * unit @ up)
     light = sky + LIT * np.maximum(unit @ sun, 0.0)
-    return np.round(255.0 * _encoded(light[:, None] * _decoded(np.array(color)))).astype(np.uint8)
+    return np.round(255.0 * _encoded(light[:, None] * decoded_color(color))).astype(np.uint8)
 
 
 def shadow_sphere(points: Floats) -> tuple[Floats, float]:

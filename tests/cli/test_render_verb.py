@@ -125,7 +125,7 @@ def test_invalid_arguments(mbsim: Command, run: Path) -> None:
     result = "outputs/pendulum.h5"
     outside = "lies outside of the recorded time, from 0 to 0.1 s"
     for words, message in {
-        (result, "-o", "a.pdf"): "a.pdf: the name of the file must end in .html, .png, .svg, .gif, .mp4",
+        (result, "-o", "a.pdf"): "a.pdf: the name of the file must end in .html, .png, .svg, .gif, .mp4, .gltf, .glb",
         (result, "--at", "2"): f"--at 2 s {outside}",
         (result, "--at", "soon"): "--at: ",
         (result, "--size", "8x8"): "--size 8x8: expected WIDTHxHEIGHT from 16x16 to 4096x4096 pixels",
