@@ -41,6 +41,13 @@ class Mesh:
         return Mesh(self.vertices * scale, unit(self.normals / scale), self.triangles)
 
     @property
+    def areas(self) -> Floats:
+        """(m, 3) outward area vectors of the triangles, m^2."""
+        a, b, c = (self.vertices[self.triangles[:, k]] for k in range(3))
+        vectors: Floats = 0.5 * np.cross(b - a, c - a)
+        return vectors
+
+    @property
     def corners(self) -> Floats:
         """(8, 3) corners of the bounding box, m."""
         low, high = self.vertices.min(axis=0), self.vertices.max(axis=0)
@@ -110,7 +117,6 @@ def grid(points: Floats, normals: Floats) -> Mesh:
     a, b, c, d = (part.ravel() for part in (number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]))
     triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
     vertices = points.reshape(-1, 3)
-    p, q, r = (vertices[triangles[:, k]] for k in range(3))
-    areas = np.linalg.norm(np.cross(q - p, r - p), axis=1)
+    areas = np.linalg.norm(Mesh(vertices, vertices, triangles).areas, axis=1)
     whole = areas > 1e-12 * areas.max()
     return Mesh(vertices, normals.reshape(-1, 3), triangles[whole])

@@ -30,7 +30,7 @@ from multibody_cli.render.drawing import (
     JointFrame,
     Layer,
     Solid,
-    stretch,
+    frame_about,
 )
 from multibody_cli.render.motion import Motion
 from multibody_cli.render.shapes import plane_tiles, shape_mesh
@@ -160,9 +160,8 @@ def _skeletons(
         for point in np.array(_points_on(scene, name)).reshape(-1, 3):
             length = float(np.linalg.norm(point - centre))
             if length > symbol:
-                rod = solids.cylinder(0.55 * symbol, 1.0, 16).moved((0.0, 0.0, 0.5), np.eye(3))
-                linear = stretch(centre, point, 1.0)
-                parts.append(Mesh(rod.vertices @ linear.T + centre, rod.normals @ (linear / length).T, rod.triangles))
+                rod = solids.cylinder(0.55 * symbol, length, 16)
+                parts.append(rod.moved(0.5 * (centre + point), frame_about((point - centre) / length)))
         yield Solid(f"body {name}", "bodies", k, merged(parts), body_color(k))
 
 

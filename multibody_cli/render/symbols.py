@@ -159,10 +159,18 @@ def _sheet(part: Part, span: Floats) -> Mesh | None:
 
 def surface_mesh(points: Floats) -> Mesh | None:
     """Return the mesh of a grid of points (m, n, 3) with normals by differences; None if it is not a finite surface."""
-    if not np.isfinite(points).all() or not np.ptp(points):
+    if not np.isfinite(points).all():
         return None
-    normals = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1))
-    return grid(points, unit(normals.reshape(-1, 3)).reshape(points.shape))
+    across = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1)).reshape(-1, 3)
+    size = np.linalg.norm(across, axis=1, keepdims=True)
+    mesh = grid(points, across.reshape(points.shape))
+    around = np.zeros_like(across)  # at a pole, where differences vanish: the mean of the triangles
+    for corner in mesh.triangles.T:
+        np.add.at(around, corner, unit(mesh.areas))
+    normals = unit(np.where(size > 1e-9 * size.max(), across, around))
+    unused = np.linalg.norm(normals, axis=1) < 0.5
+    normals[unused] = [0.0, 0.0, 1.0]
+    return Mesh(mesh.vertices, normals, mesh.triangles) if len(mesh.triangles) else None
 
 
 _MESHES = {

@@ -171,6 +171,10 @@ def test_every_scene_of_the_gallery_can_be_drawn_at_its_start(path):
     assert {solid.body for solid in picture.drawing.solids if solid.layer == "bodies"} == set(
         range(len(picture.drawing.bodies))
     )
-    assert all(np.isfinite(one.mesh.vertices).all() and np.isfinite(one.linear).all() for one in placed)
+    for one in placed:
+        assert np.isfinite(one.mesh.vertices).all()
+        assert np.isfinite(one.linear).all()
+        assert len(one.mesh.triangles)
+        assert np.linalg.norm(one.mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-6)
     assert len(picture.points) >= 2
     assert picture.drawing.symbol < picture.drawing.reach
