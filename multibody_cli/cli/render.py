@@ -175,22 +175,22 @@ def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
         else []
     )
     shown = [Shown(_label(one), one.drawing, one.motion) for one in (picture, *ghosts)]
-    return player_html(
-        Page(
-            title=str(trajectory.attributes["name"]),
-            about=about(trajectory, [one.label for one in shown[1:]]),
-            runs=shown,
-            trajectory=trajectory,
-            rows=picture.rows,
-            scalars=scalars,
-            events=events_of(trajectory, picture.motion, picture.rows) if several else [],
-            points=picture.points,
-            up=picture.up,
-            view=picture.view,
-            speed=extras.speed,
-            traces=[bodies.index(body) for body in extras.traces],
-        )
+    page = Page(
+        title=str(trajectory.attributes["name"]),
+        about=about(trajectory, [one.label for one in shown[1:]]),
+        runs=shown,
+        trajectory=trajectory,
+        rows=picture.rows,
+        scalars=scalars,
+        events=events_of(trajectory, picture.motion, picture.rows) if several else [],
+        points=picture.points,
+        up=picture.up,
+        view=picture.view,
+        speed=extras.speed,
+        traces=[bodies.index(body) for body in extras.traces],
     )
+    with Bar("parts") as bar:
+        return player_html(page, bar.show)
 
 
 def _png(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:

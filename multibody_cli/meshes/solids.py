@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.meshes.mesh import Floats, Mesh, grid, merged
 
-SECTORS = 40
+SECTORS = 32
 """Number of sectors of a full turn."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -67,12 +67,16 @@ class Page:
     traces: Sequence[int]
 
 
-def player_html(page: Page) -> bytes:
-    """Return the file of the player."""
-    binary = Binary()
+def player_html(page: Page, on_progress: Callable[[int, int], None] = lambda _done, _total: None) -> bytes:
+    """Return the file of the player; `on_progress` is called with the number of finished parts of the work, and all."""
+    binary, parts = Binary(), len(page.runs) + 2
+    runs = []
+    for done, shown in enumerate(page.runs, 1):
+        runs.append(run_data(shown, binary))
+        on_progress(done, parts)
     header = {
         "about": page.about,
-        "runs": [run_data(shown, binary) for shown in page.runs],
+        "runs": runs,
         "colors": colors(),
         "plots": plot_data(page.trajectory, page.scalars, page.rows, binary),
         "events": event_data(page.events),
@@ -83,6 +87,8 @@ def player_html(page: Page) -> bytes:
         "traces": list(page.traces),
         "translucent": any(bar.muscle >= 0 for bar in page.runs[0].drawing.bars),
     }
+    data = base64.b64encode(binary.compressed()).decode()
+    on_progress(parts - 1, parts)
     sources = files(__package__) / "page"
     imports = {name: _data_url((sources / path).read_bytes()) for name, path in MODULES.items()}
     filled = (sources / "index.html").read_text(encoding="utf-8")
@@ -90,7 +96,7 @@ def player_html(page: Page) -> bytes:
         ("{title}", html.escape(page.title)),
         ("{style}", (sources / "style.css").read_text(encoding="utf-8").strip()),
         ("{importmap}", json.dumps({"imports": imports})),
-        ("{data}", base64.b64encode(binary.compressed()).decode()),
+        ("{data}", data),
         ("{header}", _json(header)),
     ):
         filled = filled.replace(word, text)

@@ -113,7 +113,7 @@ def _screw(part: Part, span: Floats, size: float) -> Mesh:
     axis = np.array(part.turn if turns else part.slide)
     lead = float(np.dot(part.slide, axis)) if turns else 1.0
     if not slides:
-        return solids.cylinder(size, 5.0 * size).moved(np.zeros(3), frame_about(axis))
+        return solids.cylinder(size, 5.0 * size, 20).moved(np.zeros(3), frame_about(axis))
     low, high = sorted(lead * span[0])
     low, high = low - 3.0 * size, high + 3.0 * size
     rod = solids.cylinder(0.45 * size, high - low, 16)
@@ -129,7 +129,7 @@ def _screw(part: Part, span: Floats, size: float) -> Mesh:
 
 
 def _ball(_part: Part, _span: Floats, size: float) -> Mesh:
-    return solids.sphere(1.7 * size)
+    return solids.sphere(1.7 * size, 20)
 
 
 def _nothing(_part: Part, _span: Floats, _size: float) -> None:

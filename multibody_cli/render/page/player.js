@@ -13,6 +13,7 @@ const LAYERS = {
   bodies: true, ground: true, joints: true, springs: true, contacts: true, reactions: false, frames: false, traces: true,
   ghost: true, translucent: false,
 };
+const SLOW = 0.15; // seconds from one picture to the next
 const ALWAYS = ['traces', 'translucent'];
 const $ = (id) => document.getElementById(id);
 
@@ -206,15 +207,26 @@ class Player {
   }
 
   tick(now) {
-    const seconds = Math.min(0.1, (now - (this.last ?? now)) / 1000);
+    const pause = (now - (this.last ?? now)) / 1000;
+    const seconds = Math.min(0.5, pause);
     this.last = now;
     if (this.playing) {
+      this.lighten(pause);
       this.seek(this.time + seconds * this.speed);
       if (this.time >= this.times.at(-1)) this.pause();
     }
     this.controls.update();
     if (this.stale) this.draw();
     requestAnimationFrame((next) => this.tick(next));
+  }
+
+  /** Do without shadows, then with fewer pixels, where the graphics are slow. */
+  lighten(pause) {
+    this.slow = pause > SLOW ? (this.slow ?? 0) + 1 : 0;
+    if (this.slow < 4) return;
+    this.slow = 0;
+    if (this.sun.castShadow) this.sun.castShadow = false;
+    else this.renderer.setPixelRatio(Math.max(0.5, 0.75 * this.renderer.getPixelRatio()));
   }
 
   draw() {
