@@ -35,6 +35,7 @@ VERBS = (
     "doctor",
     "plot",
     "export",
+    "render",
     "list",
     "compare",
     "regress",

@@ -11,8 +11,8 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show
 from multibody_cli.cli.source import prepare_and_warn
+from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, MbsimError
 from multibody_cli.escaping import escaped
 

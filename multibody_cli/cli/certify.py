@@ -13,10 +13,10 @@ from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Bar, Progress
-from multibody_cli.cli.render import Colored, counted, show, show_json, show_table
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_file
 from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import Colored, counted, show, show_json, show_table
 
 if TYPE_CHECKING:
     from multibody_cli.output.certificate import Certificate

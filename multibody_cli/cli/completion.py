@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show
+from multibody_cli.cli.tables import show
 from multibody_cli.errors import OutputError
 
 

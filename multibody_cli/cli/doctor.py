@@ -12,8 +12,8 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import run_settings
-from multibody_cli.cli.render import counted, show, show_json, show_table
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import counted, show, show_json, show_table
 
 if TYPE_CHECKING:
     from multibody_cli.studies.doctor.diagnosis import Diagnosis

@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show
+from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError
 
 FILES = Path(__file__).parent / "templates"

@@ -11,9 +11,9 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS
-from multibody_cli.cli.render import show
 from multibody_cli.cli.results import FROM, TO, explain_channels, joined, split_words, stem
 from multibody_cli.cli.source import is_result, written_scene
+from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:

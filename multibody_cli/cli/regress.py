@@ -11,7 +11,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.tables import counted
 from multibody_cli.errors import ArgumentError
 
 INTERRUPTED = 130

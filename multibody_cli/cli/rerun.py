@@ -12,9 +12,9 @@ import click
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:

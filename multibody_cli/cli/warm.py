@@ -14,8 +14,8 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.render import counted, show
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError, OutputError, nearest
 
 if TYPE_CHECKING:
