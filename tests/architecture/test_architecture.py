@@ -154,3 +154,9 @@ def test_a_compiled_function_has_a_docstring(path):
 def test_globals_are_never_rebound():
     for path in MODULES:
         assert not any(isinstance(node, ast.Global) for node in ast.walk(tree_of(path))), path
+
+
+def test_test_files_have_different_names():
+    """The folders of tests are no packages, so that two modules of one name cannot be imported."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

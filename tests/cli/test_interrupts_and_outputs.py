@@ -122,5 +122,5 @@ def test_a_report_that_cannot_be_written_leaves_no_file(
     process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)))
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert stderr == "error: cannot write report: File too large\n"
+    assert stderr == "error: cannot write report: File too large; choose another place\n"
     assert not list(folder.glob("report*"))

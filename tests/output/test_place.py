@@ -30,7 +30,7 @@ def test_a_failure_leaves_the_older_file_and_no_other(tmp_path, monkeypatch, err
         write_text(path, "new")
     monkeypatch.undo()
     if expected is OutputError:
-        assert str(caught.value) == f"cannot write {path}: No space left on device"
+        assert str(caught.value) == f"cannot write {path}: No space left on device; choose another place"
     assert [one.name for one in tmp_path.iterdir()] == ([] if old is None else ["report.md"])
     assert old is None or path.read_text() == old
 
@@ -71,7 +71,7 @@ def test_a_loop_of_links_and_a_missing_permission_are_one_line(tmp_path):
     with pytest.raises(ArgumentError, match="leads to itself"):
         without_links(tmp_path / "loop")
     with (
-        pytest.raises(OutputError, match=r"^cannot write .*: Not a directory$"),
+        pytest.raises(OutputError, match=r"^cannot write .*: Not a directory; choose another place$"),
         replacement(tmp_path / "file" / "report.md") as new,
     ):
         raise NotADirectoryError(errno.ENOTDIR, "Not a directory", new)

@@ -17,7 +17,17 @@ MUTANTS = all_mutants(PACKAGE)
 TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
 PACKAGES = {
     *("constraints", "contacts", "forces", "joints", "methods", "signals", "spatial"),
-    *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
+    *(
+        "linalg",
+        "tree",
+        "kkt",
+        "constraint_solver",
+        "implicit",
+        "initial",
+        "contact_solver",
+        "variational",
+        "observation",
+    ),
 }
 
 
