@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 _VERBOSITY = "multibody_cli.verbosity"
+
+before_writing: list[Callable[[], object]] = []
+"""Functions that remove displays of progress from the terminal before a message."""
 
 
 class Verb(click.Command):
@@ -65,6 +69,8 @@ def progress_wanted() -> bool:
 
 
 def _write(text: str) -> None:
+    for clear in before_writing:
+        clear()
     click.echo(text, err=True, color=colors_wanted())
 
 
