@@ -11,6 +11,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, MbsimError
@@ -133,7 +134,8 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
     found = Findings()
     status, trouble = "complete", None
     try:
-        run_benches(specs, prepare_and_warn, messages.note, found)
+        with Waiting("measuring"):
+            run_benches(specs, prepare_and_warn, messages.note, found)
     except KeyboardInterrupt:
         status = "interrupted"
     except (MbsimError, MemoryError) as error:

@@ -11,6 +11,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS
+from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.results import FROM, TO, explain_channels, joined, split_words, stem
 from multibody_cli.cli.source import is_result, written_scene
 from multibody_cli.cli.tables import show
@@ -94,10 +95,11 @@ def verb(
         )
         for label, one in zip(labels, trajectories, strict=True)
     ]
-    figure, remarks = draw(runs, STYLES[style], differences)
-    for remark in remarks:
-        messages.warning(remark)
-    save(figure, picture)
+    with Waiting(f"drawing {picture.name}"):
+        figure, remarks = draw(runs, STYLES[style], differences)
+        for remark in remarks:
+            messages.warning(remark)
+        save(figure, picture)
     show(picture)
     return 0
 

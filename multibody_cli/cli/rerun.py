@@ -87,7 +87,7 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
     from multibody_cli.studies.branching import repeated
 
     prepared = prepare_and_warn(file, text=run.scene_yaml)
-    with StopRequest() as stop, Progress(prepared.compiled.timing.outputs + 1) as progress:
+    with StopRequest() as stop, Progress(prepared.compiled.timing) as progress:
         stop_compilation_when(stop.asked)
         with repeated(run.earlier, prepared, stop.asked, progress) as (simulation, continued):
             settings = simulation.scene.output

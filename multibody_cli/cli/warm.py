@@ -55,7 +55,8 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
     with tempfile.TemporaryDirectory() as folder:
         chosen = scenes or warming.write_examples(Path(folder))
         done: list[warming.Warmed] = []
-        with Bar("scenes") as bar:
+        with Bar("combinations") as bar:
+            bar.show(0, len(chosen) * len(pairs))
             for one in warming.warm(chosen, pairs, scene_file):
                 done.append(one)
                 messages.detail(f"{one.scene}: {one.combination}: {one.refusal or counted(one.kernels, 'kernel')}")
