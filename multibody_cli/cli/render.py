@@ -90,6 +90,12 @@ class Extras(NamedTuple):
 @click.option(
     "--size", metavar="WIDTHxHEIGHT", default="1280x720", help="Size of a picture in pixels. Default: 1280x720"
 )
+@click.option(
+    "--scene",
+    metavar="SCENE",
+    type=click.Path(path_type=Path),
+    help="Take shapes and colors of a result from this scene file, as for meshes, which results do not contain.",
+)
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file.")
 def verb(
     file: Path,
@@ -105,6 +111,7 @@ def verb(
     traces: tuple[str, ...],
     channels: tuple[str, ...],
     size: str,
+    scene: Path | None,
     overrides: tuple[str, ...],
 ) -> int:
     """Draw FILE: a result file as an animation, or a scene file as its assembled start.
@@ -136,6 +143,8 @@ def verb(
 
     def picture_of(path: Path, is_ghost: bool) -> Picture:
         loaded, trajectory = _opened(path, () if is_ghost else overrides)
+        if scene is not None:
+            loaded = _with_shapes_of(scene, trajectory)
         if is_ghost:
             return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
         rows = choose_rows(trajectory.time, instants, first, last, speed / rate if rate else 0.0)
@@ -280,6 +289,20 @@ def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajec
     trajectory = read_trajectory(path)
     with written_scene(trajectory.scene_yaml, path) as scene:
         return load_scene(scene), trajectory
+
+
+def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:
+    """Return the scene of a file, which must have the bodies of the run."""
+    from multibody_cli.scene.load import load_scene
+
+    loaded = load_scene(scene)
+    differing = sorted(set(loaded.scene.bodies) ^ set(trajectory.bodies))
+    if differing:
+        where = scene if differing[0] in loaded.scene.bodies else trajectory.source
+        raise ArgumentError(
+            f"--scene {scene}: only {where} has the body `{differing[0]}`: name the scene of {trajectory.source}"
+        )
+    return loaded
 
 
 def _seconds(option: str, text: str | None) -> float | None:

@@ -121,6 +121,18 @@ def test_colors_of_shapes(mbsim: Command, folder: Path) -> None:
     assert colors == [pytest.approx([1.0, 0.0, 128.0 / 255.0])]
 
 
+def test_shapes_of_a_result_may_come_from_a_scene(mbsim: Command, run: Path) -> None:
+    text = Path("pendulum.yaml").read_text()
+    Path("blue.yaml").write_text(text.replace("{type: box,", "{type: box, color: blue,"))
+    assert mbsim("render", "outputs/pendulum.h5", "--scene", "blue.yaml").code == 0
+    solids = header_of(Path(DEFAULT))["runs"][0]["solids"]
+    assert [solid["color"] for solid in solids if solid["layer"] == "bodies"] == [[0.0, 0.0, 1.0]]
+    assert_refused(
+        mbsim("render", "outputs/pendulum.h5", "--force", "--scene", "stiff.yaml"),
+        "--scene stiff.yaml: only stiff.yaml has the body `cart`: name the scene of outputs/pendulum.h5",
+    )
+
+
 def test_invalid_arguments(mbsim: Command, run: Path) -> None:
     result = "outputs/pendulum.h5"
     outside = "lies outside of the recorded time, from 0 to 0.1 s"
