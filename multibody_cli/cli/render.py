@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -62,7 +62,6 @@ class Extras(NamedTuple):
     "--speed",
     metavar="NUMBER",
     type=click.FloatRange(1e-6, 1e6),
-    default=1.0,
     help="Simulated seconds per second of playback. Default: 1",
 )
 @click.option(
@@ -87,9 +86,7 @@ class Extras(NamedTuple):
     multiple=True,
     help="Plot a channel, as in `mbsim plot`. Default: energies.",
 )
-@click.option(
-    "--size", metavar="WIDTHxHEIGHT", default="1280x720", help="Size of a picture in pixels. Default: 1280x720"
-)
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Size of a picture in pixels. Default: 1280x720")
 @click.option(
     "--scene",
     metavar="SCENE",
@@ -105,12 +102,12 @@ def verb(
     begin: str | None,
     end: str | None,
     fps: float | None,
-    speed: float,
+    speed: float | None,
     camera: str | None,
     ghosts: tuple[Path, ...],
     traces: tuple[str, ...],
     channels: tuple[str, ...],
-    size: str,
+    size: str | None,
     scene: Path | None,
     overrides: tuple[str, ...],
 ) -> int:
@@ -131,6 +128,8 @@ def verb(
     suffix = target.suffix.lower()
     if suffix not in WRITERS:
         raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
+    given = {"--trace": traces, "--channel": channels, "--size": size, "--camera": camera, "--ghost": ghosts}
+    _refuse_without_effect(suffix, {**given, "--fps": fps, "--speed": speed})
     require_replaceable(target, force)
     require_encoder(suffix)
     view = None if camera is None else read_view(camera)
@@ -139,7 +138,8 @@ def verb(
     if at and (begin or end or fps):
         raise ArgumentError("--at selects instants: leave out --from, --to and --fps")
     rate = fps or FPS.get(suffix)
-    extras = Extras(channels, traces, speed, rate or 0.0, _size(size))
+    pace = speed or 1.0
+    extras = Extras(channels, traces, pace, rate or 0.0, _size(size or "1280x720"))
 
     def picture_of(path: Path, is_ghost: bool) -> Picture:
         loaded, trajectory = _opened(path, () if is_ghost else overrides)
@@ -147,7 +147,7 @@ def verb(
             loaded = _with_shapes_of(scene, trajectory)
         if is_ghost:
             return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
-        rows = choose_rows(trajectory.time, instants, first, last, speed / rate if rate else 0.0)
+        rows = choose_rows(trajectory.time, instants, first, last, pace / rate if rate else 0.0)
         if suffix in STILLS and not at:
             rows = rows[:1]
         return Picture(loaded, trajectory, rows if rate else _thinned(rows), view)
@@ -232,8 +232,6 @@ def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
 def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bool = False) -> bytes:
     from multibody_cli.render.gltf import gltf
 
-    if ghosts:
-        raise ArgumentError("--ghost is not available for glTF: write a file of each result")
     name = str(picture.trajectory.attributes["name"])
     return gltf(name, picture.drawing, picture.motion, picture.up, is_binary)
 
@@ -265,6 +263,33 @@ WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
 """Function that returns the content of a file, by the suffix of its name."""
 
 STILLS = (".png", ".svg")
+
+
+PICTURES = (*STILLS, ".gif", ".mp4")
+MODELS = (".gltf", ".glb")
+SUFFIXES = {
+    "--trace": (".html",),
+    "--channel": (".html",),
+    "--size": PICTURES,
+    "--camera": (".html", *PICTURES),
+    "--ghost": (".html", *PICTURES),
+    "--fps": (".html", ".gif", ".mp4", *MODELS),
+    "--speed": (".html", ".gif", ".mp4", *MODELS),
+}
+"""Files on which an option has an effect."""
+
+
+def _refuse_without_effect(suffix: str, given: Mapping[str, Any]) -> None:
+    for option, value in given.items():
+        if value and suffix not in SUFFIXES[option]:
+            raise ArgumentError(
+                f"{option} has no effect on *{suffix}: leave it out, or write {_words(SUFFIXES[option])}"
+            )
+
+
+def _words(suffixes: Sequence[str]) -> str:
+    *first, last = (f"*{suffix}" for suffix in suffixes)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _size(text: str) -> tuple[int, int]:
