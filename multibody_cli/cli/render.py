@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -63,7 +63,6 @@ class Extras(NamedTuple):
     "--speed",
     metavar="NUMBER",
     type=click.FloatRange(1e-6, 1e6),
-    default=1.0,
     help="Simulated seconds per second of playback. Default: 1",
 )
 @click.option(
@@ -88,8 +87,12 @@ class Extras(NamedTuple):
     multiple=True,
     help="Plot a channel, as in `mbsim plot`. Default: energies.",
 )
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Size of a picture in pixels. Default: 1280x720")
 @click.option(
-    "--size", metavar="WIDTHxHEIGHT", default="1280x720", help="Size of a picture in pixels. Default: 1280x720"
+    "--scene",
+    metavar="SCENE",
+    type=click.Path(path_type=Path),
+    help="Take shapes and colors of a result from this scene file, as for meshes, which results do not contain.",
 )
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file.")
 def verb(
@@ -100,12 +103,13 @@ def verb(
     begin: str | None,
     end: str | None,
     fps: float | None,
-    speed: float,
+    speed: float | None,
     camera: str | None,
     ghosts: tuple[Path, ...],
     traces: tuple[str, ...],
     channels: tuple[str, ...],
-    size: str,
+    size: str | None,
+    scene: Path | None,
     overrides: tuple[str, ...],
 ) -> int:
     """Draw FILE: a result file as an animation, or a scene file as its assembled start.
@@ -125,6 +129,8 @@ def verb(
     suffix = target.suffix.lower()
     if suffix not in WRITERS:
         raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
+    given = {"--trace": traces, "--channel": channels, "--size": size, "--camera": camera, "--ghost": ghosts}
+    _refuse_without_effect(suffix, {**given, "--fps": fps, "--speed": speed})
     require_replaceable(target, force)
     require_encoder(suffix)
     view = None if camera is None else read_view(camera)
@@ -133,13 +139,16 @@ def verb(
     if at and (begin or end or fps):
         raise ArgumentError("--at selects instants: leave out --from, --to and --fps")
     rate = fps or FPS.get(suffix)
-    extras = Extras(channels, traces, speed, rate or 0.0, _size(size))
+    pace = speed or 1.0
+    extras = Extras(channels, traces, pace, rate or 0.0, _size(size or "1280x720"))
 
     def picture_of(path: Path, is_ghost: bool) -> Picture:
         loaded, trajectory = _opened(path, () if is_ghost else overrides)
+        if scene is not None:
+            loaded = _with_shapes_of(scene, trajectory)
         if is_ghost:
             return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
-        rows = choose_rows(trajectory.time, instants, first, last, speed / rate if rate else 0.0)
+        rows = choose_rows(trajectory.time, instants, first, last, pace / rate if rate else 0.0)
         if suffix in STILLS and not at:
             rows = rows[:1]
         return Picture(loaded, trajectory, rows if rate else _thinned(rows), view)
@@ -226,8 +235,6 @@ def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
 def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bool = False) -> bytes:
     from multibody_cli.render.gltf import gltf
 
-    if ghosts:
-        raise ArgumentError("--ghost is not available for glTF: write a file of each result")
     name = str(picture.trajectory.attributes["name"])
     return gltf(name, picture.drawing, picture.motion, picture.up, is_binary)
 
@@ -261,6 +268,33 @@ WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
 STILLS = (".png", ".svg")
 
 
+PICTURES = (*STILLS, ".gif", ".mp4")
+MODELS = (".gltf", ".glb")
+SUFFIXES = {
+    "--trace": (".html",),
+    "--channel": (".html",),
+    "--size": PICTURES,
+    "--camera": (".html", *PICTURES),
+    "--ghost": (".html", *PICTURES),
+    "--fps": (".html", ".gif", ".mp4", *MODELS),
+    "--speed": (".html", ".gif", ".mp4", *MODELS),
+}
+"""Files on which an option has an effect."""
+
+
+def _refuse_without_effect(suffix: str, given: Mapping[str, Any]) -> None:
+    for option, value in given.items():
+        if value and suffix not in SUFFIXES[option]:
+            raise ArgumentError(
+                f"{option} has no effect on *{suffix}: leave it out, or write {_words(SUFFIXES[option])}"
+            )
+
+
+def _words(suffixes: Sequence[str]) -> str:
+    *first, last = (f"*{suffix}" for suffix in suffixes)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def _size(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)x(\d+)", text)
     width, height = (int(word) for word in found.groups()) if found else (0, 0)
@@ -283,6 +317,20 @@ def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajec
     trajectory = read_trajectory(path)
     with written_scene(trajectory.scene_yaml, path) as scene:
         return load_scene(scene), trajectory
+
+
+def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:
+    """Return the scene of a file, which must have the bodies of the run."""
+    from multibody_cli.scene.load import load_scene
+
+    loaded = load_scene(scene)
+    differing = sorted(set(loaded.scene.bodies) ^ set(trajectory.bodies))
+    if differing:
+        where = scene if differing[0] in loaded.scene.bodies else trajectory.source
+        raise ArgumentError(
+            f"--scene {scene}: only {where} has the body `{differing[0]}`: name the scene of {trajectory.source}"
+        )
+    return loaded
 
 
 def _seconds(option: str, text: str | None) -> float | None:

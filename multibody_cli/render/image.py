@@ -43,17 +43,28 @@ class Format:
         return self.width / self.height
 
 
-class _Triangles(NamedTuple):
-    """Corners in the world (n, 3, 3), m, normals, linear colors (n, 3), and numbers of the objects (n,)."""
+class Triangles(NamedTuple):
+    """Corners (n, 3, 3), m, normals, linear colors (n, 3), numbers of their objects (n,), and own numbers (n,)."""
 
     points: Floats
     normals: Floats
     colors: Floats
     objects: Integers
+    numbers: Integers
 
-    def picked(self, which: Any) -> _Triangles:
-        points, normals, colors, objects = (np.ascontiguousarray(one[which]) for one in self)
-        return _Triangles(points, normals, colors, objects)
+    def picked(self, which: Any) -> Triangles:
+        """Return some of the triangles."""
+        points, normals, colors, objects, numbers = (np.ascontiguousarray(one[which]) for one in self)
+        return Triangles(points, normals, colors, objects, numbers)
+
+
+class Seen(NamedTuple):
+    """What a camera sees: all triangles, those before it, their corners in samples, and the nearest of each sample."""
+
+    every: Triangles
+    triangles: Triangles
+    corners: Floats
+    owner: Integers
 
 
 def draw_image(
@@ -82,27 +93,32 @@ def draw_image(
 
 
 def _image(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, sunlit: tuple[Floats, float]) -> Floats:
+    found = look(placed, camera, shape)
+    sun = sun_of(camera, up)
+    shadow_map, shadow = _shadow(found.every, [one.layer == "ground" for one in placed], sun, *sunlit)
+    lights = np.concatenate([[sun, up, camera.position], shadow_map])
+    image = np.empty((shape.height, shape.width, 3))
+    image[:] = np.linspace(decoded_color(TOP), decoded_color(BOTTOM), shape.height)[:, None]
+    shade(found.corners, *found.triangles[:4], found.owner, lights, shadow, image)
+    return image
+
+
+def look(placed: Sequence[Placed], camera: Camera, shape: Format) -> Seen:
+    """Project placed meshes into a picture, and find the nearest triangle of each sample."""
     rows, columns = shape.height * shape.samples, shape.width * shape.samples
     every = _triangles(placed)
     seen = (every.points - camera.position) @ camera.axes.T
     depth = -seen[..., 2]
     in_front = (depth > 0.01 * float(np.linalg.norm(camera.position - camera.target))).all(axis=1)
-    triangles, seen, depth = every.picked(in_front), seen[in_front], depth[in_front]
+    seen, depth = seen[in_front], depth[in_front]
     scale = 0.5 * rows / half_slope()
     x = 0.5 * (columns - 1) + scale * seen[..., 0] / depth
     y = 0.5 * (rows - 1) - scale * seen[..., 1] / depth
     corners = np.stack([x, y, 1.0 / depth], axis=-1)
-    owner = _nearest(corners, rows, columns)[1]
-    sun = sun_of(camera, up)
-    shadow_map, shadow = _shadow(every, [one.layer == "ground" for one in placed], sun, *sunlit)
-    lights = np.concatenate([[sun, up, camera.position], shadow_map])
-    image = np.empty((shape.height, shape.width, 3))
-    image[:] = np.linspace(decoded_color(TOP), decoded_color(BOTTOM), shape.height)[:, None]
-    shade(corners, *triangles, owner, lights, shadow, image)
-    return image
+    return Seen(every, every.picked(in_front), corners, _nearest(corners, rows, columns)[1])
 
 
-def _triangles(placed: Sequence[Placed]) -> _Triangles:
+def _triangles(placed: Sequence[Placed]) -> Triangles:
     """Return all triangles in the world; normals follow the inverse transpose of a stretch."""
     points, normals, colors, objects = [np.zeros((0, 3, 3))], [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros(0)]
     for number, one in enumerate(placed):
@@ -114,8 +130,9 @@ def _triangles(placed: Sequence[Placed]) -> _Triangles:
         colors.append(np.tile(decoded_color(one.color), (len(triangles), 1)))
         # the tiles of the ground have no outlines among each other
         objects.append(np.full(len(triangles), -1.0 if one.layer == "ground" else number))
-    numbers = np.concatenate(objects).astype(np.int64)
-    return _Triangles(np.concatenate(points), np.concatenate(normals), np.concatenate(colors), numbers)
+    owners = np.concatenate(objects).astype(np.int64)
+    every = np.concatenate(points), np.concatenate(normals), np.concatenate(colors)
+    return Triangles(*every, owners, np.arange(len(owners)))
 
 
 def _nearest(corners: Floats, rows: int, columns: int) -> tuple[Floats, Integers]:
@@ -134,7 +151,7 @@ def sun_of(camera: Camera, up: Floats) -> Floats:
 
 
 def _shadow(
-    triangles: _Triangles, on_ground: Sequence[bool], sun: Floats, centre: Floats, radius: float
+    triangles: Triangles, on_ground: Sequence[bool], sun: Floats, centre: Floats, radius: float
 ) -> tuple[Floats, Floats]:
     """Return the map (4, 3) from a place to the shadow map, and the shadow map; the ground casts no shadow."""
     casting = triangles.objects >= 0 if any(on_ground) else np.ones(len(triangles.objects), bool)
@@ -160,12 +177,12 @@ def _encoded(color: Floats) -> Floats:
     return encoded
 
 
-def flat_colors(normals: Floats, color: Sequence[float], sun: Floats, up: Floats) -> Pixels:
-    """Return the colors (n, 3) in sRGB of flat faces with normals (n, 3), without shadows."""
+def flat_colors(normals: Floats, colors: Floats, sun: Floats, up: Floats) -> Pixels:
+    """Return the colors (n, 3) in sRGB of flat faces with normals (n, 3) and linear colors (n, 3), without shadows."""
     unit = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     sky = GROUND_LIGHT + (SKY - GROUND_LIGHT) * (0.5 + 0.5 * unit @ up)
     light = sky + LIT * np.maximum(unit @ sun, 0.0)
-    return np.round(255.0 * _encoded(light[:, None] * decoded_color(color))).astype(np.uint8)
+    return np.round(255.0 * _encoded(light[:, None] * colors)).astype(np.uint8)
 
 
 def shadow_sphere(points: Floats) -> tuple[Floats, float]:

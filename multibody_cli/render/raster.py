@@ -1,6 +1,7 @@
 """Software rasterizer: nearest triangle of each sample, and its shade with a sun, its shadow, a sky and outlines.
 
-No graphics library is used, so that pictures need neither a display nor a driver, and have the same bytes everywhere.
+No graphics library is used, so that pictures need neither a display nor a driver, and have the same bytes on every
+run.
 
 A sample lies in a triangle if its barycentric coordinates b_i in the picture are not negative.  Positions and normals
 at a sample are weighted by b_i w_i, where w_i is the inverse depth of corner i (perspective-correct interpolation); w

@@ -121,6 +121,18 @@ def test_colors_of_shapes(mbsim: Command, folder: Path) -> None:
     assert colors == [pytest.approx([1.0, 0.0, 128.0 / 255.0])]
 
 
+def test_shapes_of_a_result_may_come_from_a_scene(mbsim: Command, run: Path) -> None:
+    text = Path("pendulum.yaml").read_text()
+    Path("blue.yaml").write_text(text.replace("{type: box,", "{type: box, color: blue,"))
+    assert mbsim("render", "outputs/pendulum.h5", "--scene", "blue.yaml").code == 0
+    solids = header_of(Path(DEFAULT))["runs"][0]["solids"]
+    assert [solid["color"] for solid in solids if solid["layer"] == "bodies"] == [[0.0, 0.0, 1.0]]
+    assert_refused(
+        mbsim("render", "outputs/pendulum.h5", "--force", "--scene", "stiff.yaml"),
+        "--scene stiff.yaml: only stiff.yaml has the body `cart`: name the scene of outputs/pendulum.h5",
+    )
+
+
 def test_invalid_arguments(mbsim: Command, run: Path) -> None:
     result = "outputs/pendulum.h5"
     outside = "lies outside of the recorded time, from 0 to 0.1 s"
@@ -128,7 +140,21 @@ def test_invalid_arguments(mbsim: Command, run: Path) -> None:
         (result, "-o", "a.pdf"): "a.pdf: the name of the file must end in .html, .png, .svg, .gif, .mp4, .gltf, .glb",
         (result, "--at", "2"): f"--at 2 s {outside}",
         (result, "--at", "soon"): "--at: ",
-        (result, "--size", "8x8"): "--size 8x8: expected WIDTHxHEIGHT from 16x16 to 4096x4096 pixels",
+        (result, "--trace", "rod", "-o", "a.png"): "--trace has no effect on *.png: leave it out, or write *.html",
+        (
+            result,
+            "--fps",
+            "9",
+            "-o",
+            "a.svg",
+        ): "--fps has no effect on *.svg: leave it out, or write *.html, *.gif, *.mp4, ",
+        (result, "--ghost", "b.h5", "-o", "a.glb"): "--ghost has no effect on *.glb: ",
+        (
+            result,
+            "--size",
+            "8x8",
+        ): "--size has no effect on *.html: leave it out, or write *.png, *.svg, *.gif or *.mp4",
+        (result, "--size", "8x8", "-o", "a.png"): "--size 8x8: expected WIDTHxHEIGHT from 16x16 to 4096x4096 pixels",
         (result, "--at", "0", "--fps", "3"): "--at selects instants: leave out --from, --to and --fps",
         (result, "--trace", "rood"): "--trace rood: there is no such body: did you mean `rod`?",
         (result, "--set", "vars.n=2"): f"--set applies to a scene file, but {result} is a result: run the scene again",

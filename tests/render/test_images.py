@@ -152,7 +152,7 @@ def polygons_of(text: bytes | str) -> list[ET.Element]:
 
 
 def test_an_svg_draws_what_is_nearer_last():
-    several = [placed(solids.sphere(0.5), RED, (0.0, -2.0, 0.0)), placed(solids.sphere(0.5), BLUE, (0.0, 2.0, 0.0))]
+    several = [placed(solids.sphere(0.5), RED, (0.0, -2.0, 0.0)), placed(solids.sphere(0.5), BLUE, (0.4, 2.0, 0.0))]
     for order in (several, several[::-1]):
         paints = [one.get("fill") or "" for one in polygons_of(draw_svg(order, CAMERA, UP, FORMAT, set()))]
         red = ["0000" in paint[3:] for paint in paints]
