@@ -14,7 +14,7 @@ from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError
 
 FILES = Path(__file__).parent / "templates"
-"""Folder of the files of templates, in which the word NAME stands for the name of the scene."""
+"""Folder of the files of templates, in which the name of the scene replaces the word NAME."""
 
 _ALONE = ("pendulum", "linkage", "vehicle", "robot", "muscle", "contact")
 
