@@ -31,9 +31,9 @@ settings.load_profile("mbsim")
 
 TESTS = Path(__file__).parent
 PURE = {
-    *("architecture", "comparison", "expressions", "output", "pictures", "scene", "spec"),
+    *("architecture", "comparison", "expressions", "meshes", "output", "pictures", "scene", "spec"),
     *("joints/test_specs.py", "regression/test_mutate.py", "unit/test_bench_analysis.py", "unit/test_elimination.py"),
-    *("unit/test_allocation.py", "unit/test_mass.py"),
+    *("render/test_binary.py", "unit/test_allocation.py", "unit/test_mass.py"),
 }
 """Folders and files of pure tests."""
 

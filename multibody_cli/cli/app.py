@@ -26,6 +26,7 @@ from multibody_cli.cli.startup import (
 from multibody_cli.errors import ArgumentError, MbsimError, SceneError, nearest
 
 VERBS = (
+    "new",
     "run",
     "rerun",
     "certify",
@@ -33,6 +34,8 @@ VERBS = (
     "info",
     "doctor",
     "plot",
+    "export",
+    "render",
     "list",
     "compare",
     "regress",
@@ -42,6 +45,7 @@ VERBS = (
     "schema",
     "warm",
     "cache",
+    "completion",
 )
 INTERRUPTED = 130
 

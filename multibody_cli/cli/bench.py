@@ -11,8 +11,9 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show
+from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn
+from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, MbsimError
 from multibody_cli.escaping import escaped
 
@@ -41,7 +42,9 @@ INTERRUPTED = 130
 @click.option("--suite", metavar="NAME", help="Read the options from scenes/bench/suites/NAME.yaml, or from a file.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
-@click.option("--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG or SVG.")
+@click.option(
+    "--plot", metavar="FILE", type=click.Path(path_type=Path), help="Plot growth and accuracy as PNG, SVG or PDF."
+)
 def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: Path | None, **words: Any) -> int:
     """Measure the time per step and per evaluation of each SCENE, or of the scenes in scenes/bench.
 
@@ -131,7 +134,8 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
     found = Findings()
     status, trouble = "complete", None
     try:
-        run_benches(specs, prepare_and_warn, messages.note, found)
+        with Waiting("measuring"):
+            run_benches(specs, prepare_and_warn, messages.note, found)
     except KeyboardInterrupt:
         status = "interrupted"
     except (MbsimError, MemoryError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from multibody_cli import __version__
 from multibody_cli.cli.markdown import markdown_table
-from multibody_cli.cli.render import table_lines, to_json
+from multibody_cli.cli.tables import table_lines, to_json
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.against import Comparison, Pair
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured

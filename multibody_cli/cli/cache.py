@@ -7,7 +7,7 @@ import re
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import counted, show
+from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError, OutputError
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}

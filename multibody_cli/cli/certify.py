@@ -12,11 +12,11 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
-from multibody_cli.cli.progress import Bar, Progress
-from multibody_cli.cli.render import Colored, counted, show, show_json, show_table
+from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_file
 from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import Colored, counted, show, show_json, show_table
 
 if TYPE_CHECKING:
     from multibody_cli.output.certificate import Certificate
@@ -83,12 +83,12 @@ def verb(
     result = result_path(output, simulation, scene)
     recorded = simulation.scene.output
     sink = Hdf5Sink(result, recorded.channels, recorded.compression, force)
-    with scene_file(scene) as file:
+    with scene_file(scene) as file, Waiting("preparing finer runs"):
         names = channels.split(",") if channels else ()
         plan = plan_of(simulation, lambda more: prepare(file, [*overrides, *more]), names, against)
     with StopRequest() as stop:
         stop_compilation_when(stop.asked)
-        with Progress(simulation.compiled.timing.outputs + 1) as progress:
+        with Progress(simulation.compiled.timing) as progress:
             outcome = simulation.run(sink, progress, stop.asked).outcome
         if outcome.status != "complete":
             causes = list(map(str, outcome.alarms)) or [outcome.message]
@@ -96,7 +96,7 @@ def verb(
             return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:
             messages.warning(outcome.message)
-        with Bar("runs") as bar:
+        with SimulatedTime() as bar:
             certificate = certify(read_trajectory(result), plan, bar.show, stop.asked)
     add_certificate(result, certificate)
     trajectory = read_trajectory(result)

@@ -9,8 +9,8 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.render import show
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import show
 
 
 @click.command("codegen", cls=Verb, short_help="Write the code of method `symbolic` for a scene.")

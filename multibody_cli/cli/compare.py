@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.progress import Bar, Waiting
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--plot",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Plot the largest differences: PNG or SVG.",
+    help="Plot the largest differences: PNG, SVG or PDF.",
 )
 def verb(
     reference: Path,
@@ -76,7 +76,8 @@ def verb(
         from multibody_cli.pictures.comparisons import draw_worst
         from multibody_cli.pictures.style import save
 
-        save(draw_worst(cases[0].comparison), plot)
+        with Waiting(f"drawing {plot.name}"):
+            save(draw_worst(cases[0].comparison), plot)
     reports.write(cases, "mbsim compare", as_json, junit, markdown, remarks)
     return worst(cases).exit_code
 

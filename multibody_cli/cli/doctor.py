@@ -12,8 +12,9 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import run_settings
-from multibody_cli.cli.render import counted, show, show_json, show_table
+from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import counted, show, show_json, show_table
 
 if TYPE_CHECKING:
     from multibody_cli.studies.doctor.diagnosis import Diagnosis
@@ -40,7 +41,7 @@ def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     from multibody_cli.studies.doctor.diagnosis import diagnose
 
     show_compilation(f"the examination of {scene.name}")
-    with scene_file(scene) as file:
+    with scene_file(scene) as file, Waiting(f"examining {scene.name}"):
         diagnosis = diagnose(file, overrides)
     show_json(_as_data(diagnosis)) if as_json else _show(diagnosis)
     return 0

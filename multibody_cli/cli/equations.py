@@ -11,8 +11,8 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.render import counted, show, show_json
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:

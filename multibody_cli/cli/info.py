@@ -10,8 +10,8 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.render import show, show_json, show_table
 from multibody_cli.cli.source import denotes_result, prepare_and_warn
+from multibody_cli.cli.tables import show, show_json, show_table
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:

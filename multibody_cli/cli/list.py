@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show_json, show_table
+from multibody_cli.cli.tables import show_json, show_table
 
 if TYPE_CHECKING:
     from multibody_cli.constraints.contract import ConstraintKind

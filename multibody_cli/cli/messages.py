@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,6 +12,9 @@ import click
 from multibody_cli.escaping import escaped
 
 _VERBOSITY = "multibody_cli.verbosity"
+
+before_writing: list[Callable[[], object]] = []
+"""Functions that remove displays of progress from the terminal before a message."""
 
 
 class Verb(click.Command):
@@ -73,6 +77,8 @@ def problems(text: str) -> None:
 
 def _write(text: str, head: str = "") -> None:
     """Write a message; text of files cannot control the terminal."""
+    for clear in before_writing:
+        clear()
     click.echo(head + escaped(text), err=True, color=colors_wanted())
 
 

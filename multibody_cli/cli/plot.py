@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +11,10 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS
-from multibody_cli.cli.render import show
-from multibody_cli.cli.source import denotes_result, is_result
+from multibody_cli.cli.progress import Waiting
+from multibody_cli.cli.results import FROM, TO, explain_channels, joined, split_words, stem
+from multibody_cli.cli.source import is_result, written_scene
+from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from multibody_cli.output.trajectory import Trajectory
 
 PICTURES = OUTPUTS / "plots"
-_LONGEST_NAME = 60
-"""Maximum length of a generated file name, characters; file systems accept it at four bytes each."""
+FRAMES = ("world", "body")
+STYLE_NAMES = ("screen", "paper", "talk", "dark")
 
 
 @click.command("plot", cls=Verb, short_help="Plot channels of result files.")
@@ -31,12 +31,28 @@ _LONGEST_NAME = 60
 @click.option(
     "-o",
     "--output",
-    metavar="PNG|SVG",
+    metavar="PNG|SVG|PDF",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Default: outputs/plots/<files>-<channels>.png",
 )
+@click.option("--x", "across", metavar="CHANNEL", help="Scalar of the horizontal axis, instead of the time.")
+@FROM
+@TO
+@click.option("--frame", type=click.Choice(FRAMES), help="Frame of the wrenches of joints. Default: the joint's.")
+@click.option("--differences", is_flag=True, help="Show below the differences of the other files from the first.")
+@click.option("--style", type=click.Choice(STYLE_NAMES), default="screen", help="Default: screen.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
+def verb(
+    words: tuple[str, ...],
+    output: Path | None,
+    across: str | None,
+    start: float | None,
+    end: float | None,
+    frame: str | None,
+    differences: bool,
+    style: str,
+    force: bool,
+) -> int:
     """Plot channels of each FILE against time; without a CHANNEL, the energies.
 
     An argument is a FILE if it ends in .h5, .hdf5 or .part, or if a file of that name exists; every other argument is a
@@ -45,73 +61,75 @@ def verb(words: tuple[str, ...], output: Path | None, force: bool) -> int:
     'joints/hinge/force[fz]' or 'bodies/position[z]'. Quote `*` and brackets, which have a meaning in shells.
 
     Channels with the same units share a panel; error channels have their own panel. Several files are overlaid.
-    """
-    from multibody_cli.output.place import require_replaceable
-    from multibody_cli.pictures.style import require_format
 
-    files = list(dict.fromkeys(word for word in words if _means_file(word)))
-    channels = [word for word in words if word not in files]
-    if not files:
-        raise ArgumentError(_why_no_file(words))
-    picture = output or PICTURES / f"{_joined([*map(_stem, files), *channels])}.png"
+    --x draws channels against another scalar, as in `joints/hinge/v --x joints/hinge/q` for a phase plane. --frame
+    rotates the moments and forces of joints from the joint frame of the child to the axes of the child or of the world.
+    The styles `paper` and `talk` have the sizes of a page and of slides, `dark` a dark background.
+    """
+    from multibody_cli.output.instants import select_instants
+    from multibody_cli.output.place import require_replaceable
+    from multibody_cli.pictures.channels import MOST_RUNS, Run, draw
+    from multibody_cli.pictures.style import STYLES, require_format, save
+
+    files, channels = split_words(words)
+    picture = output or PICTURES / f"{joined(files, channels)}.png"
     require_format(picture)
     require_replaceable(picture, force)
     if is_result(picture):
         raise ArgumentError(f"{picture} is a result file, not a picture: use another name with -o")
-    _draw(files, channels, picture)
+    if differences and len(files) == 1:
+        raise ArgumentError("--differences requires two or more files")
+    if len(files) > MOST_RUNS:
+        raise ArgumentError(f"{len(files)} files are too many for one picture: the maximum is {MOST_RUNS}")
+    trajectories = [_opened(file, frame) for file in files]
+    stems = [stem(file) for file in files]
+    labels = stems if len(set(stems)) == len(files) else files
+    runs = [
+        Run(
+            label,
+            one,
+            _chosen(one, channels),
+            _single(one, across) if across else None,
+            select_instants(one, start, end),
+            frame or "",
+        )
+        for label, one in zip(labels, trajectories, strict=True)
+    ]
+    with Waiting(f"drawing {picture.name}"):
+        figure, remarks = draw(runs, STYLES[style], differences)
+        for remark in remarks:
+            messages.warning(remark)
+        save(figure, picture)
     show(picture)
     return 0
 
 
-def _draw(files: Sequence[str], channels: Sequence[str], picture: Path) -> None:
+def _opened(file: str, frame: str | None) -> Trajectory:
     from multibody_cli.output.trajectory import read_trajectory
-    from multibody_cli.pictures.channels import MOST_RUNS, Run, draw
-    from multibody_cli.pictures.style import save
 
-    if len(files) > MOST_RUNS:
-        raise ArgumentError(f"{len(files)} files are too many for one picture: the maximum is {MOST_RUNS}")
-    trajectories = [read_trajectory(file) for file in files]
-    stems = [_stem(file) for file in files]
-    labels = stems if len(set(stems)) == len(files) else files
-    runs = [Run(label, one, _chosen(one, channels)) for label, one in zip(labels, trajectories, strict=True)]
-    figure, remarks = draw(runs)
-    for remark in remarks:
-        messages.warning(remark)
-    save(figure, picture)
+    trajectory = read_trajectory(file)
+    if frame is None:
+        return trajectory
+    from multibody_cli.scene.load import load_scene
+    from multibody_cli.studies.wrench_frames import express_wrenches
+
+    with written_scene(trajectory.scene_yaml, Path(file)) as scene:
+        return express_wrenches(trajectory, load_scene(scene).scene.joints, frame)
+
+
+def _single(trajectory: Trajectory, word: str) -> Scalar:
+    """Return the scalar that a word selects."""
+    chosen = _chosen(trajectory, [word])
+    if len(chosen) > 1:
+        names = ", ".join(map(str, chosen[:6])) + (", ..." if len(chosen) > 6 else "")
+        raise ArgumentError(f"--x {word} selects {len(chosen)} scalars: name one of {names}")
+    return chosen[0]
 
 
 def _chosen(trajectory: Trajectory, channels: Sequence[str]) -> list[Scalar]:
     from multibody_cli.output.selection import select, select_energies
-    from multibody_cli.output.trajectory import similar_result
 
     try:
         return select(trajectory, channels) if channels else select_energies(trajectory)
     except ResultError as error:
-        # a file with a misspelled extension was interpreted as a channel
-        files = [(word, near) for word in channels if (near := similar_result(Path(word)))]
-        hints = [f"no file `{word}` either: did you mean `{near}`?" for word, near in files]
-        raise ResultError("\n".join([str(error), *hints])) from error
-
-
-def _means_file(word: str) -> bool:
-    return os.path.isfile(word) or denotes_result(Path(word))
-
-
-def _why_no_file(words: Sequence[str]) -> str:
-    from multibody_cli.output.trajectory import similar_result
-
-    word = words[0]
-    if os.path.isdir(word):
-        return f"{word} is a folder, not a result file"
-    near = similar_result(Path(word)) or similar_result(OUTPUTS / word)
-    hint = f"did you mean `{near}`?" if near else "name a file written by `mbsim run`, as in outputs/swing.h5"
-    return f"no result file `{word}`: {hint}"
-
-
-def _stem(file: str) -> str:
-    return re.sub(r"(\.(h5|hdf5|part))+$", "", Path(file).name)
-
-
-def _joined(words: Sequence[str]) -> str:
-    """Return the file name of a picture, from the files and channels it shows."""
-    return re.sub(r"[^\w.]+", "-", "-".join(words)).strip("-.")[:_LONGEST_NAME] or "picture"
+        raise explain_channels(error, channels) from error

@@ -1,16 +1,73 @@
-"""Progress of long computations: a progress bar on a terminal, and the wall time of a run."""
+"""Progress of long computations: a line on a terminal, nothing elsewhere, and the wall time of a run.
+
+A display is redrawn several times a second from a thread of its own, so that its clock goes on while nothing is
+reported.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from multibody_cli.cli import messages
 
+if TYPE_CHECKING:
+    from multibody_cli.scene.timing import Timing
 
-class Bar:
-    """Displays the progress of a computation.
+PERIOD = 0.2
+"""Time between two redraws, s, and before the first one."""
+
+
+_HEAD = "{desc}{percentage:3.0f} %|{bar}| "
+
+
+class Waiting:
+    """Displays a text and the time that passed.
+
+    Parameters
+    ----------
+    text
+        The work.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._line: Any = None
+        self._ticker: _Ticker | None = None
+
+    def __enter__(self) -> Self:
+        self._open(None, 0, bar_format="{desc} [{elapsed}]")
+        return self
+
+    def _open(self, total: float | None, done: float, **settings: Any) -> None:
+        if self._line is None and messages.progress_wanted():
+            from tqdm import tqdm
+
+            tqdm.monitor_interval = 0  # the line has its own thread
+            self._line = tqdm(total=total, initial=done, desc=self._text, delay=PERIOD, leave=False, **settings)
+            self._ticker = _Ticker(self._line.refresh)
+            messages.before_writing.append(self._line.clear)
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._line is not None and self._ticker is not None:
+            self._ticker.stop()
+            messages.before_writing.remove(self._line.clear)
+            self._line.clear()  # `close` removes only what `update` has drawn
+            self._line.close()
+            self._line = self._ticker = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Bar(Waiting):
+    """Displays how much is done, the rate and the time left.
 
     Parameters
     ----------
@@ -19,61 +76,55 @@ class Bar:
     """
 
     def __init__(self, unit: str) -> None:
+        super().__init__("")
         self._unit = unit
-        self._bar: Any = None
 
     def __enter__(self) -> Self:
         return self
 
-    def show(self, done: int, total: int) -> None:
-        """Show that `done` of `total` units are complete."""
-        if self._bar is None and messages.progress_wanted():
-            self._bar = self._make(total)
-        if self._bar is not None:
-            self._bar.total = total
-            self._bar.update(done - self._bar.n)
+    def show(self, done: float, total: float, text: str = "") -> None:
+        """Show that `done` of `total` units are complete, and what is in progress."""
+        self._open(total, done, **self._settings())
+        if self._line is not None:
+            self._line.total = total
+            self._line.set_description_str(f"{text}: " if text else "", refresh=False)
+            self._line.update(done - self._line.n)
 
-    def _make(self, total: int) -> Any:
-        from tqdm import tqdm
-
-        tqdm.monitor_interval = 0  # no thread of its own
-        return tqdm(total=total, unit=f" {self._unit}", unit_scale=True, delay=0.5, leave=False)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def _settings(self) -> dict[str, Any]:
+        figures = "{n_fmt} of {total_fmt} " + self._unit + " [{elapsed}, {remaining} left, {rate_noinv_fmt}]"
+        return {"unit": f" {self._unit}", "unit_scale": True, "bar_format": _HEAD + figures}
 
 
 class Count(Bar):
     """Counts completed units when the total is not known in advance."""
 
-    def _make(self, total: int) -> Any:
-        from tqdm import tqdm
-
-        tqdm.monitor_interval = 0
-        words = "compiled {n_fmt} of {total_fmt} known " + self._unit + " [{elapsed}]"
-        return tqdm(total=total, bar_format=words, delay=0.2, leave=False)
+    def _settings(self) -> dict[str, Any]:
+        return {"bar_format": "compiled {n_fmt} of {total_fmt} known " + self._unit + " [{elapsed}]"}
 
 
-class Progress(Bar):
-    """Counts the output instants of a run.
+class SimulatedTime(Bar):
+    """Displays simulated seconds, simulated seconds per second, and the time left."""
+
+    def __init__(self) -> None:
+        super().__init__("s")
+
+    def _settings(self) -> dict[str, Any]:
+        figures = "{n:.4g} of {total:.4g} s simulated [{elapsed}, {remaining} left, {rate_noinv_fmt}]"
+        return {"unit": " s", "bar_format": _HEAD + figures}
+
+
+class Progress(SimulatedTime):
+    """Displays the simulated time of a run, and measures its wall time.
 
     Parameters
     ----------
-    instants
-        Total number of output instants.
+    timing
+        The output instants of the run.
     """
 
-    def __init__(self, instants: int) -> None:
-        super().__init__("outputs")
-        self._instants = instants
+    def __init__(self, timing: Timing) -> None:
+        super().__init__()
+        self._timing = timing
         self._started = self._last = time.perf_counter()
 
     @property
@@ -86,5 +137,24 @@ class Progress(Bar):
         self._last = time.perf_counter()
         if done == 1:
             self._started = self._last
-            self.close()  # the next bar has a clock without the time of compilation
-        self.show(done, self._instants)
+        self.show((done - 1) * self._timing.every, self._timing.outputs * self._timing.every)
+
+
+class _Ticker(threading.Thread):
+    """Calls a function every `PERIOD` until it is stopped."""
+
+    def __init__(self, redraw: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._redraw = redraw
+        self._ended = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Redraw until the end."""
+        while not self._ended.wait(PERIOD):
+            self._redraw()
+
+    def stop(self) -> None:
+        """Stop, and wait until the last redraw is over."""
+        self._ended.set()
+        self.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.render import counted
+from multibody_cli.cli.tables import counted
 from multibody_cli.errors import ArgumentError
 
 INTERRUPTED = 130
@@ -78,14 +79,16 @@ def verb(
         results = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mbsim-")))
         bar = stack.enter_context(Bar("runs"))
         try:
-            for done, trial in enumerate(trials, start=1):
+            for done, trial in enumerate(trials):
+                bar.show(done, len(trials), trial.name)
                 messages.detail(trial.name)
-                case = run_trial(trial, baselines, results, policy, why)
+                case = run_trial(
+                    trial, baselines, results, policy, why, partial(_show_part, bar, done, len(trials), trial.name)
+                )
                 if case is None:
                     messages.detail(f"{trial.name}: the method does not support this scene")
                 else:
                     cases.append(case)
-                bar.show(done, len(trials))
         except KeyboardInterrupt:
             interrupted = True
         reports.write(cases, "mbsim regress", as_json, junit, markdown)
@@ -93,3 +96,7 @@ def verb(
         messages.error(f"interrupted after {counted(len(cases), 'run')} of {len(trials)}")
         return INTERRUPTED
     return worst(cases).exit_code
+
+
+def _show_part(bar: Bar, done: int, total: int, name: str, part: float) -> None:
+    bar.show(done + part, total, name)

@@ -1,82 +1,366 @@
-"""Tables and JSON for stdout."""
+"""`mbsim render`: pictures and animations of mechanisms."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from multibody_cli.escaping import escaped
+from multibody_cli.cli import messages
+from multibody_cli.cli.compilation import show_compilation
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.source import denotes_result, prepare_and_warn, written_scene
+from multibody_cli.cli.tables import show
+from multibody_cli.errors import ArgumentError, QuantityError
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats
+    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.render.image import Pixels
+    from multibody_cli.render.motion import Integers
+    from multibody_cli.render.picture import Picture
+    from multibody_cli.scene.load import LoadedScene
+
+MOST_INSTANTS = 10_000
+"""Maximum number of output instants in a page, unless --fps chooses more."""
 
 
-class Colored(NamedTuple):
-    """A text in a color."""
-
-    text: str
-    color: str
+MOST_PIXELS = 4096
+"""Maximum width and height of a picture."""
 
 
-def show(*pieces: object, nl: bool = True) -> None:
-    """Write a line to stdout: texts, which cannot control the terminal, some of them `Colored`."""
-    click.echo("".join(map(_for_terminal, pieces)), nl=nl)
+class Extras(NamedTuple):
+    """What only some files show: channels and traces of a page, playback, and the size of pictures in pixels."""
+
+    channels: tuple[str, ...]
+    traces: tuple[str, ...]
+    speed: float
+    fps: float
+    size: tuple[int, int]
 
 
-def show_json(data: Any) -> None:
-    """Write data as JSON."""
-    show(to_json(data))
+@click.command("render", cls=Verb, short_help="Draw a mechanism, or animate its motion.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write: *.html, *.png, *.svg, *.gif, *.mp4, *.gltf or *.glb. Default: outputs/renders/<file>.html",
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option(
+    "--at", metavar="TIME", multiple=True, help="Draw the output instant nearest to a time; several times make a strip."
+)
+@click.option("--from", "begin", metavar="TIME", help="Begin the animation at a time.")
+@click.option("--to", "end", metavar="TIME", help="End the animation at a time.")
+@click.option("--fps", metavar="NUMBER", type=click.FloatRange(0.1, 1000.0), help="Pictures per second of playback.")
+@click.option(
+    "--speed",
+    metavar="NUMBER",
+    type=click.FloatRange(1e-6, 1e6),
+    help="Simulated seconds per second of playback. Default: 1",
+)
+@click.option(
+    "--camera",
+    metavar="AZIMUTH,ELEVATION[,ZOOM]",
+    help="Direction from the mechanism to the camera, in degrees, and magnification, as in --camera -60,20. "
+    "The player shows these numbers with its keys.",
+)
+@click.option(
+    "--ghost",
+    "ghosts",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Draw a second result faintly.",
+)
+@click.option("--trace", "traces", metavar="BODY", multiple=True, help="Draw the path of the center of mass of a body.")
+@click.option(
+    "--channel",
+    "channels",
+    metavar="CHANNEL",
+    multiple=True,
+    help="Plot a channel, as in `mbsim plot`. Default: energies.",
+)
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Size of a picture in pixels. Default: 1280x720")
+@click.option(
+    "--scene",
+    metavar="SCENE",
+    type=click.Path(path_type=Path),
+    help="Take shapes and colors of a result from this scene file, as for meshes, which results do not contain.",
+)
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of a scene file.")
+def verb(
+    file: Path,
+    output: Path | None,
+    force: bool,
+    at: tuple[str, ...],
+    begin: str | None,
+    end: str | None,
+    fps: float | None,
+    speed: float | None,
+    camera: str | None,
+    ghosts: tuple[Path, ...],
+    traces: tuple[str, ...],
+    channels: tuple[str, ...],
+    size: str | None,
+    scene: Path | None,
+    overrides: tuple[str, ...],
+) -> int:
+    """Draw FILE: a result file as an animation, or a scene file as its assembled start.
+
+    A page (*.html) is one file that shows the animation in any browser, without a network. It contains all output
+    instants between --from and --to, up to 10000; --fps selects fewer. *.gif and *.mp4 are animations of 25 and 30
+    pictures per second; *.png and *.svg show the first instant, or those of --at side by side. *.gltf and *.glb are
+    models with animation tracks, as for Blender.
+    """
+    from multibody_cli.output.place import replacement, require_replaceable
+    from multibody_cli.render.camera import read_view
+    from multibody_cli.render.encoding import FPS, require_encoder
+    from multibody_cli.render.motion import choose_rows
+    from multibody_cli.render.picture import Picture
+
+    target = output or Path("outputs/renders") / f"{_stem(file)}.html"
+    suffix = target.suffix.lower()
+    if suffix not in WRITERS:
+        raise ArgumentError(f"{target}: the name of the file must end in {', '.join(WRITERS)}")
+    given = {"--trace": traces, "--channel": channels, "--size": size, "--camera": camera, "--ghost": ghosts}
+    _refuse_without_effect(suffix, {**given, "--fps": fps, "--speed": speed})
+    require_replaceable(target, force)
+    require_encoder(suffix)
+    view = None if camera is None else read_view(camera)
+    first, last = _seconds("--from", begin), _seconds("--to", end)
+    instants = [one for text in at if (one := _seconds("--at", text)) is not None]
+    if at and (begin or end or fps):
+        raise ArgumentError("--at selects instants: leave out --from, --to and --fps")
+    rate = fps or FPS.get(suffix)
+    pace = speed or 1.0
+    extras = Extras(channels, traces, pace, rate or 0.0, _size(size or "1280x720"))
+
+    def picture_of(path: Path, is_ghost: bool) -> Picture:
+        loaded, trajectory = _opened(path, () if is_ghost else overrides)
+        if scene is not None:
+            loaded = _with_shapes_of(scene, trajectory)
+        if is_ghost:
+            return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
+        rows = choose_rows(trajectory.time, instants, first, last, pace / rate if rate else 0.0)
+        if suffix in STILLS and not at:
+            rows = rows[:1]
+        return Picture(loaded, trajectory, rows if rate else _thinned(rows), view)
+
+    picture = picture_of(file, False)
+    rows_time = picture.motion.time
+    show_compilation("the picture")
+    content = WRITERS[suffix](picture, [picture_of(ghost, True) for ghost in ghosts], extras)
+    with replacement(target) as new:
+        new.write_bytes(content)
+    show(target)
+    return 0
 
 
-def to_json(data: Any) -> str:
-    """Convert data to JSON; a number that is not finite becomes null."""
-    return escaped(json.dumps(_plain(data), indent=2, ensure_ascii=False))
+def _page(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.errors import nearest
+    from multibody_cli.output.selection import select, select_energies
+    from multibody_cli.render.events import events_of
+    from multibody_cli.render.page_data import Shown, has_too_many_reactions
+    from multibody_cli.render.picture import about
+    from multibody_cli.render.player import Page, player_html
+
+    trajectory, bodies = picture.trajectory, picture.drawing.bodies
+    for body in extras.traces:
+        if body not in bodies:
+            raise ArgumentError(f"--trace {body}: there is no such body: {nearest(body, bodies)}")
+    if has_too_many_reactions(picture.motion):
+        messages.note("the reactions of joints are left out, because they are too many: use --fps, --from or --to")
+    energies = any(path.startswith("energy/") for path in trajectory.paths)
+    several = len(picture.rows) > 1
+    scalars = (
+        select(trajectory, extras.channels)
+        if extras.channels
+        else select_energies(trajectory)
+        if energies and several
+        else []
+    )
+    shown = [Shown(_label(one), one.drawing, one.motion) for one in (picture, *ghosts)]
+    page = Page(
+        title=str(trajectory.attributes["name"]),
+        about=about(trajectory, [one.label for one in shown[1:]]),
+        runs=shown,
+        trajectory=trajectory,
+        rows=picture.rows,
+        scalars=scalars,
+        events=events_of(trajectory, picture.motion, picture.rows) if several else [],
+        points=picture.points,
+        up=picture.up,
+        view=picture.view,
+        speed=extras.speed,
+        traces=[bodies.index(body) for body in extras.traces],
+    )
+    with Bar("parts") as bar:
+        return player_html(page, bar.show)
 
 
-def show_table(rows: Sequence[Mapping[str, Any]], indent: str = "") -> None:
-    """Write rows with equal keys as a table; numeric columns are right-aligned."""
-    for line in table_lines(rows):
-        show(indent + line)
+def _png(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.encoding import png
+    from multibody_cli.render.frames import strip
+    from multibody_cli.render.image import Format
+
+    return png(strip(picture, ghosts, Format(*extras.size, samples=4)))
 
 
-def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Format a table with the keys as header."""
-    if not rows:
-        return []
-    heads = list(rows[0])
-    cells = [heads, *([_text(row[head]) for head in heads] for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
-    right = [all(isinstance(row[head], int | float | None) for row in rows) for head in heads]
-    return ["  ".join(_aligned(line, widths, right)).rstrip() for line in cells]
+def _svg(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.frames import svg
+    from multibody_cli.render.image import Format
+
+    return svg(picture, ghosts, Format(*extras.size))
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """Format a count with its noun: `1 body`, `2 bodies`."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+def _gif(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.encoding import gif
+
+    return gif(_shown(picture, ghosts, extras), extras.fps)
 
 
-def _for_terminal(piece: object) -> str:
-    if isinstance(piece, Colored):
-        return click.style(escaped(piece.text), fg=piece.color)
-    return escaped(str(piece))
+def _mp4(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    from multibody_cli.render.encoding import mp4
+
+    return mp4(_shown(picture, ghosts, extras), extras.fps)
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterable[str]:
-    for text, width, flush in zip(line, widths, right, strict=True):
-        yield text.rjust(width) if flush else text.ljust(width)
+def _gltf(picture: Picture, ghosts: list[Picture], extras: Extras, is_binary: bool = False) -> bytes:
+    from multibody_cli.render.gltf import gltf
+
+    name = str(picture.trajectory.attributes["name"])
+    return gltf(name, picture.drawing, picture.motion, picture.up, is_binary)
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _glb(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
+    return _gltf(picture, ghosts, extras, is_binary=True)
 
 
-def _plain(data: Any) -> Any:
-    if isinstance(data, Mapping):
-        return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if isinstance(data, float):
-        return data if abs(data) < float("inf") else None
-    return data
+def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
+    """Yield the images of an animation, and show how many are done."""
+    from multibody_cli.render.frames import images
+    from multibody_cli.render.image import Format
+
+    with Bar("pictures") as bar:
+        for done, image in enumerate(images(picture, ghosts, Format(*extras.size, samples=2)), 1):
+            yield image
+            bar.show(done, len(picture.rows))
+
+
+WRITERS: dict[str, Callable[[Picture, list[Picture], Extras], bytes]] = {
+    ".html": _page,
+    ".png": _png,
+    ".svg": _svg,
+    ".gif": _gif,
+    ".mp4": _mp4,
+    ".gltf": _gltf,
+    ".glb": _glb,
+}
+"""Function that returns the content of a file, by the suffix of its name."""
+
+STILLS = (".png", ".svg")
+
+
+PICTURES = (*STILLS, ".gif", ".mp4")
+MODELS = (".gltf", ".glb")
+SUFFIXES = {
+    "--trace": (".html",),
+    "--channel": (".html",),
+    "--size": PICTURES,
+    "--camera": (".html", *PICTURES),
+    "--ghost": (".html", *PICTURES),
+    "--fps": (".html", ".gif", ".mp4", *MODELS),
+    "--speed": (".html", ".gif", ".mp4", *MODELS),
+}
+"""Files on which an option has an effect."""
+
+
+def _refuse_without_effect(suffix: str, given: Mapping[str, Any]) -> None:
+    for option, value in given.items():
+        if value and suffix not in SUFFIXES[option]:
+            raise ArgumentError(
+                f"{option} has no effect on *{suffix}: leave it out, or write {_words(SUFFIXES[option])}"
+            )
+
+
+def _words(suffixes: Sequence[str]) -> str:
+    *first, last = (f"*{suffix}" for suffix in suffixes)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)x(\d+)", text)
+    width, height = (int(word) for word in found.groups()) if found else (0, 0)
+    if not (16 <= width <= MOST_PIXELS and 16 <= height <= MOST_PIXELS):
+        raise ArgumentError(f"--size {text}: expected WIDTHxHEIGHT from 16x16 to {MOST_PIXELS}x{MOST_PIXELS} pixels")
+    return width, height
+
+
+def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajectory]:
+    """Return a scene and its motion: that of a result file, or the start of a scene file."""
+    from multibody_cli.output.trajectory import read_trajectory
+    from multibody_cli.render.picture import start_of
+    from multibody_cli.scene.load import load_scene
+
+    if not denotes_result(path):
+        simulation = prepare_and_warn(path, overrides)
+        return simulation.loaded, start_of(simulation)
+    if overrides:
+        raise ArgumentError(f"--set applies to a scene file, but {path} is a result: run the scene again")
+    trajectory = read_trajectory(path)
+    with written_scene(trajectory.scene_yaml, path) as scene:
+        return load_scene(scene), trajectory
+
+
+def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:
+    """Return the scene of a file, which must have the bodies of the run."""
+    from multibody_cli.scene.load import load_scene
+
+    loaded = load_scene(scene)
+    differing = sorted(set(loaded.scene.bodies) ^ set(trajectory.bodies))
+    if differing:
+        where = scene if differing[0] in loaded.scene.bodies else trajectory.source
+        raise ArgumentError(
+            f"--scene {scene}: only {where} has the body `{differing[0]}`: name the scene of {trajectory.source}"
+        )
+    return loaded
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    from multibody_cli.spec import units
+    from multibody_cli.spec.quantities import read_quantity
+
+    try:
+        return None if text is None else read_quantity(text, units.TIME)
+    except QuantityError as error:
+        raise ArgumentError(f"{option}: {error}") from error
+
+
+def _thinned(rows: Integers) -> Integers:
+    every = -(-len(rows) // MOST_INSTANTS)
+    if every > 1:
+        messages.note(f"every {every}th of {len(rows)} output instants is drawn: --fps selects others")
+    return rows[::every]
+
+
+def _all_within(time: Floats, shown: Floats) -> Integers:
+    """Return the instants of a second run between the first and the last that are shown."""
+    import numpy as np
+
+    rows = np.flatnonzero((time >= shown[0] - 1e-9) & (time <= shown[-1] + 1e-9))
+    return _thinned(rows) if len(rows) else np.array([int(np.argmin(np.abs(time - shown[0])))])
+
+
+def _label(picture: Picture) -> str:
+    return Path(picture.trajectory.source).name
+
+
+def _stem(file: Path) -> str:
+    return file.name.split(".")[0] or "picture"

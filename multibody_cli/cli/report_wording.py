@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from multibody_cli.cli.render import Colored, counted
+from multibody_cli.cli.tables import Colored, counted
 from multibody_cli.comparison.cases import Case, Verdict
 
 if TYPE_CHECKING:

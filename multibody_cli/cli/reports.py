@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.render import Colored, counted, show, show_json, table_lines
 from multibody_cli.cli.report_data import as_data
 from multibody_cli.cli.report_files import as_junit, as_markdown
 from multibody_cli.cli.report_wording import (
@@ -19,6 +18,7 @@ from multibody_cli.cli.report_wording import (
     expectations,
     row_of,
 )
+from multibody_cli.cli.tables import Colored, counted, show, show_json, table_lines
 from multibody_cli.comparison.cases import Case, what_changed
 from multibody_cli.comparison.settings import merged
 from multibody_cli.escaping import escaped

@@ -12,9 +12,9 @@ import click
 from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import ArgumentError, ResultError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _repeat(run: Trajectory, file: Path, new: Path, force: bool) -> int:
     from multibody_cli.studies.branching import repeated
 
     prepared = prepare_and_warn(file, text=run.scene_yaml)
-    with StopRequest() as stop, Progress(prepared.compiled.timing.outputs + 1) as progress:
+    with StopRequest() as stop, Progress(prepared.compiled.timing) as progress:
         stop_compilation_when(stop.asked)
         with repeated(run.earlier, prepared, stop.asked, progress) as (simulation, continued):
             settings = simulation.scene.output

@@ -15,9 +15,9 @@ from multibody_cli.cli.compilation import stop_compilation_when
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
-from multibody_cli.cli.render import Colored, counted, show, show_json
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import Colored, counted, show, show_json
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -196,8 +196,8 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.studies.branching import repeated, require_same_rows
 
-    instants = start.simulation.compiled.timing.outputs + 1
-    with StopRequest() as stop, Progress(instants) as repeating:
+    timing = start.simulation.compiled.timing
+    with StopRequest() as stop, Progress(timing) as repeating:
         stop_compilation_when(stop.asked)
         with repeated(start.earlier, start.simulation, stop.asked, repeating) as (simulation, again):
             if start.recorded is not None and again is not None:
@@ -205,7 +205,7 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
             continued, settings = start.continued or again, simulation.scene.output
             sink = Hdf5Sink(start.result, settings.channels, settings.compression, start.force, continued=continued)
             carried = continued.checkpoint.values if continued else None
-            with Progress(instants) as progress:
+            with Progress(timing) as progress:
 
                 def conclude(summary: Summary | None) -> int:
                     if summary is None:

@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import counted, show
+from multibody_cli.cli.tables import counted, show
 
 FORMATS = {"scene": "schemas/scene.schema.json", "result": "schemas/trajectory.schema.json"}
 """Files of the formats, by their argument on the command line."""

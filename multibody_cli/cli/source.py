@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import purpose_of, show_compilation
+from multibody_cli.cli.progress import Waiting
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
@@ -58,7 +59,7 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") 
 
     began = time.perf_counter()
     show_compilation(f"the start of {path.name}")
-    with written_scene(text, path) if text else scene_file(path) as scene:
+    with written_scene(text, path) if text else scene_file(path) as scene, Waiting(f"preparing {path.name}"):
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.render import show, show_json
 from multibody_cli.cli.source import prepare_and_warn
+from multibody_cli.cli.tables import show, show_json
 from multibody_cli.errors import Refused, SceneError
 
 

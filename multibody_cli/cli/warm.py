@@ -14,8 +14,8 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.render import counted, show
 from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError, OutputError, nearest
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
     with tempfile.TemporaryDirectory() as folder:
         chosen = scenes or warming.write_examples(Path(folder))
         done: list[warming.Warmed] = []
-        with Bar("scenes") as bar:
+        with Bar("combinations") as bar:
+            bar.show(0, len(chosen) * len(pairs))
             for one in warming.warm(chosen, pairs, scene_file):
                 done.append(one)
                 messages.detail(f"{one.scene}: {one.combination}: {one.refusal or counted(one.kernels, 'kernel')}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -54,6 +54,11 @@ class JointSpec(Spec):
     def plain(self) -> tuple[bool, ...]:
         """Which coordinates have dq/dt = v; those of a rotation stored as a whole do not."""
         return (True,) * len(self.coordinates)
+
+    @property
+    def surfaces(self) -> Sequence[tuple[Literal["F", "M"], Any]]:
+        """Surfaces that touch in the joint (`SurfaceForm`), each with its frame: F of the parent or M of the child."""
+        return ()
 
 
 class MovingJointSpec(JointSpec):

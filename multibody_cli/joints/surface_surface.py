@@ -166,6 +166,11 @@ class SurfaceSurfaceSpec(DomainJointSpec, _Surfaces):
         domains = (*self.parent_surface.domains, *self.child_surface.domains, ENDLESS)
         return tuple(one for word, one in zip(COORDINATE_NAMES, domains, strict=True) if word not in self.fixed)
 
+    @property
+    def surfaces(self) -> Sequence[tuple[Literal["F", "M"], SurfaceForm]]:
+        """Both surfaces."""
+        return ("F", self.parent_surface), ("M", self.child_surface)
+
 
 def parts(spec: SurfaceSurfaceSpec) -> Sequence[Part]:
     """Return the single part."""

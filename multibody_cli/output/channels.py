@@ -16,6 +16,9 @@ from multibody_cli.output.variational_channels import VARIATIONAL_CHANNELS
 
 MOMENT_FORCE_UNITS = "N m, N m, N m, N, N, N"
 
+CHILD_FRAME = "joint frame of the child"
+"""Frame of the wrenches of joints."""
+
 CHANNELS: tuple[Channel, ...] = (
     Channel("time", "s", "Time of each output instant.", "time", "state", rtol=1e-12, atol=1e-12, role="instant"),
     Channel(
@@ -103,7 +106,7 @@ CHANNELS: tuple[Channel, ...] = (
         "constraint, actuator, spring, damper and friction.",
         "reaction",
         "joints",
-        frame="joint frame of the child",
+        frame=CHILD_FRAME,
         dimensions=("moment_force",),
         atol=1e-7,
         role="reaction",
@@ -114,7 +117,7 @@ CHANNELS: tuple[Channel, ...] = (
         "Dry-friction part of the joint wrench [moment; force].",
         "joint_friction",
         "joint_friction",
-        frame="joint frame of the child",
+        frame=CHILD_FRAME,
         dimensions=("moment_force",),
         atol=1e-7,
         role="reaction",

@@ -12,7 +12,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
+from h5py import h5, h5a, h5d, h5g, h5l, h5o, h5p, h5t, h5z
 
 from multibody_cli.output.attributes import EARLIER, EarlierScene
 
@@ -41,7 +41,9 @@ class Defect(ValueError):
 def datasets_of(
     group: h5g.GroupID, path: str = "", seen: set[int] | None = None
 ) -> Iterator[tuple[str, h5d.DatasetID]]:
-    """Yield the datasets of a group and of all groups in it, with their paths, sorted by name.
+    """Yield the datasets of a group and of all groups in it, with their paths.
+
+    They are in the order in which they were created, or, if the file does not keep it, sorted by name.
 
     Raises
     ------
@@ -49,9 +51,7 @@ def datasets_of(
         A link leads to another place or to an object that has another name, or groups are nested too deeply.
     """
     seen = {h5o.get_info(group).addr} if seen is None else seen
-    links: list[tuple[bytes, int, int]] = []
-    group.links.iterate(lambda name, info: links.append((name, info.type, info.u)), info=True)
-    for name, kind, address in links:
+    for name, kind, address in _links_of(group):
         try:
             where = path + name.decode()
         except UnicodeDecodeError:
@@ -68,6 +68,15 @@ def datasets_of(
             if where.count("/") >= MAX_DEPTH:
                 raise Defect(where[:60] + "...", f"groups are nested more than {MAX_DEPTH} deep")
             yield from datasets_of(node, where + "/", seen)
+
+
+def _links_of(group: h5g.GroupID) -> list[tuple[bytes, int, int]]:
+    """Return name, type and address of the links of a group."""
+    links: list[tuple[bytes, int, int]] = []
+    kept = group.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_TRACKED
+    order = h5.INDEX_CRT_ORDER if kept else h5.INDEX_NAME
+    group.links.iterate(lambda name, info: links.append((name, info.type, info.u)), idx_type=order, info=True)
+    return links
 
 
 def require_stored(where: str, dataset: h5d.DatasetID, file_bytes: int) -> None:

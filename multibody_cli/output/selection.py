@@ -70,7 +70,7 @@ class Scalar:
         return f"{self.name}[{self.component}]" if self.component else self.name
 
 
-def select(trajectory: Trajectory, words: Sequence[str]) -> list[Scalar]:
+def select(trajectory: Trajectory, words: Sequence[str], per: str = INSTANT) -> list[Scalar]:
     """Select scalars of a run, in the order of the names, without duplicates.
 
     Parameters
@@ -79,8 +79,10 @@ def select(trajectory: Trajectory, words: Sequence[str]) -> list[Scalar]:
         The run.
     words
         Paths of channels, of groups or of channels of one body, with optional wildcards `*` and an optional
-        component in brackets.  A name that matches arrays of all bodies selects only these; a name that matches
-        channels with one row for each instant excludes other channels, such as those of contacts.
+        component in brackets.  A name that matches arrays of all bodies selects only these.
+    per
+        Meaning of a row of the selected channels, a key of `output.channel.ROWS`; a name that also matches other
+        channels excludes those.
 
     Raises
     ------
@@ -91,7 +93,7 @@ def select(trajectory: Trajectory, words: Sequence[str]) -> list[Scalar]:
     problems = []
     for word in words:
         try:
-            chosen.update(dict.fromkeys(_chosen_by(word, trajectory)))
+            chosen.update(dict.fromkeys(_chosen_by(word, trajectory, per)))
         except ResultError as error:
             problems.append(str(error))
     if problems:
@@ -117,23 +119,37 @@ def select_energies(trajectory: Trajectory) -> list[Scalar]:
     ]
 
 
+def row_kinds(trajectory: Trajectory, word: str) -> set[str]:
+    """Return the meanings of a row of the channels that a name matches, keys of `output.channel.ROWS`."""
+    return {record.per for record in _records(_parts(word)[0], trajectory)}
+
+
 def known_names(trajectory: Trajectory) -> set[str]:
     """Return the paths of all channels and groups."""
     paths = {*trajectory.paths, *body_paths(trajectory.bodies)}
     return paths | {path[: slash.start()] for path in paths for slash in re.finditer("/", path)}
 
 
-def _chosen_by(word: str, trajectory: Trajectory) -> list[Scalar]:
+def _parts(word: str) -> tuple[str, str | None]:
+    """Split a name into the pattern of the channels and that of the component."""
     parts = _WORD.fullmatch(word)
-    pattern, component = (parts["pattern"], parts["component"]) if parts else (word, None)
-    records = [trajectory.channel(path, _NO_ROWS) for path in _paths(pattern, trajectory)]
+    return (parts["pattern"], parts["component"]) if parts else (word, None)
+
+
+def _records(pattern: str, trajectory: Trajectory) -> list[Record]:
+    return [trajectory.channel(path, _NO_ROWS) for path in _paths(pattern, trajectory)]
+
+
+def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[Scalar]:
+    pattern, component = _parts(word)
+    records = _records(pattern, trajectory)
     if not records:
         remedy = nearest(pattern, known_names(trajectory))
         raise ResultError(f"{trajectory.source} has no channel or group `{pattern}`: {remedy}")
-    of_instants = [record for record in records if record.per == INSTANT]
-    if not of_instants:
+    alike = [record for record in records if record.per == per]
+    if not alike:
         raise ResultError(f"{trajectory.source}: {explain_not_per_instant(records[0])}")
-    labelled = [one for record in of_instants for one in _scalars(record)]
+    labelled = [one for record in alike for one in _scalars(record)]
     chosen = [scalar for label, scalar in labelled if component is None or fnmatchcase(label, component)]
     if not chosen:
         labels = {label for label, _ in labelled}

@@ -55,7 +55,7 @@ def explain_not_per_instant(record: Record) -> str:
     """Return an error message for a channel that does not have one row for each instant."""
     return (
         f"{record.path} has one row for {ROWS[record.per]}, so it is not a function of time: "
-        f"use {COUNT} or {CREEP}, or read it in Python with `Trajectory.contacts`"
+        f"use {COUNT} or {CREEP}, or read it with `mbsim export` or, in Python, with `Trajectory.contacts`"
     )
 
 
@@ -148,6 +148,30 @@ class Trajectory:
             description=channel.description,
             frame=channel.frame,
         )
+
+    def converted(self, convert: Callable[[Record, slice], Record]) -> Trajectory:
+        """Return the run with other values of its stored channels, and without its certificate.
+
+        Parameters
+        ----------
+        convert
+            Returns the record of a channel from the stored one and the range of its rows.
+        """
+        return Trajectory(
+            source=self.source,
+            attributes=self.attributes,
+            scene_yaml=self.scene_yaml,
+            bodies=self.bodies,
+            com=self.com,
+            paths=self.paths,
+            load=lambda path, rows: convert(self._load(path, rows), rows),
+        )
+
+    def values_per_row(self, path: str) -> int:
+        """Return the number of stored values that one row of a channel is read from."""
+        own = int(np.prod(self.channel(path, slice(0, 0)).values.shape[1:]))
+        # a channel of one body is computed from the arrays of all
+        return own if path in self.paths else own * len(self.bodies)
 
     def contacts(self, row: int) -> dict[str, Array]:
         """Read the contacts of one output instant.

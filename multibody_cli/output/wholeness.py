@@ -29,6 +29,8 @@ def complete_rows(kinds: Mapping[str, str], lengths: Mapping[str, int], offset: 
     offset
         First row of the contacts of each instant, and their number at the end; None if the file has no contacts.
 
+    The order of the channels is that in which the run created them, where the file keeps it: that of the scene.
+
     Raises
     ------
     KeyError

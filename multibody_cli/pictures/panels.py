@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from multibody_cli.output.selection import Scalar
+from multibody_cli.pictures.quantities import axis_label
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,8 @@ class Panel:
     ----------
     title
         Common part of the names, as on the command line: `joints/*/q`.
-    units
-        Units of the axis.
+    axis
+        Quantity and unit of the axis.
     labels
         Remaining part of the name of each line, in the order of the legend; empty for a single line.
     left_out
@@ -26,7 +27,7 @@ class Panel:
     """
 
     title: str
-    units: str
+    axis: str
     labels: dict[Scalar, str]
     left_out: int
 
@@ -50,7 +51,7 @@ def arrange(scalars: Iterable[Scalar], most: int) -> list[Panel]:
 def _panel(scalars: Sequence[Scalar], most: int) -> Panel:
     shown = scalars[:most]
     title, labels = _shared_and_own(shown)
-    return Panel(title, shown[0].units, dict(zip(shown, labels, strict=True)), len(scalars) - len(shown))
+    return Panel(title, axis_label(shown), dict(zip(shown, labels, strict=True)), len(scalars) - len(shown))
 
 
 def _shared_and_own(scalars: Sequence[Scalar]) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ Visualization-Oriented Time Series Data Aggregation, Proceedings of the VLDB End
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from multibody_cli.model import Floats
     from multibody_cli.output.channel import Array
     from multibody_cli.output.selection import Scalar
-    from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.pictures.sources import Source
+
+MOST = 100_000
+"""Number of instants of a curve over another scalar than time."""
 
 BINS = 1000
 """Number of intervals, about the width of a picture in pixels."""
@@ -39,6 +42,8 @@ class Curve:
         The scalar.
     time, values
         (P,) times, s, and values; NaN where the value cannot be drawn.
+    x
+        (P,) values of the horizontal axis, by default the times.
     gaps
         Number of instants of the run whose value is not finite or exceeds `LARGEST`.
     """
@@ -46,28 +51,44 @@ class Curve:
     scalar: Scalar
     time: Floats
     values: Floats
+    x: Floats
     gaps: int
 
 
-def read_curves(trajectory: Trajectory, scalars: Sequence[Scalar]) -> list[Curve]:
+def read_curves(source: Source, scalars: Sequence[Scalar], x: Scalar | None = None) -> list[Curve]:
     """Read thinned scalars of a run; memory is bounded by `time` and a part of one channel.
 
     Parameters
     ----------
-    trajectory
+    source
         The run.
     scalars
         Scalars of this run.
+    x
+        Scalar of the horizontal axis.  A curve over it has all instants, or every n-th if there are more than `MOST`.
     """
     by_channel: dict[str, list[Scalar]] = {}
     for scalar in scalars:
         by_channel.setdefault(scalar.channel, []).append(scalar)
-    read = {
-        curve.scalar: curve
-        for channel, several in by_channel.items()
-        for curve in _read_channel(trajectory, channel, several)
-    }
+    if x is not None:
+        time, (axis,) = _read_every(source, x.channel, [x])
+        read = {
+            scalar: Curve(scalar, time, values, axis, int(np.isnan(values).sum()))
+            for channel, several in by_channel.items()
+            for scalar, values in zip(several, _read_every(source, channel, several)[1], strict=True)
+        }
+    else:
+        read = {
+            curve.scalar: curve
+            for channel, several in by_channel.items()
+            for curve in _read_channel(source, channel, several)
+        }
     return [read[scalar] for scalar in scalars]
+
+
+def instants_per_point(source: Source) -> int:
+    """Return n if every n-th instant is drawn in a curve over another scalar than time."""
+    return -(-len(source.time) // MOST)
 
 
 def extremes(values: Array, stretch: int) -> Array:
@@ -100,23 +121,35 @@ def extremes(values: Array, stretch: int) -> Array:
     return kept
 
 
-def _read_channel(trajectory: Trajectory, channel: str, scalars: Sequence[Scalar]) -> list[Curve]:
-    time, columns = trajectory.time, [scalar.column for scalar in scalars]
-    stretch = 1 if len(time) <= 4 * BINS else -(-len(time) // BINS)
-    width = int(np.prod(trajectory.channel(channel, slice(0, 1)).values.shape))
-    if channel not in trajectory.paths:
-        width *= len(trajectory.bodies)  # computed from arrays of all bodies
-    part = stretch * max(1, PART // (stretch * width))
-    times, values, gaps = [], [], np.zeros(len(columns), int)
-    for start in range(0, len(time), part):
-        rows = slice(start, start + part)
-        found = trajectory.channel(channel, rows).values
-        found = found.reshape(len(found), -1)[:, columns].astype(float)
-        with np.errstate(invalid="ignore"):
-            found[~(np.abs(found) <= LARGEST)] = np.nan
+def _read_channel(source: Source, channel: str, scalars: Sequence[Scalar]) -> list[Curve]:
+    stretch = 1 if len(source.time) <= 4 * BINS else -(-len(source.time) // BINS)
+    times, values, gaps = [], [], np.zeros(len(scalars), int)
+    for rows, found in _parts_of(source, channel, scalars, stretch):
         gaps += np.isnan(found).sum(axis=0)
         kept = extremes(found, stretch)
-        times.append(time[rows][kept])
+        times.append(source.time[rows][kept])
         values.append(np.take_along_axis(found, kept, axis=0))
     all_times, all_values = np.concatenate(times), np.concatenate(values)
-    return [Curve(scalar, all_times[:, k], all_values[:, k], int(gaps[k])) for k, scalar in enumerate(scalars)]
+    return [
+        Curve(scalar, all_times[:, k], all_values[:, k], all_times[:, k], int(gaps[k]))
+        for k, scalar in enumerate(scalars)
+    ]
+
+
+def _read_every(source: Source, channel: str, scalars: Sequence[Scalar]) -> tuple[Floats, Floats]:
+    """Read every n-th instant; return the times (P,) and the values (N, P)."""
+    every = instants_per_point(source)
+    found = [values[::every] for _, values in _parts_of(source, channel, scalars, every)]
+    return source.time[::every], np.concatenate(found).T
+
+
+def _parts_of(source: Source, channel: str, scalars: Sequence[Scalar], stretch: int) -> Iterator[tuple[slice, Floats]]:
+    """Read values (K, N) in parts of a multiple of `stretch` rows; values that cannot be drawn are NaN."""
+    columns = [scalar.column for scalar in scalars]
+    part = stretch * max(1, PART // (stretch * source.width(channel)))
+    for start in range(0, len(source.time), part):
+        rows = slice(start, start + part)
+        found = source.read(channel, rows)[:, columns].astype(float)
+        with np.errstate(invalid="ignore"):
+            found[~(np.abs(found) <= LARGEST)] = np.nan
+        yield rows, found

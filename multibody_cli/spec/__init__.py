@@ -5,6 +5,7 @@ in SI units.
 """
 
 from multibody_cli.spec.catalogue import Catalogue
+from multibody_cli.spec.colors import Color
 from multibody_cli.spec.geometry import (
     BodyPoint,
     Direction,
@@ -41,6 +42,7 @@ __all__ = [
     "AngularDamping",
     "BodyPoint",
     "Catalogue",
+    "Color",
     "Damping",
     "Density",
     "Direction",

@@ -117,7 +117,7 @@ def plan_of(simulation: Simulation, prepare: Prepare, channels: Sequence[str] = 
 def certify(
     own: Trajectory,
     plan: Plan,
-    on_run: Callable[[int, int], None] = lambda _done, _total: None,
+    on_time: Callable[[float, float], None] = lambda _done, _total: None,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> Certificate:
     """Certify a run by the runs of a plan.
@@ -128,8 +128,8 @@ def certify(
         The run of the scene.
     plan
         The other runs.
-    on_run
-        Called with the number of finished runs and their total, after each run.
+    on_time
+        Called with the simulated time of all runs so far and their total, s, after each output instant.
     stop_asked
         Returns True to stop.
 
@@ -141,9 +141,14 @@ def certify(
     wanted = (*plan.levels, *plan.others, _perturbed(plan.levels[-1]))
     channels = _stored(plan.paths, own)
     trajectories = []
-    for done, one in enumerate(wanted):
-        trajectories.append(_run(one, channels, stop_asked))
-        on_run(done + 1, len(wanted))
+    durations = [one.scene.simulation.duration for one in wanted]
+    for number, one in enumerate(wanted):
+        before, every = sum(durations[:number]), one.compiled.timing.every
+
+        def on_output(instants: int, before: float = before, every: float = every) -> None:
+            on_time(before + (instants - 1) * every, sum(durations))
+
+        trajectories.append(_run(one, channels, on_output, stop_asked))
     runs = Runs(own, trajectories[:3], trajectories[3:-1], trajectories[-1], plan.refinement)
     return certificate_of([estimate(path, runs) for path in plan.paths], runs, plan)
 
@@ -329,8 +334,10 @@ def _perturbed(simulation: Simulation) -> Simulation:
     return replace(simulation, compiled=replace(compiled, state=compiled.state._replace(v=v + PERTURBATION * shift)))
 
 
-def _run(simulation: Simulation, channels: Sequence[str], stop_asked: Callable[[], bool]) -> Trajectory:
+def _run(
+    simulation: Simulation, channels: Sequence[str], on_output: Callable[[int], None], stop_asked: Callable[[], bool]
+) -> Trajectory:
     sink = MemorySink(channels)
-    if simulation.run(sink, stop_asked=stop_asked).outcome.status == "interrupted":
+    if simulation.run(sink, on_output, stop_asked).outcome.status == "interrupted":
         raise KeyboardInterrupt
     return sink.trajectory()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,7 +90,14 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
     return trials
 
 
-def run_trial(trial: Trial, baselines: Path, results: Path, policy: Policy, why: str | None) -> Case | None:
+def run_trial(
+    trial: Trial,
+    baselines: Path,
+    results: Path,
+    policy: Policy,
+    why: str | None,
+    on_part: Callable[[float], None] = lambda _part: None,
+) -> Case | None:
     """Run a scene, compare the result with its baseline, and update the baseline if requested.
 
     Parameters
@@ -103,6 +110,8 @@ def run_trial(trial: Trial, baselines: Path, results: Path, policy: Policy, why:
         Tolerances that replace those of the baseline.
     why
         Reason for updating a baseline that differs or is missing; None leaves baselines unchanged.
+    on_part
+        Called after each output instant of the run with the part of its duration that is done.
 
     Returns
     -------
@@ -121,7 +130,7 @@ def run_trial(trial: Trial, baselines: Path, results: Path, policy: Policy, why:
         return None if trial.optional else Case(trial.name, None, str(error), Verdict.TROUBLE, trial.scene.stem)
     name = f"{trial.scene.stem}/{simulation.scene.simulation.method}"
     result, baseline = (folder / f"{name}.h5" for folder in (results, baselines))
-    outcome, missed = _run(simulation, result)
+    outcome, missed = _run(simulation, result, on_part)
     case = _compare(name, baseline, result, policy, outcome)
     known = accepted_misses(baseline)
     unknown = tuple(miss.text for miss in missed if miss.entry not in known)
@@ -161,14 +170,14 @@ def _read_list(baseline: Path, attribute: str) -> list[str]:
     return found
 
 
-def _run(simulation: Simulation, result: Path) -> tuple[Outcome, list[Checked]]:
+def _run(simulation: Simulation, result: Path, on_part: Callable[[float], None]) -> tuple[Outcome, list[Checked]]:
     """Run a scene; return the outcome and the expectations that a complete run misses."""
     scene, outputs = simulation.scene, simulation.compiled.timing.outputs
     recorder = ThinningSink(
         Hdf5Sink(result, scene.output.channels, force=True, compact=True), max(1, round(outputs / INTERVALS)), outputs
     )
     memory = MemorySink(channels_read(scene.expect, simulation.compiled.model.names, scene.output.channels))
-    outcome = simulation.run(TeeSink(recorder, memory)).outcome
+    outcome = simulation.run(TeeSink(recorder, memory), lambda instants: on_part((instants - 1) / outputs)).outcome
     if outcome.status != "complete":
         return outcome, []
     return outcome, [one for one in evaluate(scene.expect, memory.trajectory()) if not one.passed]

@@ -68,7 +68,7 @@ def test_without_arguments_it_prints_help(mbsim: Command) -> None:
     ("words", "message"),
     [
         (["rum", "pendulum.yaml"], "did you mean `run`?"),
-        (["nothing-like-it"], "valid: bench, cache, certify, codegen, compare, doctor, equations, info, list"),
+        (["nothing-like-it"], "valid: bench, cache, certify, codegen, compare, completion, doctor"),
         (["run"], "Missing argument 'SCENE'"),
         (["run", "pendulum.yaml", "--metod", "aba"], "--method"),
         (["run", "pendulum.yaml", "--method", "abba"], "did you mean `aba`?"),

@@ -143,4 +143,4 @@ def test_only_two_functions_write_to_the_terminal() -> None:
                 "click.echo", "click.secho", "print", "sys.stdout.write", "sys.stderr.write"
             ):  # fmt: skip
                 writers.add(path.name)
-    assert writers == {"render.py", "messages.py"}
+    assert writers == {"tables.py", "messages.py"}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_result import Command, Ending
@@ -30,9 +31,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
     asked: Drawn = []
     draw = channels.draw
 
-    def note(several: list[channels.Run]) -> object:
+    def note(several: list[channels.Run], *others: Any) -> object:
         asked.extend([run.label, *map(str, run.scalars)] for run in several)
-        return draw(several)
+        return draw(several, *others)
 
     monkeypatch.setattr(channels, "draw", note)
     return asked
@@ -128,7 +129,7 @@ def test_omitted_lines_are_reported_on_stderr(mbsim: Command, runs: Path) -> Non
             ["outputs/rk4.h5", "joints/hinge/force[fq]"],
             ["outputs/rk4.h5: joints/hinge/force has no component `fq`: valid: fx, fy, fz, mx, my, mz"],
         ),
-        (["outputs/rk4.h5", "-o", "a.jpg"], ["a.jpg: a picture is named *.png or *.svg"]),
+        (["outputs/rk4.h5", "-o", "a.jpg"], ["a.jpg: a picture is named *.png, *.svg or *.pdf"]),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
@@ -183,3 +184,50 @@ def test_an_unknown_backend_is_reported(
     _, stderr = process.communicate(timeout=60)
     assert stderr.startswith("error: matplotlib is misconfigured: ")
     assert "Traceback" not in stderr
+
+
+def test_a_phase_plane_in_a_range_of_time(mbsim: Command, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[channels.Run] = []
+    draw = channels.draw
+
+    def note(several: list[channels.Run], *others: Any) -> object:
+        seen.extend(several)
+        return draw(several, *others)
+
+    monkeypatch.setattr(channels, "draw", note)
+    words = ("plot", "outputs/rk4.h5", "joints/hinge/v", "--from", "20ms", "--to", "0.05", "-o", "a.pdf")
+    assert mbsim(*words, "--x", "joints/hinge/q").code == 0
+    [run] = seen
+    assert str(run.x) == "joints/hinge/q"
+    assert run.instants is not None
+    assert run.instants.tolist() == [2, 3, 4, 5]
+    assert (runs / "a.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--x", "joints/hinge/force[f*]"),
+            "--x joints/hinge/force[f*] selects 3 scalars: name one of joints/hinge/force[fx]",
+        ),
+        (("--x", "joints/hing/q"), "did you mean `joints/hinge/q`?"),
+        (("--differences",), "--differences requires two or more files"),
+        (("--from", "1s"), "has no output instant from 1 s to 0.1 s: it has 11 from 0 s to 0.1 s"),
+    ],
+)
+def test_invalid_options_are_refused(mbsim: Command, runs: Path, words: tuple[str, ...], message: str) -> None:
+    ending = mbsim("plot", "outputs/rk4.h5", "energy", *words)
+    assert (ending.code, ending.stdout) == (2, "")
+    assert message in ending.stderr
+
+
+def test_long_names_of_pictures_are_counted_and_not_cut(mbsim: Command, runs: Path) -> None:
+    words = [f"joints/hinge/{name}" for name in ("q", "v", "acceleration", "force", "constraint_error")]
+    assert mbsim("plot", "outputs/rk4.h5", *words).stdout == (
+        "outputs/plots/rk4-joints-hinge-q-joints-hinge-v-joints-hinge-acceleration-joints-hinge-force-"
+        "joints-hinge-constraint_error.png\n"
+    )
+    shutil.copy(runs / "outputs/rk4.h5", runs / f"{'n' * 150}.h5")
+    ending = mbsim("plot", f"{'n' * 150}.h5", "joints/hinge/q", "joints/hinge/v", "energy/total")
+    assert ending.stdout == f"outputs/plots/{'n' * 150}-joints-hinge-q-and-2-more.png\n"

@@ -33,8 +33,11 @@ FOLLOWED += [
         "contacts",
         "doctor",
         "equations",
+        "exporting",
         "joints",
         "muscles",
+        "plotting",
+        "rendering",
         "resuming",
         "variational",
     )

@@ -267,7 +267,7 @@ def test_flat_datasets_cannot_be_drawn(written):
         select(run, ["contacts/point[x]", "contacts/offset", "contacts/*_impulse"])
     assert str(refused.value).splitlines() == [
         f"{run.source}: {path} has one row for {rows}, so it is not a function of time: "
-        "use contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
+        "use contacts/count or contacts/creep, or read it with `mbsim export` or, in Python, with `Trajectory.contacts`"
         for path, rows in (
             ("contacts/point", ROWS[CONTACT]),
             ("contacts/offset", ROWS[BOUND]),

@@ -58,7 +58,7 @@ def test_flat_channels_cannot_be_expected():
     assert [number for number, _ in found] == [0, 2]
     assert found[0][1] == (
         "contacts/gap has one row for each contact of each output instant, so it is not a function of time: "
-        "use contacts/count or contacts/creep, or read it in Python with `Trajectory.contacts`"
+        "use contacts/count or contacts/creep, or read it with `mbsim export` or, in Python, with `Trajectory.contacts`"
     )
 
 

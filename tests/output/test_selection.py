@@ -56,6 +56,12 @@ def test_selectors_are_paths_groups_patterns_and_components(run):
     assert "time" not in names(run, "*")
 
 
+def test_selected_channels_are_in_the_order_of_the_scene(run):
+    assert names(run, "joints/*/q") == ["joints/hinge/q", "joints/bolt10/q[0]", "joints/bolt10/q[1]", "joints/bolt9/q"]
+    quantities = [name.partition("[")[0].rpartition("/")[2] for name in names(run, "joints/hinge")]
+    assert list(dict.fromkeys(quantities)) == ["q", "v", "acceleration", "force", "constraint_error"]
+
+
 def test_a_component_is_selected_once(run):
     both = names(run, "bodies/arm/position[x]", "bodies/position[x]")
     assert both == ["bodies/arm/position[x]", "bodies/hand/position[x]"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from multibody_cli.errors import ArgumentError, OutputError, ResultError
 from multibody_cli.output.selection import select, select_energies
 from multibody_cli.pictures.channels import MOST_LINES, LineStyles, Run, draw
 from multibody_cli.pictures.panels import arrange
-from multibody_cli.pictures.style import COLORS, new_figure, require_format, save
+from multibody_cli.pictures.style import COLORS, STYLES, new_figure, require_format, save
 
 TIME = np.linspace(0.0, 2.0, 41)
 
@@ -25,7 +26,7 @@ def shown(run, *words, label="run"):
 
 
 def panels_of(figure):
-    """Title, units and legend of each panel, from the top."""
+    """Title, label of the axis and legend of each panel, from the top."""
     return [
         (axes.get_title(loc="left"), axes.get_ylabel(), [text.get_text() for text in axes.get_legend().get_texts()])
         if axes.get_legend()
@@ -40,8 +41,8 @@ def test_energies_and_the_residual_of_the_ledger():
     figure, remarks = draw([shown(run)])
     assert remarks == []
     assert panels_of(figure) == [
-        ("energy", "J", ["kinetic", "potential", "elastic", "total", "dissipation/joints/elbow/damping"]),
-        ("energy/ledger_residual", "J", []),
+        ("energy", "energy, J", ["kinetic", "potential", "elastic", "total", "dissipation/joints/elbow/damping"]),
+        ("energy/ledger_residual", "energy, J", []),
     ]
     above, below = figure.axes
     np.testing.assert_array_equal(above.lines[0].get_xydata(), np.stack([TIME, np.sin(TIME) ** 2], axis=1))
@@ -56,8 +57,8 @@ def test_a_wrench_has_a_panel_for_moments_and_one_for_forces():
     run = run_of(forces(TIME), time=TIME)
     figure, _ = draw([shown(run, "joints")])
     assert panels_of(figure) == [
-        ("joints/hinge/force", "N m", ["mx", "my", "mz"]),
-        ("joints/hinge/force", "N", ["fx", "fy", "fz"]),
+        ("joints/hinge/force", "moment, N·m", ["mx", "my", "mz"]),
+        ("joints/hinge/force", "force, N", ["fx", "fy", "fz"]),
     ]
     assert figure.axes[1].lines[2].get_ydata()[-1] == 10.0  # fz is the sixth number: 5 t
 
@@ -121,8 +122,8 @@ def test_runs_may_have_different_lengths_and_channels():
     other = run_of(forces(TIME[:7]), record("joints/slide/q", TIME[:7], "rad"), time=TIME[:7])
     figure, _ = draw([shown(one, "joints/*/q"), shown(other, "joints/*/q")])
     assert [(units, len(axes.lines)) for (_, units, _), axes in zip(panels_of(figure), figure.axes, strict=True)] == [
-        ("m", 1),
-        ("rad", 1),
+        ("displacement, m", 1),
+        ("angle, rad", 1),
     ]
     assert [len(axes.lines[0].get_xdata()) for axes in figure.axes] == [41, 7]
 
@@ -157,7 +158,7 @@ def test_nonfinite_values_are_reported_and_leave_a_break_in_the_line(tmp_path):
         save(figure, tmp_path / "gap.png")
 
 
-@pytest.mark.parametrize("ending", [".png", ".svg", ".SVG"])
+@pytest.mark.parametrize("ending", [".png", ".svg", ".SVG", ".pdf"])
 def test_the_same_run_gives_the_same_bytes(tmp_path, ending):
     paths = [tmp_path / f"{name}{ending}" for name in "ab"]
     for path in paths:
@@ -165,9 +166,9 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, ending):
         save(draw([shown(run, "energy", "joints"), shown(run, "energy")])[0], path)
     first, second = (path.read_bytes() for path in paths)
     assert first == second
-    assert first.startswith(b"\x89PNG" if ending == ".png" else b"<?xml")
+    assert first.startswith({".png": b"\x89PNG", ".pdf": b"%PDF"}.get(ending, b"<?xml"))
     # neither a date nor who drew it
-    assert not re.search(rb"20\d\d-\d\d-\d\d|[Mm]atplotlib v|Software", first)
+    assert not re.search(rb"20\d\d-\d\d-\d\d|[Mm]atplotlib v|Software|CreationDate|Producer", first)
 
 
 @pytest.mark.parametrize("name", ["_$x$", "a\\b{", "漢字", "n" * 300])
@@ -218,7 +219,7 @@ def test_pictures_do_not_depend_on_matplotlib_settings(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", "png", "a.png.part"])
 def test_unknown_suffixes_are_refused(tmp_path, name):
-    with pytest.raises(ArgumentError, match=r"a picture is named \*\.png or \*\.svg"):
+    with pytest.raises(ArgumentError, match=r"a picture is named \*\.png, \*\.svg or \*\.pdf"):
         require_format(tmp_path / name)
 
 
@@ -226,3 +227,112 @@ def test_a_missing_matplotlib_is_reported(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ArgumentError, match=r"pip install 'multibody-cli\[plot\]'"):
         require_format(tmp_path / "a.png")
+
+
+def test_text_stays_text(tmp_path):
+    run = run_of(forces(TIME), time=TIME, name="swing")
+    figure, _ = draw([shown(run, "joints")])
+    save(figure, tmp_path / "a.svg")
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", (tmp_path / "a.svg").read_text())
+    assert {"moment, N·m", "force, N", "time, s", "mx", "swing: aba, rk4, step 0.001 s"} <= set(texts)
+    save(figure, tmp_path / "a.pdf")
+    content = (tmp_path / "a.pdf").read_bytes()
+    # glyphs of Type 3 fonts are drawings, those of Type 42 characters
+    assert b"/Type3" not in content
+    assert b"/CIDFontType2" in content
+
+
+@pytest.mark.parametrize(
+    ("units", "label"),
+    [
+        ("kg m^2/s", "angular momentum, kg·m²/s"),
+        ("N or N m", "angular, N or N·m"),
+        ("1", "angular"),
+    ],
+)
+def test_a_label_has_the_quantity_and_its_unit(units, label):
+    run = run_of(record("momentum/angular", TIME, units), time=TIME)
+    [(_, found, _)] = panels_of(draw([shown(run, "momentum")])[0])
+    assert found == label
+
+
+def test_a_label_lists_two_quantities_at_most():
+    lengths = [record(f"{group}/a/{name}", TIME, "m") for group, name in (("springs", "length"), ("joints", "q"))]
+    run = run_of(*lengths, record("solver/gap", TIME, "m"), time=TIME)
+    assert panels_of(draw([shown(run, "springs", "joints")])[0])[0][1] == "length and displacement, m"
+    assert panels_of(draw([shown(run, "springs", "joints", "solver")])[0])[0][1] == "values, m"
+
+
+def test_lines_that_coincide_have_different_strokes():
+    run = run_of(record("joints/a/q", TIME, "m"), record("joints/b/q", TIME, "m"), time=TIME)
+    first, second = draw([shown(run, "joints")])[0].axes[0].lines
+    assert (first.get_linestyle(), second.get_linestyle()) == ("-", "--")
+    assert second.get_zorder() >= first.get_zorder()
+
+
+def test_a_phase_plane():
+    run = run_of(record("joints/a/q", np.cos(TIME), "rad"), record("joints/a/v", np.sin(TIME), "rad/s"), time=TIME)
+    [x] = select(run, ["joints/a/q"])
+    figure, remarks = draw([replace(shown(run, "joints/a/v"), x=x)])
+    [axes] = figure.axes
+    np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.stack([np.cos(TIME), np.sin(TIME)], axis=1))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("joints/a/q: angle, rad", "angular velocity, rad/s")
+    assert remarks == []
+
+
+def test_selected_instants():
+    run = run_of(positions(TIME), time=TIME)
+    rows = np.arange(10, 21)
+    figure, _ = draw([replace(shown(run, "bodies/hand/position[x]"), instants=rows)])
+    np.testing.assert_array_equal(figure.axes[0].lines[0].get_xydata(), np.stack([TIME, 1 + TIME], axis=1)[rows])
+
+
+def test_differences_are_drawn_at_shared_instants():
+    fine = np.linspace(0.0, 2.0, 81)
+    one = run_of(record("joints/a/q", np.sin(TIME), "m"), record("joints/a/v", TIME, "m/s"), time=TIME)
+    other = run_of(record("joints/a/q", np.sin(fine) + fine**2, "m"), time=fine)
+    figure, remarks = draw([shown(one, "joints"), shown(other, "joints")], differences=True)
+    assert remarks == []
+    above, below = figure.axes[:2]
+    assert (above.get_ylabel(), below.get_ylabel()) == ("displacement, m", "difference, m")
+    assert len(above.lines) == 2
+    [line] = below.lines
+    np.testing.assert_array_equal(line.get_xdata(), TIME)
+    np.testing.assert_allclose(line.get_ydata(), TIME**2, rtol=0, atol=1e-15)
+    assert len(figure.axes[3].lines) == 0  # the other run has no velocity
+    apart = run_of(record("joints/a/q", TIME, "m"), time=TIME + 0.01)
+    _, remarks = draw([shown(one, "joints"), shown(apart, "joints")], differences=True)
+    assert remarks == ["run.h5 and run.h5 share no instants: no differences are drawn"]
+
+
+def test_differences_of_computed_channels():
+    """The position of a centre of mass is no linear function of the stored numbers."""
+    angle = np.stack([np.cos(TIME / 2), 0 * TIME, 0 * TIME, np.sin(TIME / 2)], axis=1)[:, None]
+    still = np.tile([1.0, 0, 0, 0], (len(TIME), 1))[:, None]
+    origin = record("bodies/position", np.zeros((len(TIME), 1, 3)), "m", (("arm",), ("x", "y", "z")))
+    runs = [
+        run_of(origin, record("bodies/quaternion", one, "1", (("arm",), tuple("wxyz"))), time=TIME, bodies=("arm",))
+        for one in (still, angle)
+    ]
+    for run in runs:
+        run.com[:] = [1.0, 0.0, 0.0]
+    figure, _ = draw([shown(run, "bodies/arm/com[x]") for run in runs], differences=True)
+    np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), np.cos(TIME) - 1.0, atol=1e-15)
+
+
+def test_styles_set_sizes_and_colors(tmp_path):
+    run = run_of(forces(TIME), time=TIME)
+    width, texts, faces = {}, {}, {}
+    for name, style in STYLES.items():
+        figure, _ = draw([shown(run, "joints")], style)
+        save(figure, tmp_path / f"{name}.png")
+        width[name], texts[name] = figure.get_figwidth(), figure.axes[0].yaxis.label.get_fontsize()
+        faces[name] = to_hex(figure.get_facecolor())
+        assert [to_hex(line.get_color()) for line in figure.axes[0].lines] == list(style.colors[:3])
+    assert width["paper"] == pytest.approx(6.3)
+    assert texts["paper"] < texts["screen"] < texts["talk"]
+    assert {name for name, face in faces.items() if face != "#ffffff"} == {"dark"}
+
+
+def test_styles_have_as_many_colors_as_runs_need():
+    assert {len(set(style.colors)) for style in STYLES.values()} == {len(COLORS)}

@@ -8,15 +8,20 @@ from drawn_runs import positions, record, run_of
 
 from multibody_cli.output.selection import select
 from multibody_cli.pictures import thinning
+from multibody_cli.pictures.sources import source_of
 from multibody_cli.pictures.thinning import BINS, extremes, read_curves
 
 MOST = 4 * BINS
 
 
+def whole(run):
+    return source_of(run, np.arange(len(run.time)))
+
+
 def curve_of(values, time=None):
     time = np.arange(len(values)) * 1e-3 if time is None else time
     run = run_of(record("solver/residual", values, "m"), time=time)
-    [curve] = read_curves(run, select(run, ["solver/residual"]))
+    [curve] = read_curves(whole(run), select(run, ["solver/residual"]))
     return curve
 
 
@@ -71,15 +76,35 @@ def test_a_long_run_is_read_in_parts_with_the_same_result(monkeypatch):
     time = np.arange(20_001) * 1e-3
     run = run_of(positions(time), time=time)
     scalars = select(run, ["bodies/hand/position[y]", "bodies/arm/position"])
-    whole = read_curves(run, scalars)
+    at_once = read_curves(whole(run), scalars)
     monkeypatch.setattr(thinning, "PART", 5_000)
     run.read.clear()
-    parts = read_curves(run, scalars)
+    parts = read_curves(whole(run), scalars)
     sizes = [len(range(*rows.indices(len(time)))) for path, rows in run.read if path == "bodies/position"]
     assert max(sizes) * 6 <= 5_000
     assert sum(sizes) >= 2 * len(time)
-    for one, other in zip(whole, parts, strict=True):
+    for one, other in zip(at_once, parts, strict=True):
         np.testing.assert_array_equal(one.values, other.values)
         np.testing.assert_array_equal(one.time, other.time)
-    assert whole[0].values[0] == 10.0
-    assert [curve.scalar for curve in whole] == scalars
+    assert at_once[0].values[0] == 10.0
+    assert [curve.scalar for curve in at_once] == scalars
+
+
+def test_a_curve_over_another_scalar_has_every_instant_of_a_short_run():
+    time = np.linspace(0.0, 9.0, 20_001)
+    run = run_of(record("joints/a/q", np.cos(time), "rad"), record("joints/a/v", np.sin(time), "rad/s"), time=time)
+    [x] = select(run, ["joints/a/q"])
+    [curve] = read_curves(whole(run), select(run, ["joints/a/v"]), x)
+    np.testing.assert_array_equal(curve.x, np.cos(time))
+    np.testing.assert_array_equal(curve.values, np.sin(time))
+
+
+def test_a_long_curve_over_another_scalar_has_every_nth_instant(monkeypatch):
+    monkeypatch.setattr(thinning, "MOST", 1000)
+    monkeypatch.setattr(thinning, "PART", 90)
+    time = np.linspace(0.0, 9.0, 2_501)
+    run = run_of(record("joints/a/q", np.cos(time), "rad"), record("joints/a/v", np.sin(time), "rad/s"), time=time)
+    [x] = select(run, ["joints/a/q"])
+    [curve] = read_curves(whole(run), select(run, ["joints/a/v"]), x)
+    np.testing.assert_array_equal(curve.x, np.cos(time[::3]))
+    np.testing.assert_array_equal(curve.values, np.sin(time[::3]))

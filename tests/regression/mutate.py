@@ -30,7 +30,7 @@ SURVIVED = "SURVIVED"
 KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
 """Compiled code of all mutants: what a mutant does not reach is compiled once."""
 
-FOLDERS = ("plain", "unit", "joints", "physics", "contract", "contacts", "friction")
+FOLDERS = ("plain", "unit", "joints", "physics", "contract", "contacts", "friction", "render")
 SUITE = tuple(f"tests/{folder}" for folder in FOLDERS)
 DAILY = ("-m", "not nightly")
 BASELINES = "tests/regression/test_baselines.py"

@@ -16,18 +16,8 @@ PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 MUTANTS = all_mutants(PACKAGE)
 TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
 PACKAGES = {
-    *("constraints", "contacts", "forces", "joints", "methods", "signals", "spatial"),
-    *(
-        "linalg",
-        "tree",
-        "kkt",
-        "constraint_solver",
-        "implicit",
-        "initial",
-        "contact_solver",
-        "variational",
-        "observation",
-    ),
+    *("constraints", "contacts", "forces", "initial", "joints", "methods", "render", "signals", "spatial"),
+    *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
 }
 
 

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from multibody_cli.contacts.forms import Form
 from multibody_cli.mass import Floats, MassProperties
-from multibody_cli.spec import Density, Fraction, NonNegative, Position, Rotation, Spec
+from multibody_cli.meshes.mesh import Mesh
+from multibody_cli.spec import Color, Density, Fraction, NonNegative, Position, Rotation, Spec
 from multibody_cli.spec.rotation_matrix import rotation_matrix
 from multibody_cli.spec.rotations import IDENTITY
 
@@ -30,7 +31,11 @@ class ShapeSpec(Spec):
         None, description="Coefficient of restitution; for a pair of shapes, the maximum."
     )
     contact: bool = Field(True, description="Whether the shape takes part in contacts, in a scene with `contacts`.")
-    color: str | list[float] | None = Field(None, description="A name, #rrggbb, or [r, g, b] between 0 and 1.")
+    color: Color | None = Field(
+        None,
+        description="Color in pictures: a name of CSS, #rrggbb, or [r, g, b] between 0 and 1. "
+        "Default: one for each body.",
+    )
 
     @property
     def axes(self) -> Floats:
@@ -75,9 +80,12 @@ class ShapeKind:
         Function from the fields, and the file of a mesh, to the properties of the volume; None if it has none.
     form
         Function from the same to the form in contacts (`contacts.forms`); None if it has no contacts.
+    mesh
+        Function from the same to the surface in pictures, in the frame of the form; None draws the form.
     """
 
     name: str
     spec: type[ShapeSpec]
     volume: Callable[[Any, Path], VolumeProperties] | None = None
     form: Callable[[Any, Path], Form] | None = None
+    mesh: Callable[[Any, Path], Mesh] | None = None

@@ -13,6 +13,7 @@ from multibody_cli.contacts import forms
 from multibody_cli.errors import Refused
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.mass import Floats
+from multibody_cli.meshes.mesh import Mesh, creased
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties
 from multibody_cli.spec import Position, Quantity, units
 
@@ -21,6 +22,9 @@ CONVEX = 1e-6
 
 FORMATS = (".stl", ".obj", ".ply", ".off")
 """Formats of mesh files: those that cannot refer to other files, and are not archives."""
+
+CREASE = 0.7
+"""Angle of an edge above which a picture shows it, rad."""
 
 _AT_ONCE = 2**22
 """Number of vertex-face distances that are computed at once."""
@@ -126,4 +130,10 @@ def form(shape: MeshSpec, file: Path) -> forms.Form:
     return forms.hull(convex_vertices(shape, file))
 
 
-KIND = ShapeKind("mesh", MeshSpec, volume, form)
+def mesh(shape: MeshSpec, file: Path) -> Mesh:
+    """Return the surface in pictures."""
+    surface = surface_of(shape, file)
+    return creased(np.asarray(surface.vertices, dtype=float), np.asarray(surface.faces, dtype=np.int64), CREASE)
+
+
+KIND = ShapeKind("mesh", MeshSpec, volume, form, mesh)

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Literal
 
+from multibody_cli.meshes import solids
+from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.scene.shapes.contract import ShapeKind, SolidSpec, VolumeProperties, centred
 from multibody_cli.spec import TorusRadii
 
@@ -23,4 +25,9 @@ def volume(shape: TorusSpec, _file: Path) -> VolumeProperties:
     return centred(2.0 * math.pi**2 * R * r * r, across, across, R * R + 0.75 * r * r)
 
 
-KIND = ShapeKind("torus", TorusSpec, volume)
+def mesh(shape: TorusSpec, _file: Path) -> Mesh:
+    """Return the surface in pictures."""
+    return solids.torus(shape.major_radius, shape.minor_radius)
+
+
+KIND = ShapeKind("torus", TorusSpec, volume, mesh=mesh)

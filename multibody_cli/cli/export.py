@@ -1,0 +1,76 @@
+"""`mbsim export`: writes channels of a result file as a table for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import OUTPUTS
+from multibody_cli.cli.progress import Bar
+from multibody_cli.cli.results import FROM, TO, Time, explain_channels, joined, split_words
+from multibody_cli.cli.source import is_result
+from multibody_cli.cli.tables import show
+from multibody_cli.errors import ArgumentError, ResultError
+
+TABLES = OUTPUTS / "tables"
+
+
+@click.command("export", cls=Verb, short_help="Write channels of a result file as a table.")
+@click.argument("words", metavar="FILE [CHANNEL]...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.csv|parquet|mat|npz",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Default: outputs/tables/<file>-<channels>.csv",
+)
+@FROM
+@TO
+@click.option("--every", metavar="TIME", type=Time(positive=True), help="Interval, a multiple of the output interval.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def verb(
+    words: tuple[str, ...],
+    output: Path | None,
+    start: float | None,
+    end: float | None,
+    every: float | None,
+    force: bool,
+) -> int:
+    """Write channels of FILE as a table; without a CHANNEL, all that have one value for each output instant.
+
+    A CHANNEL is a path, a group or a component, with `*` as a wildcard, as for `mbsim plot`. Each component is a column
+    with its unit; the first column is the time. Channels of contacts (contacts, or contacts/gap) make a table with one
+    row for each contact.
+
+    The suffix of the output is the format: comma-separated values, whose numbers read back to the same bits; Parquet,
+    with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
+    """
+    from multibody_cli.output.instants import select_instants
+    from multibody_cli.output.place import replacement, require_replaceable
+    from multibody_cli.output.tables import FORMATS
+    from multibody_cli.output.tables.table import table_of
+    from multibody_cli.output.trajectory import read_trajectory
+
+    files, channels = split_words(words)
+    if len(files) > 1:
+        raise ArgumentError(f"{len(files)} files are too many: a table has the channels of one")
+    target = output or TABLES / f"{joined(files, channels)}.csv"
+    suffix = target.suffix.lower().removeprefix(".")
+    if suffix not in FORMATS:
+        raise ArgumentError(f"{target}: a table is named {' or '.join(f'*.{known}' for known in FORMATS)}")
+    FORMATS[suffix].require()
+    require_replaceable(target, force)
+    if is_result(target):
+        raise ArgumentError(f"{target} is a result file, not a table: use another name with -o")
+    trajectory = read_trajectory(files[0])
+    with Bar("values") as bar:
+        try:
+            table = table_of(trajectory, channels, select_instants(trajectory, start, end, every), bar.show)
+        except ResultError as error:
+            raise explain_channels(error, channels) from error
+        with replacement(target) as part:
+            FORMATS[suffix].write(table, part)
+    show(target)
+    return 0

@@ -1,0 +1,82 @@
+"""Tables and JSON for stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from multibody_cli.escaping import escaped
+
+
+class Colored(NamedTuple):
+    """A text in a color."""
+
+    text: str
+    color: str
+
+
+def show(*pieces: object, nl: bool = True) -> None:
+    """Write a line to stdout: texts, which cannot control the terminal, some of them `Colored`."""
+    click.echo("".join(map(_for_terminal, pieces)), nl=nl)
+
+
+def show_json(data: Any) -> None:
+    """Write data as JSON."""
+    show(to_json(data))
+
+
+def to_json(data: Any) -> str:
+    """Convert data to JSON; a number that is not finite becomes null."""
+    return escaped(json.dumps(_plain(data), indent=2, ensure_ascii=False))
+
+
+def show_table(rows: Sequence[Mapping[str, Any]], indent: str = "") -> None:
+    """Write rows with equal keys as a table; numeric columns are right-aligned."""
+    for line in table_lines(rows):
+        show(indent + line)
+
+
+def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Format a table with the keys as header."""
+    if not rows:
+        return []
+    heads = list(rows[0])
+    cells = [heads, *([_text(row[head]) for head in heads] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
+    right = [all(isinstance(row[head], int | float | None) for row in rows) for head in heads]
+    return ["  ".join(_aligned(line, widths, right)).rstrip() for line in cells]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Format a count with its noun: `1 body`, `2 bodies`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _for_terminal(piece: object) -> str:
+    if isinstance(piece, Colored):
+        return click.style(escaped(piece.text), fg=piece.color)
+    return escaped(str(piece))
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterable[str]:
+    for text, width, flush in zip(line, widths, right, strict=True):
+        yield text.rjust(width) if flush else text.ljust(width)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, float):
+        return data if abs(data) < float("inf") else None
+    return data

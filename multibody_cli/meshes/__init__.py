@@ -1,0 +1,1 @@
+"""Triangle meshes of solids, tubes and surfaces, for pictures."""

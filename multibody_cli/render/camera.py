@@ -1,0 +1,166 @@
+"""Cameras: direction of view, and the position from which given points fill the picture."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from multibody_cli.errors import ArgumentError
+from multibody_cli.model import Floats
+from multibody_cli.render.drawing import GROUND, Drawing
+from multibody_cli.render.motion import Motion
+
+FIELD_OF_VIEW = math.radians(26.0)
+"""Vertical angle of view, rad."""
+
+MARGIN = 0.9
+"""Part of the picture that the mechanism fills."""
+
+SAMPLED = 150
+"""Number of instants from which the extreme points of the motion are taken."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A direction of view.
+
+    Parameters
+    ----------
+    azimuth
+        Angle of the camera about `up`, from the x axis toward y if `up` is z, rad.
+    elevation
+        Angle of the camera above the horizontal plane, rad.
+    zoom
+        Size of the mechanism in the picture, relative to that which fills it.
+    """
+
+    azimuth: float
+    elevation: float
+    zoom: float = 1.0
+
+    @property
+    def words(self) -> str:
+        """As `--camera` takes it."""
+        return f"{math.degrees(self.azimuth):g},{math.degrees(self.elevation):g},{self.zoom:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A perspective camera.
+
+    Parameters
+    ----------
+    position, target
+        Its place and the point in the middle of the picture, (3,), m.
+    axes
+        (3, 3) rows: unit vectors to the right, up, and from the target to the camera.
+    """
+
+    position: Floats
+    target: Floats
+    axes: Floats
+
+
+def read_view(text: str) -> View:
+    """Read `AZIMUTH,ELEVATION[,ZOOM]`, angles in degrees.
+
+    Raises
+    ------
+    ArgumentError
+        The text has another form, the elevation is not between -89 and 89 degrees, or the zoom is not positive.
+    """
+    number = r"\s*([-+]?\d+(?:\.\d*)?)\s*"
+    found = re.fullmatch(rf"{number},{number}(?:,{number})?", text)
+    if found is None:
+        raise ArgumentError(
+            f"--camera {text}: expected AZIMUTH,ELEVATION or AZIMUTH,ELEVATION,ZOOM with angles in degrees, as in "
+            "--camera -60,20"
+        )
+    azimuth, elevation, zoom = (float(word) if word else 1.0 for word in found.groups())
+    if abs(elevation) > 89.0 or zoom <= 0.0:
+        raise ArgumentError(f"--camera {text}: expected an elevation from -89 to 89 degrees, and a positive zoom")
+    return View(math.radians(azimuth), math.radians(elevation), zoom)
+
+
+def upward(gravity: Floats) -> Floats:
+    """Return the unit vector against gravity; z without gravity."""
+    norm = float(np.linalg.norm(gravity))
+    return -np.asarray(gravity) / norm if norm > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
+def extreme_points(drawing: Drawing, motion: Motion) -> Floats:
+    """Return points (n, 3) of the convex hull of all that moves and of the joints, m, without shapes of the world."""
+    rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED).round().astype(int))
+    places = []
+    for solid in drawing.solids:
+        if solid.layer == "ground":
+            continue
+        origin = motion.position[rows, solid.body] if solid.body != GROUND else np.zeros((len(rows), 3))
+        moved = np.einsum("tij,nj->tni", motion.axes(solid.body)[rows], solid.mesh.corners)
+        places.append((origin[:, None] + moved).reshape(-1, 3))
+    for bar in drawing.bars:
+        for body, point in zip(bar.bodies, bar.points, strict=True):
+            places.append(motion.point(body, point)[rows])
+    points = np.concatenate(places)
+    points = points[np.isfinite(points).all(axis=1)]
+    directions = np.array([(i, j, k) for i in range(-2, 3) for j in range(-2, 3) for k in range(-2, 3) if i or j or k])
+    chosen: Floats = points[np.unique(np.argmax(points @ directions.T, axis=0))]
+    return chosen
+
+
+def default_view(points: Floats, up: Floats) -> View:
+    """Return a view across the larger horizontal extent, oblique enough to show depth; from above on flat motion."""
+    x, y, z = (points @ level_axes(up).T).T
+    across = float(np.ptp(x)) >= float(np.ptp(y))
+    flat = float(np.ptp(z)) < 0.3 * max(float(np.ptp(x)), float(np.ptp(y)))
+    return View(math.radians(-62.0 if across else 28.0), math.radians(34.0 if flat else 17.0))
+
+
+def level_axes(up: Floats) -> Floats:
+    """Return rows: two horizontal unit vectors, and `up`; the axes of the world if `up` is z."""
+    first = np.eye(3)[0] if abs(up[0]) < 0.9 else np.eye(3)[1]
+    first = first - (first @ up) * up
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(up, first), up])
+
+
+def fitted_camera(points: Floats, view: View, up: Floats, aspect: float) -> Camera:
+    """Return the camera that shows all points, as close as possible.
+
+    Each side of the frustum touches a point: with s the slope of a side, right and left require
+    max(x + s z) = x_c + s z_c and max(-x + s z) = -x_c + s z_c.
+
+    Parameters
+    ----------
+    points
+        (n, 3) points to show, m.
+    view
+        Direction, and the zoom about the fitted camera.
+    up
+        Unit vector that points up in the picture.
+    aspect
+        Width of the picture over its height.
+    """
+    a, e = view.azimuth, view.elevation
+    back = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)]) @ level_axes(up)
+    right = np.cross(up, back)
+    right /= np.linalg.norm(right)
+    axes = np.array([right, np.cross(back, right), back])
+    seen = points @ axes.T
+    place = np.zeros(3)
+    for k, slope in enumerate((MARGIN * aspect * half_slope(), MARGIN * half_slope())):
+        high, low = (seen[:, k] + slope * seen[:, 2]).max(), (-seen[:, k] + slope * seen[:, 2]).max()
+        place[k] = 0.5 * (high - low)
+        place[2] = max(place[2], (high + low) / (2.0 * slope)) if k else (high + low) / (2.0 * slope)
+    middle = 0.5 * (seen[:, 2].min() + seen[:, 2].max())
+    distance = max(place[2] - middle, 1e-6) / view.zoom
+    target = np.array([place[0], place[1], middle]) @ axes
+    return Camera(target + distance * back, target, axes)
+
+
+def half_slope() -> float:
+    """Return the tangent of half the vertical angle of view."""
+    return math.tan(0.5 * FIELD_OF_VIEW)

@@ -1,0 +1,263 @@
+"""The drawing of a mechanism from its scene and its motion: bodies, ground, joints, springs and muscles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli.forces.spring_spec import SpringSpec
+from multibody_cli.joints.coordinate import Coordinate
+from multibody_cli.joints.domain import DomainJointSpec
+from multibody_cli.joints.spec import JointSpec
+from multibody_cli.meshes import solids
+from multibody_cli.meshes.mesh import Mesh, merged
+from multibody_cli.meshes.tubes import coil
+from multibody_cli.model import Floats
+from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.render.drawing import (
+    BODY_COLORS,
+    GROUND,
+    GROUND_COLOR,
+    RELAXED,
+    SPRING_COLOR,
+    STEEL,
+    Bar,
+    Drawing,
+    JointFrame,
+    Layer,
+    Solid,
+    frame_about,
+)
+from multibody_cli.render.motion import Motion
+from multibody_cli.render.shapes import plane_tiles, shape_mesh
+from multibody_cli.render.symbols import joint_symbols, surface_symbols
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.shapes.contract import ShapeSpec
+from multibody_cli.scene.strands import generated_names
+from multibody_cli.spec import BodyPoint, Vector
+from multibody_cli.spec.rotation_matrix import rotation_matrix
+
+LEAST, MOST, SLIM = 0.003, 0.014, 0.3
+"""Least and greatest size of a symbol relative to the mechanism; between both, this multiple of the width of a body."""
+
+SAMPLED = 60
+"""Number of instants at which the size of the motion is measured."""
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Sizes: of a symbol, of the mechanism at the start, of its motion, m, and the centre of the motion (3,)."""
+
+    symbol: float
+    reach: float
+    travel: float
+    centre: Floats
+
+
+def draw_mechanism(loaded: LoadedScene, trajectory: Trajectory, motion: Motion) -> Drawing:
+    """Return the drawing of a mechanism.
+
+    Parameters
+    ----------
+    loaded
+        The scene.
+    trajectory
+        The run, or the start of the scene, with the ranges of the coordinates.
+    motion
+        The instants that are drawn, of which the first gives the size of symbols.
+
+    Raises
+    ------
+    Refused
+        The file of a mesh cannot be read.
+    """
+    scene = loaded.scene
+    number = {name: k for k, name in enumerate(trajectory.bodies)}
+    shapes = list(_shapes(loaded, number))
+    scale = _scale(scene, number, shapes, motion)
+    bodies = [*shapes, *_skeletons(scene, number, trajectory.com, shapes, scale.symbol)]
+    joints = [one for name in scene.joints for one in _joint(scene, trajectory, number, name, scale.symbol)]
+    return Drawing(
+        bodies=trajectory.bodies,
+        centres=trajectory.com,
+        solids=(*bodies, *_planes(scene, number, scale), *joints),
+        bars=tuple(_bars(scene, number, motion, scale.symbol)),
+        joints=tuple(
+            JointFrame(name, number[joint.child], np.array(pose.position), rotation_matrix(pose.rotation))
+            for name, joint in scene.joints.items()
+            for pose in (joint.child_origin,)
+        ),
+        symbol=scale.symbol,
+        reach=scale.reach,
+    )
+
+
+def body_color(number: int) -> Vector:
+    """Return the color of a body whose shapes have none; that of the world for `GROUND`."""
+    return GROUND_COLOR if number == GROUND else BODY_COLORS[number % len(BODY_COLORS)]
+
+
+def _owners(
+    scene: Scene, number: Mapping[str, int]
+) -> Iterator[tuple[str, int, Sequence[str | int], Sequence[ShapeSpec]]]:
+    yield "world", GROUND, ("world",), scene.world.shapes
+    for name, body in scene.bodies.items():
+        if name in number:
+            yield f"body {name}", number[name], ("bodies", name), body.shapes
+
+
+def _shapes(loaded: LoadedScene, number: Mapping[str, int]) -> Iterator[Solid]:
+    for name, body, place, shapes in _owners(loaded.scene, number):
+        layer: Layer = "ground" if body == GROUND else "bodies"
+        for k, shape in enumerate(shapes):
+            path = (*place, "shapes", k, "file")
+            file = loaded.resolve_path(shape.file, *path) if hasattr(shape, "file") else Path()
+            mesh = shape_mesh(shape, file)
+            if mesh is not None:
+                yield Solid(name, layer, body, mesh, shape.color or body_color(body))
+
+
+def _planes(scene: Scene, number: Mapping[str, int], scale: _Scale) -> Iterator[Solid]:
+    """Yield the infinite planes as tiles around the motion."""
+    for name, body, _, shapes in _owners(scene, number):
+        for shape in shapes:
+            if shape.type == "plane":
+                r, g, b = shape.color or GROUND_COLOR
+                around = scale.centre if body == GROUND else np.zeros(3)
+                for shade, tiles in zip((1.0, 0.9), plane_tiles(shape, around, 5.0 * scale.travel), strict=True):
+                    yield Solid(name, "ground", body, tiles, (shade * r, shade * g, shade * b))
+
+
+def _points_on(scene: Scene, body: str) -> list[Vector]:
+    """Return the points of a body in which other elements act: origins of joint frames, ends of springs and muscles."""
+    points: list[Vector] = []
+    for joint in scene.joints.values():
+        points += [joint.child_origin.position] if joint.child == body else []
+        points += [joint.origin.position] if joint.parent == body else []
+    for between in (*scene.springs.values(), *scene.muscles.values()):
+        points += [end.point for _, end in between.points if end.body == body]
+    for constraint in scene.constraints.values():
+        points += [point for _, name, point in constraint.points if name == body]
+    return list(dict.fromkeys(points))
+
+
+def _skeletons(
+    scene: Scene, number: Mapping[str, int], centres: Floats, shapes: Sequence[Solid], symbol: float
+) -> Iterator[Solid]:
+    """Yield bodies without shapes: a ball at the center of mass, with rods to the points in which others act."""
+    shaped = {solid.body for solid in shapes}
+    for name, body in scene.bodies.items():
+        k = number.get(name)
+        if k is None or k in shaped or body.shapes:
+            continue
+        centre = centres[k]
+        parts = [solids.sphere((1.1 if body.kind == "point" else 2.0) * symbol, 24).moved(centre, np.eye(3))]
+        for point in np.array(_points_on(scene, name)).reshape(-1, 3):
+            length = float(np.linalg.norm(point - centre))
+            if length > symbol:
+                rod = solids.cylinder(0.55 * symbol, length, 16)
+                parts.append(rod.moved(0.5 * (centre + point), frame_about((point - centre) / length)))
+        yield Solid(f"body {name}", "bodies", k, merged(parts), body_color(k))
+
+
+def _scale(scene: Scene, number: Mapping[str, int], shapes: Sequence[Solid], motion: Motion) -> _Scale:
+    """Measure the mechanism: its bodies, its points at the start, and its motion."""
+    rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED).round().astype(int))
+    local: dict[int, list[Floats]] = {k: [] for k in (GROUND, *number.values())}
+    widths = []
+    for solid in shapes:
+        local[solid.body].append(solid.mesh.corners)
+        if solid.body != GROUND:
+            widths.append(float(np.ptp(solid.mesh.vertices, axis=0).min()))
+    for name, k in number.items():
+        local[k] += [np.zeros((1, 3)), np.array(_points_on(scene, name)).reshape(-1, 3)]
+    moving = []
+    for k, parts in local.items():
+        corners = np.concatenate([np.zeros((0, 3)), *parts])
+        if k != GROUND:
+            origin, axes = motion.position[rows, k], motion.axes(k)[rows]
+            moving.append(origin[:, None] + np.einsum("tij,nj->tni", axes, corners))
+    points = np.concatenate(moving, axis=1)
+    ends = [np.array(_points_on(scene, "world")).reshape(-1, 3), points[0]]
+    reach = float(np.linalg.norm(np.ptp(np.concatenate(ends), axis=0))) or 1.0
+    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+    slim = SLIM * float(np.median(widths)) if widths else reach
+    symbol = min(max(slim, LEAST * reach), MOST * reach)
+    travel = max(float(np.linalg.norm(high - low)), reach)
+    return _Scale(symbol, reach, travel, 0.5 * (low + high))
+
+
+def _joint(
+    scene: Scene, trajectory: Trajectory, number: Mapping[str, int], name: str, symbol: float
+) -> Iterator[Solid]:
+    """Yield the symbols of a joint; a surface only for a body that has no shapes."""
+    joint = scene.joints[name]
+    ends = {"F": (joint.parent, joint.origin), "M": (joint.child, joint.child_origin)}
+    ranges = _ranges(trajectory, name, joint)
+    bare = {frame for frame, (body, _) in ends.items() if body not in scene.bodies or not scene.bodies[body].shapes}
+    if "F" in bare and joint.parent not in scene.bodies and scene.world.shapes:
+        bare.remove("F")
+    surfaces = [one for one in surface_symbols(joint, ranges) if one.frame in bare]
+    for frame, mesh, color in (*joint_symbols(joint, ranges, symbol), *surfaces):
+        body, pose = ends[frame]
+        placed = mesh.moved(pose.position, rotation_matrix(pose.rotation))
+        yield Solid(f"joint {name}", "joints", number.get(body, GROUND), placed, color)
+
+
+def _ranges(trajectory: Trajectory, name: str, joint: JointSpec) -> Floats:
+    """Return the range (n, 2) of each coordinate in the picture: its domain, else that of the motion, widened.
+
+    An angle without domain has a full turn at least.
+    """
+    path = f"joints/{name}/q"
+    n = len(joint.coordinates)
+    q = trajectory.channel(path).values if path in trajectory.paths else np.zeros((1, n))
+    q = q[np.isfinite(q).all(axis=1)]
+    low, high = (q.min(axis=0), q.max(axis=0)) if len(q) else (np.zeros(n), np.zeros(n))
+    if not isinstance(joint, DomainJointSpec):
+        return np.stack([low, high], axis=1)
+    middle, half = 0.5 * (low + high), 0.6 * (high - low)
+    least = np.array([np.pi if kind is Coordinate.ANGLE else 0.5 for kind in joint.coordinates])
+    half = np.where(half > 1e-6, np.maximum(half, np.where(least > 1.0, least, 0.0)), least)
+    drawn = np.stack([middle - half, middle + half], axis=1)
+    domains = np.array(joint.own_domains).reshape(-1, 2)
+    return np.where(np.isfinite(domains).all(axis=1, keepdims=True), domains, drawn)
+
+
+def _bars(scene: Scene, number: Mapping[str, int], motion: Motion, symbol: float) -> Iterator[Bar]:
+    """Yield springs, segments of strands, muscles, and rods that keep a distance."""
+
+    def ends(points: Sequence[BodyPoint]) -> Iterator[tuple[tuple[int, int], Floats]]:
+        for a, b in itertools.pairwise(points):
+            yield (number.get(a.body, GROUND), number.get(b.body, GROUND)), np.array([a.point, b.point])
+
+    def cable(radius: float) -> Mesh:
+        return solids.cylinder(radius, 1.0, 14).moved((0.0, 0.0, 0.5), np.eye(3))
+
+    strung = {name for strand, spec in scene.strands.items() for name in dict(generated_names(strand, spec))["springs"]}
+    for name, spring in scene.springs.items():
+        path = [end for _, end in spring.points]
+        straight = isinstance(spring, SpringSpec) and len(path) == 2 and name not in strung
+        for bodies, points in ends(path):
+            mesh, length = (_coil(motion, bodies, points, symbol)) if straight else (cable(0.35 * symbol), 1.0)
+            yield Bar(f"spring {name}", bodies, points, mesh, length, SPRING_COLOR)
+    for k, (name, muscle) in enumerate(scene.muscles.items()):
+        for bodies, points in ends([end for _, end in muscle.points]):
+            yield Bar(f"muscle {name}", bodies, points, cable(0.8 * symbol), 1.0, RELAXED, muscle=k)
+    for name, constraint in scene.constraints.items():
+        path = [BodyPoint(body=body, point=point) for _, body, point in constraint.points]
+        for bodies, points in ends(path):
+            yield Bar(f"constraint {name}", bodies, points, cable(0.45 * symbol), 1.0, STEEL)
+
+
+def _coil(motion: Motion, bodies: tuple[int, int], points: Floats, symbol: float) -> tuple[Mesh, float]:
+    """Return the coil of a spring and its length: the mean of its motion."""
+    a, b = (motion.point(body, point) for body, point in zip(bodies, points, strict=True))
+    length = max(float(np.linalg.norm(b - a, axis=1).mean()), symbol)
+    turns = int(np.clip(length / (1.1 * symbol), 5, 16))
+    return coil(1.5 * symbol, length, 0.26 * symbol, turns), length

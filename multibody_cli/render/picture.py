@@ -1,0 +1,83 @@
+"""A picture of a run or of a scene at its start: drawing, motion and camera, which every file format shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from multibody_cli.model import Floats
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.render.camera import View, default_view, extreme_points, upward
+from multibody_cli.render.drawing import Drawing
+from multibody_cli.render.mechanism import draw_mechanism
+from multibody_cli.render.motion import Integers, Motion, read_motion
+from multibody_cli.scene.load import LoadedScene
+from multibody_cli.studies.simulation import Simulation
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What is drawn.
+
+    Parameters
+    ----------
+    loaded
+        The scene.
+    trajectory
+        The run, or the start of the scene.
+    rows
+        Output instants in the picture, in the order of the animation.
+    direction
+        Direction of view; None selects one.
+    """
+
+    loaded: LoadedScene
+    trajectory: Trajectory
+    rows: Integers
+    direction: View | None = None
+
+    @cached_property
+    def motion(self) -> Motion:
+        """The motion at the instants."""
+        scene = self.loaded.scene
+        return read_motion(self.trajectory, self.rows, list(scene.muscles), list(scene.joints))
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """The elements of the mechanism."""
+        return draw_mechanism(self.loaded, self.trajectory, self.motion)
+
+    @cached_property
+    def up(self) -> Floats:
+        """Unit vector that points up in the picture."""
+        return upward(np.array(self.loaded.scene.gravity))
+
+    @cached_property
+    def points(self) -> Floats:
+        """Points (n, 3) that the camera shows, m."""
+        return extreme_points(self.drawing, self.motion)
+
+    @cached_property
+    def view(self) -> View:
+        """Direction of view."""
+        return self.direction or default_view(self.points, self.up)
+
+
+def start_of(simulation: Simulation) -> Trajectory:
+    """Return the first output instant of a scene as a run: its assembled start."""
+    sink = MemorySink()
+    simulation.run(sink, stop_asked=lambda: True)
+    return sink.trajectory()
+
+
+def about(trajectory: Trajectory, names: Sequence[str] = ()) -> str:
+    """Return lines about a run: description, method and step, status if it is not complete, and ghosts."""
+    known = trajectory.attributes
+    settings = ", ".join(filter(None, [known["method"], known["integrator"], f"step {known['step']:g} s"]))
+    status = "" if known["status"] in ("complete", "interrupted") else f", {known['status']}"
+    ghosts = f"faint: {', '.join(names)}" if names else ""
+    return "\n".join(filter(None, [str(known["description"]).strip(), settings + status, ghosts]))

@@ -1,0 +1,180 @@
+"""Pictures of scenes: elements lie where the run has them, the camera shows all of them, events are found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from renders import GALLERY, rendered
+
+from multibody_cli.errors import ArgumentError
+from multibody_cli.joints import JOINTS
+from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, read_view
+from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
+from multibody_cli.render.events import events_of
+from multibody_cli.render.joint_maps import poses
+from multibody_cli.render.motion import choose_rows, rotations
+from multibody_cli.render.picture import Picture, start_of
+from multibody_cli.spec.rotation_matrix import rotation_matrix
+from multibody_cli.studies.simulation import prepare
+
+CURVED = ("curve_joint", "spline_curve_joint", "spline_surface_joint", "symbolic_joint", "surface_surface_joint")
+
+
+@pytest.mark.parametrize("scene", CURVED)
+def test_formulas_of_joints_give_the_recorded_poses(scene):
+    """Frame M, placed by the recorded coordinates, is where the run has the child; for joints of one part."""
+    picture = rendered(scene)
+    trajectory, motion, compared = picture.trajectory, picture.motion, 0
+    for name, joint in picture.loaded.scene.joints.items():
+        parts = JOINTS[joint.type].parts(joint)
+        if len(parts) > 1 or parts[0].joint_map is None or joint.parent != "world":
+            continue
+        position, rotation = poses(parts[0], trajectory.channel(f"joints/{name}/q").values)
+        F, child = rotation_matrix(joint.origin.rotation), motion.axes(trajectory.bodies.index(joint.child))
+        M = child @ rotation_matrix(joint.child_origin.rotation)
+        origin = motion.point(trajectory.bodies.index(joint.child), joint.child_origin.position)
+        assert origin == pytest.approx(position @ F.T + joint.origin.position, abs=1e-9)
+        assert np.abs(F @ rotation - M).max() < 1e-7
+        compared += 1
+    assert compared
+
+
+def test_springs_have_their_recorded_length():
+    picture = rendered("springs")
+    for row in (0, 40):
+        placed = [one for one in placed_at(picture.drawing, picture.motion, row) if one.layer == "springs"]
+        lengths: dict[str, float] = {}
+        for bar, one in zip(picture.drawing.bars, placed, strict=True):
+            ends = one.position + one.linear @ [0.0, 0.0, bar.length] - one.position
+            lengths[bar.name] = lengths.get(bar.name, 0.0) + float(np.linalg.norm(ends))
+        for name, length in lengths.items():
+            recorded = picture.trajectory.channel(f"springs/{name.removeprefix('spring ')}/length").values[row]
+            assert length == pytest.approx(recorded, rel=1e-9)
+
+
+def test_muscles_are_colored_by_their_activation():
+    picture = rendered("arm_muscles")
+    most = np.unravel_index(np.argmax(picture.motion.activation), picture.motion.activation.shape)
+    [bar, *_] = [one for one in picture.drawing.bars if one.muscle == most[1]]
+    red, _, blue = bar_color(bar, picture.motion, int(most[0]))
+    relaxed_red, _, relaxed_blue = bar.color
+    assert red > relaxed_red
+    assert blue < relaxed_blue
+
+
+def test_contact_forces_support_the_weight_and_arrows_are_in_proportion():
+    picture = rendered("falling_boxes")
+    contacts, scene = picture.motion.contacts, picture.loaded.scene
+    last = slice(contacts.offset[-2], contacts.offset[-1])
+    world = (contacts.bodies[last] == GROUND).any(axis=1)
+    sign = np.where(contacts.bodies[last][:, 0] == GROUND, 1.0, -1.0)
+    carried = (sign[:, None] * contacts.force[last])[world].sum(axis=0)
+    weight = -9.81 * sum(body.mass or 0.0 for body in scene.bodies.values())
+    assert weight < 0.0
+    assert carried == pytest.approx([0.0, 0.0, -weight], abs=1e-3 * abs(weight))
+    arrows = [
+        one for one in placed_at(picture.drawing, picture.motion, -1 % len(picture.rows)) if one.layer == "contacts"
+    ]
+    lengths = sorted(float(np.linalg.norm(one.linear[:, 2])) for one in arrows)
+    assert 0.0 < lengths[0] <= lengths[-1] <= LONGEST * picture.drawing.reach
+
+
+def test_an_affine_body_is_drawn_deformed():
+    picture = rendered("affine_body")
+    [body] = [k for k, A in picture.motion.deformation.items() if np.abs(A[-1] @ A[-1].T - np.eye(3)).max() > 0.01][:1]
+    name = picture.trajectory.bodies[body]
+    A = picture.trajectory.channel(f"bodies/{name}/deformation").values[-1].reshape(3, 3)
+    assert picture.motion.axes(body)[-1] == pytest.approx(A)
+
+
+def test_bodies_without_shapes_reach_to_their_joints():
+    picture = rendered("couplings")
+    scene = picture.loaded.scene
+    for joint in scene.joints.values():
+        body = picture.trajectory.bodies.index(joint.child)
+        points = np.concatenate([one.mesh.vertices for one in picture.drawing.solids if one.body == body])
+        apart = np.linalg.norm(points - np.array(joint.child_origin.position), axis=1).min()
+        assert apart < 3.0 * picture.drawing.symbol
+
+
+def test_rotations_agree_with_matrices_of_quaternions():
+    q = np.random.default_rng(3).normal(size=(5, 4))
+    q /= np.linalg.norm(q, axis=1, keepdims=True)
+    assert rotations(q) == pytest.approx(np.array([rotation_matrix(tuple(one)) for one in q]))
+
+
+@pytest.mark.parametrize("aspect", [0.5, 1.0, 16 / 9])
+def test_a_fitted_camera_shows_all_points_and_touches_the_frame(aspect):
+    points = np.random.default_rng(5).normal(size=(60, 3)) * [3.0, 1.0, 0.2]
+    camera = fitted_camera(points, View(0.7, 0.3), np.array([0.0, 0.0, 1.0]), aspect)
+    seen = (points - camera.position) @ camera.axes.T
+    slope = math.tan(0.5 * FIELD_OF_VIEW)
+    across, upward = seen[:, 0] / -seen[:, 2] / (slope * aspect), seen[:, 1] / -seen[:, 2] / slope
+    assert (seen[:, 2] < 0.0).all()
+    reached = max(across.max(), -across.min(), upward.max(), -upward.min())
+    assert reached == pytest.approx(MARGIN, rel=1e-9)
+    assert (camera.target - camera.position) @ camera.axes[:2].T == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("30", "expected AZIMUTH,ELEVATION or AZIMUTH,ELEVATION,ZOOM with angles in degrees, as in --camera -60,20"),
+        ("0,90", "expected an elevation from -89 to 89 degrees, and a positive zoom"),
+        ("0,0,0", "expected an elevation from -89 to 89 degrees, and a positive zoom"),
+    ],
+)
+def test_an_invalid_view_is_refused(text, message):
+    with pytest.raises(ArgumentError) as error:
+        read_view(text)
+    assert str(error.value) == f"--camera {text}: {message}"
+
+
+def test_instants_are_the_nearest_ones():
+    time = np.array([0.0, 0.1, 0.2, 0.3, 0.4])
+    assert choose_rows(time, at=[0.26, 0.0]).tolist() == [3, 0]
+    assert choose_rows(time, begin=0.1, end=0.3).tolist() == [1, 2, 3]
+    assert choose_rows(time, spacing=0.2).tolist() == [0, 2, 4]
+    assert choose_rows(time[:1], spacing=0.1).tolist() == [0]
+    with pytest.raises(ArgumentError, match=r"^--to 9 s lies outside of the recorded time, from 0 to 0.4 s$"):
+        choose_rows(time, end=9.0)
+    with pytest.raises(ArgumentError, match=r"^there is no output instant between --from 0.11 s and --to 0.12 s$"):
+        choose_rows(time, begin=0.11, end=0.12)
+
+
+def test_events_are_first_contacts_and_limits():
+    boxes = rendered("falling_boxes")
+    found = events_of(boxes.trajectory, boxes.motion, boxes.rows)
+    assert {event.kind for event in found} == {"contact"}
+    rows = {
+        text: [int(np.argmin(np.abs(boxes.motion.time - one.time))) for one in found if one.text == text]
+        for text in {event.text for event in found}
+    }
+    assert len(rows) >= 4
+    assert all((np.diff(several) > 1).all() for several in rows.values())  # apart in between
+    limits = rendered("limits")
+    found = events_of(limits.trajectory, limits.motion, limits.rows)
+    [force] = [path for path in limits.trajectory.paths if path.endswith("limit_force")]
+    acting = (limits.trajectory.channel(force).values > 0.0).any(axis=1)
+    assert [event.time for event in found if event.kind == "limit"] == pytest.approx(
+        limits.trajectory.time[1:][acting[1:] & ~acting[:-1]]
+    )
+
+
+@pytest.mark.parametrize("path", sorted(GALLERY.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scene_of_the_gallery_can_be_drawn_at_its_start(path):
+    simulation = prepare(path)
+    picture = Picture(simulation.loaded, start_of(simulation), np.array([0]))
+    placed = placed_at(picture.drawing, picture.motion, 0)
+    assert {solid.body for solid in picture.drawing.solids if solid.layer == "bodies"} == set(
+        range(len(picture.drawing.bodies))
+    )
+    for one in placed:
+        assert np.isfinite(one.mesh.vertices).all()
+        assert np.isfinite(one.linear).all()
+        assert len(one.mesh.triangles)
+        assert np.linalg.norm(one.mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert len(picture.points) >= 2
+    assert picture.drawing.symbol < picture.drawing.reach
