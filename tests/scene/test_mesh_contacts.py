@@ -137,6 +137,8 @@ def test_the_hull_of_vertices_has_the_mass_of_its_volume(tmp_path):
         ("", "expected one of `file` and `vertices`"),
         ("file: a.stl, vertices: [[0, 0, 0]]", "expected one of `file` and `vertices`"),
         ("vertices: [[0, 0, 0]], scale: 2", "`scale` has no effect on `vertices`"),
+        ("vertices: [[0, 0, 0]]", "expected `vertices` that do not lie in one plane, at least four"),
+        ("vertices: [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]", "expected `vertices` that do not lie in one plane"),
     ],
 )
 def test_a_mesh_has_one_source(tmp_path, fields, message):

@@ -20,6 +20,9 @@ from multibody_cli.spec import Position, Quantity, units
 CONVEX = 1e-6
 """Tolerance of convexity relative to the size of the mesh; files store about seven digits."""
 
+FLAT = 1e-9
+"""Smallest extent of vertices, relative to the largest, that have a volume."""
+
 FORMATS = (".stl", ".obj", ".ply", ".off")
 """Formats of mesh files: those that cannot refer to other files, and are not archives."""
 
@@ -46,6 +49,10 @@ class MeshSpec(SolidSpec):
             raise ValueError("expected one of `file` and `vertices`")
         if self.vertices and "scale" in self.model_fields_set:
             raise ValueError("`scale` has no effect on `vertices`, which are lengths")
+        if self.vertices:
+            extents = np.linalg.svd(np.subtract(self.vertices, self.vertices[0]), compute_uv=False)
+            if not (len(extents) == 3 and extents[2] > FLAT * extents[0]):
+                raise ValueError("expected `vertices` that do not lie in one plane, at least four")
         return self
 
 
