@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from multibody_cli.alarms.contract import Raised
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.errors import Problem, Refused, SceneError
 from multibody_cli.forces.elements import MUSCLES
@@ -15,7 +16,7 @@ from multibody_cli.forces.spring_spec import SpringSpec
 from multibody_cli.initial.initial_state import assemble_initial_state, initial_samples
 from multibody_cli.initial.joint_regularity import typical_column_norms
 from multibody_cli.initial.point_torques import require_no_torques
-from multibody_cli.initial.signal_resolution import signal_warnings
+from multibody_cli.initial.signal_resolution import signal_alarms
 from multibody_cli.initial.stable_step import check_step
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
@@ -54,8 +55,8 @@ class Compiled:
     """A scene ready to run.
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
-    start (after loops and constraints, without prescribed coordinates), warnings about the initial state, and the
-    longest stable step there, s; infinite if there is none or it is not known.
+    start (after loops and constraints, without prescribed coordinates), warnings about the initial state, those of them
+    that are alarms, and the longest stable step there, s; infinite if there is none or it is not known.
     """
 
     model: Model
@@ -65,6 +66,7 @@ class Compiled:
     masses: Mapping[str, MassProperties]
     n_dofs: int
     warnings: tuple[str, ...]
+    alarms: tuple[Raised, ...]
     stable_step: float
 
 
@@ -97,7 +99,9 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
     checked = check_step(simulation, model, state)
-    messages = (*messages, *checked.warnings, *signal_warnings(loaded))
+    signals = tuple(signal_alarms(loaded))
+    alarms = (*checked.alarms, *(alarm for _, alarm in signals))
+    messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
     if scene.contacts is not None:
         from multibody_cli.initial.overlap import require_no_overlap  # slow import
 
@@ -111,7 +115,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
     timed = timing(simulation, scene.output)
-    return Compiled(model, state, control, timed, masses, n_dofs, messages, checked.longest)
+    return Compiled(model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest)
 
 
 def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.alarms.contract import Raised, RunSettings
-from multibody_cli.alarms.monitor import raised_alarms
+from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.record import RunRecord
+from multibody_cli.alarms.remedies import remedy_of_divergence, said_once
 from multibody_cli.force_warnings import force_warnings
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State
@@ -112,7 +113,7 @@ def simulate(
         report = method.start(state)
         recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
     pace = _Pace(method, timing, report, computing)
-    outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work))
+    outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work), settings)
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
     checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
@@ -134,7 +135,7 @@ def simulate(
                 break
             before = State(*(array.copy() for array in state))
             report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
-            outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work))
+            outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
             if stopped:  # the state between two output instants is recorded as well
                 checkpoints.keep()
                 recorder.record(state, report)
@@ -144,16 +145,20 @@ def simulate(
                 recorder.record(state, report)
                 on_output(reached.instants)
                 checkpoints.keep_late()
-        alarms = [Raised("joints", "warning", text) for text in monitor.warnings(outcome.status == "diverged")]
-        if outcome.status != "diverged":
+        is_valid = outcome.status != "diverged"
+        others = [Raised("joints", "warning", text) for text in monitor.warnings(not is_valid)]
+        if is_valid:
             recorder.flush()
-            alarms = [*_alarms_at_end(model, method, recorder.record_of_run, settings), *alarms]
+            forces = force_warnings(model, method.work.warnings)
+            others = [*(Raised("forces", "warning", text) for text in forces), *others]
+        alarms = alarms_of(settings, recorder.record_of_run if is_valid else None, others)
         if outcome.status == "complete":
             checkpoints.keep_at_end()
             if any(alarm.level == "failed" for alarm in alarms):
                 outcome = replace(outcome, status="untrusted")
-        message = "; ".join(filter(None, [outcome.message, *map(str, alarms)]))
-        outcome = replace(outcome, message=message, alarms=tuple(alarms))
+        outcome = replace(outcome, alarms=alarms)
+        shown = map(str, said_once(outcome.later_alarms))
+        outcome = replace(outcome, message="; ".join(filter(None, [outcome.message, *shown])))
         recorder.flush()
     except BaseException:
         try:
@@ -327,20 +332,16 @@ class _Recorder:
         return self._filled == 0
 
 
-def _outcome_of(model: Model, state: State, report: Report, before: State, domain_violation: str) -> Outcome:
+def _outcome_of(
+    model: Model, state: State, report: Report, before: State, domain_violation: str, settings: RunSettings
+) -> Outcome:
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
         return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)
     column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
     culprit = model.names.coordinates[column] if len(state.v) else "the scene"
-    return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
-
-
-def _alarms_at_end(model: Model, method: Method, record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
-    """Yield the alarms of a run up to its end or its interruption, and the warnings of its force elements."""
-    yield from raised_alarms(record, settings)
-    for text in force_warnings(model, method.work.warnings):
-        yield Raised("forces", "warning", text)
+    text = _explain(report, culprit, float(before.time[0]), float(state.time[0]), settings)
+    return Outcome("diverged", text, report.steps)
 
 
 def _fastest_growing(state: State, before: State) -> int:
@@ -350,7 +351,7 @@ def _fastest_growing(state: State, before: State) -> int:
     return int(np.argmax(np.where(non_finite, growth, -1.0) if non_finite.any() else growth))
 
 
-def _explain(report: Report, culprit: str, last_valid: float, reached: float) -> str:
+def _explain(report: Report, culprit: str, last_valid: float, reached: float, settings: RunSettings) -> str:
     if report.status is Status.STEP_TOO_SMALL:
         return (
             f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
@@ -372,6 +373,5 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float) ->
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "
-        f"{culprit} grew fastest after it. Reduce `simulation.step`, or, for stiff springs, dampers and muscles, use "
-        "an implicit integrator such as `linearly_implicit_euler`."
+        f"{culprit} grew fastest after it: {remedy_of_divergence(settings)}"
     )

@@ -11,13 +11,16 @@ import math
 
 from multibody_cli.alarms.contract import Alarm, Reading, RunSettings
 from multibody_cli.alarms.record import Count, RunRecord
-from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
+from multibody_cli.alarms.remedies import MARGIN, Remedy, reduce_step, resolve_better
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
 
 SPIN_THRESHOLDS = {1: 0.15, 2: 0.3}
-"""Thresholds of the angle of a step by the order of the integrator, rad; 1 rad for higher orders."""
+"""Thresholds of the angle of a step by the order of the integrator, rad."""
+
+SPIN_OF_HIGHER_ORDER = 1.0
+"""The same for higher orders, rad."""
 
 SPIN_OF_REMEDY = 0.2
 """Angle of a step with the recommended step, rad."""
@@ -45,9 +48,9 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), channel, message)
 
 
-def _close_constraints(settings: RunSettings, value: float, threshold: float) -> str:
+def _close_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
     if settings.options.get("stabilization") == "baumgarte":
-        return "use `simulation.options.stabilization: projection`"
+        return Remedy(change="use `simulation.options.stabilization: projection`")
     return resolve_better(settings, value, threshold)
 
 
@@ -63,6 +66,16 @@ def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
     return Reading(
         peak.largest / energy, lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message
     )
+
+
+def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
+    peak = record.phase
+    body = record.names.bodies[peak.element]
+    message = (
+        f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad, since the residual of the "
+        "energy ledger changes the velocities"
+    )
+    return Reading(peak.largest, peak.time_above, "energy/ledger_residual", message)
 
 
 def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
@@ -82,6 +95,12 @@ def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
     message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step"
     channel = f"bodies/{body}/angular_velocity"
     return Reading(peak.largest * step, lambda bound: peak.time_above(bound / step), channel, message)
+
+
+def _slow_spin(settings: RunSettings, value: float, threshold: float) -> Remedy:
+    if settings.alternative and value <= SPIN_OF_HIGHER_ORDER:
+        return Remedy(settings.step, settings.alternative)
+    return reduce_step(settings.step, value / SPIN_OF_REMEDY)
 
 
 def _read_speed(record: RunRecord, settings: RunSettings) -> Reading:
@@ -149,6 +168,14 @@ RUN_ALARMS = (
         failed=0.25,
     ),
     Alarm(
+        "phase",
+        "estimated error of the angle that a body has turned, rad; not with a prescribed motion",
+        lambda _: 0.05,
+        _read_phase,
+        resolve_better,
+        failed=0.25,
+    ),
+    Alarm(
         "damping",
         "energy that an implicit integrator damped, relative to the energy available",
         lambda settings: 0.05 if settings.integrator.implicit else math.inf,
@@ -159,9 +186,11 @@ RUN_ALARMS = (
     Alarm(
         "spin",
         "largest angle of a body in a step, rad; not with an adaptive integrator",
-        lambda settings: _unless_adaptive(settings, SPIN_THRESHOLDS.get(settings.integrator.order, 1.0)),
+        lambda settings: _unless_adaptive(
+            settings, SPIN_THRESHOLDS.get(settings.integrator.order, SPIN_OF_HIGHER_ORDER)
+        ),
         _read_spin,
-        lambda settings, value, _: reduce_step(settings.step, value / SPIN_OF_REMEDY),
+        _slow_spin,
         level="note",
     ),
     Alarm(
@@ -177,7 +206,9 @@ RUN_ALARMS = (
         "largest depth to which bodies in contact penetrate, relative to the length of the scene",
         lambda _: 1e-3,
         _read_penetration,
-        lambda *_: "replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`",
+        lambda *_: Remedy(
+            change="replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`"
+        ),
         failed=1e-2,
     ),
     Alarm(
@@ -185,14 +216,14 @@ RUN_ALARMS = (
         "number of steps with contacts or friction that missed their tolerance",
         lambda _: 0.0,
         _read_contacts,
-        lambda settings, *_: f"{reduce_step(settings.step, 2.0)} or increase `contacts.max_iterations`",
+        lambda settings, *_: reduce_step(settings.step, 2.0, "increase `contacts.max_iterations`"),
     ),
     Alarm(
         "implicit",
         "number of accelerations with implicit forces that missed their tolerance",
         lambda _: 0.0,
         _read_implicit,
-        lambda settings, *_: f"increase `simulation.options.implicit_iterations` or {reduce_step(settings.step, 2.0)}",
+        lambda settings, *_: reduce_step(settings.step, 2.0, "increase `simulation.options.implicit_iterations`"),
     ),
     Alarm(
         "step_search",
@@ -204,11 +235,13 @@ RUN_ALARMS = (
 )
 """The alarms that the record of a run raises."""
 
-STABILITY = "stability"
-"""Name of the alarm of a step beyond a stability limit at the start."""
+STABILITY, SIGNALS, JUMPS = "stability", "signals", "jumps"
+"""Names of the alarms that are raised before the first step."""
 
 DESCRIPTIONS = {
     **{alarm.name: alarm.description for alarm in RUN_ALARMS},
     STABILITY: "step, relative to the stability limit at the start of motions and of the feedback of Baumgarte",
+    SIGNALS: "error of the integral of a function of time over the steps, relative to that of its absolute value",
+    JUMPS: "jump of a prescribed position within a step, relative to the range of its values",
 }
 """Description of every alarm, by its name in `simulation.alarms`."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from multibody_cli.alarms.record import RunRecord
+from multibody_cli.alarms.remedies import NONE, Remedy
 from multibody_cli.methods.contract import Integrator
 
 Level = Literal["note", "warning", "failed"]
@@ -24,29 +25,37 @@ class Raised:
     message
         Place and cause.
     remedy
-        Advice with a number.
+        Advice with a number, the same for all alarms of a run that a shorter step or another integrator removes.
     channel
         The channel that shows the error; empty if there is none.
     time
         When the value first exceeded the threshold, to a factor of 1.5, s.
     value, threshold
         Largest value of the run and the threshold, both relative to the scale of the alarm.
+    at_start
+        Whether it was reported before the first step.
     """
 
     name: str
     level: Level
     message: str
-    remedy: str = ""
+    remedy: Remedy = NONE
     channel: str = ""
     time: float | None = None
     value: float | None = None
     threshold: float | None = None
+    at_start: bool = False
 
     def __str__(self) -> str:
         start = "" if self.time is None else f"from t = {self.time:.4g} s"
         channel = f"`{self.channel}`" if self.channel else ""
         place = ", ".join(filter(None, [start, channel]))
-        return self.message + (f" ({place})" if place else "") + (f": {self.remedy}" if self.remedy else "")
+        advice = str(self.remedy)
+        return self.message + (f" ({place})" if place else "") + (f": {advice}" if advice else "")
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the alarm for a result file or JSON, with the remedy as text."""
+        return asdict(self) | {"remedy": str(self.remedy)}
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,10 @@ class RunSettings:
         Integrator of higher order that the scene permits; empty if there is none.
     thresholds
         Thresholds from the scene, by name of the alarm; infinity turns an alarm off.
+    stable_step
+        Longest stable step at the start, s; infinite if there is none or it is not known.
+    at_start
+        The alarms that were raised before the first step.
     """
 
     integrator: Integrator
@@ -74,6 +87,8 @@ class RunSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
     alternative: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    stable_step: float = math.inf
+    at_start: tuple[Raised, ...] = ()
 
 
 class Reading(NamedTuple):
@@ -109,6 +124,6 @@ class Alarm:
     description: str
     threshold: Callable[[RunSettings], float]
     read: Callable[[RunRecord, RunSettings], Reading]
-    remedy: Callable[[RunSettings, float, float], str]
+    remedy: Callable[[RunSettings, float, float], Remedy]
     failed: float = math.inf
     level: Level = "warning"

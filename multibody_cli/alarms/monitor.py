@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from multibody_cli.alarms.catalogue import RUN_ALARMS
-from multibody_cli.alarms.contract import Raised, RunSettings
+from multibody_cli.alarms.contract import Level, Raised, RunSettings
 from multibody_cli.alarms.record import RunRecord
+from multibody_cli.alarms.remedies import with_one_remedy
 
 
-def raised_alarms(record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
-    """Yield the alarms that a run raises, in the order of the catalogue."""
+def alarms_of(settings: RunSettings, record: RunRecord | None, others: Sequence[Raised]) -> tuple[Raised, ...]:
+    """Return the alarms of a run with one remedy: those raised before the first step, then the others by severity.
+
+    Parameters
+    ----------
+    settings, record
+        Settings of the run, and its record; None if the values of the run are invalid.
+    others
+        Alarms that are not in the catalogue.
+    """
+    found = [*(_raised(record, settings) if record is not None else ()), *others]
+    severity = get_args(Level)[::-1].index
+    return with_one_remedy((*settings.at_start, *sorted(found, key=lambda alarm: severity(alarm.level))))
+
+
+def _raised(record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
+    """Yield the alarms that the record of a run raises, in the order of the catalogue."""
     for alarm in RUN_ALARMS:
         threshold = settings.thresholds.get(alarm.name, alarm.threshold(settings))
         if math.isinf(threshold):

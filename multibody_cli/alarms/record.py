@@ -74,6 +74,8 @@ class RunRecord:
         Its positive and negative part: energy without a source, and energy lost, J.
     spin, speed
         Angular velocities, rad/s, and velocities of the bodies, m/s.
+    phase
+        Estimated errors of the angles that the bodies have turned, rad; see `_add_phases`.
     penetration
         Depths of contacts, m.
     unsolved, step_subdivisions, implicit_unsolved
@@ -85,7 +87,7 @@ class RunRecord:
     def __init__(self, model: Model) -> None:
         self.names = model.names
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
-        self.spin, self.speed, self.penetration = (Peak() for _ in range(3))
+        self.spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(4))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.steps = 0
         self.length = 1.0
@@ -105,6 +107,11 @@ class RunRecord:
         self._highest = np.full(2, -math.inf)  # potential and elastic energy at the start
         self._lowest = np.full(2, math.inf)
         self._work_range = np.zeros((2, int(self._work.sum())))
+        working = {account.cause for account in accounts if account.kind == "work"}
+        constrained = {f"{entry.section}/{entry.name}" for entry in model.names.constraint_entries}
+        self._is_prescribed = bool(tree.driven.any() or working & constrained)
+        self._time, self._highest_kinetic = math.nan, 0.0  # of the last sample, and of all
+        self._excess, self._phases = np.zeros((2, len(model.names.bodies), 3))
 
     @property
     def energy(self) -> float:
@@ -126,7 +133,8 @@ class RunRecord:
         if self._first is None:
             self.length = _length_of(samples.position[0], self._offset)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
-            self._add_energies(times, samples, count)
+            residual = self._add_energies(times, samples, count)
+            self._add_phases(times, residual, samples, count)
             for peak, field in ((self.spin, samples.angular_velocity), (self.speed, samples.linear_velocity)):
                 peak.add(times, np.sqrt(np.einsum("kbi,kbi->kb", field[:count], field[:count])))
         self.loop_error.add(times, samples.constraint_error[:count])
@@ -135,7 +143,8 @@ class RunRecord:
             present = np.arange(self.names.contacts) < samples.contact_count[:count].reshape(-1, 1)
             self.penetration.add(times, np.where(present, np.minimum(samples.contact_gap[:count], 0.0), 0.0))
 
-    def _add_energies(self, times: Floats, samples: Any, count: int) -> None:
+    def _add_energies(self, times: Floats, samples: Any, count: int) -> Floats:
+        """Add the energies, and return the residuals (K,), J."""
         kinetic, potential, elastic = (
             field[:count].reshape(-1) for field in (samples.kinetic, samples.potential, samples.elastic)
         )
@@ -150,10 +159,35 @@ class RunRecord:
         self._work_range = np.stack(
             [np.minimum(self._work_range[0], work.min(axis=0)), np.maximum(self._work_range[1], work.max(axis=0))]
         )
-        residual = (balance - self._first[1])[:, None]
-        self.residual.add(times, residual)
-        self.gain.add(times, np.maximum(residual, 0.0))
-        self.loss.add(times, np.minimum(residual, 0.0))
+        residual: Floats = balance - self._first[1]
+        for peak, part in (
+            (self.residual, residual),
+            (self.gain, np.maximum(residual, 0.0)),
+            (self.loss, np.minimum(residual, 0.0)),
+        ):
+            peak.add(times, part[:, None])
+        return residual
+
+    def _add_phases(self, times: Floats, residual: Floats, samples: Any, count: int) -> None:
+        """Add the errors of the angles turned that the residual of the energy ledger explains.
+
+        Of a motion along a path with kinetic energy T, an energy R without a source changes the velocities by the
+        fraction R/2T, at most 1.  With the largest T so far, an error of a fast motion that is damped later is too.
+        The integral of the angular velocities times R/2T cancels in oscillations and grows with the turns of a
+        rotation.  A prescribed motion determines the angles, and its drive does work of any sign.
+        """
+        if self._is_prescribed:
+            return
+        highest = np.maximum.accumulate(np.append(self._highest_kinetic, samples.kinetic[:count]))[1:]
+        ratio = np.divide(residual, 2.0 * highest, out=np.zeros(count), where=highest > 0.0)
+        excess = np.clip(ratio, -1.0, 1.0)[:, None, None] * samples.angular_velocity[:count]
+        rates = np.concatenate((self._excess[None], excess))
+        steps = np.diff(times, prepend=times[0] if math.isnan(self._time) else self._time)
+        changes = 0.5 * steps[:, None, None] * (rates[1:] + rates[:-1])
+        phases = np.cumsum(np.concatenate((self._phases[None], changes)), axis=0)[1:]
+        self.phase.add(times, np.sqrt(np.einsum("kbi,kbi->kb", phases, phases)))
+        self._time, self._highest_kinetic = float(times[-1]), float(highest[-1])
+        self._excess, self._phases = excess[-1].copy(), phases[-1].copy()
 
     def add_energy(self, energy: float) -> None:
         """Count an energy, J, that a change of the scene adds, as present from the start."""

@@ -1,8 +1,14 @@
-"""Remedies with numbers."""
+"""Remedies with numbers, and one remedy for all alarms of a run."""
 
 from __future__ import annotations
 
-from multibody_cli.alarms.contract import RunSettings
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multibody_cli.alarms.contract import Raised, RunSettings
 
 DIVISORS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Ratios of the step to a smaller one that is recommended."""
@@ -11,16 +17,78 @@ MARGIN = 3.0
 """The recommended step makes the expected error smaller than the threshold by this factor."""
 
 
-def resolve_better(settings: RunSettings, value: float, threshold: float) -> str:
+@dataclass(frozen=True)
+class Remedy:
+    """Advice with a number.
+
+    Parameters
+    ----------
+    step
+        Longest step with which the error is small enough, s; infinite if a shorter step does not help.
+    integrator
+        Integrator of higher order to use with that step; empty for that of the run.
+    change
+        Another change, in words; it is an alternative if there is a step.
+    """
+
+    step: float = math.inf
+    integrator: str = ""
+    change: str = ""
+
+    def __str__(self) -> str:
+        settings = ""
+        if self.integrator:
+            settings = f"use `simulation.integrator: {self.integrator}` with the step of {self.step:.6g} s"
+        elif math.isfinite(self.step):
+            settings = f"reduce `simulation.step` to {self.step:.6g} s"
+        return ", or ".join(filter(None, (settings, self.change)))
+
+
+NONE = Remedy()
+"""No advice."""
+
+
+def resolve_better(settings: RunSettings, value: float, threshold: float) -> Remedy:
     """Return the remedy for an error of the integration: another integrator, a smaller tolerance or a smaller step."""
     if settings.alternative:
-        return f"use `simulation.integrator: {settings.alternative}` with the step of {settings.step:.6g} s"
+        return Remedy(settings.step, settings.alternative)
     if settings.integrator.adaptive:
-        return f"set `simulation.tolerance` to {1e-2 * settings.rtol:.1g}"
+        return Remedy(change=f"set `simulation.tolerance` to {1e-2 * settings.rtol:.1g}")
     return reduce_step(settings.step, (MARGIN * value / threshold) ** (1.0 / settings.order))
 
 
-def reduce_step(step: float, factor: float) -> str:
-    """Return the remedy of a step that is smaller by a factor."""
+def reduce_step(step: float, factor: float, change: str = "") -> Remedy:
+    """Return the remedy of a step that is smaller by a factor, or of another change."""
     divisor = next((divisor for divisor in DIVISORS if divisor >= factor), DIVISORS[-1])
-    return f"reduce `simulation.step` to {step / divisor:.6g} s"
+    return Remedy(step / divisor, change=change)
+
+
+IMPLICIT = "for stiff springs, dampers and muscles, use an implicit integrator such as `linearly_implicit_euler`"
+"""The alternative to a shorter step where fast forces limit it."""
+
+
+def remedy_of_divergence(settings: RunSettings) -> Remedy:
+    """Return the remedy of a run that diverged: half of the stable step at the start, or a tenth of the step."""
+    exceeded = settings.step > settings.stable_step
+    remedy = reduce_step(settings.step, 2.0 * settings.step / settings.stable_step if exceeded else 10.0, IMPLICIT)
+    return replace(remedy, integrator=settings.alternative)
+
+
+def with_one_remedy(alarms: Iterable[Raised]) -> tuple[Raised, ...]:
+    """Return the alarms of a run with the remedy of all: the shortest of their steps, or an integrator with it."""
+    alarms = tuple(alarms)
+    step = min((alarm.remedy.step for alarm in alarms), default=math.inf)
+    integrator = next(filter(None, (alarm.remedy.integrator for alarm in alarms)), "")
+    return tuple(
+        replace(alarm, remedy=replace(alarm.remedy, step=step, integrator=integrator))
+        if math.isfinite(alarm.remedy.step)
+        else alarm
+        for alarm in alarms
+    )
+
+
+def said_once(alarms: Iterable[Raised]) -> tuple[Raised, ...]:
+    """Return alarms of which only the first of those with the same remedy states it."""
+    alarms = tuple(alarms)
+    stated = [alarm.remedy for alarm in alarms]
+    return tuple(replace(alarm, remedy=NONE) if alarm.remedy in stated[:k] else alarm for k, alarm in enumerate(alarms))

@@ -72,6 +72,7 @@ def verb(
     Exit code: 0 if all bars stay below a tenth of the size of their channel and all expectations are met, 1 if not,
     2 if the scene is rejected, 128 plus the number of the signal if one interrupts it.
     """
+    from multibody_cli.alarms.remedies import said_once
     from multibody_cli.output.certificate import add_certificate
     from multibody_cli.output.hdf5 import Hdf5Sink
     from multibody_cli.output.trajectory import read_trajectory
@@ -91,7 +92,7 @@ def verb(
         with Progress(simulation.compiled.timing) as progress:
             outcome = simulation.run(sink, progress, stop.asked).outcome
         if outcome.status != "complete":
-            causes = list(map(str, outcome.alarms)) or [outcome.message]
+            causes = list(map(str, said_once(outcome.later_alarms))) or [outcome.message]
             messages.error(f"{outcome.status}, so that it has no certificate:\n" + "\n".join(causes))
             return EXIT_CODES.get(outcome.status, stop.code)
         if outcome.message:

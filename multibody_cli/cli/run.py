@@ -227,6 +227,8 @@ def _run(start: _Start, allow_untrusted: bool, as_json: bool) -> int:
 
 def _conclude(report: Report, as_json: bool) -> int:
     """Show the summary and the alarms of a run, and return the exit code."""
+    from multibody_cli.alarms.remedies import said_once
+
     show_json(_as_data(report)) if as_json else _show(report)
     if report.outcome.status == "interrupted":
         messages.error(f"interrupted: {report.outcome.message}; `mbsim run --resume {report.result}` continues it")
@@ -234,7 +236,7 @@ def _conclude(report: Report, as_json: bool) -> int:
     if not report.outcome.reached_end:
         messages.error(f"{report.outcome.status}: {report.outcome.message}")
         return report.exit_code
-    for alarm in report.outcome.alarms:
+    for alarm in said_once(report.outcome.later_alarms):
         SHOW[alarm.level](str(alarm))
     return report.exit_code
 
@@ -304,7 +306,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "seconds": report.seconds,
         "steps_per_second": report.steps_per_second,
         "energy_drift": report.energy_drift,
-        "alarms": [asdict(alarm) for alarm in report.outcome.alarms],
+        "alarms": [alarm.as_data() for alarm in report.outcome.alarms],
         "expect": [asdict(verdict) for verdict in report.verdicts],
         "exit_code": report.exit_code,
     }

@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.alarms.remedies import DIVISORS, reduce_step
+from multibody_cli.alarms.catalogue import JUMPS, SIGNALS
+from multibody_cli.alarms.contract import Raised
+from multibody_cli.alarms.remedies import DIVISORS, Remedy, reduce_step
 from multibody_cli.document.nodes import Path, format_path
 from multibody_cli.kernel import kernel
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.simulation import SimulationSpec
 from multibody_cli.scene.tables import signals_of
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.signals import Signals, evaluate
@@ -74,8 +77,8 @@ def integration_errors(
             found[2], found[3] = error, t
 
 
-def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
-    """Warn of functions of time that steps of constant length do not resolve, and of positions that jump."""
+def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
+    """Yield functions of time that steps of constant length do not resolve, and positions that jump, with the place."""
     simulation = loaded.scene.simulation
     written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if spec.constant is None]
     if not written or is_adaptive(simulation):
@@ -84,29 +87,36 @@ def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
     numbers = [packer.signal(spec) for _, spec in written]
     signals = packer.pack()[0].signals
     for (path, _), k in zip(written, numbers, strict=True):
-        yield from _warnings_of(loaded, path, signals, k)
+        for alarm in _alarms_of(simulation, path, signals, k):
+            yield loaded.where(*path), alarm
 
 
-def _warnings_of(loaded: LoadedScene, path: Path, signals: Signals, k: int) -> Iterator[str]:
-    simulation, found = loaded.scene.simulation, np.zeros(6)
+def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Iterator[Raised]:
+    found = np.zeros(6)
     steps, h = max(round(simulation.duration / simulation.step), 1), simulation.step
     spacing = -(-steps // MOST_STEPS)
     is_position = "motion" in path and "position" in path
     integration_errors(signals, k, 0.0, h, spacing, steps // spacing, int(is_position), found)
     total, size, largest, time, least, greatest = (float(number) for number in found)
-    place = f"{loaded.where(*path)}: {format_path(path)}"
+    place = format_path(path)
     if is_position:
-        if LARGEST_JUMP * (greatest - least) < largest < math.inf:
-            yield (
-                f"{place}: jumps by {largest:.3g} at t = {time:.4g} s, but its velocity does not: the bodies that it "
-                "moves receive no impulse; write a continuous function of t, or a table"
-            )
-    elif total > LARGEST_ERROR * size:
-        yield (
-            f"{place}: changes within a step of {h:.4g} s, most at t = {time:.4g} s: its integral has an error of "
-            f"{100.0 * total / size:.2g} %: {reduce_step(h, _needed_factor(signals, k, time, h))}, or write a slower "
-            "function of t"
+        allowed, name = simulation.alarms.get(JUMPS, LARGEST_JUMP), JUMPS
+        error, scale = (largest, greatest - least) if largest < math.inf else (0.0, 0.0)
+        message = (
+            f"{place}: jumps by {largest:.3g} at t = {time:.4g} s, but its velocity does not, and the bodies that it "
+            "moves receive no impulse"
         )
+        remedy = Remedy(change="write a continuous function of t, or a table")
+    else:
+        allowed, name = simulation.alarms.get(SIGNALS, LARGEST_ERROR), SIGNALS
+        error, scale = total, size
+        message = (
+            f"{place}: changes within a step of {h:.4g} s, most at t = {time:.4g} s, and its integral has an error of "
+            f"{100.0 * total / size:.2g} %"
+        )
+        remedy = reduce_step(h, _needed_factor(signals, k, time, h), "write a slower function of t")
+    if error > allowed * scale:
+        yield Raised(name, "warning", message, remedy, value=error / scale, threshold=allowed, at_start=True)
 
 
 def _needed_factor(signals: Signals, k: int, start: float, h: float) -> float:

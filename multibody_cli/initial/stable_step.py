@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.alarms.catalogue import STABILITY
-from multibody_cli.alarms.remedies import reduce_step
+from multibody_cli.alarms.contract import Raised
+from multibody_cli.alarms.remedies import IMPLICIT, Remedy, reduce_step
 from multibody_cli.initial.linearized_motion import (
     MOST_COORDINATES,
     acceleration_derivatives,
@@ -49,10 +50,10 @@ def stable_steps(integrator: Integrator, simulation: SimulationSpec, damping: Fl
 
 
 class StepCheck(NamedTuple):
-    """Longest stable step at the start, s, infinite if there is none or it is not known, and the warnings."""
+    """Longest stable step at the start, s, infinite if there is none or it is not known, and the alarms."""
 
     longest: float
-    warnings: tuple[str, ...]
+    alarms: tuple[Raised, ...]
 
 
 def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCheck:
@@ -69,23 +70,26 @@ def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCh
     allowed = simulation.alarms.get(STABILITY, 1.0)
     longest, place = _fastest_mode(integrator, simulation, model, state)
     feedback = _feedback_limit(integrator, simulation)
-    warnings = []
+    alarms = []
+
+    def report(limit: float, cause: str, remedy: Remedy) -> None:
+        message = f"the step of {simulation.step:.4g} s exceeds the stability limit of {cause}"
+        ratio = simulation.step / limit
+        alarms.append(Raised(STABILITY, "warning", message, remedy, value=ratio, threshold=allowed, at_start=True))
+
     if simulation.step > allowed * longest:
-        remedy = reduce_step(simulation.step, 2.0 * simulation.step / longest)
-        warnings.append(
-            f"the step of {simulation.step:.4g} s exceeds the stability limit of "
-            f"`{integrator.name or simulation.method}` for the fastest motion at the start, {longest:.3g} s, of "
-            f"{place}: {remedy}, or, for stiff springs, dampers and muscles, use an implicit integrator such as "
-            "`linearly_implicit_euler`"
-        )
+        name = integrator.name or simulation.method
+        cause = f"`{name}` for the fastest motion at the start, {longest:.3g} s, of {place}"
+        report(longest, cause, reduce_step(simulation.step, 2.0 * simulation.step / longest, IMPLICIT))
     if simulation.step > allowed * feedback:
         rate = simulation.options.get("baumgarte_rate", StabilizationOptions().baumgarte_rate)
-        warnings.append(
-            f"the step of {simulation.step:.4g} s exceeds the stability limit of `{integrator.name}` with "
-            f"`baumgarte_rate: {rate:.4g}`, {feedback:.3g} s: reduce `simulation.options.baumgarte_rate` to "
-            f"{0.5 * rate * feedback / simulation.step:.4g}, or use `simulation.options.stabilization: projection`"
+        change = (
+            f"reduce `simulation.options.baumgarte_rate` to {0.5 * rate * feedback / simulation.step:.4g}, or use "
+            "`simulation.options.stabilization: projection`"
         )
-    return StepCheck(min(longest, feedback), tuple(warnings))
+        cause = f"`{integrator.name}` with `baumgarte_rate: {rate:.4g}`, {feedback:.3g} s"
+        report(feedback, cause, Remedy(change=change))
+    return StepCheck(min(longest, feedback), tuple(alarms))
 
 
 def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Model, state: State) -> tuple[float, str]:

@@ -46,7 +46,8 @@ ATTRIBUTES = {
     "steps": Attribute(int, "number of steps taken"),
     "alarms": Attribute(
         str,
-        "JSON list of the alarms raised: name, level, message, remedy, channel, time, value and threshold",
+        "JSON list of the alarms raised: name, level, message, remedy, channel, time, value, threshold and "
+        "at_start, whether it was raised before the first step",
         is_required=False,
     ),
     "accepted": Attribute(

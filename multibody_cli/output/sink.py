@@ -107,13 +107,18 @@ class Outcome:
     alarms: tuple[Raised, ...] = ()
 
     @property
+    def later_alarms(self) -> tuple[Raised, ...]:
+        """The alarms that were not reported before the first step."""
+        return tuple(alarm for alarm in self.alarms if not alarm.at_start)
+
+    @property
     def reached_end(self) -> bool:
         """Whether the run reached its end, trusted or not."""
         return self.status in ("complete", "untrusted")
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the result file that are known after the run."""
-        return {**asdict(self), "alarms": json.dumps([asdict(alarm) for alarm in self.alarms])}
+        return {**asdict(self), "alarms": json.dumps([alarm.as_data() for alarm in self.alarms])}
 
 
 def block_rows(rows: int, names: Names) -> int:

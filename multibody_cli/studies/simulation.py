@@ -92,6 +92,8 @@ class Simulation:
             options=settings.options,
             alternative=default.name if better else "",
             thresholds=settings.alarms,
+            stable_step=self.compiled.stable_step,
+            at_start=self.compiled.alarms,
         )
 
     def _vertices_of(self, *place: str | int) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.studies.doctor.finding import Finding, Weight
 from multibody_cli.studies.doctor.subject import MAX_SECONDS, Subject
 
@@ -27,7 +28,9 @@ def find_alarms(subject: Subject) -> Iterator[Finding]:
     """Report the alarms of the trial run, each at the element of its channel, with the thresholds of `run`."""
     scene = subject.scene
     for alarm in subject.trial.summary.outcome.alarms:
+        if alarm.name == STABILITY:  # a check of its own, with modes at rest
+            continue
         section, _, name = alarm.channel.rpartition("/")[0].partition("/")
         place = (section, name) if name in getattr(scene, section, ()) else ("simulation", "step")
         since = "" if alarm.time is None else f" (from t = {alarm.time:.4g} s)"
-        yield subject.finding("trial run", WEIGHTS[alarm.level], place, alarm.message + since, alarm.remedy)
+        yield subject.finding("trial run", WEIGHTS[alarm.level], place, alarm.message + since, str(alarm.remedy))
