@@ -32,19 +32,20 @@ def _unless_adaptive(settings: RunSettings, threshold: float) -> float:
 
 def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     names, length = record.names, record.length
-    peak, channel = record.loop_error, ""
+    peak, channel, unit = record.loop_error, "", "m"
     if record.row_error.largest > peak.largest:
         peak = record.row_error
         free = [entry for entry in names.constraint_entries if entry.section != "joints"]
         owners = [entry for entry in free for _ in range(entry.rows.start, entry.rows.stop)]
         owner = owners[peak.element]
         channel, place = f"{owner.section}/{owner.name}/error", f"{owner.section} `{owner.name}`"
+        unit = "m or rad"
     elif names.joints:
         name = names.joints[peak.element].name
         channel, place = f"joints/{name}/constraint_error", f"the loop of joint `{name}`"
     else:
         place = "the constraints"
-    message = f"{place} is open by {peak.largest:.3g} m or rad, {peak.largest / length:.2g} of the length of the scene"
+    message = f"{place} is open by {peak.largest:.3g} {unit}, {peak.largest / length:.2g} of the length of the scene"
     return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), channel, message)
 
 

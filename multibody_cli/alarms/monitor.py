@@ -24,7 +24,8 @@ def alarms_of(settings: RunSettings, record: RunRecord | None, others: Sequence[
     """
     found = [*(_raised(record, settings) if record is not None else ()), *others]
     severity = get_args(Level)[::-1].index
-    return with_one_remedy((*settings.at_start, *sorted(found, key=lambda alarm: severity(alarm.level))))
+    alarms = (*settings.at_start, *sorted(found, key=lambda alarm: severity(alarm.level)))
+    return with_one_remedy(alarms, settings.step > settings.stable_step)
 
 
 def _raised(record: RunRecord, settings: RunSettings) -> Iterator[Raised]:

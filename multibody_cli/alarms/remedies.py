@@ -63,7 +63,7 @@ def reduce_step(step: float, factor: float, change: str = "") -> Remedy:
     return Remedy(step / divisor, change=change)
 
 
-IMPLICIT = "for stiff springs, dampers and muscles, use an implicit integrator such as `linearly_implicit_euler`"
+IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator such as `linearly_implicit_euler`"
 """The alternative to a shorter step where fast forces limit it."""
 
 
@@ -74,10 +74,15 @@ def remedy_of_divergence(settings: RunSettings) -> Remedy:
     return replace(remedy, integrator=settings.alternative)
 
 
-def with_one_remedy(alarms: Iterable[Raised]) -> tuple[Raised, ...]:
-    """Return the alarms of a run with the remedy of all: the shortest of their steps, or an integrator with it."""
+def with_one_remedy(alarms: Iterable[Raised], is_unstable: bool) -> tuple[Raised, ...]:
+    """Return the alarms of a run with the remedy of all: the shortest of their steps, or an integrator with it.
+
+    The values of an unstable run are meaningless, so that the alarms raised before the first step determine its step.
+    """
     alarms = tuple(alarms)
-    step = min((alarm.remedy.step for alarm in alarms), default=math.inf)
+    early = min((alarm.remedy.step for alarm in alarms if alarm.at_start), default=math.inf)
+    every = min((alarm.remedy.step for alarm in alarms), default=math.inf)
+    step = early if is_unstable and math.isfinite(early) else every
     integrator = next(filter(None, (alarm.remedy.integrator for alarm in alarms)), "")
     return tuple(
         replace(alarm, remedy=replace(alarm.remedy, step=step, integrator=integrator))

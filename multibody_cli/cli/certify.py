@@ -14,7 +14,7 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress, SimulatedTime, Waiting
 from multibody_cli.cli.run import EXIT_CODES
-from multibody_cli.cli.source import prepare_and_warn, scene_file
+from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import Colored, counted, show, show_json, show_table
 
@@ -84,9 +84,9 @@ def verb(
     result = result_path(output, simulation, scene)
     recorded = simulation.scene.output
     sink = Hdf5Sink(result, recorded.channels, recorded.compression, force)
-    with scene_file(scene) as file, Waiting("preparing finer runs"):
-        names = channels.split(",") if channels else ()
-        plan = plan_of(simulation, lambda more: prepare(file, [*overrides, *more]), names, against)
+    source, names = scene_of(scene), channels.split(",") if channels else ()
+    with Waiting("preparing finer runs"):
+        plan = plan_of(simulation, lambda more: prepare(source, [*overrides, *more]), names, against)
     with StopRequest() as stop:
         stop_compilation_when(stop.asked)
         with Progress(simulation.compiled.timing) as progress:

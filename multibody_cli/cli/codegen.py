@@ -9,7 +9,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import show
 
 
@@ -27,8 +27,7 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     from multibody_cli.output.place import require_replaceable, write_text
     from multibody_cli.studies.codegen import code_of
 
-    with scene_file(scene) as file:
-        text = code_of(file, overrides)
+    text = code_of(scene_of(scene), overrides)
     if output is None:
         show(text, nl=False)
         return 0

@@ -13,7 +13,7 @@ import click
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import run_settings
 from multibody_cli.cli.progress import Waiting
-from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     from multibody_cli.studies.doctor.diagnosis import diagnose
 
     show_compilation(f"the examination of {scene.name}")
-    with scene_file(scene) as file, Waiting(f"examining {scene.name}"):
-        diagnosis = diagnose(file, overrides)
+    source = scene_of(scene)
+    with Waiting(f"examining {scene.name}"):
+        diagnosis = diagnose(source, overrides)
     show_json(_as_data(diagnosis)) if as_json else _show(diagnosis)
     return 0
 
@@ -67,10 +68,12 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    from multibody_cli.studies.doctor.steps import written
+
     yield "degrees of freedom", _count(diagnosis)
     if diagnosis.steps:
         limits = {name: step for name, step in diagnosis.steps.items() if step is not None and math.isfinite(step)}
-        words = [f"{name} {step:.3g} s" for name, step in limits.items()]
+        words = [f"{name} {written(step)}" for name, step in limits.items()]
         yield "longest stable step", ", ".join([*words, "no limit for the others" if limits else "no limit"])
     if diagnosis.conditioning is not None:
         rows = diagnosis.conditioning.constraints

@@ -11,7 +11,7 @@ import click
 
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
-from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
 
@@ -45,8 +45,7 @@ def verb(scene: Path, at: str | None, latex: bool, overrides: tuple[str, ...], a
         time = None if at is None else read_quantity(at, units.TIME)
     except ValueError as error:
         raise ArgumentError(f"--at: {error}") from None
-    with scene_file(scene) as file:
-        found = equations_of(file, overrides, time)
+    found = equations_of(scene_of(scene), overrides, time)
     if latex and found.state is not None:
         raise ArgumentError("--latex requires formulas, but the terms are numbers: omit --at, or use a smaller scene")
     if as_json:

@@ -37,12 +37,12 @@ SHORT_FORMS = {
 
 
 def run_settings(verb: Verb) -> Verb:
-    """Add `--set` and its short forms to a verb, which receives all of them as `overrides`."""
+    """Add `--set` and its short forms to a verb, which receives `KEY=VALUE` and `--KEY=VALUE` as `overrides`."""
 
     @wraps(verb)
     def with_short_forms(overrides: tuple[str, ...], **words: Any) -> int:
         given = {key: words.pop(key) for key in SHORT_FORMS}
-        short = (f"simulation.{key}={value}" for key, value in given.items() if value is not None)
+        short = (f"--{key}={value}" for key, value in given.items() if value is not None)
         return verb(overrides=(*overrides, *short), **words)
 
     decorated: Verb = with_short_forms

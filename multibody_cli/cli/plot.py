@@ -13,7 +13,7 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.results import FROM, TO, explain_channels, joined, split_words, stem
-from multibody_cli.cli.source import is_result, written_scene
+from multibody_cli.cli.source import is_result, stored_scene
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, ResultError
 
@@ -113,8 +113,7 @@ def _opened(file: str, frame: str | None) -> Trajectory:
     from multibody_cli.scene.load import load_scene
     from multibody_cli.studies.wrench_frames import express_wrenches
 
-    with written_scene(trajectory.scene_yaml, Path(file)) as scene:
-        return express_wrenches(trajectory, load_scene(scene).scene.joints, frame)
+    return express_wrenches(trajectory, load_scene(stored_scene(trajectory.scene_yaml, file)).scene.joints, frame)
 
 
 def _single(trajectory: Trajectory, word: str) -> Scalar:

@@ -13,7 +13,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.source import denotes_result, prepare_and_warn, written_scene
+from multibody_cli.cli.source import denotes_result, prepare_and_warn, stored_scene
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError, QuantityError
 
@@ -315,8 +315,7 @@ def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajec
     if overrides:
         raise ArgumentError(f"--set applies to a scene file, but {path} is a result: run the scene again")
     trajectory = read_trajectory(path)
-    with written_scene(trajectory.scene_yaml, path) as scene:
-        return load_scene(scene), trajectory
+    return load_scene(stored_scene(trajectory.scene_yaml, path)), trajectory
 
 
 def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from multibody_cli.studies.verdict import Verdict
     from multibody_cli.timeline import Summary
 
+DURATION = ("--duration=", "simulation.duration=")
 EXIT_CODES = {"complete": 0, "untrusted": 1, "diverged": 1}
 NEAR = 10.0
 """Ratio of the longest stable step to the step up to which the summary shows it."""
@@ -146,7 +147,7 @@ class _Start:
 
 def _require_alone(resume: Path, scene: Path | None, overrides: Sequence[str], elsewhere: bool) -> None:
     """Refuse arguments that would change the run or write another file."""
-    if scene is not None or elsewhere or not all(one.startswith("simulation.duration=") for one in overrides):
+    if scene is not None or elsewhere or not all(one.startswith(DURATION) for one in overrides):
         raise ArgumentError(
             f"--resume {resume} continues the scene in that file: only --duration, --allow-untrusted and --json go "
             "with it; for other settings add --from TIME, and another name after -o"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +12,7 @@ from multibody_cli.cli.compilation import purpose_of, show_compilation
 from multibody_cli.cli.progress import Waiting
 
 if TYPE_CHECKING:
+    from multibody_cli.document.resolve import StoredScene
     from multibody_cli.studies.simulation import Simulation
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -59,7 +57,8 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") 
 
     began = time.perf_counter()
     show_compilation(f"the start of {path.name}")
-    with written_scene(text, path) if text else scene_file(path) as scene, Waiting(f"preparing {path.name}"):
+    scene = stored_scene(text, path) if text else scene_of(path)
+    with Waiting(f"preparing {path.name}"):
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
@@ -68,31 +67,17 @@ def prepare_and_warn(path: Path, overrides: Sequence[str] = (), text: str = "") 
     return simulation
 
 
-@contextmanager
-def scene_file(path: Path) -> Iterator[Path]:
-    """Yield the scene file; the scene of a result file is written to a temporary file."""
+def scene_of(path: Path) -> Path | StoredScene:
+    """Return a scene file, or the scene in a result file."""
     if not is_result(path):
-        yield path
-        return
+        return path
     from multibody_cli.output.trajectory import read_trajectory
 
-    with written_scene(read_trajectory(path).scene_yaml, path) as scene:
-        yield scene
+    return stored_scene(read_trajectory(path).scene_yaml, path)
 
 
-@contextmanager
-def written_scene(text: str, path: Path) -> Iterator[Path]:
-    """Write the scene of a result file to a temporary file, and yield it.
+def stored_scene(text: str, path: Path | str) -> StoredScene:
+    """Return the scene in a result file, whose text is read already."""
+    from multibody_cli.document.resolve import StoredScene
 
-    Raises
-    ------
-    SceneError
-        The scene requires other files, or is not resolved.
-    """
-    from multibody_cli.document.resolve import require_resolved
-
-    with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
-        scene = Path(folder) / f"{os.path.basename(path)}.yaml"
-        scene.write_text(text, encoding="utf-8")
-        require_resolved(scene, str(path))
-        yield scene
+    return StoredScene(text, str(path))

@@ -14,7 +14,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.compilation import show_compilation
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.progress import Bar
-from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError, OutputError, nearest
 
@@ -57,7 +57,7 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
         done: list[warming.Warmed] = []
         with Bar("combinations") as bar:
             bar.show(0, len(chosen) * len(pairs))
-            for one in warming.warm(chosen, pairs, scene_file):
+            for one in warming.warm(chosen, pairs, scene_of):
                 done.append(one)
                 messages.detail(f"{one.scene}: {one.combination}: {one.refusal or counted(one.kernels, 'kernel')}")
                 bar.show(len(done), len(chosen) * len(pairs))

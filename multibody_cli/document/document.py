@@ -52,7 +52,20 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _refusal(Mark(shown), f"cannot read the file: {reason}") from None
-    root = parse_document(text, shown, problems)
+    return _counted(parse_document(text, shown, problems), usage)
+
+
+def read_stored(text: str, shown: str, problems: Problems, usage: Usage) -> Node:
+    """Parse the text of a scene that is part of another file; parameters and errors are those of `read_document`."""
+    try:
+        usage.add("bytes", len(text.encode()))
+    except LimitError as error:
+        raise _refusal(Mark(shown), str(error)) from None
+    return _counted(parse_document(text, shown, problems), usage)
+
+
+def _counted(root: Node, usage: Usage) -> Node:
+    """Count the values of a document."""
     try:
         usage.add("values", root.size)
     except LimitError as error:
@@ -74,7 +87,8 @@ def parse_document(text: str, shown: str, problems: Problems) -> Node:
         root = _Composer(shown, problems, yaml.parse(text, Loader=_Loader)).compose()
     except yaml.MarkedYAMLError as error:
         what = " ".join(filter(None, (error.context, error.problem)))
-        raise _refusal(_mark(shown, error.problem_mark), f"not YAML: {what}") from None
+        cause = "a tab cannot indent a line: use spaces" if _is_indent(text, error.problem_mark) else what
+        raise _refusal(_mark(shown, error.problem_mark), f"not YAML: {cause}") from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise _refusal(Mark(shown), f"not YAML: {str(error).splitlines()[0]}") from None
     if root is None:
@@ -88,6 +102,13 @@ def _refusal(mark: Mark, message: str) -> SceneError:
 
 def _mark(file: str, mark: Any) -> Mark:
     return Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
+
+
+def _is_indent(text: str, mark: Any) -> bool:
+    """Whether a tab at the start of a line is at a position."""
+    line = text.splitlines()[mark.line : mark.line + 1] if mark is not None else []
+    start = line[0][: mark.column + 1] if line else ""
+    return start.endswith("\t") and not start.strip()
 
 
 def _short(tag: str) -> str:

@@ -20,6 +20,13 @@ def read_with_includes(path: FilePath, problems: Problems, usage: Usage) -> Node
     return _Reader(problems, usage).read(path, str(path), ())
 
 
+def require_sections(root: Node, problems: Problems) -> None:
+    """Refuse a scene that is not a mapping."""
+    if type(root.value) is not dict:
+        problems.add(root.mark, (), "expected a mapping of sections: `mbsim: 1`, `bodies:`, `joints:`, ...")
+        problems.raise_any()
+
+
 @dataclass
 class _Reader:
     problems: Problems
@@ -31,9 +38,7 @@ class _Reader:
         root = read_document(path, shown, self.problems, self.usage)
         identity = os.path.realpath(path)
         self.done.add(identity)
-        if type(root.value) is not dict:
-            self.problems.add(root.mark, (), "expected a mapping of sections: `mbsim: 1`, `bodies:`, `joints:`, ...")
-            self.problems.raise_any()
+        require_sections(root, self.problems)
         entries: dict[str, Node] = {}
         keys: dict[str, Mark] = {}
         for included in self._included(root, path, shown, (*open_files, identity)):

@@ -1,4 +1,4 @@
-"""The option `--set KEY=VALUE`: replaces values of a scene."""
+"""Options that replace values of a scene: `--set KEY=VALUE`, and `--KEY VALUE` for `--set simulation.KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from multibody_cli.document.problems import Problems
 from multibody_cli.errors import SceneError, nearest
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]=]+)|\[(\d{1,9})\]")
-_OPTION = "--set "
+_SHORT_FORM = re.compile(r"--(\w+)=(.*)", re.DOTALL)
+_OPTION = re.compile(r"--\w+ ")
 _OPEN_SECTIONS = frozenset({("simulation",), ("simulation", "options"), ("simulation", "alarms"), ("output",)})
 """Sections that an override may create."""
 
@@ -31,9 +32,10 @@ class Override:
 
 
 def read_override(text: str, problems: Problems) -> Override | None:
-    """Parse `KEY=VALUE`; the value is YAML."""
-    mark = Mark(_OPTION + text)
-    key, equals, value = text.partition("=")
+    """Parse `KEY=VALUE`, or `--KEY=VALUE` for a key of `simulation`; the value is YAML."""
+    short = _SHORT_FORM.fullmatch(text)
+    mark = Mark(f"--{short[1]} {short[2]}" if short else f"--set {text}")
+    key, equals, value = f"simulation.{short[1]}={short[2]}".partition("=") if short else text.partition("=")
     path = _path(key)
     if not equals or path is None:
         problems.add(mark, (), "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`")
@@ -49,7 +51,7 @@ def read_override(text: str, problems: Problems) -> Override | None:
 
 def is_override(mark: Mark) -> bool:
     """Whether a value at this position was written in an option instead of a file."""
-    return mark.file.startswith(_OPTION)
+    return not mark.line and _OPTION.match(mark.file) is not None
 
 
 def apply_override(root: Node, override: Override, problems: Problems) -> Node:

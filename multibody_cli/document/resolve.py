@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from multibody_cli.document.document import read_document
-from multibody_cli.document.include import read_with_includes
+from multibody_cli.document.document import read_stored
+from multibody_cli.document.include import read_with_includes, require_sections
 from multibody_cli.document.nodes import Node, mapping
 from multibody_cli.document.overrides import apply_override, read_override
 from multibody_cli.document.problems import Problems
@@ -39,28 +40,45 @@ class Resolved(NamedTuple):
     written: Node
 
 
-def require_resolved(path: Path, shown: str) -> None:
-    """Refuse a scene that is not resolved, or that names other files: the scene in a result file is complete by itself.
+@dataclass(frozen=True)
+class StoredScene:
+    """The scene in a result file: it is resolved, and names no other file.
 
     Parameters
     ----------
-    path
-        The file.
-    shown
-        Its name in messages.
+    text
+        The scene as YAML.
+    file, dataset
+        The result file, and the dataset in it; messages name both.
+    """
+
+    text: str
+    file: str
+    dataset: str = "scene/yaml"
+
+    def __str__(self) -> str:
+        return f"{self.file}:/{self.dataset}"
+
+
+SceneSource = str | Path | StoredScene
+"""A scene file, or the scene in a result file."""
+
+
+def _read_stored(scene: StoredScene, problems: Problems, usage: Usage) -> Node:
+    """Read the scene in a result file; refuse one that is not resolved, or that names other files.
 
     Raises
     ------
     SceneError
         The scene has `vars`, `include`, `repeat` or `${...}`, names a file, or is not YAML.
     """
-    problems = Problems()
-    root = read_document(path, shown, problems, Usage())
+    root = read_stored(scene.text, str(scene), problems, usage)
+    require_sections(root, problems)
     rule = "the scene in a result file is complete by itself"
     if root.template:
         problems.add(root.mark, (), f"{rule}: it has no `${{...}}`; run the scene file instead")
-    for key in sorted(RESOLVED_KEYS & (root.keys or {}).keys()):
-        assert root.keys is not None
+    assert root.keys is not None
+    for key in sorted(RESOLVED_KEYS & root.keys.keys()):
         problems.add(root.keys[key], (key,), f"{rule}: it has no `{key}`; run the scene file instead")
     left: list[Node] = [root]
     while left:
@@ -73,22 +91,26 @@ def require_resolved(path: Path, shown: str) -> None:
         elif isinstance(node.value, list):
             left += node.value
     problems.raise_any()
+    return root
 
 
-def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolved:
+def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -> Resolved:
     """Read a scene and resolve it to plain data.
 
     Parameters
     ----------
-    path
-        The scene file.
+    source
+        The scene file, or the scene in a result file.
     overrides
         `KEY=VALUE` each; variables are replaced before evaluation, all other values after it.
     problems
         Collects problems.
     """
     usage = Usage()
-    root = read_with_includes(path, problems, usage)
+    if isinstance(source, StoredScene):
+        root = _read_stored(source, problems, usage)
+    else:
+        root = read_with_includes(Path(source), problems, usage)
     replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
     for override in replaced:
         if override.is_variable:

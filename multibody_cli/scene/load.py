@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from multibody_cli.document.nodes import Node, find, format_path, mapping, plain, sequence
 from multibody_cli.document.overrides import is_override
 from multibody_cli.document.problems import Problems
-from multibody_cli.document.resolve import resolve
+from multibody_cli.document.resolve import SceneSource, StoredScene, resolve
 from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.implicit import ImplicitOptions
@@ -71,15 +71,16 @@ class LoadedScene:
         return SceneError([Problem(str(place.mark), format_path(path), message, place.origin)])
 
 
-def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
-    """Load a scene file.
+def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScene:
+    """Load a scene.
 
     Parameters
     ----------
-    path
-        The file.
+    source
+        The file, or the scene in a result file.
     overrides
-        Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`.
+        Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`. `--KEY=VALUE` is short for
+        `simulation.KEY=VALUE`; messages then name the option `--KEY`.
 
     Raises
     ------
@@ -87,8 +88,8 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
         With all problems of the scene.
     """
     problems = Problems()
-    tree, written = resolve(Path(path), overrides, problems)
-    data = {"name": _name_of(Path(path)), **plain(tree)}
+    tree, written = resolve(source, overrides, problems)
+    data = {"name": _name_of(Path(source.file if isinstance(source, StoredScene) else source)), **plain(tree)}
     draft = _validate(tree, data, problems)
     notes: tuple[str, ...] = ()
     if draft is not None:

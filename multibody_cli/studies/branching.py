@@ -15,10 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from multibody_cli.alarms.record import RunRecord
+from multibody_cli.document.resolve import StoredScene
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 from multibody_cli.methods.contract import Report
 from multibody_cli.observation.element_rows import element_rows
-from multibody_cli.output.attributes import EarlierScene
+from multibody_cli.output.attributes import EARLIER, EarlierScene
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, read_checkpoint
 from multibody_cli.output.hdf5 import Continued, Hdf5Sink
@@ -94,9 +95,10 @@ def repeated(
     if not earlier:
         yield simulation, None
         return
+    stored = [StoredScene(scene.scene_yaml, "the result file", EARLIER) for scene in earlier]
     with TemporaryDirectory(prefix="mbsim-") as folder:
         rows, continued, changed = Path(folder) / "rows.h5", None, []
-        scenes = [_prepare_text(scene.scene_yaml, Path(folder)) for scene in earlier]
+        scenes = list(map(prepare, stored))
         for one, following, scene in zip(scenes, [*scenes[1:], simulation], earlier, strict=True):
             _require_same_layout(one, following)
             checkpoint = _run_up_to(one, scene.until, rows, continued, stop_asked, on_output)
@@ -161,12 +163,6 @@ def _layout(simulation: Simulation) -> Iterator[tuple[str, object]]:
     yield "`output.channels`", simulation.scene.output.channels
     for series in series_of(model.names):
         yield f"channel `{series.path}`", (series.units, series.labels)
-
-
-def _prepare_text(text: str, folder: Path) -> Simulation:
-    scene = folder / "scene.yaml"
-    scene.write_text(text, encoding="utf-8")
-    return prepare(scene)
 
 
 def _run_up_to(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from multibody_cli.codegen.equations import GROUND, write_gravity_only
 from multibody_cli.codegen.source import GeneratedFunctions
+from multibody_cli.document.resolve import SceneSource
 from multibody_cli.equations.chain import counts_of
 from multibody_cli.studies.acting import joint_forces_of, omitted_effects
 from multibody_cli.studies.equations import prepare_in_joints
@@ -58,12 +58,12 @@ exponential_coefficients = in_python(rotations.exponential_coefficients)
 """
 
 
-def code_of(path: Path | str, overrides: Sequence[str]) -> str:
+def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
     """Return the module for a scene.
 
     Parameters
     ----------
-    path, overrides
+    source, overrides
         The scene file, and values to replace.
 
     Raises
@@ -71,7 +71,7 @@ def code_of(path: Path | str, overrides: Sequence[str]) -> str:
     SceneError, Refused
         As in `studies.equations.prepare_in_joints`.
     """
-    simulation = prepare_in_joints(path, overrides)
+    simulation = prepare_in_joints(source, overrides)
     model = simulation.compiled.model
     tree = model.system.tree
     (nq, n), links = counts_of(tree), len(tree.links) - 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.document.resolve import SceneSource
 from multibody_cli.equations.chain import Chain, body_frame, chain_of, counts_of, pieces_of
 from multibody_cli.equations.terms import terms_of
 from multibody_cli.errors import ArgumentError, Refused
@@ -75,12 +75,12 @@ class Equations:
     within: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
-def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -> Equations:
+def equations_of(source: SceneSource, overrides: Sequence[str], at: float | None) -> Equations:
     """Return the equations of a scene.
 
     Parameters
     ----------
-    path, overrides
+    source, overrides
         The scene file, and values to replace.
     at
         Time (s) at which to evaluate the terms; None for formulas, or for numbers at the start of a large scene.
@@ -90,7 +90,7 @@ def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -
     Refused
         If the scene has no such equations, or its run ends before `at`.
     """
-    simulation = prepare_in_joints(path, overrides)
+    simulation = prepare_in_joints(source, overrides)
     model = simulation.compiled.model
     n = counts_of(model.system.tree).v
     if n > MAX_NUMERIC:
@@ -100,7 +100,7 @@ def equations_of(path: Path | str, overrides: Sequence[str], at: float | None) -
     return _numbers(simulation, at or 0.0)
 
 
-def prepare_in_joints(path: Path | str, overrides: Sequence[str]) -> Simulation:
+def prepare_in_joints(source: SceneSource, overrides: Sequence[str]) -> Simulation:
     """Prepare a scene in joint coordinates, regardless of the coordinates of its method.
 
     Raises
@@ -110,11 +110,11 @@ def prepare_in_joints(path: Path | str, overrides: Sequence[str]) -> Simulation:
     Refused
         If the scene has deformable bodies.
     """
-    simulation = prepare(path, overrides)
+    simulation = prepare(source, overrides)
     if simulation.compiled.model.names.affine:
         raise Refused("bodies of `kind: affine` have no equations in joint coordinates")
     if METHODS[simulation.scene.simulation.method].maximal:
-        simulation = prepare(path, (*overrides, "simulation.method=aba", "simulation.options={}"))
+        simulation = prepare(source, (*overrides, "simulation.method=aba", "simulation.options={}"))
     return simulation
 
 

@@ -5,6 +5,7 @@ To add an assertion, add its check to `CHECKS`, with the keyword of the scene fi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -68,14 +69,24 @@ def find_unreadable(
     intervals = round(duration / every)
     asked = [min(float(entry.at), duration) / every for entry in entries if getattr(entry, "at", "final") != "final"]
     near = np.array([0, intervals, *(round(ratio) + k for ratio in asked for k in (-1, 0, 1))])
-    blank = blank_trajectory(names, channels, np.unique(near.clip(0, intervals)) * (duration / intervals))
+    instants = np.unique(near.clip(0, intervals)) * (duration / intervals)
+    read: list[str] = []
+    recorded = {series.path for series in select_channels(channels, names)}
+    blank = blank_trajectory(names, channels, instants)
+    whole = blank_trajectory(names, None, instants, read.append)
     problems = []
     for number, entry in enumerate(entries):
         for _, check in _checks(entry):
             try:
                 check(entry, blank)
             except ResultError as error:
-                problems.append((number, str(error)))
+                read.clear()
+                with suppress(ResultError):
+                    check(entry, whole)
+                missing = [f"`{path}`" for path in dict.fromkeys(read) if path not in recorded]
+                it = "it" if len(missing) == 1 else "them"
+                cause = f"reads {', '.join(missing)}, but `output.channels` excludes {it}: add {it} there"
+                problems.append((number, cause if missing else str(error)))
     return problems
 
 

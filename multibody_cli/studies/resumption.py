@@ -56,7 +56,7 @@ class Resumption:
         Parameters
         ----------
         durations
-            `simulation.duration=TIME`, or nothing.
+            The override of `simulation.duration`, or nothing.
         simulation
             The recorded scene.
 

@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
+from multibody_cli.document.resolve import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
@@ -169,13 +169,13 @@ class Simulation:
         )
 
 
-def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
+def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
     """Load and compile a scene; reject it if it cannot run or if its expectations cannot be evaluated.
 
     Parameters
     ----------
-    path
-        The scene file.
+    source
+        The scene file, or the scene in a result file.
     overrides
         Values to replace, each `KEY=VALUE`.
 
@@ -186,11 +186,11 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     """
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            loaded = load_scene(path, overrides)
+            loaded = load_scene(source, overrides)
             simulation = Simulation(loaded, compile_scene(loaded))
     except FloatingPointError as error:
         message = f"a number is too large or too small to compute with: {error}"
-        raise SceneError([Problem(str(path), "", message)]) from None
+        raise SceneError([Problem(str(source), "", message)]) from None
     _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
     return simulation

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from multibody_cli.document.resolve import SceneSource
 from multibody_cli.errors import Refused
 from multibody_cli.kernel import workers
 from multibody_cli.methods import METHODS
@@ -69,7 +69,7 @@ def combinations(methods: Sequence[str], every_integrator: bool) -> list[tuple[s
 
 
 def warm(
-    scenes: Sequence[Path], pairs: Sequence[tuple[str, str]], scene_file: Callable[[Path], AbstractContextManager[Path]]
+    scenes: Sequence[Path], pairs: Sequence[tuple[str, str]], scene_of: Callable[[Path], SceneSource]
 ) -> Iterator[Warmed]:
     """Compile scenes with pairs of method and integrator, one after the other, and yield the results.
 
@@ -79,8 +79,8 @@ def warm(
     ----------
     scenes, pairs
         Scenes and combinations; see `combinations`.
-    scene_file
-        Function from a scene or a result file to the file of its scene.
+    scene_of
+        Function from a scene or a result file to its scene.
     """
     for scene in scenes:
         for method, integrator in pairs:
@@ -89,14 +89,13 @@ def warm(
             combination, refusal = " ".join(overrides), ""
             before = workers.compiled()
             try:
-                with scene_file(scene) as file:
-                    combination = _exercise(file, overrides)
+                combination = _exercise(scene_of(scene), overrides)
             except Refused as error:
                 refusal = str(error)
             yield Warmed(scene, combination, workers.compiled() - before, refusal)
 
 
-def _exercise(scene: Path, overrides: Sequence[str]) -> str:
+def _exercise(scene: SceneSource, overrides: Sequence[str]) -> str:
     """Start a scene, record its start, and take the first steps; return its method and integrator."""
     answers = iter([False])
     simulation = prepare(scene, overrides)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from multibody_cli.document.nodes import find
+from multibody_cli.document.overrides import is_override
 from multibody_cli.errors import QuantityError
 from multibody_cli.limits import LimitError
 from multibody_cli.scene.checks.draft import Draft
@@ -18,7 +20,10 @@ def check_times(draft: Draft) -> None:
     simulation, output = draft.scene.simulation, draft.scene.output
     whole = is_adaptive(simulation)
     if not whole:
-        with _reported(draft, "simulation", "duration"):
+        # an option that does not fit the file is named, rather than a line of the file
+        changed = is_override(find(draft.tree, ("simulation", "step")).mark)
+        written = is_override(find(draft.tree, ("simulation", "duration")).mark)
+        with _reported(draft, "simulation", "step" if changed and not written else "duration"):
             whole = integer_multiple(simulation.duration, simulation.step, "duration", "step") > 0
     with _reported(draft, "output", "every"):
         if whole:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from multibody_cli.document.resolve import SceneSource
 from multibody_cli.studies.doctor.conditioning import Conditioning, conditioning_of, find_poor_conditioning
 from multibody_cli.studies.doctor.dof_count import DofCount, count_dofs
 from multibody_cli.studies.doctor.expectations import find_weak_expectations
@@ -67,20 +67,20 @@ class Diagnosis:
     findings: Sequence[Finding]
 
 
-def diagnose(path: Path | str, overrides: Sequence[str] = ()) -> Diagnosis:
+def diagnose(source: SceneSource, overrides: Sequence[str] = ()) -> Diagnosis:
     """Examine a scene.
 
     Parameters
     ----------
-    path, overrides
-        The scene file, and values to replace.
+    source, overrides
+        The scene, and values to replace.
 
     Raises
     ------
     SceneError
         With all problems of the scene.
     """
-    subject = Subject(path, overrides)
+    subject = Subject(source, overrides)
     findings = [finding for check in CHECKS for finding in check(subject)]
     return Diagnosis(
         subject.scene.name,

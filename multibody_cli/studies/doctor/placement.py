@@ -64,9 +64,10 @@ def find_floating(subject: Subject) -> Iterator[Finding]:
     if floating:
         words = ", ".join(f"`{name}`" for name in floating[:MAX_PAIRS])
         more = f" and {len(floating) - MAX_PAIRS} more" if len(floating) > MAX_PAIRS else ""
+        bodies, it = (f"bodies {words}{more} fall", "them") if len(floating) > 1 else (f"body {words} falls", "it")
         fall = 0.5 * float(np.linalg.norm(scene.gravity)) * scene.simulation.duration**2
-        cause = f"fall freely, by {fall:.3g} m in this run: no joint, force or constraint holds {words}{more}"
-        advice = "connect them to the world if they should not fall, or write `gravity: [0, 0, 0]`"
+        cause = f"{bodies} freely, by {fall:.3g} m in this run, since no joint, force or constraint holds {it}"
+        advice = f"connect {it} to the world to prevent this, or write `gravity: [0, 0, 0]`"
         yield subject.finding("floating bodies", Weight.REMARK, ("bodies", floating[0]), cause, advice)
 
 

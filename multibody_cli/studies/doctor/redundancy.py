@@ -93,7 +93,7 @@ def planar_settings(subject: Subject, bodies: Sequence[str], normal: Floats) -> 
         if linear.any() or angular.any():
             settings.append(f"bodies.{name}.velocity={{linear: {_numbers(linear)}, angular: {_numbers(angular)}}}")
     try:
-        changed = Subject(subject.path, (*subject.overrides, *settings))
+        changed = Subject(subject.source, (*subject.overrides, *settings))
     except SceneError:
         return ()
     same = changed.simulation.compiled.n_dofs == subject.simulation.compiled.n_dofs

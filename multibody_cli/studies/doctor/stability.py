@@ -21,6 +21,6 @@ def find_instability(subject: Subject) -> Iterator[Finding]:
     if growing and subject.start is not None and not subject.start[1].v.any():
         fastest = min(growing, key=lambda mode: mode.time or math.inf)
         body, seconds = next(iter(fastest.shares), ""), FROM_ROUND_OFF * (fastest.time or 0.0)
-        cause = f"starts in an unstable equilibrium, from which round-off grows to 1 rad or m in {seconds:.3g} s"
-        advice = "start beside the equilibrium, or with a small velocity: otherwise round-off determines the motion"
+        cause = f"starts in an unstable equilibrium, and round-off determines the motion after {seconds:.3g} s"
+        advice = "start beside the equilibrium, or with a small velocity"
         yield subject.finding("stability", Weight.ACCURACY, ("bodies", body), cause, advice)

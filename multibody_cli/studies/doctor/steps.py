@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from multibody_cli.alarms.remedies import reduce_step
 from multibody_cli.initial.stable_step import stable_steps
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Integrator
@@ -15,6 +16,9 @@ from multibody_cli.studies.doctor.subject import Subject
 
 STEPS_PER_PERIOD = {1: 100.0, 2: 50.0}
 """Steps per period of the fastest oscillation, below which the motion is inaccurate, by the order of the integrator."""
+
+TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+"""Units in which times are written, and their size, s."""
 
 FEWEST_STEPS = 12.0
 """The same for higher orders."""
@@ -47,22 +51,24 @@ def find_long_steps(subject: Subject) -> Iterator[Finding]:
     limit = longest_steps(subject)[name]
     place = ("simulation", "step")
     if limit is not None and settings.step > limit:
-        cause = f"of {settings.step:.4g} s exceeds the stability limit of `{name}` at the start, {limit:.3g} s"
-        advice = f"write `step: {rounded(0.5 * limit)}`, or `integrator: linearly_implicit_euler` for stiff springs"
+        cause = f"{written(settings.step)} exceeds the stability limit of `{name}` at the start, {written(limit)}"
+        shorter = reduce_step(settings.step, 2.0 * settings.step / limit).step
+        advice = f"write `step: {written(shorter)}`, or `integrator: linearly_implicit_euler` for stiff springs"
         yield subject.finding("step", Weight.WRONG, place, cause, advice)
         return
     fastest = max((mode.frequency for mode in found.modes if mode.frequency is not None), default=0.0)
     needed = STEPS_PER_PERIOD.get(integrator.order, FEWEST_STEPS)
     if not integrator.implicit and fastest * settings.step * needed > 1.0:
         cause = (
-            f"of {settings.step:.4g} s divides a period of the fastest oscillation, {fastest:.4g} Hz, in "
+            f"{written(settings.step)} divides a period of the fastest oscillation, {fastest:.4g} Hz, in "
             f"{1.0 / (fastest * settings.step):.2g} steps"
         )
-        advice = f"write `step: {rounded(1.0 / (fastest * needed))}` if this oscillation matters"
+        shorter = reduce_step(settings.step, fastest * settings.step * needed).step
+        advice = f"write `step: {written(shorter)}` if this oscillation matters"
         yield subject.finding("step", Weight.ACCURACY, place, cause, advice)
 
 
-def rounded(seconds: float) -> str:
-    """Format a time, rounded down to one digit."""
-    power = 10.0 ** np.floor(np.log10(seconds))
-    return f"{np.floor(seconds / power * (1.0 + 1e-9)) * power:.0e} s"
+def written(seconds: float) -> str:
+    """Format a time as in a scene, with three digits and the unit that suits it: `0.1 s`, `2.5 ms`."""
+    scale, unit = next((pair for pair in TIME_UNITS if seconds >= 0.1 * pair[0]), TIME_UNITS[-1])
+    return f"{seconds / scale:.3g} {unit}"

@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from multibody_cli.document.nodes import format_path
+from multibody_cli.document.resolve import SceneSource
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.methods import METHODS
@@ -47,8 +47,8 @@ class Subject:
 
     Parameters
     ----------
-    path, overrides
-        The scene file, and values to replace.
+    source, overrides
+        The scene, and values to replace.
 
     Raises
     ------
@@ -56,9 +56,9 @@ class Subject:
         With all problems of the scene.
     """
 
-    def __init__(self, path: Path | str, overrides: Sequence[str] = ()) -> None:
-        self.path, self.overrides = path, tuple(overrides)
-        self.simulation = prepare(path, overrides)
+    def __init__(self, source: SceneSource, overrides: Sequence[str] = ()) -> None:
+        self.source, self.overrides = source, tuple(overrides)
+        self.simulation = prepare(source, overrides)
 
     @property
     def scene(self) -> Scene:
@@ -72,7 +72,7 @@ class Subject:
             return None
         if not METHODS[self.scene.simulation.method].maximal:
             return self.simulation
-        return prepare(self.path, (*self.overrides, "simulation.method=aba", "simulation.options={}"))
+        return prepare(self.source, (*self.overrides, "simulation.method=aba", "simulation.options={}"))
 
     @cached_property
     def start(self) -> tuple[Model, State] | None:

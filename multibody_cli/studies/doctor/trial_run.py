@@ -16,8 +16,8 @@ def find_failed_trial(subject: Subject) -> Iterator[Finding]:
     """Report a trial run that diverges, and one that does not reach the end."""
     outcome, reached = subject.trial.summary.outcome, subject.trial.summary.reached
     if outcome.status == "diverged":
-        place = ("simulation", "step")
-        yield subject.finding("trial run", Weight.WRONG, place, f"diverges: {outcome.message}", "reduce it")
+        place, advice = ("simulation", "step"), "change it as above, or examine the start with a shorter `duration`"
+        yield subject.finding("trial run", Weight.WRONG, place, f"the run diverges: {outcome.message}", advice)
     elif outcome.status == "interrupted":
         cause = f"the trial run ended at {reached:.3g} s after {MAX_SECONDS:g} s of the clock, without expectations"
         advice = "examine a shorter run with `--set simulation.duration=...`"
