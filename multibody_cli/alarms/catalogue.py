@@ -69,6 +69,11 @@ def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
     )
 
 
+def _phase_threshold(settings: RunSettings) -> float:
+    """Variational steps are excluded: their energy oscillates about that of the motion, and shows no error of it."""
+    return math.inf if settings.integrator.bind is None else 0.05
+
+
 def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
     peak = record.phase
     body = record.names.bodies[peak.element]
@@ -170,8 +175,8 @@ RUN_ALARMS = (
     ),
     Alarm(
         "phase",
-        "estimated error of the angle that a body has turned, rad; not with a prescribed motion",
-        lambda _: 0.05,
+        "estimated error of the angle that a body has turned, rad; not with a prescribed motion or variational steps",
+        _phase_threshold,
         _read_phase,
         resolve_better,
         failed=0.25,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,12 @@ MAX_ITERATIONS = 100
 
 MAX_DISPLACEMENT = 0.3
 """Largest displacement of one iteration, rad or m; Newton's method diverges from far off."""
+
+OFFSETS = (0.01, 0.1, 0.3, 1.0, 3.0)
+"""Distances of other configurations from which the projection is repeated if it fails, rad or m.
+
+Where rods are collinear, no displacement changes their length to first order, and the projection ends there.
+"""
 
 ASSEMBLED = 1e-10
 """Largest error of position or of velocity of a consistent state: m, rad, m/s or rad/s."""
@@ -95,7 +102,13 @@ class Assembler:
         before, row = self._error(self._model.system, POSITION)
         if before <= ASSEMBLED:
             return AssemblyResult(before, before, row, np.zeros_like(self._state.v), False)
-        return self._first_that_succeeds(self._project_positions, before, row, kept, POSITION)
+        found = self._first_that_succeeds(self._project_positions, before, row, kept, POSITION)
+        for number in range(len(OFFSETS)):
+            if found.closed:
+                return found
+            again = self._first_that_succeeds(partial(self._project_from_nearby, number), before, row, kept, POSITION)
+            found = again if again.closed else found
+        return found
 
     def complete_rates(self, kept: Flags) -> AssemblyResult:
         """Satisfy all rows and motions at the level of velocities; `kept` (nv,) are the given rates."""
@@ -145,6 +158,16 @@ class Assembler:
             normalize(system.tree, state.q)
             moved += scale * work.response
         return moved
+
+    def _project_from_nearby(self, number: int, system: System) -> Floats:
+        """Project a configuration nearby, whose free coordinates differ by up to the offset with a number."""
+        tree, size = system.tree, OFFSETS[number]
+        offset = np.random.default_rng(number).uniform(-size, size, len(self._state.v))
+        offset[tree.driven] = 0.0
+        offset[tree.links["nv"].sum() :] = 0.0
+        displace(tree, self._state.q, offset, 1.0)
+        normalize(tree, self._state.q)
+        return offset + self._project_positions(system)
 
     def _start_impulsively(self, system: System) -> Floats:
         """Minimize the kinetic energy over the free rates, subject to all rows; return their changes (nv,).

@@ -124,7 +124,8 @@ def integer_multiple(time: float, unit: float, name: str, unit_name: str, limit:
         return count
     below, above = math.floor(ratio), math.floor(ratio) + 1
     near = " or ".join(f"{n * unit:.9g} s" for n in (below, above) if n >= 1)
-    raise QuantityError(f"expected a multiple of `{unit_name}`, {unit:.9g} s, found {time:.9g} s; nearest: {near}")
+    wanted = f"to be a multiple of `{unit_name}`, {unit:.9g} s"
+    raise QuantityError(f"expected `{name}`, {time:.9g} s, {wanted}; nearest: {near}")
 
 
 def require_divisor(steps: int, per_output: int, step: float) -> None:

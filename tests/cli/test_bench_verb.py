@@ -218,7 +218,7 @@ def test_a_bench_without_a_supported_combination_is_refused(mbsim: Command, chai
     ending = mbsim("bench", chain, "--step", "0.3,0.7")
     assert ending.code == 2
     assert ending.stderr.endswith("error: none of the 2 cases could be measured\n")
-    assert "expected a multiple of `step`, 0.3 s" in ending.stdout
+    assert "to be a multiple of `step`, 0.3 s" in ending.stdout
 
 
 def test_a_case_that_diverges_in_its_first_step_is_listed(mbsim: Command, folder: Path) -> None:
