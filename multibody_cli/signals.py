@@ -117,8 +117,9 @@ class SignalPacker:
         self._ranges: list[tuple[bool, int, int]] = []
         self._code: list[int] = []
         self._operand: list[float] = []
-        self._knots: list[float] = []
-        self._pieces: list[Floats] = []
+        self._knots = [np.zeros(0)]
+        self._pieces = [np.zeros((0, 4))]
+        self._knot_count = 0
         self._depth = 1
 
     def add_constant(self, value: float) -> int:
@@ -131,23 +132,16 @@ class SignalPacker:
 
     def add_table(self, times: Floats, values: Floats, interpolation: str) -> int:
         """Add a piecewise polynomial through (times, values) by one of `INTERPOLATIONS`."""
-        first = len(self._knots)
-        self._knots += list(times)
-        self._pieces += list(INTERPOLATIONS[interpolation](times, values))
-        self._ranges.append((True, first, len(self._knots)))
-        return len(self._ranges) - 1
+        return self._add_pieces(times, INTERPOLATIONS[interpolation](times, values))
 
     def add_hermite(self, times: Floats, values: Floats, slopes: Floats) -> int:
         """Add cubics through (times, values) with the given slopes (n - 1, 2) at both ends of each piece."""
-        first, lengths, steps = len(self._knots), np.diff(times), np.diff(values)
+        lengths, steps = np.diff(times), np.diff(values)
         mean = steps / lengths
         quadratic = (3.0 * mean - 2.0 * slopes[:, 0] - slopes[:, 1]) / lengths
         cubic = (slopes[:, 0] + slopes[:, 1] - 2.0 * mean) / lengths**2
-        self._knots += list(times)
         pieces = np.column_stack([values[:-1], slopes[:, 0], quadratic, cubic])
-        self._pieces += list(np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]))
-        self._ranges.append((True, first, len(self._knots)))
-        return len(self._ranges) - 1
+        return self._add_pieces(times, np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]))
 
     def pack(self) -> Signals:
         """Return the arrays of all signals added so far."""
@@ -158,10 +152,19 @@ class SignalPacker:
             last=ranges[:, 2].copy(),
             code=np.array(self._code, dtype=np.int64),
             operand=np.array(self._operand, dtype=np.float64),
-            knots=np.array(self._knots, dtype=np.float64),
-            pieces=np.array(self._pieces, dtype=np.float64).reshape(-1, 4),
+            knots=np.concatenate(self._knots),
+            pieces=np.concatenate(self._pieces),
             stack=np.zeros((self._depth, 3)),
         )
+
+    def _add_pieces(self, knots: Floats, pieces: Floats) -> int:
+        """Add a table of knots (n,) and polynomials (n, 4)."""
+        first = self._knot_count
+        self._knots.append(knots)
+        self._pieces.append(pieces)
+        self._knot_count += len(knots)
+        self._ranges.append((True, first, self._knot_count))
+        return len(self._ranges) - 1
 
     def _finish_program(self, first: int, program: list[tuple[Operation, float]]) -> int:
         depth = 0

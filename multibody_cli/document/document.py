@@ -21,6 +21,9 @@ from multibody_cli.limits import LimitError, Usage
 DEEPEST = 50
 """Largest depth of nested values, and of includes."""
 
+ENCODING = "utf-8-sig"
+"""Encoding of the files of a scene: UTF-8, with or without a mark of byte order."""
+
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -44,7 +47,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
         The file cannot be read, exceeds a limit, or is not YAML.
     """
     try:
-        text = read_text(path, usage)
+        text = read_bytes(path, usage).decode(ENCODING)
     except LimitError as error:
         raise _refusal(Mark(shown), str(error)) from None
     except UnicodeDecodeError as error:
@@ -73,12 +76,12 @@ def _counted(root: Node, usage: Usage) -> Node:
     return root
 
 
-def read_text(path: FilePath, usage: Usage) -> str:
-    """Read a file of text, and count its bytes; a `LimitError` refuses a file that is too large or has no end."""
+def read_bytes(path: FilePath, usage: Usage) -> bytes:
+    """Read a file, and count its bytes; a `LimitError` refuses a file that is too large or has no end."""
     with path.open("rb") as file:
         content = file.read(usage.left("bytes") + 1)
     usage.add("bytes", len(content))
-    return content.decode("utf-8-sig")
+    return content
 
 
 def parse_document(text: str, shown: str, problems: Problems) -> Node:

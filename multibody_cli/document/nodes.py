@@ -39,7 +39,7 @@ class Node:
     Parameters
     ----------
     value
-        A scalar, a list of nodes, or a dictionary of nodes.
+        A scalar, a list of nodes, a dictionary of nodes, or a tuple: the column of a table, whose values have no nodes.
     mark
         Position of the value.
     keys
@@ -88,7 +88,7 @@ def plain(node: Node) -> Any:
         return {key: plain(entry) for key, entry in value.items()}
     if type(value) is list:
         return [plain(entry) for entry in value]
-    return value
+    return list(value) if type(value) is tuple else value
 
 
 class Place(NamedTuple):
@@ -122,6 +122,8 @@ def find(root: Node, path: Sequence[str | int], of_key: bool = False) -> Place:
         elif type(node.value) is list and isinstance(step, int) and 0 <= step < len(node.value):
             node = node.value[step]
             key_mark = node.mark
+        elif type(node.value) is tuple and isinstance(step, int) and 0 <= step < len(node.value):
+            node = Node(node.value[step], node.mark)
         else:
             break
         origin, depth = node.origin or origin, depth + 1

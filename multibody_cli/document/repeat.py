@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, format_path, mapping, sequence
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.templates import Scope, substitute
@@ -11,9 +13,15 @@ from multibody_cli.spec.quantities import format_value
 
 MAPPINGS = ("bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands")
 LISTS = ("expect",)
+ELEMENTS = ("bodies", "joints")
 WORDS = frozenset({"count", "index", *MAPPINGS, *LISTS})
 _TYPES: dict[str, type] = {**dict.fromkeys(MAPPINGS, dict), **dict.fromkeys(LISTS, list)}
 _NAMES: dict[type, str] = {dict: "a mapping of names to entries", list: "a list of entries"}
+
+
+def number_of_elements(sections: Mapping[str, Node]) -> int:
+    """Return the number of bodies and joints that sections write."""
+    return sum(len(sections[name].value) for name in ELEMENTS if name in sections and sections[name].keys is not None)
 
 
 def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
@@ -98,6 +106,7 @@ def _expand_block(block: Node, path: Path, scope: Scope, growing: _Growing, prob
     index = _index(block, path, scope, problems)
     try:
         scope.usage.add("values", count * block.size)
+        scope.usage.add("elements", count * number_of_elements(sections))
     except LimitError as error:
         problems.stop(block.mark, path, str(error))
     for number in range(count if index is not None else 0):

@@ -12,11 +12,11 @@ from multibody_cli.document.include import read_with_includes, require_sections
 from multibody_cli.document.nodes import Node, mapping
 from multibody_cli.document.overrides import apply_override, read_override
 from multibody_cli.document.problems import Problems
-from multibody_cli.document.repeat import expand
+from multibody_cli.document.repeat import ELEMENTS, expand, number_of_elements
 from multibody_cli.document.tables import read_tables
 from multibody_cli.document.templates import substitute
 from multibody_cli.document.variables import resolve_variables
-from multibody_cli.limits import Usage
+from multibody_cli.limits import LimitError, Usage
 
 RESOLVED_KEYS = frozenset({"vars", "include", "repeat"})
 """Keys of a scene file that the resolved scene does not contain."""
@@ -118,6 +118,10 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
     scope = resolve_variables(root.value.get("vars"), problems, usage)
     assert root.keys is not None
     sections = {key: node for key, node in root.value.items() if key not in RESOLVED_KEYS}
+    try:
+        usage.add("elements", number_of_elements(sections))
+    except LimitError as error:
+        problems.stop(root.keys[ELEMENTS[0]], (ELEMENTS[0],), str(error))
     plain_sections = mapping(sections, root.mark, {key: root.keys[key] for key in sections})
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:

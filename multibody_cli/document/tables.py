@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
 from pathlib import Path
 from typing import Any
 
-from multibody_cli.document.document import read_text
-from multibody_cli.document.nodes import UNKNOWN, Mark, Node, mapping, sequence
+from multibody_cli.document.document import ENCODING, read_bytes
+from multibody_cli.document.nodes import UNKNOWN, Node, mapping
 from multibody_cli.document.nodes import Path as NodePath
 from multibody_cli.document.problems import Problems
 from multibody_cli.limits import LimitError, Usage
@@ -66,25 +67,22 @@ def _read(node: Node, problems: Problems, usage: Usage, path: NodePath) -> Node:
         except _Invalid as error:
             problems.add(named["file"].mark, (*path, "file"), f"{named['file'].value}: {error}")
         else:
-            found = {c: _numbers(column, named[c].mark) for c, column in zip(_COLUMNS, columns, strict=True)}
+            found = {
+                c: Node(column, named[c].mark, size=1 + len(column))
+                for c, column in zip(_COLUMNS, columns, strict=True)
+            }
     rest = {key: entry for key, entry in node.value.items() if key not in named}
     return mapping({**rest, **found}, node.mark, {key: node.keys.get(key, node.mark) for key in (*rest, *found)})
 
 
-def _numbers(column: list[Any], mark: Mark) -> Node:
-    return sequence([Node(value, mark) for value in column], mark)
-
-
-def _columns(path: Path, names: list[str], usage: Usage) -> list[list[Any]]:
+def _columns(path: Path, names: list[str], usage: Usage) -> list[tuple[Any, ...]]:
     """Return the columns of a file with these names: numbers, or texts with a number and the unit of the column."""
-    columns: list[list[Any]] = [[] for _ in names]
     try:
         if path.exists() and not path.is_file():
             raise _Invalid("is not a regular file")
-        content = read_text(path, usage)
-        usage.add("values", len(names) * sum(_has_cells(line) for line in io.StringIO(content, newline="")))
-        lines = io.StringIO(content, newline="")
-        numbered = ((number, line) for number, line in enumerate(lines, 1) if _has_cells(line))
+        # lines are decoded one by one: the text of a large file takes much memory
+        lines = io.TextIOWrapper(io.BytesIO(read_bytes(path, usage)), ENCODING, newline="")
+        numbered = ((number, line) for number, line in enumerate(lines, 1) if line.lstrip()[:1] not in ("", "#"))
         first = next(numbered, None)
         if first is None:
             raise _Invalid("is empty")
@@ -92,29 +90,29 @@ def _columns(path: Path, names: list[str], usage: Usage) -> list[list[Any]]:
         titles = [heading["name"] if heading else "" for heading in headings]
         places = [_place(name, titles) for name in names]
         units = [heading["unit"] or "" if (heading := headings[place]) else "" for place in places]
-        for number, line in numbered:
+        columns: list[list[Any]] = [[] for _ in names]
+        wanted = list(zip(columns, places, units, strict=True))
+        for number, line in itertools.islice(numbered, usage.left("values") // len(names)):
             row = _cells(line)
-            for column, place, unit in zip(columns, places, units, strict=True):
-                text = row[place].strip() if place < len(row) else ""
-                value = _finite(text)
-                if value is None:
+            for column, place, unit in wanted:
+                value = _number(row, place)
+                if not math.isfinite(value):
+                    text = row[place].strip() if place < len(row) else ""
                     raise _Invalid(f"line {number}: expected a number in column `{titles[place]}`, found `{text}`")
-                column.append(f"{text} {unit}" if unit else value)
+                column.append(f"{row[place].strip()} {unit}" if unit else value)
+        # lines beyond the limit are counted only
+        usage.add("values", len(names) * (len(columns[0]) + sum(1 for _ in numbered)))
     except OSError as error:
         raise _Invalid(f"{error.strerror or error}".lower()) from None
     except UnicodeDecodeError:
         raise _Invalid("is not UTF-8 text") from None
     except csv.Error as error:
         raise _Invalid(f"is not a CSV file: {error}") from None
-    return columns
-
-
-def _has_cells(line: str) -> bool:
-    return line.strip() != "" and not line.lstrip().startswith("#")
+    return [tuple(column) for column in columns]
 
 
 def _cells(line: str) -> list[str]:
-    return next(csv.reader([line]), [])
+    return next(csv.reader([line]), []) if '"' in line else line.split(",")
 
 
 def _place(name: str, titles: list[str]) -> int:
@@ -124,9 +122,9 @@ def _place(name: str, titles: list[str]) -> int:
     return titles.index(name)
 
 
-def _finite(text: str) -> float | None:
+def _number(row: list[str], place: int) -> float:
+    """Return the number in a cell; NaN if there is none."""
     try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+        return float(row[place])
+    except (IndexError, ValueError):
+        return math.nan

@@ -44,11 +44,15 @@ def mass_properties_of(body: BodySpec, file_of: Callable[[str, int], Path]) -> M
         A mesh cannot be used, a body of a kind other than `rigid` is not centred, or a number is too large or too small
         for the mass properties to be computed.
     """
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        found = _mass_properties(body, file_of)
+    too_large = Refused("a size or density is too large: mass and inertia are not finite numbers")
+    try:
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            found = _mass_properties(body, file_of)
+    except OverflowError:  # of a power in Python
+        raise too_large from None
     numbers = np.array([found.mass, *found.com, *found.inertia.ravel()])
     if not np.isfinite(numbers).all():
-        raise Refused("a size or density is too large: mass and inertia are not finite numbers")
+        raise too_large
     return found
 
 

@@ -188,8 +188,9 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             loaded = load_scene(source, overrides)
             simulation = Simulation(loaded, compile_scene(loaded))
-    except FloatingPointError as error:
-        message = f"a number is too large or too small to compute with: {error}"
+    except ArithmeticError as error:
+        # of NumPy, and of Python: `1e200**2` overflows, and `1.0 / 1e-200**2` divides by zero
+        message = f"a number is too large or too small to compute with: {error.args[-1]}"
         raise SceneError([Problem(str(source), "", message)]) from None
     _require_fitting_result(simulation)
     _require_readable_expectations(simulation)

@@ -1,8 +1,9 @@
 """No scene and no list of arguments ends in a traceback, in control of the terminal, or in unbounded work.
 
-The tests of the tier `nightly` examine other scenes each time, `MBSIM_FUZZ` of them:
+The tests of the tier `nightly` are a campaign of other cases each time: `MBSIM_FUZZ` scenes, and a fifth as many lists
+of arguments and result files. With `-s` they report the number of cases, the memory and the slowest case:
 
-    MBSIM_FUZZ=100000 python -m pytest tests/fuzz -m nightly
+    MBSIM_FUZZ=100000 python -m pytest tests/fuzz -m nightly -s
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from orderly_calls import RAW, SMALL, require_orderly
+from hypothesis import strategies as st
+from orderly_calls import CAMPAIGN, RAW, SMALL, Tally, require_orderly
 from scene_mutations import argument_lists, scenes
 
 import multibody_cli
 
 ROOT = Path(multibody_cli.__file__).parents[1]
+ROUND = 1000
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.yaml"))
 PENDULUM = """\
 mbsim: 1
@@ -31,13 +36,6 @@ simulation: {duration: 0.1 s, step: 1 ms}
 """
 unhurried = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 few = settings(max_examples=150, deadline=None, suppress_health_check=unhurried)
-many = settings(
-    max_examples=int(os.environ.get("MBSIM_FUZZ", "3000")),
-    derandomize=False,
-    print_blob=True,
-    deadline=None,
-    suppress_health_check=unhurried,
-)
 
 
 @pytest.fixture
@@ -48,41 +46,63 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def examine(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Validate a scene, and run it if it is valid."""
+def examine(text: str) -> float:
+    """Validate a scene, and run it if it is valid; return the processor time, s."""
     Path("scene.yaml").write_text(text, encoding="utf-8", newline="")
-    if require_orderly(["validate", "scene.yaml"], capsys) == 0:
-        require_orderly(["run", "scene.yaml", "--force", "-o", "out.h5"], capsys)
+    checked = require_orderly(["validate", "scene.yaml"])
+    if checked.code:
+        return checked.seconds
+    return checked.seconds + require_orderly(["run", "scene.yaml", "--force", "-o", "out.h5"]).seconds
+
+
+def call_verb(words: tuple[str, list[str]]) -> float:
+    """Call a verb with arguments; return the processor time, s."""
+    Path("pendulum.yaml").write_text(PENDULUM)
+    return require_orderly([words[0], *words[1]]).seconds
 
 
 @few
 @given(text=scenes())
-def test_changed_scenes(folder: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
-    examine(text, capsys)
+def test_changed_scenes(folder: Path, text: str) -> None:
+    examine(text)
 
 
 @few
 @given(words=argument_lists)
-def test_lists_of_arguments(folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, list[str]]) -> None:
-    Path("pendulum.yaml").write_text(PENDULUM)
-    require_orderly([words[0], *words[1]], capsys)
+def test_lists_of_arguments(folder: Path, words: tuple[str, list[str]]) -> None:
+    call_verb(words)
 
 
 @pytest.mark.nightly
-@many
-@given(text=scenes())
-def test_many_changed_scenes(folder: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
-    examine(text, capsys)
+def test_many_changed_scenes(folder: Path) -> None:
+    search(scenes(), examine, CAMPAIGN)
 
 
 @pytest.mark.nightly
-@many
-@given(words=argument_lists)
-def test_many_lists_of_arguments(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, list[str]]
-) -> None:
-    Path("pendulum.yaml").write_text(PENDULUM)
-    require_orderly([words[0], *words[1]], capsys)
+def test_many_lists_of_arguments(folder: Path) -> None:
+    search(argument_lists, call_verb, CAMPAIGN // 5)
+
+
+def search(cases: st.SearchStrategy[Any], examine_case: Callable[[Any], float], count: int) -> None:
+    """Examine random cases in rounds, as Hypothesis keeps all cases of a round in memory."""
+    tally = Tally()
+    while tally.count < count:
+
+        @settings(
+            max_examples=min(ROUND, count - tally.count),
+            derandomize=False,
+            database=None,
+            print_blob=True,
+            deadline=None,
+            suppress_health_check=unhurried,
+        )
+        @given(case=cases)
+        def examine_round(case: Any) -> None:
+            tally.add(examine_case(case), str(case))
+
+        examine_round()
+        print(tally, flush=True)
+    print(f"slowest case: {tally.slowest[1]}")
 
 
 LIMITED = """
@@ -94,7 +114,12 @@ main(["validate", *sys.argv[1:]])
 
 
 def test_hostile_scenes_are_refused_in_bounded_memory() -> None:
-    """Every scene of `corpus/` with the default limits, in one process with 2 GB of address space."""
+    """Every scene of `corpus/` with the default limits, in one process with 2 GB of address space and 120 s."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
+
     names = [path.name for path in CORPUS]
     assert len(names) >= 15
     done = subprocess.run(
@@ -103,8 +128,7 @@ def test_hostile_scenes_are_refused_in_bounded_memory() -> None:
         text=True,
         cwd=CORPUS[0].parent,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=300,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+        preexec_fn=limit,
     )
     assert (done.returncode, done.stderr) == (2, "")
     assert not RAW.search(done.stdout)
