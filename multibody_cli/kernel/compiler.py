@@ -881,6 +881,9 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
         arrays = [_NUMBERS_OF_ARRAYS[kind].as_pointer() for kind in arguments]
         # numba's functions propagate a status code, so that this function must return one as well
         function = ir.Function(module, ir.FunctionType(ir.IntType(32), arrays), symbol)
+        if "v" in arguments:  # nobody passes one array of vectors twice
+            for argument in function.args:
+                argument.add_attribute("noalias")
         builder = ir.IRBuilder(function.append_basic_block())
         target.call_conv.init_call_helper(builder)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from multibody_cli import signals
 from multibody_cli.forces.elements import ELEMENTS, Forces
-from multibody_cli.lanes.tracing import SymbolicArray, Tracer
+from multibody_cli.lanes.tracing import Tracer
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.scalar import Value
 
@@ -43,7 +43,7 @@ class SymbolicRecord:
             return int(values[0])
         if values.ndim == 1:
             return self._parameters.number(self._tracer, values)
-        return [self._parameters.number(self._tracer, column) for column in values.T]
+        return np.array([self._parameters.number(self._tracer, column) for column in values.T], object)
 
 
 def write_forces(variants: Sequence[Forces], nq: int, nv: int, parameters: Parameters) -> tuple[list[str], list[int]]:
@@ -64,8 +64,14 @@ def write_forces(variants: Sequence[Forces], nq: int, nv: int, parameters: Param
         The statements.
     signal_numbers
         The numbers of the signals, in the order of the columns of `signals`, of which the present row is `row_of_time`.
+
+    Raises
+    ------
+    NotImplementedError
+        A force branches on the state.
     """
-    tracer, numbers, base = Tracer(), [], variants[0]
+    tracer, base = Tracer(), variants[0]
+    numbers: list[int] = []
 
     def signal(_signals: Any, number: int, _t: Any) -> tuple[Value, float, float]:
         if number not in numbers:
@@ -78,15 +84,13 @@ def write_forces(variants: Sequence[Forces], nq: int, nv: int, parameters: Param
         tau[j] = 0.0
     for place, element in enumerate(ELEMENTS):
         tables = [one.tables[place] for one in variants]
-        records = [
-            SymbolicRecord(tracer, parameters, [table[k] for table in tables]) for k in range(len(tables[0]))
-        ]
+        records = [SymbolicRecord(tracer, parameters, [table[k] for table in tables]) for k in range(len(tables[0]))]
         if records:
-            powers = _Discarded()
-            tracer.run(
-                element.apply_force, records, base, None, q, v, None, tau, powers, False, None,
-                replaced={signals.evaluate: signal},
-            )  # fmt: skip
+            args = (records, base, None, q, v, None, tau, _Discarded(), False, None)
+            try:
+                tracer.run(element.apply_force, *args, replaced={signals.evaluate: signal})
+            except TypeError:  # a comparison of symbols
+                raise NotImplementedError(f"{element.description} that branch on the state") from None
     return tracer.lines(), numbers
 
 
@@ -95,6 +99,3 @@ class _Discarded(dict[int, Any]):
 
     def __missing__(self, _account: int) -> float:
         return 0.0
-
-
-__all__ = ["Parameters", "SymbolicArray", "write_forces"]

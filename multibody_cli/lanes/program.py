@@ -6,14 +6,14 @@ the first step whose accelerations are not finite or whose velocities exceed `MA
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from multibody_cli.codegen.equations import METHOD_I, memory_for, write_accelerations
 from multibody_cli.codegen.layout import table_for
-from multibody_cli.codegen.links import links_of
+from multibody_cli.codegen.links import Link, links_of, with_common_structures
 from multibody_cli.codegen.runs import plan
 from multibody_cli.codegen.text import indented
 from multibody_cli.constraints import TABLES
@@ -65,8 +65,7 @@ def compile_program(models: Sequence[Model], scheme: Scheme) -> Program:
     """Write and compile the run of a model, or of one for each run, which differ in constants only."""
     model = models[0]
     tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv), Parameters()
-    no_armature = np.zeros(model.nv, np.bool_)
-    links = [links_of(one.system.tree, one.joint_maps, no_armature) for one in models]
+    links = with_common_structures([_links_of(one) for one in models])
     tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
     limits = _write_clearance(models, parameters)
     tree_plan = plan(links[0], links[1:])
@@ -86,7 +85,7 @@ def compile_program(models: Sequence[Model], scheme: Scheme) -> Program:
         memory_for(written, tree.gravity),
         written.layout.runs.ravel(),
         tables if len(models) > 1 else tables[0],
-        np.array(parameters.values).reshape(-1, len(models)).T.copy(),
+        np.array(parameters.values).reshape(len(parameters.values), len(models)).T.copy(),
         tuple(signals),
     )
 
@@ -161,6 +160,32 @@ def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[st
         tracer.script.store(f"gap{k}", float(limit["sign"]) * (q[int(limit["iq"])] - bound))
         lines.append(f"clearance[0] = min(clearance[0], gap{k})")
     return [*tracer.lines(), *lines]
+
+
+def are_alike(models: Sequence[Model]) -> bool:
+    """Return whether models differ only in the values of the constants of links, forces and limits."""
+    if len(models) == 1:
+        return True
+    return len({_structure_of(one) for one in models}) == 1
+
+
+def _structure_of(model: Model) -> Hashable:
+    """Return everything that the runs of a batch have in common."""
+    links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model))
+    system = model.system
+    signals = tuple(array.tobytes() for array in system.forces.signals)
+    tables = (*system.forces.tables, limits_of(model))
+    return links, system.tree.gravity.tobytes(), signals, tuple(map(_whole_numbers, tables))
+
+
+def _whole_numbers(table: Records) -> Hashable:
+    """Return the integers of all records."""
+    fields = [name for name in table.dtype.names or () if table.dtype[name].kind == "i"]
+    return len(table), tuple(table[name].tobytes() for name in fields)
+
+
+def _links_of(model: Model) -> list[Link]:
+    return links_of(model.system.tree, model.joint_maps, np.zeros(model.nv, np.bool_))
 
 
 def limits_of(model: Model) -> Records:

@@ -80,7 +80,8 @@ class _Mathematics:
 def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Callable[..., Any]:
     """Return a function as plain Python in which formulas of generated source write calls."""
     if function in replaced:
-        return replaced[function]  # type: ignore[no-any-return]
+        own: Callable[..., Any] = replaced[function]
+        return own
     word = _called_by_name().get(function)
     if word is not None:
         return _call(script, word, function)

@@ -31,7 +31,9 @@ HEADER = '''"""{title}"""
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
 
-from multibody_cli.spatial.rotations import exponential_coefficients
+from multibody_cli.spatial.rotations import (
+    exponential_coefficients, half_angle_coefficients, inverse_jacobian_coefficient, logarithm_coefficient,
+)
 from multibody_cli.spatial.trigonometry import sine_and_cosine
 
 

@@ -51,12 +51,18 @@ def apply(builder: Any, call: Call, name: str, function: Any, vectors: Sequence[
     if name in _INSTRUCTIONS:
         return _instruction(builder, _INSTRUCTIONS[name], vectors)
     if name == "sine_and_cosine":
-        return _sine_and_cosine(builder, call, function, vectors[0])
+        return _sine_and_cosine(builder, call, vectors[0])
+    if name in _PLACES:
+        return builder.extract_value(_sine_and_cosine(builder, call, vectors[0]), _PLACES[name])
     return _lane_by_lane(builder, call, function, vectors)
 
 
 _INSTRUCTIONS = {"sqrt": "sqrt", "floor": "floor", "fabs": "fabs"}
 """LLVM's functions of vectors, by their names in generated source."""
+
+
+_PLACES = {"sin": 0, "cos": 1}
+"""Places of functions among the results of `_sine_and_cosine`."""
 
 
 def _instruction(builder: Any, word: str, vectors: Sequence[Any]) -> Any:
@@ -78,10 +84,9 @@ def _lane_by_lane(builder: Any, call: Call, function: Any, vectors: Sequence[Any
     builder.position_at_end(body)
     lane = builder.load(counter)
     found = call(function, [builder.load(builder.gep(one, [_WORD(0), lane])) for one in memory])
-    kinds = getattr(found.type, "elements", None) or [getattr(found.type, "element", None)] * getattr(
-        found.type, "count", 0
-    )
-    numbers = [builder.extract_value(found, k) for k in range(len(kinds))] if kinds else [found]
+    is_several = not isinstance(found.type, ir.DoubleType)
+    count = len(found.type) if is_several else 1
+    numbers = [builder.extract_value(found, k) for k in range(count)] if is_several else [found]
     results = [_allocated(builder, None) for _ in numbers]
     for number, result in zip(numbers, results, strict=True):
         builder.store(number, builder.gep(result, [_WORD(0), lane]))
@@ -90,7 +95,7 @@ def _lane_by_lane(builder: Any, call: Call, function: Any, vectors: Sequence[Any
     builder.cbranch(builder.icmp_unsigned("<", following, _WORD(LANES)), body, end)
     builder.position_at_end(end)
     values = [builder.load(builder.bitcast(result, VECTOR.as_pointer()), align=8) for result in results]
-    return _collected(builder, values) if kinds else values[0]
+    return _collected(builder, values) if is_several else values[0]
 
 
 def _allocated(builder: Any, vector: Any) -> Any:
@@ -137,7 +142,7 @@ class _Operand:
     __radd__, __rmul__ = __add__, __mul__
 
 
-def _sine_and_cosine(builder: Any, call: Call, function: Any, x: Any) -> Any:
+def _sine_and_cosine(builder: Any, call: Call, x: Any) -> Any:
     """Write `spatial.trigonometry.sine_and_cosine` of a vector; lanes beyond its bound are computed one by one."""
     from multibody_cli.spatial import trigonometry
 
@@ -164,7 +169,8 @@ def _sine_and_cosine(builder: Any, call: Call, function: Any, x: Any) -> Any:
     c = builder.select(has_bit(following, 2), builder.fneg(c), c)
     bound = splat(builder, NUMBER(trigonometry.REDUCED_EXACTLY_BELOW))
     large = builder.fcmp_ordered(">", _instruction(builder, "fabs", [x]), bound)
-    return _with_exceptions(builder, large, [s, c], lambda: _lane_by_lane(builder, call, function, [x]))
+    alone = trigonometry.sine_and_cosine
+    return _with_exceptions(builder, large, [s, c], lambda: _lane_by_lane(builder, call, alone, [x]))
 
 
 def _with_exceptions(builder: Any, exceptional: Any, values: Sequence[Any], write: Callable[[], Any]) -> Any:
