@@ -73,7 +73,7 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
     width = 0
     rows = []
     for run in plan.runs:
-        kind, (entries, forks, strides) = plan.kinds[run.kind], blocks[run.kind]
+        kind, (_, forks, strides) = plan.kinds[run.kind], blocks[run.kind]
         period, begin = len(kind.sites), run.links[0]
         count = len(run.links) // period
         end = size + count * strides.im

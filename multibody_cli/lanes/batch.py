@@ -7,7 +7,6 @@ of a single run to round-off.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from multibody_cli.constraint_solver.solver import ACTIVATION_TOLERANCE
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import LANES, is_interpreted, kernel
+from multibody_cli.kernel.workers import cores
 from multibody_cli.lanes.forces import Parameters, write_forces
 from multibody_cli.lanes.program import Program, are_alike, compile_program, limits_of
 from multibody_cli.lanes.schemes import SCHEMES
@@ -143,7 +143,7 @@ def run_batch(
         np.zeros(count, np.bool_),
     )
     if count >= WORTHWHILE and supported(runs.models, runs.integrator) is None:
-        _run_lanes(runs, jobs or os.cpu_count() or 1, batch, on_done)
+        _run_lanes(runs, jobs or cores(), batch, on_done)
     done = int(batch.in_lanes.sum())
     for k in np.flatnonzero(~batch.in_lanes).tolist():
         _run_single(runs, k, method_for, batch)
@@ -154,7 +154,7 @@ def run_batch(
 
 # --- lanes --------------------------------------------------------------------------------------------------------
 @kernel
-def tabulate(signals, numbers, times, values):
+def tabulate(signals: Any, numbers: Any, times: Any, values: Any) -> None:
     """Store the values of signals (n,) at times (m,), s, in `values` (m, n)."""
     for i in range(len(times)):
         for k in range(len(numbers)):

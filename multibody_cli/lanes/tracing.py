@@ -1,7 +1,7 @@
-"""Kernels as generated source: a kernel runs as plain Python on symbolic arrays, which record what it loads and stores.
+"""Kernels as generated source: a kernel runs as plain Python on symbolic arrays, which record its loads and stores.
 
-Records, sizes and indices are numbers, so that loops and branches on them are executed.  A formula that generated source
-may call stays a call.  A branch on the value of an entry is an error.
+Records, sizes and indices are numbers, so that loops and branches on them are executed.  A formula that generated
+source may call stays a call.  A branch on the value of an entry is an error.
 """
 
 from __future__ import annotations
@@ -85,14 +85,15 @@ def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Calla
     word = _called_by_name().get(function)
     if word is not None:
         return _call(script, word, function)
-    plain = function.py_func
+    plain: Any = function.py_func
     values = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
     found: dict[str, Any] = {
         name: _traced(one, script, replaced) for name, one in values.items() if isinstance(one, Formula)
     }
     if values.get("math") is math:
         found["math"] = _Mathematics()
-    return with_globals(plain, found)
+    traced: Callable[..., Any] = with_globals(plain, found)
+    return traced
 
 
 @cache
@@ -108,4 +109,3 @@ def _call(script: Script, word: str, function: Formula) -> Callable[..., Any]:
         return script.call([f"{word}_result"], word, *operands)[0]
 
     return call
-

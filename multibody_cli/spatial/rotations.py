@@ -9,8 +9,8 @@ import math
 
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spatial.trigonometry import sine_and_cosine
 from multibody_cli.spatial.values import Mat3, Vec3
+from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
 
 @formula

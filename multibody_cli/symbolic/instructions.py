@@ -34,7 +34,7 @@ from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, 
 from multibody_cli.spatial.rotations import (
     exponential_coefficients, half_angle_coefficients, inverse_jacobian_coefficient, logarithm_coefficient,
 )
-from multibody_cli.spatial.trigonometry import sine_and_cosine
+from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
 
 '''

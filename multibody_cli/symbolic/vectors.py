@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from multibody_cli.kernel import LANES, in_python
+from multibody_cli.symbolic import trigonometry
 
 NUMBER, INTEGER = ir.DoubleType(), ir.IntType(64)
 VECTOR = ir.VectorType(NUMBER, LANES)
@@ -143,8 +144,7 @@ class _Operand:
 
 
 def _sine_and_cosine(builder: Any, call: Call, x: Any) -> Any:
-    """Write `spatial.trigonometry.sine_and_cosine` of a vector; lanes beyond its bound are computed one by one."""
-    from multibody_cli.spatial import trigonometry
+    """Write `trigonometry.sine_and_cosine` of a vector; lanes beyond its bound are computed one by one."""
 
     def rounded_down(one: Any) -> _Operand:
         return _Operand(builder, _instruction(builder, "floor", [one.value]))

@@ -35,7 +35,8 @@ bodies: {{a: {ROD}, b: {ROD}, c: {ROD}}}
 joints:
   i: {{type: revolute, child: a, axis: [1, 0, 0], {UP}, q: 0.5, stiffness: 3, damping: 0.2, rest: 0.1}}
   j: {{type: prismatic, parent: a, child: b, axis: [0, 1, 1], stiffness: 30, damping: 0.1, force: "sin(3*t)"}}
-  k: {{type: universal, parent: a, child: c, {DOWN}, {UP}, stiffness: [2, 3], damping: [0.1, 0.2], force: [1, "cos(t)"]}}
+  k: {{type: universal, parent: a, child: c, {DOWN}, {UP}, stiffness: [2, 3], damping: [0.1, 0.2],
+      force: [1, "cos(t)"]}}
 """,
     "balls with springs": f"""
 bodies: {{a: {ROD}, b: {ROD}}}
@@ -160,7 +161,8 @@ def test_large_angles_are_computed_lane_by_lane(tmp_path: Path) -> None:
 
 
 def test_runs_that_reach_a_limit_are_single_runs(tmp_path: Path) -> None:
-    machine = f"bodies: {{a: {ROD}}}\njoints:\n  i: {{type: revolute, child: a, axis: [0, 1, 0], {UP}, limits: ['${{lower}}', 1]}}\n"
+    hinge = f"{{type: revolute, child: a, axis: [0, 1, 0], {UP}, limits: ['${{lower}}', 1]}}"
+    machine = f"bodies: {{a: {ROD}}}\njoints: {{i: {hinge}}}\n"
     simulation = simulation_of(tmp_path, machine)
     runs = scattered(simulation, 11)
     v = np.linspace(-2.0, 2.0, 11)[:, None]
