@@ -11,6 +11,7 @@ from multibody_cli.cli.markdown import markdown_table
 from multibody_cli.cli.tables import table_lines, to_json
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
 from multibody_cli.studies.bench.against import Comparison, Pair
+from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
 from multibody_cli.studies.bench.growth import Series, series_of
 from multibody_cli.studies.bench.machine import describe_machine
@@ -72,6 +73,7 @@ def as_json(found: Findings, status: str) -> str:
             "not_measured": [asdict(one) for one in found.not_measured],
             "accuracy": [_study_as_data(study) for study in found.studies],
             "peers": [asdict(one) for one in found.comparisons],
+            "batches": [asdict(one) for one in found.batches],
         }
     )
 
@@ -95,6 +97,11 @@ def _sections(found: Findings) -> Iterator[Section]:
         reasons = [f"{one.peer}: {one.reason}" for one in found.comparisons if one.reason]
         rows = _trimmed([_peer_row(one) for one in found.comparisons])
         yield Section("Against peers", rows, list(dict.fromkeys(reasons)))
+    if found.batches:
+        reasons = [f"{one.scene}: single runs, because lanes do not support {one.reason}" for one in found.batches
+                   if one.reason]  # fmt: skip
+        rows = _trimmed([row for one in found.batches for row in _batch_rows(one)])
+        yield Section("Batches of runs", rows, list(dict.fromkeys(reasons)))
 
 
 def _cost_row(one: Measurement) -> Row:
@@ -189,6 +196,23 @@ def _peer_row(one: Comparison) -> Row:
         **_pair("step", one.step),
         "": "" if one.status == "timed" else one.status,
     }
+
+
+def _batch_rows(one: BatchMeasurement) -> Iterator[Row]:
+    rows = [("batch", one.batch, None, one.threads, one.runs), ("single runs", *one.single, 1, None)]
+    rows += [(name, *found, one.threads, None) for name, found in one.peers.items()]
+    for name, timing, ratio, threads, runs in rows:
+        yield {
+            **_setup(one),
+            "steps": one.steps,
+            "program": name,
+            "runs": runs,
+            "in lanes": one.in_lanes if runs else None,
+            "threads": threads,
+            "steps/s": 1.0 / timing.median,
+            "(min - max)": f"({1.0 / timing.slowest:.4g} - {1.0 / timing.fastest:.4g})",
+            "batch is faster by": ratio,
+        }
 
 
 def _pair(what: str, pair: Pair | None) -> Row:

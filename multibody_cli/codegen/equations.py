@@ -11,7 +11,7 @@ from multibody_cli.codegen import recursion
 from multibody_cli.codegen.joint_steps import Emitter, steps_of
 from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
-from multibody_cli.codegen.runs import plan
+from multibody_cli.codegen.runs import Plan, plan
 from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
 from multibody_cli.joints.shape import JointMap
 from multibody_cli.model import Floats, Tree
@@ -139,11 +139,14 @@ def memory_for(written: GeneratedFunctions, gravity: Floats) -> Floats:
 
 def write_gravity_only(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any) -> GeneratedFunctions:
     """Write dv/dt of a tree on which only gravity and generalized forces act."""
+    return write_accelerations(plan(links_of(tree, joint_maps, has_armature)), tree.gravity)
+
+
+def write_accelerations(tree_plan: Plan, gravity: Floats, method: Method = METHOD_I) -> GeneratedFunctions:
+    """Write dv/dt of a planned tree on which only gravity and generalized forces act."""
     with fresh_graph():
-        passes = (_motion_pass(tree.gravity), _INERTIA_PASS, _ACCELERATION_PASS)
-        return write_functions(
-            plan(links_of(tree, joint_maps, has_armature)), passes, {"Accelerations": (0, 1, 2)}, METHOD_I
-        )
+        passes = (_motion_pass(gravity), _INERTIA_PASS, _ACCELERATION_PASS)
+        return write_functions(tree_plan, passes, {"Accelerations": (0, 1, 2)}, method)
 
 
 def write_with_body_forces(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any) -> GeneratedFunctions:

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.codegen.joint_steps import Entry, Slot
+from multibody_cli.codegen.links import Link
 from multibody_cli.codegen.passes import Area
-from multibody_cli.codegen.runs import Kind, Plan, Run
+from multibody_cli.codegen.runs import Kind, Plan
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.script import Load, Location, Statement, Store
 
@@ -53,6 +54,7 @@ class Layout(NamedTuple):
     memory: int
     locations: dict[Location, str]
     strides: tuple[Strides, ...]
+    entries: tuple[tuple[Entry, ...], ...]
 
 
 class Block(NamedTuple):
@@ -68,10 +70,10 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
     locations: dict[Location, str] = {}
     blocks = [_block(kind, own, locations) for kind, own in zip(plan.kinds, statements, strict=True)]
     areas, size = {0: 0}, AREA
-    table: list[float] = []
+    width = 0
     rows = []
     for run in plan.runs:
-        kind, (entries, forks, strides) = plan.kinds[run.kind], blocks[run.kind]
+        kind, (_, forks, strides) = plan.kinds[run.kind], blocks[run.kind]
         period, begin = len(kind.sites), run.links[0]
         count = len(run.links) // period
         end = size + count * strides.im
@@ -80,12 +82,31 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
                 areas[link.row] = size + (k // period) * strides.im + forks[k % period]
         if run.is_continued:
             areas.setdefault(run.links[-1].row, end)
-        rows.append((run.kind, count, begin.iq, begin.iv, begin.row, len(table), size, areas[begin.parent], end))
-        table += _numbers(run, entries, period)
+        rows.append((run.kind, count, begin.iq, begin.iv, begin.row, width, size, areas[begin.parent], end))
+        width += count * strides.ic
         size = end + AREA * kind.continues
+    entries_by_kind = tuple(one.entries for one in blocks)
+    links = sorted((link for run in plan.runs for link in run.links), key=lambda link: link.row)
     return Layout(
-        np.array(table), np.array(rows, dtype=np.int64), size, locations, tuple(one.strides for one in blocks)
+        table_for(plan, entries_by_kind, links),
+        np.array(rows, dtype=np.int64),
+        size,
+        locations,
+        tuple(one.strides for one in blocks),
+        entries_by_kind,
     )
+
+
+def table_for(plan: Plan, entries: Sequence[Sequence[Entry]], links: Sequence[Link]) -> Floats:
+    """Return the table of a tree, or of a variant with other constants: its links in the order of rows."""
+    numbers: list[float] = []
+    for run in plan.runs:
+        period = len(plan.kinds[run.kind].sites)
+        for first in range(0, len(run.links), period):
+            for entry in entries[run.kind]:
+                own = links[run.links[first + entry.position].row - 1].constants
+                numbers += own[entry.number : entry.number + entry.size].tolist()
+    return np.array(numbers)
 
 
 def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location, str]) -> Block:
@@ -106,13 +127,3 @@ def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location
     last, parts = kind.sites[-1], kind.sites[-1].structure.parts
     nq, nv = last.iq + sum(part.nq for part in parts), last.iv + sum(part.nv for part in parts)
     return Block(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + AREA * len(forks)))
-
-
-def _numbers(run: Run, entries: Sequence[Entry], period: int) -> list[float]:
-    """The constants of a run in which its kind differs, period by period."""
-    return [
-        float(number)
-        for first in range(0, len(run.links), period)
-        for entry in entries
-        for number in run.links[first + entry.position].constants[entry.number : entry.number + entry.size]
-    ]

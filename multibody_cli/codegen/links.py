@@ -7,8 +7,8 @@ then changes one column of the articulated inertia only, and leaves a row of zer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,6 +114,16 @@ def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, 
         place = row, int(record["parent"]), int(record["iq"]), int(record["iv"])
         links.append(_with_constants(Link(*place, Structure(tuple(parts), ()), found), found))
     return _with_few_structures(_with_normalized_roots(links))
+
+
+def with_common_structures(variants: Sequence[Sequence[Link]]) -> list[list[Link]]:
+    """Give the links of each row of several trees one structure: that of their common zeros and ones."""
+    rows = []
+    for alike in zip(*variants, strict=True):
+        columns = zip(*(link.structure.pattern for link in alike), strict=True)
+        pattern = tuple(column[0] if len(set(column)) == 1 else None for column in columns)
+        rows.append([replace(link, structure=link.structure._replace(pattern=pattern)) for link in alike])
+    return [list(links) for links in zip(*rows, strict=True)]
 
 
 def _constants_of(part: Any, A: Floats, tree: Tree) -> list[float]:

@@ -90,8 +90,16 @@ Signature = tuple[Structure, bool]
 """Properties of a link that its text depends on: its structure, and whether it branches."""
 
 
-def plan(links: Sequence[Link]) -> Plan:
-    """Divide a tree into runs."""
+def plan(links: Sequence[Link], variants: Sequence[Sequence[Link]] = ()) -> Plan:
+    """Divide a tree into runs.
+
+    Parameters
+    ----------
+    links
+        The links of the tree.
+    variants
+        Links of equal structures with other constants, for which the code must be valid as well.
+    """
     children = {row: [link.row for link in links if link.parent == row] for row in {link.parent for link in links}}
     many = len({link.structure for link in links}) > MAX_STRUCTURES  # then each may fork: texts are fewer
     forks = [many or any(row != link.row + 1 for row in children.get(link.row, ())) for link in links]
@@ -108,7 +116,7 @@ def plan(links: Sequence[Link]) -> Plan:
         kind = kinds.setdefault(tuple(signatures[first : first + period]), len(kinds))
         own = links[first : first + count]
         runs.append(Run(kind, own, own[-1].row + 1 in children.get(own[-1].row, ())))
-    return Plan(tuple(runs), tuple(_kind(k, key, runs) for key, k in kinds.items()))
+    return Plan(tuple(runs), tuple(_kind(k, key, runs, variants) for key, k in kinds.items()))
 
 
 def _split(signatures: Sequence[object], first: int, last: int) -> list[tuple[int, int, int]]:
@@ -128,12 +136,13 @@ def _split(signatures: Sequence[object], first: int, last: int) -> list[tuple[in
     return found
 
 
-def _kind(k: int, key: tuple[Signature, ...], runs: Sequence[Run]) -> Kind:
+def _kind(k: int, key: tuple[Signature, ...], runs: Sequence[Run], variants: Sequence[Sequence[Link]]) -> Kind:
     own = tuple(run for run in runs if run.kind == k)
     period = len(key)
     sites = []
     for position in range(period):
         alike = [link for run in own for link in run.links[position::period]]
+        alike += [others[link.row - 1] for link in alike for others in variants]
         columns = zip(*(link.constants.tolist() for link in alike), strict=True)
         literal = tuple(column[0] if len(set(column)) == 1 else None for column in columns)
         begin, link = own[0].links[0], own[0].links[position]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from multibody_cli.codegen.joint_steps import Slot
 from multibody_cli.codegen.layout import Layout, lay_out
 from multibody_cli.codegen.passes import Pass, Propagator, SpecializedPass
 from multibody_cli.codegen.runs import Plan
-from multibody_cli.codegen.text import write_function
+from multibody_cli.codegen.text import write_function, write_passes
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.generated import address_of
 from multibody_cli.symbolic.scalar import Value
@@ -20,11 +20,15 @@ from multibody_cli.symbolic.script import Load
 
 
 class Method(NamedTuple):
-    """Head of the functions of a method: its title, the legend of its names, and its arguments with their kinds."""
+    """Head of the functions of a method: its title, the legend of its names, and its arguments with their kinds.
+
+    `surround` returns the body of a function for the lines of its passes.
+    """
 
     title: str
     legend: str
     arguments: Mapping[str, str]
+    surround: Callable[[Sequence[str]], Sequence[str]] = list
 
 
 class Source(NamedTuple):
@@ -65,7 +69,8 @@ def write_functions(
     legend = method.legend.format(links=links, runs=len(plan.runs), kinds=len(kinds))
     sources = []
     for title, which in functions.items():
-        text = write_function(legend, method.arguments, plan, layout, [specialized[k] for k in which])
+        body = method.surround(write_passes(plan, layout, [specialized[k] for k in which]))
+        text = write_function(legend, method.arguments, body)
         sources.append(Source(f"{title}: {method.title}", text))
     return GeneratedFunctions(tuple(sources), layout, "".join(method.arguments.values()))
 

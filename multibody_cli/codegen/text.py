@@ -45,20 +45,24 @@ def _family(word: str) -> tuple[str, int, str] | None:
     return (found[1], int(found[2] or 1), found[3] or "") if found else None
 
 
-def write_function(
-    docstring: str, arguments: Iterable[str], plan: Plan, layout: Layout, passes: Sequence[SpecializedPass]
-) -> str:
-    """Write the function that executes the passes in order."""
-    numbering = Numbering()
-    lines = [f"def generated({', '.join(arguments)}):", f'    """{docstring}"""']
-    for specialized in passes:
-        lines.append("")
-        lines += [f"    # ---- {specialized.tree_pass.title}"]
-        lines += _indented((_unrolled_runs if plan.is_straight else _run_loop)(plan, layout, specialized, numbering))
+def write_function(docstring: str, arguments: Iterable[str], body: Sequence[str]) -> str:
+    """Write a function."""
+    lines = [f"def generated({', '.join(arguments)}):", f'    """{docstring}"""', *indented(body)]
     return "\n".join(lines) + "\n"
 
 
-def _indented(lines: Sequence[str], by: str = "    ") -> list[str]:
+def write_passes(plan: Plan, layout: Layout, passes: Sequence[SpecializedPass]) -> list[str]:
+    """Write the passes in order."""
+    numbering = Numbering()
+    lines: list[str] = []
+    for specialized in passes:
+        lines += ["", f"# ---- {specialized.tree_pass.title}"]
+        lines += (_unrolled_runs if plan.is_straight else _run_loop)(plan, layout, specialized, numbering)
+    return lines
+
+
+def indented(lines: Sequence[str], by: str = "    ") -> list[str]:
+    """Indent lines that are not empty."""
     return [by + line if line else line for line in lines]
 
 
@@ -81,10 +85,10 @@ def _run_loop(plan: Plan, layout: Layout, specialized: SpecializedPass, numberin
     values = [f"runs[r + {1 + k}]" for k in range(len(RUN_FIELDS))]
     for k, kind in enumerate(plan.kinds):
         lines.append(f"{'elif' if k else 'if'} runs[r] == {k}:")
-        lines += _indented([*_run_body(kind, layout, specialized, numbering, values), "pass"])
+        lines += indented([*_run_body(kind, layout, specialized, numbering, values), "pass"])
     end = RUN_WIDTH * count
     span = f"{end - RUN_WIDTH}, -1, -{RUN_WIDTH}" if specialized.tree_pass.inward else f"0, {end}, {RUN_WIDTH}"
-    return [f"for r in range({span}):", *_indented(lines)]
+    return [f"for r in range({span}):", *indented(lines)]
 
 
 def _run_body(
@@ -113,7 +117,7 @@ def _run_body(
         body += [f"{word} {sign}= {step}" for word, step in moves]
         if tree_pass.inward:
             before += [f"{word} += {step} * (n - 1)" for word, step in moves]
-        body = ["for _ in range(n):", *_indented(body)]
+        body = ["for _ in range(n):", *indented(body)]
     lines = [*before, *body, *after]
     read = [(word, value) for word, value in zip(RUN_FIELDS, values, strict=True) if _is_used(word, lines)]
     header = " = ".join(", ".join(column) for column in zip(*read, strict=True))

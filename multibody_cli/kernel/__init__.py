@@ -43,9 +43,11 @@ from multibody_cli.kernel.functions import (
 from multibody_cli.kernel.loading import KernelError, generated_code
 from multibody_cli.kernel.mode import interpreted, is_interpreted
 from multibody_cli.kernel.store import cache_root
+from multibody_cli.kernel.target import LANES
 from multibody_cli.kernel.templates import Template, bound_kernel, kernel_parameter, number_parameter, template
 
 __all__ = [
+    "LANES",
     "Choice",
     "Formula",
     "Instructions",

@@ -58,13 +58,16 @@ from multibody_cli.kernel.functions import (
     operator_formulas,
 )
 from multibody_cli.kernel.store import Code, as_recipe, compiler_digest
-from multibody_cli.kernel.target import machine
+from multibody_cli.kernel.target import LANES, machine
 
 CHECKED = ((0, 61), (0, 69))
 """The first supported version of numba, and the first later version that is not supported."""
 
 FAST_MATH = {"contract", "nsz", "arcp"}
 WORD = ir.IntType(64)
+
+_NUMBERS_OF_ARRAYS = {"f": ir.DoubleType(), "v": ir.VectorType(ir.DoubleType(), LANES), "i": WORD}
+"""LLVM types of the entries of arrays of generated functions, by the kind of the array."""
 
 
 class CompilerError(MbsimError):
@@ -866,7 +869,7 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
     symbol, title
         Its name, and a title for display.
     arguments
-        Kinds of the arrays: f for float64, i for int64.
+        Kinds of the arrays: f for float64, v for vectors of `LANES` float64, i for int64.
     write
         Writer of its instructions; see `symbolic.instructions`.
     """
@@ -875,9 +878,12 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
         context = target.subtarget(fastmath=cpu.FastMathOptions(FAST_MATH), error_model=_numpy_errors(target))
         library = context.codegen().create_library(symbol)
         module = library.create_ir_module(symbol)
-        arrays = [{"f": ir.DoubleType(), "i": WORD}[kind].as_pointer() for kind in arguments]
+        arrays = [_NUMBERS_OF_ARRAYS[kind].as_pointer() for kind in arguments]
         # numba's functions propagate a status code, so that this function must return one as well
         function = ir.Function(module, ir.FunctionType(ir.IntType(32), arrays), symbol)
+        if "v" in arguments:  # nobody passes one array of vectors twice
+            for argument in function.args:
+                argument.add_attribute("noalias")
         builder = ir.IRBuilder(function.append_basic_block())
         target.call_conv.init_call_helper(builder)
 

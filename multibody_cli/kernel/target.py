@@ -15,6 +15,9 @@ from typing import Any
 
 from multibody_cli.errors import Refused
 
+LANES = 8
+"""Numbers in a vector of generated code: one register of x86-64-v4, two of x86-64-v3."""
+
 _LEVELS = {
     "x86-64-v4": ("avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi2", "fma"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "sse4.2"),

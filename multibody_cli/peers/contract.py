@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats
@@ -112,6 +112,9 @@ class PeerKind:
         Names of the integrators of this program that the peer supports, and their names there.
     evaluation
         Description of an evaluation in the peer.
+    roll_out
+        Makes `count` runs of `steps` steps from the initial state on a number of threads, in one call, and keeps their
+        states; returns the time, s.  None if the peer has no such function.
     """
 
     name: str
@@ -120,6 +123,7 @@ class PeerKind:
     build: Callable[[Mechanism], Peer]
     integrators: Mapping[str, str]
     evaluation: str
+    roll_out: Callable[[Any, int, int, int], float] | None = None
 
 
 class PeerRefusal(Exception):

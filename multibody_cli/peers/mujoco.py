@@ -129,6 +129,16 @@ class _MujocoPeer:
         valid = not any(warning.number for warning in self._data.warning)
         return seconds if valid else float("nan")
 
+    def roll_out(self, count: int, steps: int, threads: int) -> float:
+        """Time `mujoco.rollout` from the initial state."""
+        from mujoco import rollout
+
+        start = np.tile(np.concatenate([[0.0], self._q, self._v]), (count, 1))
+        data = [self._mujoco.MjData(self._model) for _ in range(threads)]
+        began = time.perf_counter()
+        rollout.rollout(self._model, data, start, nstep=steps)
+        return time.perf_counter() - began
+
     def _reset(self) -> None:
         self._mujoco.mj_resetData(self._model, self._data)
         self._data.qpos[:], self._data.qvel[:] = self._q, self._v
@@ -160,4 +170,4 @@ def _quaternion(mujoco: Any, rotation: Floats) -> Floats:
     return quaternion
 
 
-MUJOCO = PeerKind("mujoco", "mujoco", "mujoco", build, _INTEGRATORS, "mj_forward")
+MUJOCO = PeerKind("mujoco", "mujoco", "mujoco", build, _INTEGRATORS, "mj_forward", _MujocoPeer.roll_out)

@@ -9,8 +9,8 @@ import math
 
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spatial.trigonometry import sine_and_cosine
 from multibody_cli.spatial.values import Mat3, Vec3
+from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
 
 @formula
@@ -43,25 +43,33 @@ def quaternion_product(aw, a, bw, b):
 @formula
 def quaternion_of_vector(p):
     """The unit quaternion exp(p/2) of a rotation vector p, as the pair (w, Vec3)."""
-    z = 0.25 * dot(p, p)
+    cosine, half = half_angle_coefficients(0.25 * dot(p, p))
+    return cosine, half * p
+
+
+@formula
+def half_angle_coefficients(z):
+    """Cosine of t/2, and sin(t/2)/t, at z = t^2/4."""
     if z < 1e-2:
         cosine = 1.0 - z * (1.0 / 2.0 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z * (1.0 / 40320.0 - z / 3628800.0))))
         half = 0.5 - z * (1.0 / 12.0 - z * (1.0 / 240.0 - z * (1.0 / 10080.0 - z / 725760.0)))
-        return cosine, half * p
+        return cosine, half
     angle = math.sqrt(z)
     sine, cosine = sine_and_cosine(angle)
-    return cosine, (0.5 * sine / angle) * p
+    return cosine, 0.5 * sine / angle
 
 
 @formula
 def vector_of_quaternion(w, u):
     """The rotation vector, of length at most pi, of the unit quaternion (w, u)."""
-    sine = math.sqrt(dot(u, u))
-    if w < 0.0:
-        w, u = -w, -1.0 * u
-    if sine < 1e-7:
-        return 2.0 * u
-    return (2.0 * math.atan2(sine, w) / sine) * u
+    return logarithm_coefficient(w, math.sqrt(dot(u, u))) * u
+
+
+@formula
+def logarithm_coefficient(w, sine):
+    """Ratio of the rotation vector to u for the unit quaternion (w, u), |u| = sine."""
+    sign = -1.0 if w < 0.0 else 1.0
+    return sign * 2.0 if sine < 1e-7 else sign * (2.0 * math.atan2(sine, abs(w)) / sine)
 
 
 @formula
@@ -123,11 +131,14 @@ def right_jacobian_rate_along(p, u, e):
 @formula
 def inverse_right_jacobian_times(p, w):
     """J_r(p)^-1 w = w + p x w / 2 + e p x (p x w): the rate of the rotation vector at body angular velocity w."""
-    angle2 = dot(p, p)
-    if angle2 < 1e-2:
-        e = 1.0 / 12.0 + angle2 * (1.0 / 720.0 + angle2 * (1.0 / 30240.0 + angle2 / 1209600.0))
-    else:
-        half = 0.5 * math.sqrt(angle2)
-        e = (1.0 - half * math.cos(half) / math.sin(half)) / angle2
     pw = cross(p, w)
-    return w + 0.5 * pw + e * cross(p, pw)
+    return w + 0.5 * pw + inverse_jacobian_coefficient(dot(p, p)) * cross(p, pw)
+
+
+@formula
+def inverse_jacobian_coefficient(angle2):
+    """e = (1 - (t/2) cot(t/2))/t^2 at t^2 = angle2."""
+    if angle2 < 1e-2:
+        return 1.0 / 12.0 + angle2 * (1.0 / 720.0 + angle2 * (1.0 / 30240.0 + angle2 / 1209600.0))
+    half = 0.5 * math.sqrt(angle2)
+    return (1.0 - half * math.cos(half) / math.sin(half)) / angle2

@@ -25,7 +25,7 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
     body
         The source of the function, whose name is `generated`.
     arguments
-        Kinds of its array arguments: f for float64, i for int64.
+        Kinds of its array arguments: f for float64, v for vectors of `LANES` float64, i for int64.
     """
     if is_interpreted():
         return _interpreted_address(title, body)

@@ -4,6 +4,7 @@ Numba infers the type of each operation, which takes 2 ms: half a minute for a l
 types are known from the syntax.  It is a small language of
 
     arithmetic of float64 and int64 numbers; only division turns integers into float64
+    the same of vectors of numbers, the entries of some arrays; a number turns into a vector of equal numbers
     arrays, loaded and stored at one index; names, each of one type
     calls of functions that numba knows, `for ... in range(...)` with a literal step, `if a == b`
 
@@ -22,16 +23,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from llvmlite import ir
-
 from multibody_cli.kernel import Formula
+from multibody_cli.symbolic import vectors
+from multibody_cli.symbolic.vectors import INTEGER, NUMBER, VECTOR
 
 HEADER = '''"""{title}"""
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
 
-from multibody_cli.spatial.rotations import exponential_coefficients
-from multibody_cli.spatial.trigonometry import sine_and_cosine
+from multibody_cli.spatial.rotations import (
+    exponential_coefficients, half_angle_coefficients, inverse_jacobian_coefficient, logarithm_coefficient,
+)
+from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
 
 '''
@@ -46,20 +49,16 @@ def names() -> dict[str, Any]:
     return {word: value for word, value in found.items() if callable(value)}
 
 
-_OWN_SOURCE = Path(__file__).read_bytes()
+_OWN_SOURCE = b"".join(Path(file).read_bytes() for file in (__file__, vectors.__file__))
 
-NUMBER, INTEGER = ir.DoubleType(), ir.IntType(64)
+_ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+"""LLVM instructions of arithmetic operations; those of float64 begin with f."""
 
-_ARITHMETIC: dict[tuple[type[ast.operator], ir.Type], str] = {
-    (ast.Add, NUMBER): "fadd",
-    (ast.Sub, NUMBER): "fsub",
-    (ast.Mult, NUMBER): "fmul",
-    (ast.Div, NUMBER): "fdiv",
-    (ast.Add, INTEGER): "add",
-    (ast.Sub, INTEGER): "sub",
-    (ast.Mult, INTEGER): "mul",
-}
-"""LLVM instructions of arithmetic operations."""
+_WIDTH = (INTEGER, NUMBER, VECTOR)
+"""Types of values, each converted to the later ones where these are expected."""
+
+ALIGNMENT = 8
+"""Alignment of the entries of arrays in bytes, also of vectors."""
 
 _SELECTIONS = {"min": "<", "max": ">"}
 """Comparison of the second with the first of two numbers under which the second one is selected."""
@@ -118,6 +117,7 @@ class _Instructions(ast.NodeVisitor):
         self._assigned_once = {word for word, count in given.items() if count == 1}
         self._values = {one.arg: pointer for one, pointer in zip(function.args.args, pointers, strict=True)}
         self._allocated: dict[str, Any] = {}
+        self._has_vectors = any(pointer.type.pointee == VECTOR for pointer in pointers)
 
     def write(self, statements: Sequence[ast.stmt]) -> None:
         """Write consecutive statements."""
@@ -198,14 +198,14 @@ class _Instructions(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         """Load an entry of an array."""
-        return self._builder.load(self._address_of_entry(node))
+        return self._builder.load(self._address_of_entry(node), align=ALIGNMENT)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         """Return the negative of a value."""
         if not isinstance(node.op, ast.USub):
             self.generic_visit(node)
         value = self.visit(node.operand)
-        return self._builder.fneg(value) if value.type == NUMBER else self._builder.neg(value)
+        return self._builder.neg(value) if value.type == INTEGER else self._builder.fneg(value)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """Return the result of an operation."""
@@ -217,20 +217,31 @@ class _Instructions(ast.NodeVisitor):
             self.generic_visit(node)
         word, values = node.func.id, [self.visit(one) for one in node.args]
         if word in _SELECTIONS:
-            first, second = (self._as(NUMBER, value) for value in values)
+            first, second = self._alike(values, NUMBER)
             return self._builder.select(self._builder.fcmp_ordered(_SELECTIONS[word], second, first), second, first)
-        return self._call(names().get(word) or getattr(builtins, word, None) or self.generic_visit(node), values)
+        function = names().get(word) or getattr(builtins, word, None) or self.generic_visit(node)
+        if VECTOR not in [value.type for value in values]:
+            return self._call(function, values)
+        return vectors.apply(self._builder, self._call, word, function, self._alike(values, VECTOR))
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:
-        kind = INTEGER if left.type == right.type == INTEGER and not isinstance(operation, ast.Div) else NUMBER
-        if (type(operation), kind) not in _ARITHMETIC:
+        if type(operation) not in _ARITHMETIC:
             self.generic_visit(operation)
-        operands = (self._as(kind, value) for value in (left, right))
-        return getattr(self._builder, _ARITHMETIC[type(operation), kind])(*operands)
+        left, right = self._alike([left, right], NUMBER if isinstance(operation, ast.Div) else INTEGER)
+        word = _ARITHMETIC[type(operation)]
+        return getattr(self._builder, word if left.type == INTEGER else f"f{word}")(left, right)
+
+    def _alike(self, values: Sequence[Any], kind: Any) -> list[Any]:
+        """Convert values to their widest type, at least `kind`."""
+        widest = max([kind, *(value.type for value in values)], key=_WIDTH.index)
+        return [self._as(widest, value) for value in values]
 
     def _as(self, kind: Any, value: Any) -> Any:
-        return value if value.type == kind else self._builder.sitofp(value, kind)
+        if value.type == kind:
+            return value
+        number = self._builder.sitofp(value, NUMBER) if value.type == INTEGER else value
+        return vectors.splat(self._builder, number) if kind == VECTOR else number
 
     def _address_of_entry(self, node: ast.Subscript) -> Any:
         return self._builder.gep(self.visit(node.value), [self.visit(node.slice)], inbounds=True)
@@ -239,14 +250,15 @@ class _Instructions(ast.NodeVisitor):
         """Store a value in the target of an assignment."""
         if isinstance(target, ast.Subscript):
             location = self._address_of_entry(target)
-            self._builder.store(self._as(location.type.pointee, value), location)
+            self._builder.store(self._as(location.type.pointee, value), location, align=ALIGNMENT)
         elif not isinstance(target, ast.Name):
             self.generic_visit(target)
         elif target.id in self._assigned_once:
             self._values[target.id] = value
         else:
             if target.id not in self._allocated:
-                self._allocated[target.id] = self._allocate(value.type)
+                kind = VECTOR if self._has_vectors and value.type == NUMBER else value.type  # of values that follow
+                self._allocated[target.id] = self._allocate(kind)
             location = self._allocated[target.id]
             self._builder.store(self._as(location.type.pointee, value), location)
 

@@ -81,6 +81,9 @@ class Scalar:
         factor, a = _factor(self)
         return _node("/", other / factor, a)
 
+    def __pow__(self, exponent: float) -> Value:
+        return power(self, exponent)
+
     def __neg__(self) -> Value:
         if self.operation == "-":
             return self.operands[1] - self.operands[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from generated import NAMES
 
-from multibody_cli.kernel import KernelError, is_interpreted
+from multibody_cli.kernel import LANES, KernelError, is_interpreted
 from multibody_cli.symbolic.generated import address_of
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
@@ -90,3 +90,40 @@ def test_other_statements_are_refused(line):
     lines = [line, "    pass"] if line.endswith(":") else [line]
     with pytest.raises(KernelError, match="unsupported syntax in generated source"):
         address_of("a test", function_of(lines), "fif")
+
+
+# --- vectors ------------------------------------------------------------------------------------------------------
+def of_vectors(text):
+    address = address_of("a test", text, "vivf")
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)
+    return lambda *arrays: entry(*(array.ctypes.data for array in arrays))
+
+
+@pytest.mark.parametrize("name", sorted(SENTENCES.keys() - {"conversion"}))  # an index is one number
+def test_each_lane_of_vectors_agrees_with_numbers(name):
+    lines, rng, k = SENTENCES[name], np.random.default_rng(4), np.array([1, 3, 2])
+    numbers = compiled(function_of(lines))
+    vectors = of_vectors(function_of([*lines, "b[5] = a[0] * shared[0]"]).replace("(a, k, b)", "(a, k, b, shared)"))
+    a, b, c = rng.uniform(0.3, 1.7, (4, LANES)), np.zeros((6, LANES)), np.array([2.5])
+    vectors(a, k, b, c)
+    for lane in range(LANES):
+        np.testing.assert_allclose(b[:5, lane], run(numbers, a[:, lane].copy(), k)[:5], rtol=4e-15, atol=0.0)
+    np.testing.assert_array_equal(b[5], 2.5 * a[0])
+
+
+def test_sine_and_cosine_of_vectors_in_the_whole_range():
+    """Within an ulp or two up to the bound of the reduction, and those of the library beyond it."""
+    lines = ["s, c = sine_and_cosine(a[0])", "b[0] = s", "b[1] = c", "b[2] = sin(a[0])", "b[3] = cos(a[0])"]
+    vectors = of_vectors(function_of(lines).replace("(a, k, b)", "(a, k, b, shared)"))
+    rng, empty = np.random.default_rng(4), np.zeros(1)
+    scale = 10.0 ** rng.uniform(-10.0, 7.0, (500, LANES))
+    for x in rng.choice([-1.0, 1.0], scale.shape) * scale:
+        b = np.zeros((4, LANES))
+        vectors(x, empty, b, empty)
+        for found, exact in zip(b, (np.sin(x), np.cos(x)) * 2, strict=True):
+            np.testing.assert_allclose(found, exact, rtol=0.0, atol=3e-16)
+    special = np.array([0.0, -0.0, math.inf, math.nan, 1e300, 1e5, -1e5, math.pi])
+    b = np.zeros((4, LANES))
+    vectors(special, empty, b, empty)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(b[0], np.sin(special), atol=3e-16)

@@ -12,8 +12,8 @@ from wrapped_formulas import Formulas, called
 
 from multibody_cli.spatial import factor as factoring
 from multibody_cli.spatial import rotations as rotating
-from multibody_cli.spatial.trigonometry import sine_and_cosine as formula_of_both
 from multibody_cli.spatial.values import Mat3, Sym3, Vec3
+from multibody_cli.symbolic.trigonometry import sine_and_cosine as formula_of_both
 
 factor, rotations = Formulas(factoring), Formulas(rotating)
 sine_and_cosine = called(formula_of_both)

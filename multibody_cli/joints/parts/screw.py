@@ -13,8 +13,8 @@ from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.rotations import rotation_about
-from multibody_cli.spatial.trigonometry import sine_and_cosine
 from multibody_cli.spatial.values import Mat3, Motion
+from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
 ALONG_X, ALONG_Y, ALONG_Z, OBLIQUE, NOT_TURNING = range(5)
 

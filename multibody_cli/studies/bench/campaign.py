@@ -10,6 +10,7 @@ from typing import Any
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed, SceneError
 from multibody_cli.studies.bench.accuracy import ReferenceComparison, Study
 from multibody_cli.studies.bench.against import Comparison, compare
+from multibody_cli.studies.bench.batches import BatchMeasurement, measure_batch
 from multibody_cli.studies.bench.measurement import Measurement, measure
 from multibody_cli.studies.bench.options import BenchSpec
 from multibody_cli.studies.bench.plan import Case, Group, groups_of
@@ -55,6 +56,7 @@ class Findings:
     not_measured: list[NotMeasured] = field(default_factory=list)
     studies: list[Study] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
+    batches: list[BatchMeasurement] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -119,6 +121,10 @@ class _Bench:
                 self.found.studies[-1].runs.append(comparison.judge(simulation, self.spec.repeat, setup))
             if succeeded:
                 self.found.comparisons.extend(compare(simulation, self.spec.against, self.spec.repeat, setup))
+                if self.spec.batch is not None:
+                    self.found.batches.append(
+                        measure_batch(simulation, self.spec.batch, self.spec.against, self.spec.repeat, setup)
+                    )
 
     def _setup(self, simulation: Simulation) -> dict[str, Any]:
         return setup_of(simulation, self.group.settings, self.group.size, self.group.size_key)

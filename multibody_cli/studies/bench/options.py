@@ -74,6 +74,13 @@ def _read_repeat(value: Any) -> int:
     return number
 
 
+def _read_batch(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if type(number) is not int or not 2 <= number <= 10_000_000:
+        raise QuantityError(f"expected a whole number from 2 to 10000000, found {format_value(value)}")
+    return number
+
+
 def _read_settings(value: Any) -> tuple[str, ...]:
     texts = value if isinstance(value, list | tuple) else [value]
     if not all(isinstance(text, str) for text in texts):
@@ -118,8 +125,11 @@ class BenchSpec(Spec):
     accuracy: Annotated[float, Quantity(units.LENGTH, above=0.0)] | None = Field(
         None, description="Requested accuracy, m; errors are measured against a reference run."
     )
+    batch: Annotated[int | None, BeforeValidator(_read_batch)] = Field(
+        None, description="Number of whole runs that are timed together, by lanes where these are supported."
+    )
     duration: Annotated[float, Quantity(units.TIME, above=0.0)] | None = Field(
-        None, description="Simulated time of the accuracy runs, s, instead of the scene's."
+        None, description="Simulated time of the runs of `accuracy` and `batch`, s, instead of the scene's."
     )
     against: Annotated[Names, BeforeValidator(_names("peer", PEERS))] = Field(
         (), description="Other programs in which the scene is timed."

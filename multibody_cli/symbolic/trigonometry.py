@@ -10,27 +10,44 @@ import math
 
 from multibody_cli.kernel import formula
 
-_TWO_OVER_PI = 2.0 / math.pi
+TWO_OVER_PI = 2.0 / math.pi
 _HALF_PI_HIGH = 1.5707963267341256  # 33 leading bits of pi/2, then the next 33, then the rest
 _HALF_PI_MIDDLE = 6.077100506303966e-11
 _HALF_PI_LOW = 2.0222662487959506e-21
-_REDUCED_EXACTLY_BELOW = 1.0e5
+REDUCED_EXACTLY_BELOW = 1.0e5
 
 
 @formula
 def sine_and_cosine(x):
     """(sin x, cos x)."""
-    if abs(x) > _REDUCED_EXACTLY_BELOW:
+    if abs(x) > REDUCED_EXACTLY_BELOW:
         return math.sin(x), math.cos(x)
-    quadrant = math.floor(x * _TWO_OVER_PI + 0.5)
-    r = ((x - quadrant * _HALF_PI_HIGH) - quadrant * _HALF_PI_MIDDLE) - quadrant * _HALF_PI_LOW
+    quadrant = math.floor(x * TWO_OVER_PI + 0.5)
+    r = reduced(x, quadrant)
     z = r * r
-    s = r + r * z * _polynomial_of_sine(z)
-    c = 1.0 - 0.5 * z + z * z * _polynomial_of_cosine(z)
+    s, c = sine_of_reduced(r, z), cosine_of_reduced(z)
     k = int(quadrant) & 3
     if k & 1:
         s, c = c, s
     return (-s if k & 2 else s), (-c if (k + 1) & 2 else c)
+
+
+@formula
+def reduced(x, quadrant):
+    """x - quadrant pi/2."""
+    return ((x - quadrant * _HALF_PI_HIGH) - quadrant * _HALF_PI_MIDDLE) - quadrant * _HALF_PI_LOW
+
+
+@formula
+def sine_of_reduced(r, z):
+    """Sine of r, |r| <= pi/4, with z = r^2."""
+    return r + r * z * _polynomial_of_sine(z)
+
+
+@formula
+def cosine_of_reduced(z):
+    """Cosine of r, |r| <= pi/4, with z = r^2."""
+    return 1.0 - 0.5 * z + z * z * _polynomial_of_cosine(z)
 
 
 @formula

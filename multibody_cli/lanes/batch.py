@@ -1,0 +1,250 @@
+"""Runs of one model from many initial states: by lanes where they are supported, else one by one.
+
+The result of a run does not depend on other runs, on its lane, or on the number of threads, bit by bit.  It equals that
+of a single run to round-off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.constraint_solver.solver import ACTIVATION_TOLERANCE
+from multibody_cli.joints.contract import PartCode
+from multibody_cli.kernel import LANES, is_interpreted, kernel
+from multibody_cli.kernel.workers import cores
+from multibody_cli.lanes.forces import Parameters, write_forces
+from multibody_cli.lanes.program import Program, are_alike, compile_program, limits_of
+from multibody_cli.lanes.schemes import SCHEMES
+from multibody_cli.methods.contract import Method, Status
+from multibody_cli.model import Floats, Integers, Model, State
+from multibody_cli.signals import evaluate
+
+WORTHWHILE = 2
+"""Number of runs from which lanes are used."""
+
+
+class Batch(NamedTuple):
+    """Results of N runs at K instants.
+
+    Parameters
+    ----------
+    q, v
+        (N, K, nq) and (N, K, nv); NaN at instants that a run did not reach.
+    steps
+        (N,) how many steps ended valid; -1 if the accelerations at the start are not finite.
+    in_lanes
+        (N,) whether the run was made in a lane.
+    """
+
+    q: Floats
+    v: Floats
+    steps: Integers
+    in_lanes: NDArray[np.bool_]
+
+
+class Runs(NamedTuple):
+    """Runs of one model.
+
+    Parameters
+    ----------
+    models
+        One model for all runs, or one for each; they may differ in the values of masses, lengths, springs and limits.
+    integrator
+        Name of the integrator.
+    q, v
+        (N, nq) and (N, nv) initial states.
+    step
+        Time step, s.
+    instants
+        (K,) increasing numbers of steps after which q and v are returned; 0 is the start.
+    start
+        Time of the initial states, s.
+    """
+
+    models: Sequence[Model]
+    integrator: str
+    q: Floats
+    v: Floats
+    step: float
+    instants: Integers
+    start: float = 0.0
+
+
+def supported(models: Sequence[Model], integrator: str) -> str | None:
+    """Return why lanes do not support models with an integrator; None if they do."""
+    for is_given, reason in _obstacles(models[0], integrator):
+        if is_given:
+            return reason
+    try:
+        write_forces([one.system.forces for one in models], models[0].nq, models[0].nv, Parameters())
+    except NotImplementedError as refusal:
+        return str(refusal)
+    return None if are_alike(models) else "models that differ in more than the values of constants"
+
+
+def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
+    system, tree = model.system, model.system.tree
+    yield is_interpreted(), "kernels that are interpreted"
+    yield integrator not in SCHEMES, f"integrators other than {' and '.join(SCHEMES)}"
+    yield len(tree.closures) > 0, "closed loops"
+    yield bool(system.contacts), "contacts or dry friction of joints"
+    yield system.implicit, "implicit forces"
+    yield system.forces.acts_on_bodies, "forces on bodies"
+    yield len(system.motions.rows) > 0, "prescribed motions"
+    yield len(tree.markers) > 0 or bool(tree.links["ignores_gravity"].any()), "affine bodies"
+    has_rows = len(system.rows) > len(limits_of(model)) or len(system.reductions.dependents) > 0
+    yield has_rows, "constraints, couplings or body coordinates"
+    yield bool((tree.parts["code"] == PartCode.EXPONENTIAL).any()), "rotation vectors as coordinates"
+    yield any(any(one.pieces) for one in model.joint_maps.values()), "joints with splines"
+    bounds = [bound for joint in model.names.joints for domain in joint.domains for bound in domain]
+    yield bool(np.isfinite(bounds).any()), "joints with domains"
+
+
+def run_batch(
+    runs: Runs,
+    method_for: Callable[[int, State], Method],
+    *,
+    jobs: int | None = None,
+    on_done: Callable[[int], None] = lambda _count: None,
+) -> Batch:
+    """Make all runs: by lanes if they are supported, else one by one.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    method_for
+        Makes the method of a run, by its number and a state: for runs that lanes do not support, and for those that
+        reach a limit of a joint.
+    jobs
+        Number of threads; by default one for each core.
+    on_done
+        Receives how many runs are complete, from time to time.
+
+    Raises
+    ------
+    ValueError
+        The numbers of steps do not increase from 0 or more.
+    """
+    count, instants = len(runs.q), np.asarray(runs.instants, np.int64)
+    if len(instants) == 0 or instants[0] < 0 or (np.diff(instants) <= 0).any():
+        raise ValueError("the numbers of steps must increase from 0 or more")
+    runs = runs._replace(instants=instants)
+    batch = Batch(
+        np.full((count, len(instants), runs.q.shape[1]), np.nan),
+        np.full((count, len(instants), runs.v.shape[1]), np.nan),
+        np.full(count, -1),
+        np.zeros(count, np.bool_),
+    )
+    if count >= WORTHWHILE and supported(runs.models, runs.integrator) is None:
+        _run_lanes(runs, jobs or cores(), batch, on_done)
+    done = int(batch.in_lanes.sum())
+    for k in np.flatnonzero(~batch.in_lanes).tolist():
+        _run_single(runs, k, method_for, batch)
+        done += 1
+        on_done(done)
+    return batch
+
+
+# --- lanes --------------------------------------------------------------------------------------------------------
+@kernel
+def tabulate(signals: Any, numbers: Any, times: Any, values: Any) -> None:
+    """Store the values of signals (n,) at times (m,), s, in `values` (m, n)."""
+    for i in range(len(times)):
+        for k in range(len(numbers)):
+            values[i, k], _, _ = evaluate(signals, numbers[k], times[i])
+
+
+def _run_lanes(runs: Runs, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
+    """Run all groups of `LANES` runs; runs that reach a limit are left to single runs."""
+    scheme, instants, count = SCHEMES[runs.integrator], runs.instants, len(runs.q)
+    program = compile_program(runs.models, scheme)
+    steps = int(instants[-1]) + 1
+    times = runs.start + (np.arange(steps)[:, None] + np.array(scheme.offsets)).ravel() * runs.step
+    signals = np.zeros((len(times) if program.signals else 0, len(program.signals)))
+    numbers = np.array(program.signals, np.int64)
+    tabulate(runs.models[0].system.forces.signals, numbers, times[: len(signals)], signals)
+    shared = {
+        "settings": np.array([runs.step, *(runs.step * x for x in scheme.reaches), *scheme.weights]),
+        "signals": signals,
+        "runs": program.runs,
+        "steps": np.array([steps, *instants, -1]),
+    }
+    native = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(program.arguments))(program.address)
+
+    def run_group(first: int) -> int:
+        own = slice(first, min(first + LANES, count))
+        lanes = np.minimum(np.arange(first, first + LANES), count - 1)  # the last run fills the last group
+        arrays = shared | _vectors(program, runs, lanes)
+        native(*(arrays[word].ctypes.data for word in program.arguments))
+        width = own.stop - own.start
+        batch.steps[own] = arrays["done"][0, :width].astype(np.int64) - 1
+        batch.in_lanes[own] = arrays["clearance"][0, :width] > ACTIVATION_TOLERANCE
+        reached = instants <= batch.steps[own, None]
+        for results, word in ((batch.q, "q_out"), (batch.v, "v_out")):
+            rows = arrays[word].reshape(len(instants), -1, LANES).transpose(2, 0, 1)[:width]
+            results[own][reached] = rows[reached]
+        return own.stop
+
+    groups = range(0, count, LANES)
+    pool = ThreadPoolExecutor(max(1, min(jobs, len(groups))))
+    try:
+        for done in pool.map(run_group, groups):
+            on_done(done)
+    finally:
+        pool.shutdown(cancel_futures=True)  # groups that have not begun, if the user interrupts
+
+
+def _vectors(program: Program, runs: Runs, lanes: Integers) -> dict[str, Any]:
+    """Return the arrays of vectors of one group: its states, and the constants in which its runs differ."""
+    nq, nv, instants = runs.q.shape[1], runs.v.shape[1], len(runs.instants)
+    sizes = {"a": nv, "tau": nv, "q_start": nq, "v_start": nv, "q_slope": nq, "v_slope": nv,
+             "q_out": instants * nq, "v_out": instants * nv, "done": 1}  # fmt: skip
+    arrays = {word: aligned(size) for word, size in sizes.items()}
+    numbers = {
+        "q": runs.q[lanes],
+        "v": runs.v[lanes],
+        "memory": np.tile(program.memory, (LANES, 1)),
+        "clearance": np.full((LANES, 1), np.inf),
+        "parameters": program.parameters[lanes % len(program.parameters)],
+    }
+    if program.tables.ndim == 2:
+        numbers["table"] = program.tables[lanes]
+    else:
+        arrays["table"] = program.tables
+    for word, values in numbers.items():
+        arrays[word] = aligned(values.shape[1])
+        arrays[word][:] = values.T
+    return arrays
+
+
+def aligned(size: int) -> Floats:
+    """Allocate zeros (size, LANES), each row in a line of the cache or few."""
+    line = 8 * LANES
+    raw = np.zeros(line * (size + 1), np.uint8)
+    first = -raw.ctypes.data % line
+    return raw[first : first + line * size].view(np.float64).reshape(size, LANES)
+
+
+# --- single runs --------------------------------------------------------------------------------------------------
+def _run_single(runs: Runs, k: int, method_for: Callable[[int, State], Method], batch: Batch) -> None:
+    """Make run k by its method."""
+    accounts = len(runs.models[k % len(runs.models)].names.accounts)
+    v = runs.v[k].copy()
+    state = State(np.array([runs.start]), runs.q[k].copy(), v, np.zeros_like(v), np.zeros(accounts))
+    method = method_for(k, state)
+    report = method.start(state)
+    batch.steps[k] = 0 if report.status is Status.OK else -1
+    for i, count in enumerate(runs.instants.tolist()):
+        if report.status is not Status.OK:
+            return
+        report = method.advance(state, runs.start + count * runs.step)
+        batch.steps[k] = report.steps
+        if report.status is Status.OK:
+            batch.q[k, i], batch.v[k, i] = state.q, state.v

@@ -1,0 +1,193 @@
+"""A whole run as one generated function: the time steps of a scheme around the accelerations of Method I.
+
+The function advances `LANES` runs from their initial states, and stores q and v at given steps.  A run is valid up to
+the first step whose accelerations are not finite or whose velocities exceed `MAX_SPEED`, like a single run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.codegen.equations import METHOD_I, memory_for, write_accelerations
+from multibody_cli.codegen.layout import table_for
+from multibody_cli.codegen.links import Link, links_of, with_common_structures
+from multibody_cli.codegen.runs import plan
+from multibody_cli.codegen.text import indented
+from multibody_cli.constraints import TABLES
+from multibody_cli.constraints.limit import TABLE as LIMITS
+from multibody_cli.kernel import LANES
+from multibody_cli.lanes.forces import Parameters, write_forces
+from multibody_cli.lanes.schemes import Scheme, Sizes, readable
+from multibody_cli.lanes.tracing import Tracer
+from multibody_cli.methods.integrators.vectors import MAX_SPEED
+from multibody_cli.model import Floats, Integers, Model, Records, Tree
+from multibody_cli.symbolic.generated import address_of
+
+VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "q_slope", "v_slope", "memory", "parameters",
+           "q_out", "v_out", "done", "clearance")  # fmt: skip
+"""Arrays of vectors of the generated function; `table` is one as well if the constants of the runs differ."""
+
+
+class Program(NamedTuple):
+    """A compiled run.
+
+    Parameters
+    ----------
+    address
+        Of the generated function.
+    arguments
+        Its arguments, with their kinds.
+    memory
+        (n,) initial content of the memory.
+    runs
+        The runs of links; see `codegen.layout`.
+    tables
+        (n,) the table of constants, or one (N, n) for each run.
+    parameters
+        (N, p) numbers in which the runs differ.
+    signals
+        The numbers of the signals that are evaluated for each stage.
+    """
+
+    address: int
+    arguments: dict[str, str]
+    memory: Floats
+    runs: Integers
+    tables: Floats
+    parameters: Floats
+    signals: tuple[int, ...]
+
+
+def compile_program(models: Sequence[Model], scheme: Scheme) -> Program:
+    """Write and compile the run of a model, or of one for each run, which differ in constants only."""
+    model = models[0]
+    tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv), Parameters()
+    links = with_common_structures([_links_of(one) for one in models])
+    tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
+    limits = _write_clearance(models, parameters)
+    tree_plan = plan(links[0], links[1:])
+    arguments = dict.fromkeys(VECTORS, "v") | {
+        "table": "v" if len(models) > 1 else "f", "settings": "f", "signals": "f", "runs": "i", "steps": "i",
+    }  # fmt: skip
+
+    def surround(evaluation: Sequence[str]) -> list[str]:
+        return _body(scheme, [*tau, *evaluation], limits, len(signals), sizes, tree)
+
+    written = write_accelerations(tree_plan, tree.gravity, METHOD_I._replace(arguments=arguments, surround=surround))
+    (source,) = written.sources
+    tables = np.array([table_for(tree_plan, written.layout.entries, own) for own in links])
+    return Program(
+        address_of(f"{LANES} runs at a time: {source.title}", source.text, "".join(arguments.values())),
+        arguments,
+        memory_for(written, tree.gravity),
+        written.layout.runs.ravel(),
+        tables if len(models) > 1 else tables[0],
+        np.array(parameters.values).reshape(len(parameters.values), len(models)).T.copy(),
+        tuple(signals),
+    )
+
+
+def _body(
+    scheme: Scheme, evaluation: Sequence[str], limits: Sequence[str], signals: int, sizes: Sizes, tree: Tree
+) -> list[str]:
+    """Write the statements of the generated function."""
+    stages = len(scheme.offsets)
+    writers = (scheme.start, scheme.stage, scheme.slope, scheme.step)
+    start, stage, slope, step = (write(readable(tree), sizes) for write in writers)
+    at_step = [*_check(sizes.nv), *limits, *_record(sizes), *start]
+    if stages == 1:
+        inner = [f"row_of_time = {signals} * step", *evaluation, *at_step]
+    else:
+        inner = [
+            f"for stage in range({stages}):",
+            *indented([
+                f"row_of_time = {signals} * ({stages} * step + stage)",
+                f"reach, weight = settings[1 + stage], settings[{1 + stages} + stage]",
+                *_unless_first(stage),
+                *evaluation,
+                "if stage == 0:",
+                *indented(at_step),
+                *slope,
+            ]),
+        ]  # fmt: skip
+    return [
+        "h, alive, instant = settings[0], 1.0, 0",
+        "for step in range(steps[0]):",
+        *indented([*inner, *step]),
+    ]
+
+
+def _unless_first(lines: Iterable[str]) -> list[str]:
+    return ["if stage == 0:", "    pass", "else:", *indented(list(lines))]
+
+
+def _check(nv: int) -> list[str]:
+    """Write the test of `vectors.is_finite_and_bounded`, and count the valid steps."""
+    return [
+        "defect = 0.0",
+        "fastest = 0.0",
+        f"for place in range({nv}):",
+        "    defect += a[place] * 0.0",
+        "    fastest = max(max(fastest, v[place]), -v[place])",
+        f"alive = min(alive, max(0.0, 1.0 + defect) * min(1.0, max(0.0, ({MAX_SPEED!r} - fastest) * 1e300)))",
+        "done[0] = done[0] + alive",
+    ]
+
+
+def _record(sizes: Sizes) -> list[str]:
+    """Write the output at the requested steps."""
+    return [
+        "if step == steps[1 + instant]:",
+        f"    for place in range({sizes.nq}):",
+        f"        q_out[{sizes.nq} * instant + place] = q[place]",
+        f"    for place in range({sizes.nv}):",
+        f"        v_out[{sizes.nv} * instant + place] = v[place]",
+        "    instant += 1",
+    ]
+
+
+def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[str]:
+    """Write the smallest distance from a limit since the start."""
+    tables = [limits_of(one) for one in models]
+    tracer = Tracer()
+    q = tracer.array("q", models[0].nq)
+    lines = []
+    for k, limit in enumerate(tables[0]):
+        bound = parameters.number(tracer, np.array([one["bound"][k] for one in tables]))
+        tracer.script.store(f"gap{k}", float(limit["sign"]) * (q[int(limit["iq"])] - bound))
+        lines.append(f"clearance[0] = min(clearance[0], gap{k})")
+    return [*tracer.lines(), *lines]
+
+
+def are_alike(models: Sequence[Model]) -> bool:
+    """Return whether models differ only in the values of the constants of links, forces and limits."""
+    if len(models) == 1:
+        return True
+    return len({_structure_of(one) for one in models}) == 1
+
+
+def _structure_of(model: Model) -> Hashable:
+    """Return everything that the runs of a batch have in common."""
+    links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model))
+    system = model.system
+    signals = tuple(array.tobytes() for array in system.forces.signals)
+    tables = (*system.forces.tables, limits_of(model))
+    return links, system.tree.gravity.tobytes(), signals, tuple(map(_whole_numbers, tables))
+
+
+def _whole_numbers(table: Records) -> Hashable:
+    """Return the integers of all records."""
+    fields = [name for name in table.dtype.names or () if table.dtype[name].kind == "i"]
+    return len(table), tuple(table[name].tobytes() for name in fields)
+
+
+def _links_of(model: Model) -> list[Link]:
+    return links_of(model.system.tree, model.joint_maps, np.zeros(model.nv, np.bool_))
+
+
+def limits_of(model: Model) -> Records:
+    """Return the limits of the joints of a model."""
+    return model.system.constraints.tables[TABLES.index(LIMITS)]

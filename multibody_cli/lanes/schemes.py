@@ -1,0 +1,140 @@
+"""Time steps of integrators as generated source, around one evaluation of the accelerations.
+
+    for each step
+        for each stage
+            `stage`     q and v of the stage, except the first one
+            the accelerations a at (q, v)
+            `start`     in the first stage: keeps q and v
+            `slope`     weighted sum of the slopes
+        `step`          q and v at the end
+
+The kernels of `tree.configuration` and `methods.integrators.vectors` write the statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.lanes.tracing import Tracer
+from multibody_cli.methods.integrators.vectors import add_scaled, copy
+from multibody_cli.model import Tree
+from multibody_cli.symbolic.scalar import name
+from multibody_cli.tree.configuration import displace, normalize, rate
+
+
+class Sizes(NamedTuple):
+    """Lengths of q and v."""
+
+    nq: int
+    nv: int
+
+
+Writer = Callable[[Tree, Sizes], list[str]]
+
+
+class Scheme(NamedTuple):
+    """Time steps of an integrator.
+
+    Parameters
+    ----------
+    offsets
+        Time of each stage from the start of the step, in steps.
+    weights
+        Weight of the slopes of each stage in the step.
+    reaches
+        Step from the start to each stage along the slopes of the stage before it, in steps.
+    stage, start, slope, step
+        Writers of the statements; h is the number `h`, those of the stage are `reach` and `weight`.
+    """
+
+    offsets: tuple[float, ...]
+    weights: tuple[float, ...]
+    reaches: tuple[float, ...]
+    stage: Writer
+    start: Writer
+    slope: Writer
+    step: Writer
+
+
+def _nothing(tree: Tree, sizes: Sizes) -> list[str]:
+    return []
+
+
+def readable(tree: Tree) -> Tree:
+    """Return a tree whose coordinates plain Python reads by field."""
+    places = (tree.plain, tree.quaternions, tree.exponentials)
+    plain, quaternions, exponentials = (one.view(np.recarray) for one in places)
+    return tree._replace(plain=plain, quaternions=quaternions, exponentials=exponentials)
+
+
+def _euler_step(tree: Tree, sizes: Sizes) -> list[str]:
+    """v += h a, q displaced by h v."""
+    tracer, h = Tracer(), name("h")
+    q, v, a = tracer.array("q", sizes.nq), tracer.array("v", sizes.nv), tracer.array("a", sizes.nv)
+    tracer.run(add_scaled, v, h, a)
+    tracer.run(displace, tree, q, v, h)
+    tracer.run(normalize, tree, q)
+    return tracer.lines()
+
+
+def _keep_start(tree: Tree, sizes: Sizes) -> list[str]:
+    """q0 = q, v0 = v."""
+    tracer = Tracer()
+    for letter, size in (("q", sizes.nq), ("v", sizes.nv)):
+        tracer.run(copy, tracer.array(letter, size), tracer.array(f"{letter}_start", size))
+    return tracer.lines()
+
+
+def _next_stage(tree: Tree, sizes: Sizes) -> list[str]:
+    """q = q0 + reach dq/dt, v = v0 + reach a."""
+    tracer, reach = Tracer(), name("reach")
+    q, v, a = tracer.array("q", sizes.nq), tracer.array("v", sizes.nv), tracer.array("a", sizes.nv)
+    q0, v0 = tracer.array("q_start", sizes.nq), tracer.array("v_start", sizes.nv)
+    dq = [0.0] * sizes.nq
+    tracer.run(rate, tree, q, v, dq)
+    tracer.run(copy, q0, q)
+    tracer.run(copy, v0, v)
+    tracer.run(add_scaled, q, reach, dq)
+    tracer.run(add_scaled, v, reach, a)
+    tracer.run(normalize, tree, q)
+    return tracer.lines()
+
+
+def _add_slope(tree: Tree, sizes: Sizes) -> list[str]:
+    """Add the slopes to their weighted sums."""
+    tracer, weight = Tracer(), name("weight")
+    q, v, a = tracer.array("q", sizes.nq), tracer.array("v", sizes.nv), tracer.array("a", sizes.nv)
+    dq = [0.0] * sizes.nq
+    tracer.run(rate, tree, q, v, dq)
+    tracer.run(add_scaled, tracer.array("q_slope", sizes.nq), weight, dq)
+    tracer.run(add_scaled, tracer.array("v_slope", sizes.nv), weight, a)
+    return tracer.lines()
+
+
+def _weighted_step(tree: Tree, sizes: Sizes) -> list[str]:
+    """q and v from the start along the weighted slopes, whose sums are cleared."""
+    tracer, h = Tracer(), name("h")
+    for letter, size in (("q", sizes.nq), ("v", sizes.nv)):
+        x, start = tracer.array(letter, size), tracer.array(f"{letter}_start", size)
+        slope = tracer.array(f"{letter}_slope", size)
+        tracer.run(copy, start, x)
+        tracer.run(add_scaled, x, h, slope)
+        tracer.run(copy, [0.0] * size, slope)
+        if letter == "q":
+            tracer.run(normalize, tree, x)
+    return tracer.lines()
+
+
+SCHEMES = {
+    "semi_implicit_euler": Scheme((0.0,), (1.0,), (0.0,), _nothing, _nothing, _nothing, _euler_step),
+    "rk4": Scheme(
+        (0.0, 0.5, 0.5, 1.0),
+        (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0),
+        (0.0, 0.5, 0.5, 1.0),
+        _next_stage, _keep_start, _add_slope, _weighted_step,
+    ),
+}  # fmt: skip
+"""Schemes by the name of their integrator."""

@@ -1,0 +1,111 @@
+"""Kernels as generated source: a kernel runs as plain Python on symbolic arrays, which record its loads and stores.
+
+Records, sizes and indices are numbers, so that loops and branches on them are executed.  A formula that generated
+source may call stays a call.  A branch on the value of an entry is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from multibody_cli.kernel import Formula
+from multibody_cli.kernel.functions import with_globals
+from multibody_cli.symbolic.instructions import names
+from multibody_cli.symbolic.scalar import FUNCTIONS, Value, apply
+from multibody_cli.symbolic.script import Script, write
+
+
+class Tracer:
+    """Recorder of the statements of kernels."""
+
+    def __init__(self) -> None:
+        self.script = Script()
+        self._arrays: list[SymbolicArray] = []
+
+    def array(self, name: str, size: int) -> SymbolicArray:
+        """Return an array of generated source as a symbolic array."""
+        self._arrays.append(SymbolicArray(self.script, name, size))
+        return self._arrays[-1]
+
+    def run(self, kernel: Any, *args: Any, replaced: Mapping[Any, Any] | None = None) -> Any:
+        """Run a kernel; `replaced` are functions to call in place of those that it calls."""
+        return _traced(kernel, self.script, dict(replaced or {}))(*args)
+
+    def lines(self) -> list[str]:
+        """Write the statements: those that compute, then those that store."""
+        for array in self._arrays:
+            array.write_back()
+        return write(self.script.statements, {})
+
+
+class SymbolicArray:
+    """An array of generated source: entries are loaded where they are first used, and stored at the end."""
+
+    def __init__(self, script: Script, name: str, size: int) -> None:
+        self._script, self._name, self._size = script, name, size
+        self._values: dict[int, Value] = {}
+        self._changed: dict[int, None] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Value]:
+        return (self[k] for k in range(self._size))
+
+    def __getitem__(self, k: int) -> Value:
+        if k not in self._values:
+            self._values[k] = self._script.load(f"{self._name}_entry", f"{self._name}[{k}]")
+        return self._values[k]
+
+    def __setitem__(self, k: int, value: Value) -> None:
+        self._values[k] = value
+        self._changed[k] = None
+
+    def write_back(self) -> None:
+        """Store the entries that were changed."""
+        for k in self._changed:
+            self._script.store(f"{self._name}[{k}]", self._values[k])
+
+
+class _Mathematics:
+    """The module `math` for formulas."""
+
+    def __getattr__(self, word: str) -> Any:
+        return getattr(math, word) if word not in FUNCTIONS else lambda *operands: apply(word, *operands)
+
+
+def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Callable[..., Any]:
+    """Return a function as plain Python in which formulas of generated source write calls."""
+    if function in replaced:
+        own: Callable[..., Any] = replaced[function]
+        return own
+    word = _called_by_name().get(function)
+    if word is not None:
+        return _call(script, word, function)
+    plain: Any = function.py_func
+    values = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
+    found: dict[str, Any] = {
+        name: _traced(one, script, replaced) for name, one in values.items() if isinstance(one, Formula)
+    }
+    if values.get("math") is math:
+        found["math"] = _Mathematics()
+    traced: Callable[..., Any] = with_globals(plain, found)
+    return traced
+
+
+@cache
+def _called_by_name() -> dict[Any, str]:
+    return {function: word for word, function in names().items() if isinstance(function, Formula)}
+
+
+def _call(script: Script, word: str, function: Formula) -> Callable[..., Any]:
+    def call(*operands: Value) -> Any:
+        sample = function(*(0.5 for _ in operands))
+        if isinstance(sample, tuple):
+            return script.call([f"{word}_result"] * len(sample), word, *operands)
+        return script.call([f"{word}_result"], word, *operands)[0]
+
+    return call

@@ -1,0 +1,165 @@
+"""Many whole runs together, beside single runs and the batches of peers.
+
+The programs take turns, one block of each per round; the ratio of a round compares blocks of the same moment.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multibody_cli.kernel.workers import cores
+from multibody_cli.lanes.batch import Batch, Runs, run_batch, supported
+from multibody_cli.peers import PEERS
+from multibody_cli.peers.contract import Peer, PeerRefusal
+from multibody_cli.peers.mechanism import mechanism_of
+from multibody_cli.studies.bench.measurement import take_steps
+from multibody_cli.studies.bench.setup import Setup
+from multibody_cli.studies.bench.timing import Timing, timing_of
+from multibody_cli.studies.simulation import Simulation
+
+SHORTEST_BATCH = 0.2
+"""Duration from which a block of single runs or of a peer is not made longer, s."""
+
+SCATTER = 0.01
+"""Standard deviation of the initial velocities from those of the scene."""
+
+
+class Other(NamedTuple):
+    """Cost of a step in another program, s, and the median of its ratios to that of the batch."""
+
+    timing: Timing
+    ratio: float
+
+
+@dataclass(frozen=True)
+class BatchMeasurement(Setup):
+    """Batches of one scene.
+
+    Parameters
+    ----------
+    runs, steps, threads
+        Number of runs, of steps of each, and of threads.
+    in_lanes
+        How many runs were made in lanes.
+    reason
+        What lanes do not support; empty if they support the scene.
+    batch
+        Cost of a step of a run, s: the wall time of the batch over the number of all steps.
+    single
+        The same for runs of the scene's method one after the other, on one thread, without their preparation.
+    peers
+        The same for peers that can make batches, by their names.
+    """
+
+    runs: int
+    steps: int
+    threads: int
+    in_lanes: int
+    reason: str
+    batch: Timing
+    single: Other
+    peers: Mapping[str, Other]
+
+
+def measure_batch(
+    simulation: Simulation, count: int, against: Sequence[str], repeat: int, setup: Mapping[str, Any]
+) -> BatchMeasurement:
+    """Time `count` runs of a scene with scattered initial velocities; the final states are kept.
+
+    Parameters
+    ----------
+    simulation
+        The scene.
+    count
+        Number of runs.
+    against
+        Names of peers; those that cannot make batches of the scene are left out.
+    repeat
+        Number of rounds.
+    setup
+        Fields of its `Setup`.
+    """
+    runs, threads = _scattered(simulation, count), cores()
+    steps = int(runs.instants[-1])
+    batches: list[Batch] = []
+
+    def together(runs: Runs) -> None:
+        batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state)))
+
+    def one_by_one(number: int) -> float:
+        return sum(take_steps(simulation, steps).seconds for _ in range(number))
+
+    others: dict[str, Callable[[int], float]] = {"": one_by_one}
+    others |= _peers(simulation, against, steps, threads)
+    numbers = {name: _long_enough(block, count) for name, block in others.items()}
+    together(runs)  # compiles
+    own: list[float] = []
+    theirs: dict[str, list[float]] = {name: [] for name in others}
+    for _ in range(repeat):
+        began = time.perf_counter()
+        together(runs)
+        own.append((time.perf_counter() - began) / (count * steps))
+        for name, block in others.items():
+            theirs[name].append(block(numbers[name]) / (numbers[name] * steps))
+    timings = {
+        name: Other(
+            timing_of(costs, numbers[name] * steps),
+            statistics.median(b / a for a, b in zip(own, costs, strict=True)),
+        )
+        for name, costs in theirs.items()
+    }
+    return BatchMeasurement(
+        **setup,
+        runs=count,
+        steps=steps,
+        threads=threads,
+        in_lanes=max(int(one.in_lanes.sum()) for one in batches),
+        reason=supported(runs.models, runs.integrator) or "",
+        batch=timing_of(own, count * steps),
+        single=timings.pop(""),
+        peers=timings,
+    )
+
+
+def _scattered(simulation: Simulation, count: int) -> Runs:
+    compiled, settings = simulation.compiled, simulation.scene.simulation
+    rng = np.random.default_rng(1)
+    v = compiled.state.v + SCATTER * rng.standard_normal((count, compiled.model.nv))
+    steps = max(1, round(settings.duration / compiled.control.step))
+    q = np.tile(compiled.state.q, (count, 1))
+    return Runs([compiled.model], simulation.integrator.name, q, v, compiled.control.step, np.array([steps]))
+
+
+def _peers(simulation: Simulation, names: Sequence[str], steps: int, threads: int) -> dict[str, Callable[[int], float]]:
+    """Return functions that make a number of runs in each peer, and return the time, s."""
+    settings, compiled = simulation.scene.simulation, simulation.compiled
+    found: dict[str, Callable[[int], float]] = {}
+    for name in names:
+        roll_out = PEERS[name].roll_out
+        if roll_out is None or simulation.integrator.name not in PEERS[name].integrators:
+            continue
+        try:
+            peer = PEERS[name].build(mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator))
+        except PeerRefusal:
+            continue  # the comparison with the peer reports it
+        found[name] = partial(_roll_out, roll_out, peer, steps, threads)
+    return found
+
+
+def _roll_out(make: Callable[[Any, int, int, int], float], peer: Peer, steps: int, threads: int, count: int) -> float:
+    return make(peer, count, steps, threads)
+
+
+def _long_enough(block: Callable[[int], float], most: int) -> int:
+    """Return a number of runs, at most `most`, whose block is long enough."""
+    count = min(cores(), most)
+    while count < most and block(count) < SHORTEST_BATCH:
+        count = min(2 * count, most)
+    return count

@@ -1,0 +1,229 @@
+"""Runs by lanes: equal to single runs within round-off, and independent of their company bit by bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multibody_cli.kernel import is_interpreted
+from multibody_cli.lanes.batch import Runs, run_batch, supported
+from multibody_cli.studies.simulation import Simulation, prepare
+
+pytestmark = pytest.mark.skipif(is_interpreted(), reason="lanes are compiled")
+
+HEAD = """\
+mbsim: 1
+name: machine
+vars: {mass: 1, k: 20, lower: -0.2}
+simulation: {duration: 1 s, step: 1 ms, integrator: semi_implicit_euler, method: symbolic}
+"""
+ROD = "{mass: 1 kg, shapes: [{type: box, size: [0.1, 0.2, 1]}]}"
+UP, DOWN = "child_origin: {position: [0, 0, 0.5]}", "origin: {position: [0, 0, -0.5]}"
+
+MACHINES = {
+    "double pendulum": f"""
+bodies: {{a: {ROD}, b: {ROD}}}
+joints:
+  i: {{type: revolute, child: a, axis: [0, 1, 0], {UP}, q: 0.5}}
+  j: {{type: revolute, parent: a, child: b, axis: [0, 1, 0], {DOWN}, {UP}, q: 0.3}}
+""",
+    "springs, dampers and actuators": f"""
+bodies: {{a: {ROD}, b: {ROD}, c: {ROD}}}
+joints:
+  i: {{type: revolute, child: a, axis: [1, 0, 0], {UP}, q: 0.5, stiffness: 3, damping: 0.2, rest: 0.1}}
+  j: {{type: prismatic, parent: a, child: b, axis: [0, 1, 1], stiffness: 30, damping: 0.1, force: "sin(3*t)"}}
+  k: {{type: universal, parent: a, child: c, {DOWN}, {UP}, stiffness: [2, 3], damping: [0.1, 0.2],
+      force: [1, "cos(t)"]}}
+""",
+    "balls with springs": f"""
+bodies: {{a: {ROD}, b: {ROD}}}
+joints:
+  i: {{type: spherical, child: a, {UP}, v: [1, 2, 3], stiffness: 2, damping: 0.1}}
+  j: {{type: spherical, parent: a, child: b, {DOWN}, {UP}, v: [-1, 0.4, 1]}}
+""",
+    "a floating tree": f"""
+bodies: {{a: {ROD}, b: {ROD}, c: {ROD}, d: {ROD}}}
+joints:
+  i: {{type: free, child: a, v: {{linear: [0.1, 0.2, 0.3], angular: [1, 2, 3]}}}}
+  j: {{type: cylindrical, parent: a, child: b, axis: [1, 1, 0], {DOWN}, {UP}}}
+  k: {{type: screw, parent: a, child: c, axis: [1, 0, 0], pitch: 0.1, {UP}, v: 1}}
+  l: {{type: planar, parent: c, child: d, {UP}}}
+""",
+    "limits that are not reached": f"""
+bodies: {{a: {ROD}}}
+joints:
+  i: {{type: revolute, child: a, axis: [0, 1, 0], {UP}, q: 0.3, limits: [-1, 1]}}
+""",
+    "a curve": f"""
+bodies: {{a: {ROD}}}
+joints:
+  i: {{type: curve, child: a, curve: {{type: helix, radius: 0.5, pitch: 0.2}}, q: 0.3}}
+""",
+}
+
+
+def simulation_of(folder: Path, machine: str, *overrides: str) -> Simulation:
+    file = folder / "machine.yaml"
+    file.write_text(HEAD + machine)
+    return prepare(file, overrides)
+
+
+def scattered(simulation: Simulation, count: int) -> Runs:
+    """Runs from the initial state of the scene with random velocities."""
+    compiled, rng = simulation.compiled, np.random.default_rng(5)
+    q, v = np.tile(compiled.state.q, (count, 1)), np.tile(compiled.state.v, (count, 1))
+    v += 0.3 * rng.standard_normal(v.shape)
+    integrator, step = simulation.integrator.name, compiled.control.step
+    return Runs([compiled.model], integrator, q, v, step, np.array([0, 30, 100]))
+
+
+def run(simulation: Simulation, runs: Runs, **options: int):
+    return run_batch(runs, lambda _k, state: simulation.method_for(state), **options)
+
+
+def selected(runs: Runs, which) -> Runs:
+    models = runs.models if len(runs.models) == 1 else [runs.models[k] for k in which]
+    return runs._replace(q=runs.q[which], v=runs.v[which], models=models)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_lane_equals_the_single_run(tmp_path: Path, name: str, integrator: str) -> None:
+    simulation = simulation_of(tmp_path, MACHINES[name], f"simulation.integrator={integrator}")
+    runs = scattered(simulation, 9)
+    assert supported(runs.models, integrator) is None
+    found = run(simulation, runs)
+    assert found.in_lanes.all()
+    np.testing.assert_array_equal(found.steps, 100)
+    np.testing.assert_array_equal(found.q[:, 0], runs.q)
+    for k in range(9):
+        single = run(simulation, selected(runs, [k]))
+        assert not single.in_lanes.any()
+        for one, other in ((found.q[k], single.q[0]), (found.v[k], single.v[0])):
+            np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-12 * np.abs(other).max())
+    assert np.ptp(found.v[:, -1], axis=0).min() > 0.0  # runs of their own
+
+
+def test_a_run_does_not_depend_on_its_lane_or_company(tmp_path: Path) -> None:
+    simulation = simulation_of(tmp_path, MACHINES["balls with springs"])
+    runs = scattered(simulation, 21)
+    whole = run(simulation, runs)
+    order = np.random.default_rng(2).permutation(21)
+    for which in (order, order[:13], order[5:7], np.array([4] * 8)):
+        part = run(simulation, selected(runs, which))
+        assert part.in_lanes.all()
+        np.testing.assert_array_equal(part.q, whole.q[which])
+        np.testing.assert_array_equal(part.v, whole.v[which])
+
+
+def test_threads_and_instants_do_not_change_the_result(tmp_path: Path) -> None:
+    simulation = simulation_of(tmp_path, MACHINES["springs, dampers and actuators"])
+    runs = scattered(simulation, 50)
+    counts: list[int] = []
+    found = run_batch(runs, lambda _k, state: simulation.method_for(state), jobs=3, on_done=counts.append)
+    assert counts[-1] == 50
+    alone = run(simulation, runs._replace(instants=np.array([100])), jobs=1)
+    np.testing.assert_array_equal(found.v[:, -1], alone.v[:, 0])
+
+
+def test_a_diverging_run_leaves_the_others_unchanged(tmp_path: Path) -> None:
+    simulation = simulation_of(tmp_path, MACHINES["double pendulum"])
+    runs = scattered(simulation, 12)
+    whole = run(simulation, runs)
+    v = runs.v.copy()
+    v[3], v[10] = 1e9, np.nan
+    found = run(simulation, runs._replace(v=v))
+    others = np.delete(np.arange(12), [3, 10])
+    np.testing.assert_array_equal(found.v[others], whole.v[others])
+    np.testing.assert_array_equal(found.steps[others], 100)
+    assert 0 <= found.steps[3] < 100
+    assert found.steps[10] == -1
+    assert np.isnan(found.q[10]).all()
+    assert np.isnan(found.q[3, -1]).all()
+    single = run(simulation, selected(runs._replace(v=v), [3]))
+    assert single.steps[0] == found.steps[3]
+
+
+def test_large_angles_are_computed_lane_by_lane(tmp_path: Path) -> None:
+    """Beyond the bound of the reduction, sines are those of the library, in the lanes concerned only."""
+    simulation = simulation_of(tmp_path, MACHINES["double pendulum"])
+    runs = scattered(simulation, 8)
+    whole = run(simulation, runs)
+    q = runs.q.copy()
+    q[2, 0] += 2e5 * np.pi
+    found, alone = run(simulation, runs._replace(q=q)), run(simulation, selected(runs._replace(q=q), [2]))
+    np.testing.assert_array_equal(np.delete(found.v, 2, 0), np.delete(whole.v, 2, 0))
+    np.testing.assert_allclose(found.v[2], alone.v[0], rtol=1e-12)
+    np.testing.assert_allclose(found.v[2], whole.v[2], atol=1e-8)  # the angle itself is rounded to 1e-10
+
+
+def test_runs_that_reach_a_limit_are_single_runs(tmp_path: Path) -> None:
+    hinge = f"{{type: revolute, child: a, axis: [0, 1, 0], {UP}, limits: ['${{lower}}', 1]}}"
+    machine = f"bodies: {{a: {ROD}}}\njoints: {{i: {hinge}}}\n"
+    simulation = simulation_of(tmp_path, machine)
+    runs = scattered(simulation, 11)
+    v = np.linspace(-2.0, 2.0, 11)[:, None]
+    runs = runs._replace(v=v, instants=np.array([10, 300]))
+    found = run(simulation, runs)
+    np.testing.assert_array_equal(found.in_lanes, v[:, 0] > -1.0)
+    assert found.q.min() > -0.2 - 1e-9
+    for k in range(11):
+        np.testing.assert_allclose(found.q[k], run(simulation, selected(runs, [k])).q[0], atol=1e-12)
+
+
+def test_each_run_has_constants_of_its_own(tmp_path: Path) -> None:
+    machine = MACHINES["double pendulum"].replace("mass: 1 kg", "mass: '${mass}'", 1)
+    machine = machine.replace("q: 0.5}", "q: 0.5, stiffness: '${k}', limits: ['${lower}', 3]}")
+    values = [(0.5 + 0.1 * k, 10.0 + k, -2.0 - 0.1 * k) for k in range(10)]
+    simulations = [
+        simulation_of(tmp_path, machine, f"vars.mass={mass}", f"vars.k={stiffness}", f"vars.lower={lower}")
+        for mass, stiffness, lower in values
+    ]
+    runs = scattered(simulations[0], 10)._replace(models=[one.compiled.model for one in simulations])
+    assert supported(runs.models, "semi_implicit_euler") is None
+    found = run_batch(runs, lambda k, state: simulations[k].method_for(state))
+    assert found.in_lanes.all()
+    for k, simulation in enumerate(simulations):
+        single = run(simulation, selected(runs, [k]))
+        np.testing.assert_allclose(found.v[k], single.v[0], rtol=0.0, atol=1e-12 * np.abs(single.v).max())
+    shuffled = selected(runs, [7, 2, 9])
+    np.testing.assert_array_equal(run_batch(shuffled, lambda _k, _state: None).q, found.q[[7, 2, 9]])
+
+
+UNSUPPORTED = {
+    "forces on bodies": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: free, child: a}}}}\n"
+    "forces: {f: {body: a, force: [1, 0, 0]}}\n",
+    "prescribed motions": f"bodies: {{a: {ROD}}}\njoints:\n  i: {{type: revolute, child: a, axis: [0, 1, 0], "
+    "motion: {position: 'sin(t)'}}\n",
+    "contacts or dry friction of joints": f"bodies: {{a: {ROD}}}\njoints:\n  i: {{type: revolute, child: a, "
+    "axis: [0, 1, 0], friction: {coefficient: 0.1, surface: {radius: 0.02, length: 0.1}}}\n",
+}
+
+
+@pytest.mark.parametrize("reason", UNSUPPORTED)
+def test_other_models_are_single_runs(tmp_path: Path, reason: str) -> None:
+    simulation = simulation_of(tmp_path, UNSUPPORTED[reason])
+    runs = scattered(simulation, 3)
+    assert supported(runs.models, simulation.integrator.name) == reason
+    found = run(simulation, runs)
+    assert not found.in_lanes.any()
+    np.testing.assert_array_equal(found.steps, 100)
+
+
+def test_adaptive_steps_and_other_structures_are_not_supported(tmp_path: Path) -> None:
+    one = simulation_of(tmp_path, MACHINES["double pendulum"])
+    model, other = one.compiled.model, simulation_of(tmp_path, MACHINES["balls with springs"]).compiled.model
+    assert supported([model], "dop853") == "integrators other than semi_implicit_euler and rk4"
+    assert supported([model, other], "rk4") == "models that differ in more than the values of constants"
+    heavier = replace(model, system=model.system._replace(tree=model.system.tree._replace(gravity=np.ones(3))))
+    assert supported([model, heavier], "rk4") == "models that differ in more than the values of constants"
+
+
+def test_instants_must_increase(tmp_path: Path) -> None:
+    simulation = simulation_of(tmp_path, MACHINES["double pendulum"])
+    for instants in ([], [3, 3], [-1, 2]):
+        with pytest.raises(ValueError, match="must increase"):
+            run(simulation, scattered(simulation, 3)._replace(instants=np.array(instants)))
