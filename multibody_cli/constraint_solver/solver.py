@@ -114,12 +114,13 @@ def clear_impulses(work):
 
 @kernel
 def write_rhs(work, level):
-    """Set the right-hand side of the primary rows to minus their residuals; nonholonomic ones do not move positions."""
+    """Set the right-hand sides to minus the residuals; nonholonomic rows do not move positions.
+
+    A method that decides in `accelerate` which rows are primary reads those that it needs.
+    """
     rows, rhs = work.rows, work.rhs
-    for r in range(len(rows)):
-        row = rows[r]
-        if row.primary:
-            rhs[r] = -row.residual if row.holonomic or level != POSITION else 0.0
+    for r in range(len(rhs)):
+        rhs[r] = -rows[r].residual if rows[r].holonomic or level != POSITION else 0.0
 
 
 @kernel
@@ -188,12 +189,11 @@ def apply_active_row_impulses(work, count):
 # --- accelerations ------------------------------------------------------------------------------------------------
 @kernel
 def write_acceleration_rhs(work, v):
-    """Set the right-hand side of the primary rows to minus their bias accelerations, with Baumgarte feedback."""
+    """Set the right-hand sides to minus the bias accelerations of the rows, with Baumgarte feedback."""
     rows = work.rows
-    for r in range(len(rows)):
-        if rows[r].primary:
-            rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
-            rows[r].residual += baumgarte_feedback(rows[r], work, v)
+    for r in range(len(work.rhs)):
+        rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
+        rows[r].residual += baumgarte_feedback(rows[r], work, v)
     write_rhs(work, ACCELERATION)
 
 
@@ -231,7 +231,33 @@ def enforce_constraints(system, work, v, a):
                 a[j] = work.response[j]
         update_marker_changes(tree, work.bodies)
         compute_loop_accelerations(tree, a, work)
+    else:
+        clear_multipliers(work)
+    apply_primary_row_forces(work)
     compute_loop_reactions(tree, work)
+
+
+@kernel
+def clear_multipliers(work):
+    """Set the multipliers of all rows that are not primary to 0."""
+    for r in range(len(work.rows)):
+        if not work.rows[r].primary:
+            work.rows[r].multiplier = 0.0
+
+
+@kernel
+def apply_primary_row_forces(work):
+    """Apply the multipliers of the primary rows as forces, from which the wrenches of joints follow."""
+    for r in range(len(work.rhs)):
+        row = work.rows[r]
+        if row.primary:
+            for k in range(row.first_term, row.last_term):
+                term = work.terms[k]
+                if term.iv >= 0:
+                    work.tau[term.iv] += row.multiplier * term.coefficient
+                else:
+                    body = work.bodies[term.body]
+                    store_force(body, load_force(body) - row.multiplier * load_force(term))
 
 
 @kernel
@@ -298,7 +324,7 @@ def project(system, work, level):
     count = select_active_rows(work, level)
     for k in range(count):
         work.dual.r[k] = rows[active_rows[k]].residual
-    if len(work.rhs) > 0:
+    if len(work.rhs) > 0 and count > 0:
         clear_impulses(work)
         write_rhs(work, level)
         impulse_response(system, work)
