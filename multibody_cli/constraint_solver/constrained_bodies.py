@@ -213,17 +213,21 @@ def pass_rows(link, open_link, driven, body, columns, E):
 def pass_rows_past_column(open_link, j, column, E):
     """Eliminate column j of a joint: k, and the changes of K, L and l."""
     first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
+    wrenches, slots, pairs, L = E.K[first : first + n], E.slots[first : first + n], E.pairs, E.L
     S, U = Motion(load(column.angular), load(column.linear)), Force(load(column.Ut), load(column.Uf))
-    dinv, u, entry = column.dinv, column.u, open_link.first_entry + n * j
+    entry = open_link.first_entry + n * j
+    coefficients, own = E.coefficients[entry : entry + n], E.k[entry : entry + n]
+    dinv, u = column.dinv, column.u
     for s in range(n):
-        K, place = E.K[first + s], E.slots[first + s].place
-        k = power(S, load_force(K)) + E.coefficients[entry + s]
-        E.k[entry + s] = k
-        scaled = k * dinv
-        store_force(K, load_force(K) - scaled * U)
-        E.ell[place] += scaled * u
-        for t in range(s + 1):
-            E.L[E.pairs[pair + t]] += scaled * E.k[entry + t]
+        K = load_force(wrenches[s])
+        k = power(S, K) + coefficients[s]
+        own[s] = k
+        if k != 0.0:  # many rows of plane mechanisms do not move the joint
+            scaled = k * dinv
+            store_force(wrenches[s], K - scaled * U)
+            E.ell[slots[s].place] += scaled * u
+            for t in range(s + 1):
+                L[pairs[pair + t]] += scaled * own[t]
         pair += s + 1
 
 

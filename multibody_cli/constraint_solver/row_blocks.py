@@ -110,10 +110,10 @@ def load_rows(E, block, reduced):
 @kernel
 def solve_rows(E, block, y):
     """Replace y (n,) by S^+ y."""
-    n, address, factors = block.last - block.first, block.address, E.factors
     if block.pivoted:
         solve_dependent_rows(E, block, y)
         return
+    n, address, factors = block.last - block.first, block.address, E.factors
     for i in range(n):
         for j in range(i):
             y[i] -= factors[address + n * i + j] * factors[address + (n + 1) * j] * y[j]
@@ -140,27 +140,38 @@ def solve_dependent_rows(E, block, y):
 def reduce_neighbours(E, block):
     """Finish the couplings of a factored block, and add its reductions to the entries of its neighbours."""
     n, update, y = block.last - block.first, block.first_update, E.solution
+    neighbours, blocks, L, reduction = E.neighbours, E.blocks, E.L, E.reduction
     for k in range(block.first_neighbour, block.last_neighbour):
-        one = E.neighbours[k]
-        height = E.blocks[one.block].last - E.blocks[one.block].first
+        one = neighbours[k]
+        height = blocks[one.block].last - blocks[one.block].first
         for at in range(one.address, one.address + n * height):
-            E.L[at] -= E.reduction[at]
+            L[at] -= reduction[at]
         for i in range(height):
-            for j in range(n):
-                y[j] = E.L[one.address + n * i + j]
+            if not load_coupling(L, one.address + n * i, n, y):
+                continue
             solve_rows(E, block, y)
             if block.slot >= 0:
                 reduce_wrench(E, block, E.K[one.slot + i])
             for h in range(block.first_neighbour, k + 1):
-                two = E.neighbours[h]
-                width = E.blocks[two.block].last - E.blocks[two.block].first
+                two = neighbours[h]
+                width = blocks[two.block].last - blocks[two.block].first
                 target = E.updates[update + h - block.first_neighbour] + width * i
                 for g in range(i + 1 if h == k else width):
                     total = 0.0
                     for j in range(n):
-                        total += E.L[two.address + n * g + j] * y[j]
-                    E.reduction[target + g] += total
+                        total += L[two.address + n * g + j] * y[j]
+                    reduction[target + g] += total
         update += k + 1 - block.first_neighbour
+
+
+@kernel
+def load_coupling(L, address, n, y) -> bool:
+    """Copy the coupling of one row into y (n,); return whether any entry is not 0."""
+    coupled = False
+    for j in range(n):
+        y[j] = L[address + j]
+        coupled = coupled or y[j] != 0.0
+    return coupled
 
 
 @kernel

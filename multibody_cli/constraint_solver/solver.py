@@ -56,11 +56,17 @@ MAX_PROJECTIONS = 25
 """Maximum number of position projections after a step."""
 
 PROJECTION_TOLERANCE = 4e-16
-"""Error of position (m or rad) or of velocity that is not corrected.
+"""Error of position (rad, or m for bodies within 1 m of the world's origin) or of velocity that is not corrected.
 
 The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
 configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
 (`ineffective_rows`) well before.
+"""
+
+REUSED_ERROR = 1e-12
+"""Error of position, m or rad, above which a projection with reused factors is followed by one with new factors.
+
+The factors of one projection serve the next one where the product of both errors is at round-off level.
 """
 
 ACTIVATION_TOLERANCE = 1e-9
@@ -292,16 +298,19 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     """Project q and v onto the constraint manifold after a step, in place."""
     if work.baumgarte[0] > 0.0:
         return
-    tree, before = system.tree, math.inf
+    tree, before, reused = system.tree, math.inf, False
     for _ in range(MAX_PROJECTIONS):
         update_kinematics(system, t, q, v, a, work)
         activate_unilateral_rows(work)
-        error = largest_position_error(work)
+        error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
         work.dual.position_error[0] = error
-        if error <= PROJECTION_TOLERANCE or error > 0.5 * before:
+        halved = error <= 0.5 * before
+        if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
             break
+        reused = halved and before * error <= PROJECTION_TOLERANCE
+        if not reused:
+            accelerate(system, work, work.response)
         before = error
-        accelerate(system, work, work.response)
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
@@ -356,6 +365,16 @@ def largest_position_error(work):
         error = rows[r].error
         largest = max(largest, -error if rows[r].one_sided else abs(error))
     return largest
+
+
+@kernel
+def coordinate_scale(work):
+    """Largest coordinate of the origin of a body, m, but at least 1."""
+    scale = 1.0
+    for i in range(len(work.bodies)):
+        x = work.bodies[i].x
+        scale = max(scale, abs(x[0]), abs(x[1]), abs(x[2]))
+    return scale
 
 
 @kernel
