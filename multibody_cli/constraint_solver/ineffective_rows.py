@@ -17,7 +17,7 @@ of that order: both tolerances grow with e^2.
 
 from __future__ import annotations
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot
 
@@ -27,23 +27,36 @@ ROTATION_PER_ERROR = 10.0
 """Rotation that is assumed for a unit error of position, rad/m."""
 
 
+@formula
+def ineffective_tolerances(error):
+    """Return the tolerances s_f and s_t; `error` is the largest error of position, m or rad."""
+    seeming = min((ROTATION_PER_ERROR * error) ** 2, MAX_TOLERANCE)
+    return max(FORCE_TOLERANCE, seeming), max(MOMENT_TOLERANCE, seeming)
+
+
 @kernel
 def ineffective_threshold(links, work, error) -> float:
     """Value of W_kk up to which the row with the impulses `work.wrenches` is ineffective.
 
     `error` is the largest error of position, m or rad.
     """
-    seeming = min((ROTATION_PER_ERROR * error) ** 2, MAX_TOLERANCE)
-    s_f, s_t = max(FORCE_TOLERANCE, seeming), max(MOMENT_TOLERANCE, seeming)
+    s_f, s_t = ineffective_tolerances(error)
     total = 0.0
     for i in range(1, len(links)):
-        m, central, wrench = links[i].mass, links[i].central, load_force(work.wrenches[i])
-        t, trace = wrench.t, central[0] + central[3] + central[5]
-        if m > 0.0:
-            total += s_f * dot(wrench.f, wrench.f) / m
-            t = t - (1.0 / m) * cross(load(work.bodies[i].h), wrench.f)
-        if trace > 0.0:
-            total += s_t * dot(t, t) / trace
+        total += ineffective_response(links[i], work.bodies[i], load_force(work.wrenches[i]), s_f, s_t)
+    return total
+
+
+@formula
+def ineffective_response(link, body, wrench, s_f, s_t):
+    """Part of one body in the threshold, for the impulse `wrench` about the origin of its joint frame."""
+    m, central, t = link.mass, link.central, wrench.t
+    trace, total = central[0] + central[3] + central[5], 0.0
+    if m > 0.0:
+        total += s_f * dot(wrench.f, wrench.f) / m
+        t = t - (1.0 / m) * cross(load(body.h), wrench.f)
+    if trace > 0.0:
+        total += s_t * dot(t, t) / trace
     return total
 
 

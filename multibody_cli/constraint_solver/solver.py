@@ -56,11 +56,17 @@ MAX_PROJECTIONS = 25
 """Maximum number of position projections after a step."""
 
 PROJECTION_TOLERANCE = 4e-16
-"""Error of position (m or rad) or of velocity that is not corrected.
+"""Error of position (rad, or m for bodies within 1 m of the world's origin) or of velocity that is not corrected.
 
 The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
 configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
 (`ineffective_rows`) well before.
+"""
+
+REUSED_ERROR = 1e-12
+"""Error of position, m or rad, above which a projection with reused factors is followed by one with new factors.
+
+The factors of one projection serve the next one where the product of both errors is at round-off level.
 """
 
 ACTIVATION_TOLERANCE = 1e-9
@@ -114,12 +120,13 @@ def clear_impulses(work):
 
 @kernel
 def write_rhs(work, level):
-    """Set the right-hand side of the primary rows to minus their residuals; nonholonomic ones do not move positions."""
+    """Set the right-hand sides to minus the residuals; nonholonomic rows do not move positions.
+
+    A method that decides in `accelerate` which rows are primary reads those that it needs.
+    """
     rows, rhs = work.rows, work.rhs
-    for r in range(len(rows)):
-        row = rows[r]
-        if row.primary:
-            rhs[r] = -row.residual if row.holonomic or level != POSITION else 0.0
+    for r in range(len(rhs)):
+        rhs[r] = -rows[r].residual if rows[r].holonomic or level != POSITION else 0.0
 
 
 @kernel
@@ -188,12 +195,11 @@ def apply_active_row_impulses(work, count):
 # --- accelerations ------------------------------------------------------------------------------------------------
 @kernel
 def write_acceleration_rhs(work, v):
-    """Set the right-hand side of the primary rows to minus their bias accelerations, with Baumgarte feedback."""
+    """Set the right-hand sides to minus the bias accelerations of the rows, with Baumgarte feedback."""
     rows = work.rows
-    for r in range(len(rows)):
-        if rows[r].primary:
-            rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
-            rows[r].residual += baumgarte_feedback(rows[r], work, v)
+    for r in range(len(work.rhs)):
+        rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
+        rows[r].residual += baumgarte_feedback(rows[r], work, v)
     write_rhs(work, ACCELERATION)
 
 
@@ -231,7 +237,33 @@ def enforce_constraints(system, work, v, a):
                 a[j] = work.response[j]
         update_marker_changes(tree, work.bodies)
         compute_loop_accelerations(tree, a, work)
+    else:
+        clear_multipliers(work)
+    apply_primary_row_forces(work)
     compute_loop_reactions(tree, work)
+
+
+@kernel
+def clear_multipliers(work):
+    """Set the multipliers of all rows that are not primary to 0."""
+    for r in range(len(work.rows)):
+        if not work.rows[r].primary:
+            work.rows[r].multiplier = 0.0
+
+
+@kernel
+def apply_primary_row_forces(work):
+    """Apply the multipliers of the primary rows as forces, from which the wrenches of joints follow."""
+    for r in range(len(work.rhs)):
+        row = work.rows[r]
+        if row.primary:
+            for k in range(row.first_term, row.last_term):
+                term = work.terms[k]
+                if term.iv >= 0:
+                    work.tau[term.iv] += row.multiplier * term.coefficient
+                else:
+                    body = work.bodies[term.body]
+                    store_force(body, load_force(body) - row.multiplier * load_force(term))
 
 
 @kernel
@@ -266,16 +298,19 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     """Project q and v onto the constraint manifold after a step, in place."""
     if work.baumgarte[0] > 0.0:
         return
-    tree, before = system.tree, math.inf
+    tree, before, reused = system.tree, math.inf, False
     for _ in range(MAX_PROJECTIONS):
         update_kinematics(system, t, q, v, a, work)
         activate_unilateral_rows(work)
-        error = largest_position_error(work)
+        error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
         work.dual.position_error[0] = error
-        if error <= PROJECTION_TOLERANCE or error > 0.5 * before:
+        halved = error <= 0.5 * before
+        if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
             break
+        reused = halved and before * error <= PROJECTION_TOLERANCE
+        if not reused:
+            accelerate(system, work, work.response)
         before = error
-        accelerate(system, work, work.response)
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
@@ -298,7 +333,7 @@ def project(system, work, level):
     count = select_active_rows(work, level)
     for k in range(count):
         work.dual.r[k] = rows[active_rows[k]].residual
-    if len(work.rhs) > 0:
+    if len(work.rhs) > 0 and count > 0:
         clear_impulses(work)
         write_rhs(work, level)
         impulse_response(system, work)
@@ -330,6 +365,16 @@ def largest_position_error(work):
         error = rows[r].error
         largest = max(largest, -error if rows[r].one_sided else abs(error))
     return largest
+
+
+@kernel
+def coordinate_scale(work):
+    """Largest coordinate of the origin of a body, m, but at least 1."""
+    scale = 1.0
+    for i in range(len(work.bodies)):
+        x = work.bodies[i].x
+        scale = max(scale, abs(x[0]), abs(x[1]), abs(x[2]))
+    return scale
 
 
 @kernel

@@ -59,14 +59,20 @@ class PivotedLdl(NamedTuple):
 
 
 @kernel
-def factor(F, n, floor):
+def factor(F, n, floor) -> int:
     """Factor the n rows in F.A (lower triangle), whose numbers are in F.rows in ascending order; return the rank.
 
     Rows whose diagonal entry is at most `floor` count as zero.
     """
-    A, diagonal, rows, column = F.A, F.diagonal, F.rows, F.column
     for i in range(n):
-        diagonal[i] = A[i, i]
+        F.diagonal[i] = F.A[i, i]
+    return factor_relative(F, n, floor)
+
+
+@kernel
+def factor_relative(F, n, floor) -> int:
+    """Like `factor`, with pivots relative to given numbers in F.diagonal."""
+    A, diagonal, rows, column = F.A, F.diagonal, F.rows, F.column
     rank = 0
     while rank < n:
         pivot = next_pivot(A, diagonal, rank, n, floor)

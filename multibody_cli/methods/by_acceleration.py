@@ -258,7 +258,7 @@ class AccelerationKind:
     shortcut
         A faster evaluation of simple systems, or None.
     chosen
-        Returns the kind for given options, where kinds share a keyword.
+        Returns the kind for given options and a given system, where kinds share a keyword.
     """
 
     name: str
@@ -271,7 +271,7 @@ class AccelerationKind:
     maximal: bool = False
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
-    chosen: Callable[[Any], AccelerationKind] | None = None
+    chosen: Callable[[Any, System], AccelerationKind] | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -320,7 +320,7 @@ class AccelerationKind:
     ) -> AccelerationMethod:
         """Make the method for one model."""
         options = options or self.Options()
-        kind = self.chosen(options) if self.chosen else self
+        kind = self.chosen(options, model.system) if self.chosen else self
         return AccelerationMethod(kind, model, integrator, control, state, options)
 
 

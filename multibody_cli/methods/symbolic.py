@@ -40,7 +40,7 @@ SYMBOLIC: AccelerationKind = AccelerationKind(
     Options=SymbolicOptions,
     workspace=symbolic_generated.workspace,
     shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_generated.evaluate, symbolic_generated.update_work),
-    chosen=lambda options: NUMERIC if options.recursion == "numeric" else SYMBOLIC,
+    chosen=lambda options, _: NUMERIC if options.recursion == "numeric" else SYMBOLIC,
 )
 
 NUMERIC: AccelerationKind = replace(

@@ -152,7 +152,14 @@ class Work(NamedTuple):
     contact_forces: Annotated[Records, "nc", WRENCH]  # contact wrench on each body, for output; (0,) without contacts
 
 
-def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False, remembered: bool = False) -> Work:
+def workspace_for(
+    system: System,
+    scratch: Any = (),
+    *,
+    differentiated: bool = False,
+    remembered: bool = False,
+    primary: bool = False,
+) -> Work:
     """Allocate the work arrays, with the ground upright and at rest.
 
     Parameters
@@ -165,6 +172,8 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         Whether the method needs the time derivatives of the columns of S.
     remembered
         Whether the method needs the q of the last forward kinematics.
+    primary
+        Whether the method makes rows primary at run time.
     """
     tree = system.tree
     markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
@@ -179,7 +188,7 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         nb=placed,
         nc=placed if system.contacts else 0,
         nt=len(tree.constraint_axes),
-        mp=m if k < m else 0,
+        mp=m if k < m or primary else 0,
         warnings=warnings_for(system.forces),
         implicit_solve=implicit_solve_for(system),
         generated_buffers=allocate(GeneratedBuffers, constants=tree.constants),

@@ -1,0 +1,362 @@
+"""Constrained articulated bodies: forward dynamics of a tree with equality rows, linear in bodies and local loops.
+
+The inward pass carries, besides the inertia A and the bias force p of each body, for each row that is open at the body
+the wrench K of a unit multiplier, and the accelerations L and l of the rows that close inside its subtree, for unit
+multipliers and for the forces:
+
+    p - K x,                   bias force with the multipliers x
+    K^T a + L x + l = rhs,     rows, for the acceleration a of the body relative to that of forward kinematics
+
+Elimination of one column S with generalized force tau and coefficients c of its coordinate in the rows: U, D, u as in
+`tree.articulated_body`, then
+
+    k = K^T S + c,    K' = K - U k^T / D,    L' = L + k k^T / D,    l' = l + k u / D
+
+and in the outward pass dv/dt = (u + k . x - U . da) / D.  At the last common ancestor of the bodies of a block of rows
+its multipliers are eliminated (`row_blocks`); the multipliers of blocks that close at the ground follow from a sparse
+system, in the order of `row_elimination`.
+
+The kernels satisfy the interface of a method (`method_kernels`), with all these rows primary.  Where rows of different
+blocks depend on each other they eliminate no row, and all rows are rows of the Delassus matrix (`solver`).
+
+Sources: Popov, Vereshchagin and Zenkevich 1978; Sathya and Carpentier, Constrained articulated body dynamics
+algorithms, IEEE Transactions on Robotics 41 (2025).
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraint_solver.ineffective_rows import ineffective_response, ineffective_tolerances
+from multibody_cli.constraint_solver.row_blocks import (
+    factor_block,
+    reduce_neighbours,
+    reduce_rhs,
+    solve_for_multipliers,
+)
+from multibody_cli.constraint_solver.solver import largest_position_error
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
+from multibody_cli.spatial.factor import Ldl3, solve
+from multibody_cli.spatial.memory import load, load_force, store, store_force
+from multibody_cli.spatial.products import (
+    ZERO,
+    dot,
+    no_force,
+    no_inertia,
+    power,
+    rank_one,
+    shift_force,
+    shift_inertia,
+    shift_motion,
+    transposed_times,
+)
+from multibody_cli.spatial.values import Force, Motion, Vec3
+from multibody_cli.tree import articulated_body
+from multibody_cli.tree.articulated_body import (
+    accelerate_general,
+    accelerate_link,
+    add_child_inertia,
+    eliminate,
+    eliminate_general,
+    impulse_past_ball,
+    impulse_past_column,
+    load_child_inertia,
+    load_motion_change,
+    rigid_body_inertia,
+    store_child_inertia,
+    store_motion_change,
+)
+
+
+# --- the kernels of a method --------------------------------------------------------------------------------------
+@kernel
+def accelerate(system, work, a):
+    """Write dv/dt of the free coordinates into `a` (nv,), and the multipliers, with the rows at `work.rhs`."""
+    E = work.scratch
+    regular = factor_and_pass_inward(system.tree, work, E)
+    E.regular[0] = regular
+    for place in range(len(E.rows)):
+        work.rows[E.rows[place]].primary = regular
+    if regular:
+        pass_outward(system.tree, a, work, E)
+    else:
+        articulated_body.accelerate(system, work, a)
+
+
+@kernel
+def apply_inverse_mass(system, work, x, y):
+    """Response to impulses, as `articulated_body.apply_inverse_mass`, with the rows at `work.rhs`."""
+    E = work.scratch
+    if not E.regular[0]:
+        articulated_body.apply_inverse_mass(system, work, x, y)
+        return
+    pass_impulses_inward(system.tree, work, x, E)
+    for j in range(len(y)):
+        y[j] = 0.0
+    pass_outward(system.tree, y, work, E)
+
+
+# --- inward -------------------------------------------------------------------------------------------------------
+@kernel
+def factor_and_pass_inward(tree, work, E) -> bool:
+    """Eliminate all joints and rows; return whether every dependence among rows is local."""
+    links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
+    child_inertias, tau, armature = work.child_inertias, work.tau, work.armature
+    write_open_rows(tree, work, E)
+    read_rhs(work, E)
+    for i in range(len(links)):
+        store_child_inertia(child_inertias[i], no_inertia(), no_force())
+    for i in range(len(links) - 1, 0, -1):
+        link, body, open_link = links[i], bodies[i], E.links[i]
+        for b in range(open_link.first_block, open_link.last_block):
+            if not close_block(E, E.blocks[b], child_inertias[i]):
+                return False
+        A_side, p_side = load_child_inertia(child_inertias[i])
+        A, p = rigid_body_inertia(link, body) + A_side, load_force(body) + p_side
+        if link.joint_kernel == KERNEL_GENERAL:
+            eliminate_general(link, driven, body, A, p, tau, armature, columns, child_inertias[link.parent])
+        else:
+            A, p = eliminate(link, body, A, p, tau, armature, columns)
+            r = load(body.r)
+            add_child_inertia(child_inertias[link.parent], shift_inertia(A, r), shift_force(p, r))
+        if open_link.last_passing > open_link.first_slot:
+            pass_rows(link, open_link, driven, body, columns, E)
+    for b in range(E.links[0].first_block, E.links[0].last_block):
+        block = E.blocks[b]
+        if not factor_block(E, block):
+            return False
+        reduce_neighbours(E, block)
+        reduce_rhs(E, block)
+    return True
+
+
+@kernel
+def write_open_rows(tree, work, E):
+    """Set the wrenches, coefficients and thresholds of all rows, and set L and l to 0."""
+    links, bodies, rows, terms = tree.links, work.bodies, work.rows, work.terms
+    s_f, s_t = ineffective_tolerances(largest_position_error(work))
+    for s in range(len(E.K)):
+        store_force(E.K[s], no_force())
+    for n in range(len(E.L)):
+        E.L[n] = E.reduction[n] = 0.0
+    for place in range(len(E.threshold)):
+        E.threshold[place] = 0.0
+    for n in range(len(E.coefficients)):
+        E.coefficients[n] = 0.0
+    for n in range(len(E.term_places)):
+        at = E.term_places[n]
+        term = terms[at.term]
+        if at.entry >= 0:
+            E.coefficients[at.entry] += term.coefficient
+            continue
+        K = load_force(E.K[at.slot]) + load_force(term)
+        store_force(E.K[at.slot], K)
+        if at.last:
+            place = E.slots[at.slot].place
+            E.threshold[place] += ineffective_response(links[at.link], bodies[at.link], K, s_f, s_t)
+
+
+@kernel
+def read_rhs(work, E):
+    """Read the right-hand sides of all rows, and set their accelerations due to forces to 0."""
+    for place in range(len(E.rows)):
+        E.rhs[place] = work.rhs[E.rows[place]]
+        E.ell[place] = 0.0
+
+
+@kernel
+def close_block(E, block, child_inertia) -> bool:
+    """Eliminate a block at the body where it closes: add its inertia and bias force; return whether it succeeded."""
+    if not factor_block(E, block):
+        return False
+    add_closed_inertia(E, block, child_inertia)
+    reduce_neighbours(E, block)
+    reduce_rhs(E, block)
+    A, p = load_child_inertia(child_inertia)
+    store_child_inertia(child_inertia, A, p - closed_wrench(E, block))
+    return True
+
+
+@kernel
+def add_closed_inertia(E, block, child_inertia):
+    """Add K S^+ K^T, by forward substitution of the independent rows."""
+    n, factors = block.last - block.first, E.factors
+    A, p = load_child_inertia(child_inertia)
+    for i in range(block.rank if block.pivoted else n):
+        at, row = block.address + n * i, E.order[block.first + i] if block.pivoted else i
+        V = load_force(E.K[block.slot + row])
+        for j in range(i):
+            scale = 1.0 if block.pivoted else factors[block.address + (n + 1) * j]
+            V = V - (scale * factors[at + j]) * load_force(E.substituted[j])
+        store_force(E.substituted[i], V)
+        A = A + rank_one((1.0 / factors[at + i] if block.pivoted else factors[at + i]) * V, V)
+    store_child_inertia(child_inertia, A, p)
+
+
+@kernel
+def pass_rows(link, open_link, driven, body, columns, E):
+    """Eliminate the coordinates of a joint from the rows that pass it, and add their wrenches to the parent's."""
+    if link.joint_kernel == KERNEL_BALL:
+        pass_rows_past_ball(open_link, body, E)
+    else:
+        for j in range(link.nv):
+            if not driven[link.iv + j]:
+                pass_rows_past_column(open_link, j, columns[link.iv + j], E)
+    r = load(body.r)
+    for s in range(open_link.first_slot, open_link.last_passing):
+        parent = E.slots[s].parent
+        if parent >= 0:
+            outer = E.K[parent]
+            store_force(outer, load_force(outer) + shift_force(load_force(E.K[s]), r))
+
+
+@kernel
+def pass_rows_past_column(open_link, j, column, E):
+    """Eliminate column j of a joint: k, and the changes of K, L and l."""
+    first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
+    wrenches, slots, pairs, L = E.K[first : first + n], E.slots[first : first + n], E.pairs, E.L
+    S, U = Motion(load(column.angular), load(column.linear)), Force(load(column.Ut), load(column.Uf))
+    entry = open_link.first_entry + n * j
+    coefficients, own = E.coefficients[entry : entry + n], E.k[entry : entry + n]
+    dinv, u = column.dinv, column.u
+    for s in range(n):
+        K = load_force(wrenches[s])
+        k = power(S, K) + coefficients[s]
+        own[s] = k
+        if k != 0.0:  # many rows of plane mechanisms do not move the joint
+            scaled = k * dinv
+            store_force(wrenches[s], K - scaled * U)
+            E.ell[slots[s].place] += scaled * u
+            for t in range(s + 1):
+                L[pairs[pair + t]] += scaled * own[t]
+        pair += s + 1
+
+
+@kernel
+def pass_rows_past_ball(open_link, body, E):
+    """Eliminate a ball: the moments k of the rows, and the changes of K, L and l."""
+    first, n, pair = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_pair
+    F, H, u = Ldl3(load(body.dinv), load(body.lower)), load(body.H), load(body.drive)
+    entry = open_link.first_entry
+    for s in range(n):
+        K, place = E.K[first + s], E.slots[first + s].place
+        k, f = load(K.t), load(K.f)
+        g = solve(F, k)
+        E.k[entry + 3 * s], E.k[entry + 3 * s + 1], E.k[entry + 3 * s + 2] = k.x, k.y, k.z
+        store_force(K, Force(ZERO, f - transposed_times(H, g)))
+        E.ell[place] += dot(g, u)
+        for t in range(s + 1):
+            at = entry + 3 * t
+            E.L[E.pairs[pair + t]] += dot(g, Vec3(E.k[at], E.k[at + 1], E.k[at + 2]))
+        pair += s + 1
+
+
+@kernel
+def pass_impulses_inward(tree, work, x, E):
+    """Inward pass of impulses alone, with the factors of `factor_and_pass_inward`."""
+    links, bodies, columns, wrenches, driven = tree.links, work.bodies, work.columns, work.wrenches, tree.driven
+    read_rhs(work, E)
+    for i in range(len(links) - 1, 0, -1):
+        link, body, open_link = links[i], bodies[i], E.links[i]
+        for b in range(open_link.first_block, open_link.last_block):
+            reduce_rhs(E, E.blocks[b])
+            store_force(wrenches[i], load_force(wrenches[i]) + closed_wrench(E, E.blocks[b]))
+        p = -load_force(wrenches[i])
+        if link.joint_kernel == KERNEL_BALL:
+            p = impulse_past_ball(body, p, Vec3(x[link.iv], x[link.iv + 1], x[link.iv + 2]))
+        else:
+            for j in range(link.iv, link.iv + link.nv):
+                if not driven[j]:
+                    p = impulse_past_column(columns[j], p, x[j])
+        if open_link.last_passing > open_link.first_slot:
+            add_impulse_to_rows(link, open_link, driven, body, columns, E)
+        outer = wrenches[link.parent]
+        store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
+    for b in range(E.links[0].first_block, E.links[0].last_block):
+        reduce_rhs(E, E.blocks[b])
+
+
+@formula
+def closed_wrench(E, block):
+    """Wrench K y of the multipliers y in E.solution."""
+    W = no_force()
+    for j in range(block.last - block.first):
+        W = W + E.solution[j] * load_force(E.K[block.slot + j])
+    return W
+
+
+@kernel
+def add_impulse_to_rows(link, open_link, driven, body, columns, E):
+    """Add the motion of a joint under impulses to the rows that pass it."""
+    first, n, entry = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_entry
+    if link.joint_kernel == KERNEL_BALL:
+        turn = solve(Ldl3(load(body.dinv), load(body.lower)), load(body.drive))
+        for s in range(n):
+            at = entry + 3 * s
+            E.ell[E.slots[first + s].place] += dot(turn, Vec3(E.k[at], E.k[at + 1], E.k[at + 2]))
+        return
+    for j in range(link.nv):
+        if not driven[link.iv + j]:
+            column = columns[link.iv + j]
+            rate = column.dinv * column.u
+            for s in range(n):
+                E.ell[E.slots[first + s].place] += rate * E.k[entry + n * j + s]
+
+
+# --- outward ------------------------------------------------------------------------------------------------------
+@kernel
+def pass_outward(tree, a, work, E):
+    """Outward pass: dv/dt of every joint into `a` (nv,), the change of motion of every body, and the multipliers."""
+    links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
+    store_motion_change(bodies[0], Motion(ZERO, ZERO))
+    for b in range(E.links[0].last_block - 1, E.links[0].first_block - 1, -1):
+        read_residual(E, E.blocks[b])
+        solve_for_multipliers(E, E.blocks[b])
+    for i in range(1, len(links)):
+        link, body, open_link = links[i], bodies[i], E.links[i]
+        if open_link.last_passing > open_link.first_slot:
+            apply_multipliers(link, open_link, driven, body, columns, E)
+        da = shift_motion(load_motion_change(bodies[link.parent]), load(body.r))
+        if link.joint_kernel == KERNEL_GENERAL:
+            accelerate_general(link, driven, body, da, a, columns)
+        else:
+            store_motion_change(body, accelerate_link(link, body, da, a, columns))
+        for b in range(open_link.last_block - 1, open_link.first_block - 1, -1):
+            read_residual(E, E.blocks[b])
+            subtract_motion(E, E.blocks[b], body)
+            solve_for_multipliers(E, E.blocks[b])
+    for place in range(len(E.x)):
+        work.rows[E.rows[place]].multiplier = E.x[place]
+
+
+@kernel
+def read_residual(E, block):
+    """Set E.solution to the right-hand side of a block less its acceleration due to forces."""
+    for j in range(block.last - block.first):
+        E.solution[j] = E.rhs[block.first + j] - E.ell[block.first + j]
+
+
+@kernel
+def subtract_motion(E, block, body):
+    """Subtract K^T a of the body where a block closes from E.solution."""
+    da = load_motion_change(body)
+    for j in range(block.last - block.first):
+        E.solution[j] -= power(da, load_force(E.K[block.slot + j]))
+
+
+@kernel
+def apply_multipliers(link, open_link, driven, body, columns, E):
+    """Add the multipliers of the rows that pass a joint to the generalized forces of its columns."""
+    first, n, entry = open_link.first_slot, open_link.last_passing - open_link.first_slot, open_link.first_entry
+    if link.joint_kernel == KERNEL_BALL:
+        drive = load(body.drive)
+        for s in range(n):
+            at = entry + 3 * s
+            drive = drive + E.x[E.slots[first + s].place] * Vec3(E.k[at], E.k[at + 1], E.k[at + 2])
+        store(body.drive, drive)
+        return
+    for j in range(link.nv):
+        if not driven[link.iv + j]:
+            total = columns[link.iv + j].u
+            for s in range(n):
+                total += E.k[entry + n * j + s] * E.x[E.slots[first + s].place]
+            columns[link.iv + j].u = total

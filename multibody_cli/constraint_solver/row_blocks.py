@@ -1,0 +1,213 @@
+"""Elimination of one block of constraint rows: factors, rank, and the reduction of the blocks that follow.
+
+For the block b with the diagonal block S of the multipliers x, after all blocks before it,
+
+    K^T a + S x + sum_o L_ob^T x_o = y        x = S^+ (y - K^T a - sum_o L_ob^T x_o)
+
+with the acceleration a of the body at which it closes, and its neighbours o.  Elimination leaves
+
+    A + K S^+ K^T       K_o - K S^+ L_ob^T       L_op - L_ob S^+ L_pb^T
+
+S^+ is the least-norm solution.  A combination z of the rows without any effect, z^T J = 0, has K z = 0 and L_ob z = 0,
+so that the elimination is exact.  A dependence with rows of other blocks appears as a rank of S below that of the block
+before its reduction; the elimination then fails.
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.kernel import kernel
+from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT, NEGLIGIBLE, factor_relative, solve_least_norm
+from multibody_cli.spatial.memory import load_force, store_force
+
+
+@kernel
+def factor_block(E, block) -> bool:
+    """Factor the diagonal block of a block; return whether all its dependences are local.
+
+    Rows without effect get no multipliers.
+    """
+    L, reduction, factors = E.L, E.reduction, E.factors
+    first, n, address = block.first, block.last - block.first, block.address
+    regular = True
+    for i in range(n):
+        own = L[address + (n + 1) * i]
+        if own <= E.threshold[first + i]:
+            if not block.local:
+                return False
+            drop_row(E, block, i)
+    block.pivoted = 0
+    for i in range(n):
+        at = address + n * i
+        for j in range(i + 1):
+            total = L[at + j] - reduction[at + j]
+            for h in range(j):
+                total -= factors[at + h] * factors[address + n * j + h] * factors[address + (n + 1) * h]
+            if j < i:
+                factors[at + j] = total
+            elif E.threshold[first + i] == math.inf:
+                factors[at + i] = 0.0
+            else:
+                factors[at + i] = 1.0 / total
+                regular = regular and total > DEPENDENT_PIVOT * L[at + i]
+    if regular:
+        return True
+    return bool(block.local) and factor_dependent_block(E, block)
+
+
+@kernel
+def drop_row(E, block, i):
+    """Remove row i of a block: no multiplier, no effect."""
+    n, first = block.last - block.first, block.first
+    E.threshold[first + i] = math.inf
+    for j in range(n):
+        at = max(i, j) * n + min(i, j)
+        E.L[block.address + at] = E.reduction[block.address + at] = 0.0
+    for k in range(block.first_neighbour, block.last_neighbour):
+        neighbour = E.neighbours[k]
+        other = E.blocks[neighbour.block]
+        for j in range(other.last - other.first):
+            at = neighbour.address + n * j + i
+            E.L[at] = E.reduction[at] = 0.0
+    if block.slot >= 0:
+        K = E.K[block.slot + i]
+        for j in range(3):
+            K.t[j] = K.f[j] = 0.0
+
+
+@kernel
+def factor_dependent_block(E, block) -> bool:
+    """Factor a block with dependent rows, with pivots; return whether the rank is that of the unreduced block."""
+    F, n = E.block, block.last - block.first
+    floor = 0.0
+    for i in range(n):
+        floor = max(floor, NEGLIGIBLE * E.L[block.address + (n + 1) * i])
+    load_rows(E, block, 0.0)
+    unreduced = factor_relative(F, n, floor)
+    load_rows(E, block, 1.0)
+    rank = factor_relative(F, n, floor)
+    block.pivoted, block.rank = 1, rank
+    for i in range(n):
+        E.order[block.first + i] = F.rows[i]
+        for j in range(i + 1):
+            E.factors[block.address + n * i + j] = F.A[i, j]
+    return rank == unreduced
+
+
+@kernel
+def load_rows(E, block, reduced):
+    """Copy the diagonal block, less `reduced` times its reduction, to the scratch for pivoted factors."""
+    F, n = E.block, block.last - block.first
+    for i in range(n):
+        F.rows[i] = i
+        F.diagonal[i] = E.L[block.address + (n + 1) * i]
+        for j in range(i + 1):
+            at = block.address + n * i + j
+            F.A[i, j] = E.L[at] - reduced * E.reduction[at]
+
+
+@kernel
+def solve_rows(E, block, y):
+    """Replace y (n,) by S^+ y."""
+    if block.pivoted:
+        solve_dependent_rows(E, block, y)
+        return
+    n, address, factors = block.last - block.first, block.address, E.factors
+    for i in range(n):
+        for j in range(i):
+            y[i] -= factors[address + n * i + j] * factors[address + (n + 1) * j] * y[j]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            y[i] -= factors[address + n * j + i] * y[j]
+        y[i] *= factors[address + (n + 1) * i]
+
+
+@kernel
+def solve_dependent_rows(E, block, y):
+    """`solve_rows` with pivoted factors: the solution of least norm."""
+    F, n = E.block, block.last - block.first
+    for i in range(n):
+        F.diagonal[i] = y[E.order[block.first + i]]
+        for j in range(i + 1):
+            F.A[i, j] = E.factors[block.address + n * i + j]
+    solve_least_norm(F, block.rank, n, F.diagonal, E.null_component)
+    for i in range(n):
+        y[E.order[block.first + i]] = F.diagonal[i]
+
+
+@kernel
+def reduce_neighbours(E, block):
+    """Finish the couplings of a factored block, and add its reductions to the entries of its neighbours."""
+    n, update, y = block.last - block.first, block.first_update, E.solution
+    neighbours, blocks, L, reduction = E.neighbours, E.blocks, E.L, E.reduction
+    for k in range(block.first_neighbour, block.last_neighbour):
+        one = neighbours[k]
+        height = blocks[one.block].last - blocks[one.block].first
+        for at in range(one.address, one.address + n * height):
+            L[at] -= reduction[at]
+        for i in range(height):
+            if not load_coupling(L, one.address + n * i, n, y):
+                continue
+            solve_rows(E, block, y)
+            if block.slot >= 0:
+                reduce_wrench(E, block, E.K[one.slot + i])
+            for h in range(block.first_neighbour, k + 1):
+                two = neighbours[h]
+                width = blocks[two.block].last - blocks[two.block].first
+                target = E.updates[update + h - block.first_neighbour] + width * i
+                for g in range(i + 1 if h == k else width):
+                    total = 0.0
+                    for j in range(n):
+                        total += L[two.address + n * g + j] * y[j]
+                    reduction[target + g] += total
+        update += k + 1 - block.first_neighbour
+
+
+@kernel
+def load_coupling(L, address, n, y) -> bool:
+    """Copy the coupling of one row into y (n,); return whether any entry is not 0."""
+    coupled = False
+    for j in range(n):
+        y[j] = L[address + j]
+        coupled = coupled or y[j] != 0.0
+    return coupled
+
+
+@kernel
+def reduce_wrench(E, block, K):
+    """Subtract K_b y for the multipliers y in E.solution from the wrench of a row of a neighbour."""
+    W = load_force(K)
+    for j in range(block.last - block.first):
+        W = W - E.solution[j] * load_force(E.K[block.slot + j])
+    store_force(K, W)
+
+
+@kernel
+def reduce_rhs(E, block):
+    """Solve a block for its right-hand side alone, into E.solution, and add its effect to the neighbours."""
+    n, y = block.last - block.first, E.solution
+    for j in range(n):
+        y[j] = E.rhs[block.first + j] - E.ell[block.first + j]
+    solve_rows(E, block, y)
+    for k in range(block.first_neighbour, block.last_neighbour):
+        neighbour = E.neighbours[k]
+        first = E.blocks[neighbour.block].first
+        for i in range(E.blocks[neighbour.block].last - first):
+            for j in range(n):
+                E.ell[first + i] += E.L[neighbour.address + n * i + j] * y[j]
+
+
+@kernel
+def solve_for_multipliers(E, block):
+    """Compute the multipliers x of a block from y - K^T a in E.solution and the multipliers of its neighbours."""
+    n, y = block.last - block.first, E.solution
+    for k in range(block.first_neighbour, block.last_neighbour):
+        neighbour = E.neighbours[k]
+        first = E.blocks[neighbour.block].first
+        for i in range(E.blocks[neighbour.block].last - first):
+            for j in range(n):
+                y[j] -= E.L[neighbour.address + n * i + j] * E.x[first + i]
+    solve_rows(E, block, y)
+    for j in range(n):
+        E.x[block.first + j] = y[j]
