@@ -59,7 +59,7 @@ def simulate(
     header: Header,
     sink: Sink,
     settings: RunSettings,
-    on_output: Callable[[int], None] = lambda _done: None,
+    on_output: Callable[[float], None] = lambda _done: None,
     stop_asked: Callable[[], bool] = lambda: False,
     keep: Callable[[Values], None] | None = None,
     carried: Values | None = None,
@@ -76,7 +76,8 @@ def simulate(
     settings
         Settings of the alarms.
     on_output
-        Called after each output instant with the number of instants so far.
+        Called after each output instant with the number of instants so far and, within long intervals, several times a
+        second with the part of the interval added.
     stop_asked
         Called before each output instant and, within long intervals, several times a second; if it returns True, the
         run ends with the status `interrupted`.
@@ -120,6 +121,11 @@ def simulate(
         checkpoints.restore(carried)
         report = pace.progress.report
         outcome = Outcome("complete", steps=report.steps)
+
+    def show_and_ask() -> bool:
+        on_output(reached.instants + pace.progress.done / timing.pauses)
+        return checkpoints.keep_late() or stop_asked()
+
     steps_before = report.steps
     sink.open(header)
     is_open = True
@@ -133,7 +139,7 @@ def simulate(
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
             before = State(*(array.copy() for array in state))
-            report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
+            report, stopped = pace.advance(state, reached.instants - 1, show_and_ask)
             outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work))
             if stopped:  # the state between two output instants is recorded as well
                 checkpoints.keep()
