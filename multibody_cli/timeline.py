@@ -28,6 +28,9 @@ from multibody_cli.watch import JointDomainMonitor
 FLUSH_AFTER = 10.0
 """Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""
 
+SHOW_AFTER = 0.5
+"""Seconds after which the progress within an output interval is reported."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -76,8 +79,8 @@ def simulate(
     settings
         Settings of the alarms.
     on_output
-        Called after each output instant with the number of instants so far and, within long intervals, several times a
-        second with the part of the interval added.
+        Called after each output instant with the number of instants so far and, within intervals that take long, several
+        times a second with the part of the interval added.
     stop_asked
         Called before each output instant and, within long intervals, several times a second; if it returns True, the
         run ends with the status `interrupted`.
@@ -123,7 +126,8 @@ def simulate(
         outcome = Outcome("complete", steps=report.steps)
 
     def show_and_ask() -> bool:
-        on_output(reached.instants + pace.progress.done / timing.pauses)
+        if pace.seconds > SHOW_AFTER:
+            on_output(reached.instants + pace.progress.done / timing.pauses)
         return checkpoints.keep_late() or stop_asked()
 
     steps_before = report.steps
@@ -190,11 +194,18 @@ class _Pace:
         self._computing = computing
         self._timing = timing
         self._length = 1
+        self._began = clock.monotonic()
         self.progress = IntervalProgress(report)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the beginning of the output interval, s."""
+        return clock.monotonic() - self._began
 
     def begin_interval(self, report: Report) -> None:
         """Note that an output instant was reached with a report."""
         self.progress.done, self.progress.report = 0, report
+        self._began = clock.monotonic()
 
     def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
         """Advance the state to the end of an output interval; also return whether it stopped before."""
