@@ -79,8 +79,8 @@ def simulate(
     settings
         Settings of the alarms.
     on_output
-        Called after each output instant with the number of instants so far and, within intervals that take long, several
-        times a second with the part of the interval added.
+        Called after each output instant with the number of instants so far and, within intervals that take long,
+        several times a second with the part of the interval added.
     stop_asked
         Called before each output instant and, within long intervals, several times a second; if it returns True, the
         run ends with the status `interrupted`.
