@@ -29,6 +29,9 @@ from multibody_cli.watch import JointDomainMonitor
 FLUSH_AFTER = 10.0
 """Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""
 
+SHOW_AFTER = 0.5
+"""Seconds after which the progress within an output interval is reported."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -60,7 +63,7 @@ def simulate(
     header: Header,
     sink: Sink,
     settings: RunSettings,
-    on_output: Callable[[int], None] = lambda _done: None,
+    on_output: Callable[[float], None] = lambda _done: None,
     stop_asked: Callable[[], bool] = lambda: False,
     keep: Callable[[Values], None] | None = None,
     carried: Values | None = None,
@@ -77,7 +80,8 @@ def simulate(
     settings
         Settings of the alarms.
     on_output
-        Called after each output instant with the number of instants so far.
+        Called after each output instant with the number of instants so far and, within intervals that take long,
+        several times a second with the part of the interval added.
     stop_asked
         Called before each output instant and, within long intervals, several times a second; if it returns True, the
         run ends with the status `interrupted`.
@@ -121,6 +125,12 @@ def simulate(
         checkpoints.restore(carried)
         report = pace.progress.report
         outcome = Outcome("complete", steps=report.steps)
+
+    def show_and_ask() -> bool:
+        if pace.seconds > SHOW_AFTER:
+            on_output(reached.instants + pace.progress.done / timing.pauses)
+        return checkpoints.keep_late() or stop_asked()
+
     steps_before = report.steps
     sink.open(header)
     is_open = True
@@ -134,7 +144,7 @@ def simulate(
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
             before = State(*(array.copy() for array in state))
-            report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
+            report, stopped = pace.advance(state, reached.instants - 1, show_and_ask)
             outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
             if stopped:  # the state between two output instants is recorded as well
                 checkpoints.keep()
@@ -189,11 +199,18 @@ class _Pace:
         self._computing = computing
         self._timing = timing
         self._length = 1
+        self._began = clock.monotonic()
         self.progress = IntervalProgress(report)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the beginning of the output interval, s."""
+        return clock.monotonic() - self._began
 
     def begin_interval(self, report: Report) -> None:
         """Note that an output instant was reached with a report."""
         self.progress.done, self.progress.report = 0, report
+        self._began = clock.monotonic()
 
     def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
         """Advance the state to the end of an output interval; also return whether it stopped before."""

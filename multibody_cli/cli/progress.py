@@ -132,8 +132,8 @@ class Progress(SimulatedTime):
         """Wall time from the first instant, after compilation, to the last."""
         return self._last - self._started
 
-    def __call__(self, done: int) -> None:
-        """Record that `done` instants are complete."""
+    def __call__(self, done: float) -> None:
+        """Record that `done` instants are complete, or part of an interval more."""
         self._last = time.perf_counter()
         if done == 1:
             self._started = self._last

@@ -33,6 +33,10 @@ MOST_PIXELS = 4096
 """Maximum width and height of a picture."""
 
 
+NAMED = 4
+"""Maximum number of bodies that a note names."""
+
+
 class Extras(NamedTuple):
     """What only some files show: channels and traces of a page, playback, and the size of pictures in pixels."""
 
@@ -146,6 +150,8 @@ def verb(
         loaded, trajectory = _opened(path, () if is_ghost else overrides)
         if scene is not None:
             loaded = _with_shapes_of(scene, trajectory)
+        elif denotes_result(path):
+            _note_missing_meshes(loaded)
         if is_ghost:
             return Picture(loaded, trajectory, _all_within(trajectory.time, rows_time))
         rows = choose_rows(trajectory.time, instants, first, last, pace / rate if rate else 0.0)
@@ -330,6 +336,17 @@ def _with_shapes_of(scene: Path, trajectory: Trajectory) -> LoadedScene:
             f"--scene {scene}: only {where} has the body `{differing[0]}`: name the scene of {trajectory.source}"
         )
     return loaded
+
+
+def _note_missing_meshes(loaded: LoadedScene) -> None:
+    """Name the bodies whose meshes the result may lack: those without shapes and with an inertia as a matrix."""
+    bodies = loaded.scene.bodies.items()
+    bare = [name for name, body in bodies if not body.shapes and body.inertia is not None and body.inertia.matrix]
+    if bare:
+        words = ", ".join(bare[:NAMED]) + (f" and {len(bare) - NAMED} more bodies" if len(bare) > NAMED else "")
+        messages.note(
+            f"drawn without shapes: {words}; a result contains no meshes without contacts: --scene FILE draws them"
+        )
 
 
 def _seconds(option: str, text: str | None) -> float | None:

@@ -111,12 +111,16 @@ def extreme_points(drawing: Drawing, motion: Motion) -> Floats:
     return chosen
 
 
-def default_view(points: Floats, up: Floats) -> View:
-    """Return a view across the larger horizontal extent, oblique enough to show depth; from above on flat motion."""
+def default_view(points: Floats, up: Floats, is_hollow: bool = False) -> View:
+    """Return a view across the larger horizontal extent, oblique enough to show depth.
+
+    Flat motion is seen from above, and a mechanism that `is_hollow`, such as one in a bowl, from higher still.
+    """
     x, y, z = (points @ level_axes(up).T).T
     across = float(np.ptp(x)) >= float(np.ptp(y))
     flat = float(np.ptp(z)) < 0.3 * max(float(np.ptp(x)), float(np.ptp(y)))
-    return View(math.radians(-62.0 if across else 28.0), math.radians(34.0 if flat else 17.0))
+    elevation = 48.0 if is_hollow else 34.0 if flat else 17.0
+    return View(math.radians(-62.0 if across else 28.0), math.radians(elevation))
 
 
 def level_axes(up: Floats) -> Floats:

@@ -56,7 +56,9 @@ def gif(images: Iterable[Pixels], fps: float) -> bytes:
     sheet = Image.new("RGB", (frames[0].width, frames[0].height * len(frames[::across])))
     for place, frame in enumerate(frames[::across]):
         sheet.paste(frame, (0, place * frame.height))
-    palette = sheet.quantize(256, method=Image.Quantize.MEDIANCUT)
+    palette = sheet.quantize(
+        256, method=Image.Quantize.MEDIANCUT, kmeans=3
+    )  # without means, small parts lose their color
     reduced = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     content = io.BytesIO()
     duration = 10 * max(2, round(100.0 / fps))

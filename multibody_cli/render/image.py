@@ -89,7 +89,7 @@ def draw_image(
     if clear:
         whole = _image(placed, camera, up, shape, sunlit)
         opaque = (1.0 - CLEAR) * opaque + CLEAR * whole
-    return np.round(255.0 * _encoded(opaque)).astype(np.uint8)
+    return np.round(255.0 * encoded_color(opaque)).astype(np.uint8)
 
 
 def _image(placed: Sequence[Placed], camera: Camera, up: Floats, shape: Format, sunlit: tuple[Floats, float]) -> Floats:
@@ -170,7 +170,7 @@ def decoded_color(color: ArrayLike) -> Floats:
     return linear
 
 
-def _encoded(color: Floats) -> Floats:
+def encoded_color(color: Floats) -> Floats:
     """Return colors in sRGB of linear colors, at most 1."""
     c = np.clip(color, 0.0, 1.0)
     encoded: Floats = np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1.0 / 2.4) - 0.055)
@@ -182,7 +182,7 @@ def flat_colors(normals: Floats, colors: Floats, sun: Floats, up: Floats) -> Pix
     unit = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     sky = GROUND_LIGHT + (SKY - GROUND_LIGHT) * (0.5 + 0.5 * unit @ up)
     light = sky + LIT * np.maximum(unit @ sun, 0.0)
-    return np.round(255.0 * _encoded(light[:, None] * colors)).astype(np.uint8)
+    return np.round(255.0 * encoded_color(light[:, None] * colors)).astype(np.uint8)
 
 
 def shadow_sphere(points: Floats) -> tuple[Floats, float]:

@@ -33,7 +33,7 @@ from multibody_cli.render.drawing import (
     frame_about,
 )
 from multibody_cli.render.motion import Motion
-from multibody_cli.render.shapes import plane_tiles, shape_mesh
+from multibody_cli.render.shapes import plane_tiles, quarters, shape_meshes
 from multibody_cli.render.symbols import joint_symbols, surface_symbols
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import Scene
@@ -44,6 +44,9 @@ from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 LEAST, MOST, SLIM = 0.003, 0.014, 0.3
 """Least and greatest size of a symbol relative to the mechanism; between both, this multiple of the width of a body."""
+
+SHADE = 0.72
+"""Brightness of the darker parts of a round body, relative."""
 
 SAMPLED = 60
 """Number of instants at which the size of the motion is measured."""
@@ -102,6 +105,12 @@ def body_color(number: int) -> Vector:
     return GROUND_COLOR if number == GROUND else BODY_COLORS[number % len(BODY_COLORS)]
 
 
+def shades(color: Vector) -> tuple[Vector, Vector]:
+    """Return a color and a darker one, in which the parts of a round body alternate."""
+    r, g, b = color
+    return color, (SHADE * r, SHADE * g, SHADE * b)
+
+
 def _owners(
     scene: Scene, number: Mapping[str, int]
 ) -> Iterator[tuple[str, int, Sequence[str | int], Sequence[ShapeSpec]]]:
@@ -117,9 +126,9 @@ def _shapes(loaded: LoadedScene, number: Mapping[str, int]) -> Iterator[Solid]:
         for k, shape in enumerate(shapes):
             path = (*place, "shapes", k, "file")
             file = loaded.resolve_path(shape.file, *path) if hasattr(shape, "file") else Path()
-            mesh = shape_mesh(shape, file)
-            if mesh is not None:
-                yield Solid(name, layer, body, mesh, shape.color or body_color(body))
+            meshes = shape_meshes(shape, file)
+            for mesh, color in zip(meshes, shades(shape.color or body_color(body)), strict=False):
+                yield Solid(name, layer, body, mesh, color)
 
 
 def _planes(scene: Scene, number: Mapping[str, int], scale: _Scale) -> Iterator[Solid]:
@@ -156,13 +165,16 @@ def _skeletons(
         if k is None or k in shaped or body.shapes:
             continue
         centre = centres[k]
-        parts = [solids.sphere((1.1 if body.kind == "point" else 2.0) * symbol, 24).moved(centre, np.eye(3))]
+        ball = solids.sphere((1.1 if body.kind == "point" else 2.0) * symbol, 24)
+        first, second = (one.moved(centre, np.eye(3)) for one in quarters(ball))
+        parts, (color, darker) = [first], shades(body_color(k))
         for point in np.array(_points_on(scene, name)).reshape(-1, 3):
             length = float(np.linalg.norm(point - centre))
             if length > symbol:
                 rod = solids.cylinder(0.55 * symbol, length, 16)
                 parts.append(rod.moved(0.5 * (centre + point), frame_about((point - centre) / length)))
-        yield Solid(f"body {name}", "bodies", k, merged(parts), body_color(k))
+        yield Solid(f"body {name}", "bodies", k, merged(parts), color)
+        yield Solid(f"body {name}", "bodies", k, second, darker)
 
 
 def _scale(scene: Scene, number: Mapping[str, int], shapes: Sequence[Solid], motion: Motion) -> _Scale:

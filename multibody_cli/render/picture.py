@@ -12,11 +12,14 @@ from multibody_cli.model import Floats
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.camera import View, default_view, extreme_points, upward
-from multibody_cli.render.drawing import Drawing
+from multibody_cli.render.drawing import SURFACE_COLOR, Drawing
 from multibody_cli.render.mechanism import draw_mechanism
 from multibody_cli.render.motion import Integers, Motion, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import Simulation
+
+HOLLOW = 0.4
+"""Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,10 @@ class Picture:
     @cached_property
     def view(self) -> View:
         """Direction of view."""
-        return self.direction or default_view(self.points, self.up)
+        surfaces = [one.mesh.vertices for one in self.drawing.solids if one.color == SURFACE_COLOR]
+        widths = [np.linalg.norm(np.ptp(one, axis=0)) for one in (self.points, *surfaces)]
+        is_hollow = any(width > HOLLOW * widths[0] for width in widths[1:])
+        return self.direction or default_view(self.points, self.up, is_hollow)
 
 
 def start_of(simulation: Simulation) -> Trajectory:

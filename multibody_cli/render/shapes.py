@@ -19,8 +19,10 @@ TILES = 24
 """Number of tiles along the edge of a plane."""
 
 
-def shape_mesh(shape: ShapeSpec, file: Path) -> Mesh | None:
-    """Return the mesh of a shape in the body frame, m; None for a plane, whose size depends on the scene.
+def shape_meshes(shape: ShapeSpec, file: Path) -> list[Mesh]:
+    """Return the meshes of a shape in the body frame, m; none for a plane, whose size depends on the scene.
+
+    A round shape is two meshes, to be drawn in two shades that show how it rotates.
 
     Parameters
     ----------
@@ -30,12 +32,25 @@ def shape_mesh(shape: ShapeSpec, file: Path) -> Mesh | None:
         The file of a mesh; ignored by other shapes.
     """
     kind = SHAPES[shape.type]
+    form = kind.form(shape, file) if kind.mesh is None and kind.form is not None else None
     if kind.mesh is not None:
-        mesh: Mesh | None = kind.mesh(shape, file)
+        meshes = [kind.mesh(shape, file)]
+    elif form is None or form.kind is GeomKind.PLANE:
+        meshes = []
     else:
-        form = kind.form(shape, file) if kind.form is not None else None
-        mesh = None if form is None or form.kind is GeomKind.PLANE else _FORMS[form.kind](form)
-    return None if mesh is None else mesh.moved(shape.position, shape.axes)
+        mesh = _FORMS[form.kind](form)
+        meshes = quarters(mesh) if form.kind in _ROUND else [mesh]
+    return [mesh.moved(shape.position, shape.axes) for mesh in meshes]
+
+
+def quarters(mesh: Mesh) -> list[Mesh]:
+    """Return two meshes of the triangles in opposite quarters about z."""
+    x, y, _ = mesh.vertices[mesh.triangles].mean(axis=1).T
+    halves = []
+    for half in (x * y > 0.0, x * y <= 0.0):
+        used, triangles = np.unique(mesh.triangles[half], return_inverse=True)
+        halves.append(Mesh(mesh.vertices[used], mesh.normals[used], triangles.reshape(-1, 3)))
+    return halves
 
 
 def plane_tiles(shape: ShapeSpec, around: Floats, size: float) -> Iterator[Mesh]:
@@ -70,6 +85,8 @@ def plane_tiles(shape: ShapeSpec, around: Floats, size: float) -> Iterator[Mesh]
 def _polyhedron(form: Form) -> Mesh:
     return polyhedron(form.vertices, [face.corners for face in form.faces])
 
+
+_ROUND = (GeomKind.SPHERE, GeomKind.CAPSULE, GeomKind.CYLINDER, GeomKind.ELLIPSOID)
 
 _FORMS = {
     GeomKind.SPHERE: lambda form: solids.sphere(form.size[0]),

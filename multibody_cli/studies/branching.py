@@ -70,7 +70,7 @@ def repeated(
     earlier: Sequence[EarlierScene],
     simulation: Simulation,
     stop_asked: Callable[[], bool] = lambda: False,
-    on_output: Callable[[int], None] = lambda _done: None,
+    on_output: Callable[[float], None] = lambda _done: None,
 ) -> Iterator[tuple[Simulation, Continued | None]]:
     """Repeat the earlier scenes of a branch, and yield its simulation and the run that it continues.
 
@@ -171,13 +171,13 @@ def _run_up_to(
     rows: Path,
     continued: Continued | None,
     stop_asked: Callable[[], bool],
-    on_output: Callable[[int], None],
+    on_output: Callable[[float], None],
 ) -> Checkpoint:
     """Run a scene up to an output instant, s, and return the checkpoint there."""
-    compiled, done = simulation.compiled, 0
+    compiled, done = simulation.compiled, 0.0
     last = compiled.timing.index_of(until)
 
-    def note(instants: int) -> None:
+    def note(instants: float) -> None:
         nonlocal done
         done = instants
         on_output(instants)
@@ -186,7 +186,7 @@ def _run_up_to(
     longer = replace(simulation, compiled=replace(compiled, timing=timing))
     sink = Hdf5Sink(rows, simulation.scene.output.channels, force=True, continued=continued)
     carried = continued.checkpoint.values if continued else None
-    outcome = longer.run(sink, note, lambda: done > last or stop_asked(), sink.checkpoint, carried).outcome
+    outcome = longer.run(sink, note, lambda: done >= last + 1 or stop_asked(), sink.checkpoint, carried).outcome
     if outcome.status != "interrupted":
         raise ResultError(f"the repeated run ended before {until:.9g} s: {outcome.message}")
     checkpoint = read_checkpoint(rows)

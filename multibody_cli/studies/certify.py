@@ -145,7 +145,7 @@ def certify(
     for number, one in enumerate(wanted):
         before, every = sum(durations[:number]), one.compiled.timing.every
 
-        def on_output(instants: int, before: float = before, every: float = every) -> None:
+        def on_output(instants: float, before: float = before, every: float = every) -> None:
             on_time(before + (instants - 1) * every, sum(durations))
 
         trajectories.append(_run(one, channels, on_output, stop_asked))
@@ -335,7 +335,7 @@ def _perturbed(simulation: Simulation) -> Simulation:
 
 
 def _run(
-    simulation: Simulation, channels: Sequence[str], on_output: Callable[[int], None], stop_asked: Callable[[], bool]
+    simulation: Simulation, channels: Sequence[str], on_output: Callable[[float], None], stop_asked: Callable[[], bool]
 ) -> Trajectory:
     sink = MemorySink(channels)
     if simulation.run(sink, on_output, stop_asked).outcome.status == "interrupted":

@@ -128,7 +128,7 @@ class Simulation:
     def run(
         self,
         sink: Sink,
-        on_output: Callable[[int], None] = lambda _done: None,
+        on_output: Callable[[float], None] = lambda _done: None,
         stop_asked: Callable[[], bool] = lambda: False,
         keep: Callable[[Values], None] | None = None,
         carried: Values | None = None,

@@ -158,3 +158,13 @@ def test_a_trial_reports_the_part_of_its_run_that_is_done(folder: Path) -> None:
     seen: list[float] = []
     run_trial(trial, Path("none"), Path("results"), Policy(rules=()), None, seen.append)
     assert seen == pytest.approx([k / 10 for k in range(11)])
+
+
+def test_a_long_interval_is_reported_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multibody_cli.timeline.SHOW_AFTER", 0.0)
+    simulation = prepare(folder / "pendulum.yaml", ["output.every=100 ms"])
+    seen: list[float] = []
+    simulation.run(MemorySink(), seen.append)
+    assert (seen[0], seen[-1]) == (1, 2)
+    assert len(seen) > 3
+    assert seen == sorted(seen)

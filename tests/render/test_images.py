@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -158,6 +159,18 @@ def test_an_svg_draws_what_is_nearer_last():
         red = ["0000" in paint[3:] for paint in paints]
         assert red == sorted(red)
         assert 0 < sum(red) < len(red)
+
+
+def test_the_outline_of_a_sphere_is_its_silhouette():
+    """A sphere of radius r at the distance d has an outline of radius f r/sqrt(d^2 - r^2) in the picture."""
+    root = ET.fromstring(draw_svg([placed(solids.sphere(0.5, 96), RED)], CAMERA, UP, FORMAT, set()))
+    lines = [path.get("d") or "" for path in root.findall("{http://www.w3.org/2000/svg}path")]
+    ends = np.array([pair for line in lines for pair in re.findall(r"[ML]([-\d.]+),([-\d.]+)", line)], dtype=float)
+    distance = float(np.linalg.norm(CAMERA.position))
+    radius = 0.5 * FORMAT.height / half_slope() * 0.5 / math.sqrt(distance**2 - 0.25)
+    found = np.linalg.norm(ends - 0.5 * np.array([FORMAT.width, FORMAT.height]), axis=1)
+    assert len(lines) > 30
+    assert found == pytest.approx(np.full(len(found), radius), rel=0.03)
 
 
 def test_an_svg_covers_the_same_pixels_as_the_image(few):

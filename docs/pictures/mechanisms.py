@@ -1,0 +1,72 @@
+"""Draw the pictures of mechanisms of the README and of the guides.
+
+    python docs/pictures/mechanisms.py
+
+The films of the gallery are not among them: `docs/site/gallery.py` draws those, outside of git.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.render.encoding import gif, png
+from multibody_cli.render.frames import images, strip
+from multibody_cli.render.image import Format, Pixels
+from multibody_cli.render.motion import choose_rows
+from multibody_cli.render.picture import Picture
+from multibody_cli.studies.simulation import prepare
+
+ROOT = Path(__file__).parents[2]
+FPS = 12.5
+START = {"windmill": 1.0, "board_on_surface": 3.6, "leg_muscles": 0.9}
+"""Scenes of the gallery side by side in `start.gif`, with the simulated time that it shows, s."""
+
+FRAMES = 36
+
+STRIPS: dict[str, tuple[str, str, tuple[float, ...]]] = {
+    "tutorial_pendulum.png": ("tutorial", "pendulum.yaml", (0.0, 0.3, 0.6, 0.9)),
+    "tutorial_linkage.png": ("tutorial", "fourbar.yaml", (0.0, 0.1, 0.2, 0.3)),
+    "rendering_double.png": ("rendering", "double.yaml", (0.0, 0.3, 0.6, 0.9)),
+}
+"""Pictures of instants, s, of scenes that pages show."""
+
+
+def picture_of(scene: Path, instants: tuple[float, ...]) -> Picture:
+    """Run a scene, and return its picture at some instants."""
+    simulation = prepare(scene)
+    sink = MemorySink()
+    simulation.run(sink)
+    trajectory = sink.trajectory()
+    return Picture(simulation.loaded, trajectory, choose_rows(trajectory.time, instants))
+
+
+def start() -> bytes:
+    """Return the film of the README."""
+    films: list[Iterator[Pixels]] = []
+    for name, duration in START.items():
+        instants = tuple(np.linspace(0.0, duration, FRAMES))
+        films.append(images(picture_of(ROOT / f"scenes/gallery/{name}.yaml", instants), [], Format(250, 240, 2)))
+    return gif((np.concatenate(frames, axis=1) for frames in zip(*films, strict=True)), FPS)
+
+
+def scene_of(page: str, title: str) -> str:
+    """Return the text of a scene that a page shows."""
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    [found] = re.findall(rf'^```yaml title="{title}"\n(.*?)^```$', text, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+if __name__ == "__main__":
+    here = Path(__file__).parent
+    (here / "start.gif").write_bytes(start())
+    for name, (page, title, instants) in STRIPS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            scene = Path(folder) / title
+            scene.write_text(scene_of(page, title), encoding="utf-8")
+            (here / name).write_bytes(png(strip(picture_of(scene, instants), [], Format(240, 240))))
