@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from multibody_cli.initial.initial_state import assemble_initial_state, initial_
 from multibody_cli.initial.joint_regularity import typical_column_norms
 from multibody_cli.initial.point_torques import require_no_torques
 from multibody_cli.initial.signal_resolution import signal_warnings
-from multibody_cli.initial.stable_step import check_step
+from multibody_cli.initial.stable_step import StepCheck, check_step
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Start
 from multibody_cli.joints.domain import DomainJointSpec
@@ -54,8 +55,8 @@ class Compiled:
     """A scene ready to run.
 
     Model, initial state, step control, output instants, mass properties by body, number of degrees of freedom at the
-    start (after loops and constraints, without prescribed coordinates), warnings about the initial state, and the
-    longest stable step there, s; infinite if there is none or it is not known.
+    start (after loops and constraints, without prescribed coordinates), warnings about the initial state and about
+    functions of time, and the check of the step, which is computed on first use.
     """
 
     model: Model
@@ -64,8 +65,24 @@ class Compiled:
     timing: Timing
     masses: Mapping[str, MassProperties]
     n_dofs: int
-    warnings: tuple[str, ...]
-    stable_step: float
+    start_warnings: tuple[str, ...]
+    signal_warnings: tuple[str, ...]
+    check_step: Callable[[], StepCheck]
+
+    @cached_property
+    def _step_check(self) -> StepCheck:
+        with np.errstate(all="ignore"):  # a scene of extreme numbers has no stable step
+            return self.check_step()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All warnings."""
+        return (*self.start_warnings, *self._step_check.warnings, *self.signal_warnings)
+
+    @property
+    def stable_step(self) -> float:
+        """The longest stable step at the start, s; infinite if there is none or it is not known."""
+        return self._step_check.longest
 
 
 def compile_scene(loaded: LoadedScene) -> Compiled:
@@ -96,8 +113,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     n_dofs, messages = assemble_initial_state(loaded, model, state)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))
-    checked = check_step(simulation, model, state)
-    messages = (*messages, *checked.warnings, *signal_warnings(loaded))
+    check = partial(check_step, simulation, model, state)
     if scene.contacts is not None:
         from multibody_cli.initial.overlap import require_no_overlap  # slow import
 
@@ -111,7 +127,7 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
     timed = timing(simulation, scene.output)
-    return Compiled(model, state, control, timed, masses, n_dofs, messages, checked.longest)
+    return Compiled(model, state, control, timed, masses, n_dofs, messages, tuple(signal_warnings(loaded)), check)
 
 
 def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:

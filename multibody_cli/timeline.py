@@ -280,7 +280,7 @@ class _Recorder:
         self._system = model.system
         self._work, self._contact_work = method.work, method.contact_work
         self._element_rows = element_rows(model)
-        self._contact_observers = contact_observers(model.names)
+        self._names = model.names
         self._report_fields = report_fields(model.names)
         self._samples = samples_for(model.names, rows)
         self._rows = rows
@@ -291,18 +291,22 @@ class _Recorder:
         self.record_of_run = RunRecord(model)
 
     def prepare(self, state: State) -> None:
-        """Sample a state without recording it."""
-        self._observe(state, 0)
+        """Sample a state without recording it; the run advances this state in place."""
+        rows, samples = self._element_rows, self._samples
+        self._observers = [observe.on(self._system, state, self._work, rows, samples)]
+        self._observers += [
+            one.on(self._system, self._contact_work, rows, samples) for one in contact_observers(self._names)
+        ]
+        self._observe(0)
 
-    def _observe(self, state: State, k: int) -> None:
-        """Write the output quantities of a state into row k of the samples."""
-        observe(self._system, state, self._work, self._element_rows, self._samples, k)
-        for observe_contacts in self._contact_observers:
-            observe_contacts(self._system, self._contact_work, self._element_rows, self._samples, k)
+    def _observe(self, k: int) -> None:
+        """Write the output quantities of the state into row k of the samples."""
+        for observe_all in self._observers:
+            observe_all(k)
 
     def record(self, state: State, report: Report) -> None:
-        """Record the state as the next output instant."""
-        self._observe(state, self._filled)
+        """Record the state, that of `prepare`, as the next output instant."""
+        self._observe(self._filled)
         observe_report(self._report_fields, report, self._samples, self._filled)
         self.reached.instants += 1
         self.reached.time = float(state.time[0])

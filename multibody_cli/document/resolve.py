@@ -39,6 +39,38 @@ class Resolved(NamedTuple):
     written: Node
 
 
+class Source(NamedTuple):
+    """The text of a scene with its includes, read once for several sets of overrides.
+
+    Parameters
+    ----------
+    path
+        The scene file.
+    root
+        Its tree.
+    usage
+        Counts of the limits after reading.
+    """
+
+    path: Path
+    root: Node
+    usage: Usage
+
+
+def read_source(path: Path) -> Source:
+    """Read a scene and its includes.
+
+    Raises
+    ------
+    SceneError
+        A file cannot be read, or is not YAML.
+    """
+    problems, usage = Problems(), Usage()
+    root = read_with_includes(path, problems, usage)
+    problems.raise_any()
+    return Source(path, root, usage)
+
+
 def require_resolved(path: Path, shown: str) -> None:
     """Refuse a scene that is not resolved, or that names other files: the scene in a result file is complete by itself.
 
@@ -75,20 +107,23 @@ def require_resolved(path: Path, shown: str) -> None:
     problems.raise_any()
 
 
-def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolved:
-    """Read a scene and resolve it to plain data.
+def resolve(scene: Path | Source, overrides: Sequence[str], problems: Problems) -> Resolved:
+    """Read a scene, unless it is read already, and resolve it to plain data.
 
     Parameters
     ----------
-    path
-        The scene file.
+    scene
+        The scene file, or its text.
     overrides
         `KEY=VALUE` each; variables are replaced before evaluation, all other values after it.
     problems
         Collects problems.
     """
-    usage = Usage()
-    root = read_with_includes(path, problems, usage)
+    if isinstance(scene, Source):
+        root, usage = scene.root, scene.usage.copy()
+    else:
+        usage = Usage()
+        root = read_with_includes(scene, problems, usage)
     replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
     for override in replaced:
         if override.is_variable:

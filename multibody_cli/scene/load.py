@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from multibody_cli.document.nodes import Node, find, format_path, mapping, plain, sequence
 from multibody_cli.document.overrides import is_override
 from multibody_cli.document.problems import Problems
-from multibody_cli.document.resolve import resolve
+from multibody_cli.document.resolve import Source, resolve
 from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.implicit import ImplicitOptions
@@ -71,13 +71,13 @@ class LoadedScene:
         return SceneError([Problem(str(place.mark), format_path(path), message, place.origin)])
 
 
-def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
+def load_scene(scene: str | Path | Source, overrides: Sequence[str] = ()) -> LoadedScene:
     """Load a scene file.
 
     Parameters
     ----------
-    path
-        The file.
+    scene
+        The file, or its text.
     overrides
         Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`.
 
@@ -87,8 +87,9 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
         With all problems of the scene.
     """
     problems = Problems()
-    tree, written = resolve(Path(path), overrides, problems)
-    data = {"name": _name_of(Path(path)), **plain(tree)}
+    source = scene if isinstance(scene, Source) else Path(scene)
+    tree, written = resolve(source, overrides, problems)
+    data = {"name": _name_of(source.path if isinstance(source, Source) else source), **plain(tree)}
     draft = _validate(tree, data, problems)
     notes: tuple[str, ...] = ()
     if draft is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
+from multibody_cli.document.resolve import Source
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
@@ -167,13 +168,13 @@ class Simulation:
         )
 
 
-def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
+def prepare(scene: Path | str | Source, overrides: Sequence[str] = ()) -> Simulation:
     """Load and compile a scene; reject it if it cannot run or if its expectations cannot be evaluated.
 
     Parameters
     ----------
-    path
-        The scene file.
+    scene
+        The scene file, or its text.
     overrides
         Values to replace, each `KEY=VALUE`.
 
@@ -184,11 +185,12 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     """
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            loaded = load_scene(path, overrides)
+            loaded = load_scene(scene, overrides)
             simulation = Simulation(loaded, compile_scene(loaded))
     except FloatingPointError as error:
         message = f"a number is too large or too small to compute with: {error}"
-        raise SceneError([Problem(str(path), "", message)]) from None
+        shown = scene.path if isinstance(scene, Source) else scene
+        raise SceneError([Problem(str(shown), "", message)]) from None
     _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
     return simulation
