@@ -7,7 +7,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from multibody_cli.alarms.monitor import raised_alarms
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.force_warnings import force_warnings
 from multibody_cli.methods.contract import Method, Report, Status
-from multibody_cli.model import Model, State
+from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
@@ -112,7 +112,8 @@ def simulate(
         report = method.start(state)
         recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
     pace = _Pace(method, timing, report, computing)
-    outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work))
+    before = _Before(float(state.time[0]), state.v)
+    outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work))
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
     checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
@@ -132,7 +133,7 @@ def simulate(
                 checkpoints.keep()
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
-            before = State(*(array.copy() for array in state))
+            before = _Before(float(state.time[0]), state.v.copy())
             report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
             outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work))
             if stopped:  # the state between two output instants is recorded as well
@@ -331,13 +332,20 @@ class _Recorder:
         return self._filled == 0
 
 
-def _outcome_of(model: Model, state: State, report: Report, before: State, domain_violation: str) -> Outcome:
+class _Before(NamedTuple):
+    """Time, s, and velocities of the last valid output."""
+
+    time: float
+    v: Floats
+
+
+def _outcome_of(model: Model, state: State, report: Report, before: _Before, domain_violation: str) -> Outcome:
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
         return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)
     column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
     culprit = model.names.coordinates[column] if len(state.v) else "the scene"
-    return Outcome("diverged", _explain(report, culprit, float(before.time[0]), float(state.time[0])), report.steps)
+    return Outcome("diverged", _explain(report, culprit, before.time, float(state.time[0])), report.steps)
 
 
 def _alarms_at_end(model: Model, method: Method, record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
@@ -347,7 +355,7 @@ def _alarms_at_end(model: Model, method: Method, record: RunRecord, settings: Ru
         yield Raised("forces", "warning", text)
 
 
-def _fastest_growing(state: State, before: State) -> int:
+def _fastest_growing(state: State, before: _Before) -> int:
     """Coordinate whose velocity grew most since the last valid state, among those with a non-finite acceleration."""
     non_finite = ~np.isfinite(state.a)
     growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (1.0 + np.abs(before.v))

@@ -266,9 +266,18 @@ class SweepTable:
     def blocks(self) -> Iterator[list[Array]]:
         """Read the table in blocks of rows: the next K values of each column."""
         for start in range(0, max(1, self.count), BLOCK):
-            yield [self.read(name, slice(start, start + BLOCK)) for name in self.names]
+            yield [_plain(self.read(name, slice(start, start + BLOCK))) for name in self.names]
 
     row_blocks = blocks
+
+    def whole_columns(self) -> Iterator[Array]:
+        """Read column after column, (N,)."""
+        return (_plain(self.read(name)) for name in self.names)
+
+
+def _plain(values: Array) -> Array:
+    """Return texts as an array of texts instead of objects."""
+    return values.astype(str) if values.dtype == object else values
 
 
 def is_sweep_table(path: Path) -> bool:

@@ -51,7 +51,7 @@ def run_on_cluster(
     except ImportError:
         raise ArgumentError("--dask needs Dask: pip install 'multibody-cli[dask]'") from None
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
+        client = Client(address, timeout=PATIENCE, set_as_default=True)
     except (OSError, ValueError, TimeoutError) as error:
         reason = " ".join(str(error).split()) or "no answer"
         raise ArgumentError(f"--dask {address}: cannot connect to a scheduler: {reason}") from None

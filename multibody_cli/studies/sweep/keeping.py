@@ -162,4 +162,5 @@ def reduce_expectations(verdicts: Sequence[Verdict]) -> Iterator[tuple[Column, f
 
 def unknown_channels(error: ResultError) -> ArgumentError:
     """Return the error about `--keep` for an error about a channel of a run."""
-    return ArgumentError("\n".join(f"--keep: {line.removeprefix('the run ').removeprefix('the run: ')}" for line in str(error).splitlines()))
+    lines = (line.removeprefix("the run has ").removeprefix("the run: ") for line in str(error).splitlines())
+    return ArgumentError("\n".join(f"--keep: {line}" for line in lines))
