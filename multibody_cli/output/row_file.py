@@ -132,7 +132,8 @@ class RowFile:
     def _claim(self) -> None:
         """Lock the file until it is closed."""
         try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # unlike a lock of `flock`, this one is not inherited by workers, which may live longer
+            fcntl.lockf(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 raise ArgumentError(f"{self.path} is written by another sweep: wait, or choose another table") from None

@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from multiprocessing.connection import Connection, wait
+from threading import Thread
 from typing import Any
 
 from multibody_cli.kernel.progress import observers
@@ -162,8 +163,9 @@ def _work(task: Task, connection: Connection, parent: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     observers.clear()  # the terminal is the parent's
     gc.enable()
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
-        while os.getppid() == parent:
+        while True:
             batch = connection.recv()
             began = time.perf_counter()
             rows = run_batch(task, batch)
@@ -173,3 +175,10 @@ def _work(task: Task, connection: Connection, parent: int) -> None:
     finally:
         sys.stderr.flush()
         os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, also during a long run."""
+    while os.getppid() == parent:
+        time.sleep(SECONDS)
+    os._exit(0)
