@@ -33,6 +33,7 @@ LIMITS = {
     "steps": Limit(10**12, "steps"),
     "instants": Limit(10_000_000, "output instants"),
     "contacts": Limit(1_000_000, "simultaneous contacts"),
+    "runs": Limit(10_000_000, "runs of a sweep"),
     "result": Limit(100_000_000_000, "bytes in the result file, without those of contacts"),
 }
 """All limits by name."""
@@ -74,6 +75,12 @@ class Usage:
         self._left[name] -= count
         if self._left[name] < 0:
             require_within(name, limit_of(name) - self._left[name])
+
+    def copy(self) -> Usage:
+        """Return a counter that goes on from these counts."""
+        new = Usage()
+        new._left = dict(self._left)
+        return new
 
     def left(self, name: str) -> int:
         """Return the difference of a limit and its count."""

@@ -314,6 +314,19 @@ class Names:
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
     variational: bool = False  # whether the method is variational, and reports on its steps
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether all names are equal, as those of runs with other values of one scene."""
+        if not isinstance(other, Names):
+            return NotImplemented
+        mine, theirs = vars(self), vars(other)
+        return np.array_equal(self.body_rows, other.body_rows) and all(
+            mine[name] == theirs[name] for name in mine if name != "body_rows"
+        )
+
+    def __hash__(self) -> int:
+        """Return a hash of the most different names."""
+        return hash((self.bodies, self.coordinates))
+
 
 @dataclass(frozen=True)
 class Model:

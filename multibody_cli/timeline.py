@@ -7,7 +7,7 @@ import time as clock
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from multibody_cli.alarms.record import RunRecord
 from multibody_cli.alarms.remedies import remedy_of_divergence, said_once
 from multibody_cli.force_warnings import force_warnings
 from multibody_cli.methods.contract import Method, Report, Status
-from multibody_cli.model import Model, State
+from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
@@ -117,7 +117,8 @@ def simulate(
         report = method.start(state)
         recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
     pace = _Pace(method, timing, report, computing)
-    outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work), settings)
+    before = _Before(float(state.time[0]), state.v)
+    outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
     checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
@@ -143,7 +144,7 @@ def simulate(
                 checkpoints.keep()
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
-            before = State(*(array.copy() for array in state))
+            before = _Before(float(state.time[0]), state.v.copy())
             report, stopped = pace.advance(state, reached.instants - 1, show_and_ask)
             outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
             if stopped:  # the state between two output instants is recorded as well
@@ -302,7 +303,7 @@ class _Recorder:
         self._system = model.system
         self._work, self._contact_work = method.work, method.contact_work
         self._element_rows = element_rows(model)
-        self._contact_observers = contact_observers(model.names)
+        self._names = model.names
         self._report_fields = report_fields(model.names)
         self._samples = samples_for(model.names, rows)
         self._rows = rows
@@ -313,18 +314,22 @@ class _Recorder:
         self.record_of_run = RunRecord(model)
 
     def prepare(self, state: State) -> None:
-        """Sample a state without recording it."""
-        self._observe(state, 0)
+        """Sample a state without recording it; the run advances this state in place."""
+        rows, samples = self._element_rows, self._samples
+        self._observers = [observe.on(self._system, state, self._work, rows, samples)]
+        self._observers += [
+            one.on(self._system, self._contact_work, rows, samples) for one in contact_observers(self._names)
+        ]
+        self._observe(0)
 
-    def _observe(self, state: State, k: int) -> None:
-        """Write the output quantities of a state into row k of the samples."""
-        observe(self._system, state, self._work, self._element_rows, self._samples, k)
-        for observe_contacts in self._contact_observers:
-            observe_contacts(self._system, self._contact_work, self._element_rows, self._samples, k)
+    def _observe(self, k: int) -> None:
+        """Write the output quantities of the state into row k of the samples."""
+        for observe_all in self._observers:
+            observe_all(k)
 
     def record(self, state: State, report: Report) -> None:
-        """Record the state as the next output instant."""
-        self._observe(state, self._filled)
+        """Record the state, that of `prepare`, as the next output instant."""
+        self._observe(self._filled)
         observe_report(self._report_fields, report, self._samples, self._filled)
         self.reached.instants += 1
         self.reached.time = float(state.time[0])
@@ -349,19 +354,26 @@ class _Recorder:
         return self._filled == 0
 
 
+class _Before(NamedTuple):
+    """Time, s, and velocities of the last valid output."""
+
+    time: float
+    v: Floats
+
+
 def _outcome_of(
-    model: Model, state: State, report: Report, before: State, domain_violation: str, settings: RunSettings
+    model: Model, state: State, report: Report, before: _Before, domain_violation: str, settings: RunSettings
 ) -> Outcome:
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
         return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)
     column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
     culprit = model.names.coordinates[column] if len(state.v) else "the scene"
-    text = _explain(report, culprit, float(before.time[0]), float(state.time[0]), settings)
+    text = _explain(report, culprit, before.time, float(state.time[0]), settings)
     return Outcome("diverged", text, report.steps)
 
 
-def _fastest_growing(state: State, before: State) -> int:
+def _fastest_growing(state: State, before: _Before) -> int:
     """Coordinate whose velocity grew most since the last valid state, among those with a non-finite acceleration."""
     non_finite = ~np.isfinite(state.a)
     growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (1.0 + np.abs(before.v))

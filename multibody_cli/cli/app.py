@@ -29,6 +29,7 @@ VERBS = (
     "new",
     "run",
     "rerun",
+    "sweep",
     "certify",
     "validate",
     "info",

@@ -48,21 +48,23 @@ def verb(
     markdown: Path | None,
     plot: Path | None,
 ) -> int:
-    """Compare RESULT with REFERENCE, two result files or two folders of result files.
+    """Compare RESULT with REFERENCE: two result files, two tables of sweeps, or two folders of these.
 
     Numbers may differ by atol + rtol * |reference|. The tolerances are taken from the command line, else from the last
     matching rule of the policy file, else from the reference file. The sign of quaternions, multiples of 2 pi in angles
-    and the order of contacts are ignored. Runs with different output instants are compared at the instants they share.
+    and the order of contacts are ignored. Runs with different output instants are compared at the instants they share,
+    and tables at the runs they share.
 
     Exit code: 0 if the runs agree, 1 if they differ, 2 if they cannot be compared.
     """
     from multibody_cli.cli import reports
     from multibody_cli.comparison.cases import worst
+    from multibody_cli.output.sweep_table import is_sweep_table
 
     policy = _policy(rtol, atol, tolerances)
     folders = reference.is_dir() or result.is_dir()
-    if folders and (plot or sensitivity):
-        raise ArgumentError(f"{'--plot' if plot else '--sensitivity'} requires two files, not folders")
+    if (plot or sensitivity) and (folders or is_sweep_table(reference)):
+        raise ArgumentError(f"{'--plot' if plot else '--sensitivity'} requires the result files of two runs")
     if plot is not None:
         from multibody_cli.pictures.style import require_format
 

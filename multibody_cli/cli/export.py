@@ -42,13 +42,14 @@ def verb(
 
     A CHANNEL is a path, a group or a component, with `*` as a wildcard, as for `mbsim plot`. Each component is a column
     with its unit; the first column is the time. Channels of contacts (contacts, or contacts/gap) make a table with one
-    row for each contact.
+    row for each contact. A table of `mbsim sweep` is exported as a whole.
 
     The suffix of the output is the format: comma-separated values, whose numbers read back to the same bits; Parquet,
     with the units as metadata; MATLAB, with one variable for each column; NumPy, with one array for each column.
     """
     from multibody_cli.output.instants import select_instants
     from multibody_cli.output.place import replacement, require_replaceable
+    from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
     from multibody_cli.output.tables import FORMATS
     from multibody_cli.output.tables.table import table_of
     from multibody_cli.output.trajectory import read_trajectory
@@ -64,6 +65,13 @@ def verb(
     require_replaceable(target, force)
     if is_result(target):
         raise ArgumentError(f"{target} is a result file, not a table: use another name with -o")
+    if is_sweep_table(Path(files[0])):
+        if channels or start is not None or end is not None or every is not None:
+            raise ArgumentError(f"{files[0]} is a table of a sweep: it is exported as a whole, without other arguments")
+        with replacement(target) as part:
+            FORMATS[suffix].write(SweepTable(Path(files[0])), part)
+        show(target)
+        return 0
     trajectory = read_trajectory(files[0])
     with Bar("values") as bar:
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @replaced_values
 @click.option("--json", "as_json", is_flag=True, help="Write the contents as JSON.")
 def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
-    """Show the contents of a scene or a result file."""
+    """Show the contents of a scene, a result file, or a table of `mbsim sweep`."""
     if denotes_result(path):
         if overrides:
             raise ArgumentError(f"{path} is a result file: --set applies to scenes only")
@@ -93,8 +93,11 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
 
 
 def _describe_result(path: Path) -> dict[str, Any]:
+    from multibody_cli.output.sweep_table import is_sweep_table
     from multibody_cli.output.trajectory import open_result
 
+    if is_sweep_table(path):
+        return _describe_table(path)
     result = open_result(path)
     with result.open() as file:
         datasets = [
@@ -119,6 +122,29 @@ def _describe_result(path: Path) -> dict[str, Any]:
             for name, bar in bars.items()
         ],
     }
+
+
+def _describe_table(path: Path) -> dict[str, Any]:
+    from multibody_cli.output.sweep_table import SweepTable
+
+    table = SweepTable(path)
+    attributes = {key: value.item() if hasattr(value, "item") else value for key, value in table.attributes.items()}
+    statuses = table.read("status").tolist()
+    columns = [(column, table.read(column.name)) for column in table.columns]
+    return {
+        "file": {"path": str(path), **attributes, "rows": table.count},
+        "outcomes": [{"status": word, "runs": statuses.count(word)} for word in sorted(set(statuses))],
+        "columns": [
+            {"column": column.name, "units": column.units, **_range_of(values), "description": column.description}
+            for column, values in columns
+        ],
+    }
+
+
+def _range_of(values: Any) -> dict[str, float | None]:
+    """Return the smallest and the largest number of a column; None for texts."""
+    known = [] if values.dtype == object else [float(value) for value in values if value == value]
+    return {"min": min(known, default=None), "max": max(known, default=None)}
 
 
 def _show(data: dict[str, Any]) -> None:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 PICTURES = OUTPUTS / "plots"
 FRAMES = ("world", "body")
+FORM_NAMES = ("curves", "map", "parallel")
 STYLE_NAMES = ("screen", "paper", "talk", "dark")
 
 
-@click.command("plot", cls=Verb, short_help="Plot channels of result files.")
+@click.command("plot", cls=Verb, short_help="Plot channels of result files, or a sweep.")
 @click.argument("words", metavar="FILE... [CHANNEL]...", nargs=-1, required=True)
 @click.option(
     "-o",
@@ -40,6 +41,9 @@ STYLE_NAMES = ("screen", "paper", "talk", "dark")
 @TO
 @click.option("--frame", type=click.Choice(FRAMES), help="Frame of the wrenches of joints. Default: the joint's.")
 @click.option("--differences", is_flag=True, help="Show below the differences of the other files from the first.")
+@click.option(
+    "--as", "form", type=click.Choice(FORM_NAMES), help="Form of a picture of a sweep. Default: by the number of keys."
+)
 @click.option("--style", type=click.Choice(STYLE_NAMES), default="screen", help="Default: screen.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def verb(
@@ -50,6 +54,7 @@ def verb(
     end: float | None,
     frame: str | None,
     differences: bool,
+    form: str | None,
     style: str,
     force: bool,
 ) -> int:
@@ -64,10 +69,14 @@ def verb(
 
     --x draws channels against another scalar, as in `joints/hinge/v --x joints/hinge/q` for a phase plane. --frame
     rotates the moments and forces of joints from the joint frame of the child to the axes of the child or of the world.
+    Of a table of `mbsim sweep`, a CHANNEL is a column: --as draws columns as curves over a key, with bands of 50 and 90
+    percent of the runs, as a map over a grid of two keys, or in parallel coordinates. --x is the horizontal key.
+
     The styles `paper` and `talk` have the sizes of a page and of slides, `dark` a dark background.
     """
     from multibody_cli.output.instants import select_instants
     from multibody_cli.output.place import require_replaceable
+    from multibody_cli.output.sweep_table import is_sweep_table
     from multibody_cli.pictures.channels import MOST_RUNS, Run, draw
     from multibody_cli.pictures.style import STYLES, require_format, save
 
@@ -77,6 +86,12 @@ def verb(
     require_replaceable(picture, force)
     if is_result(picture):
         raise ArgumentError(f"{picture} is a result file, not a picture: use another name with -o")
+    if any(is_sweep_table(Path(file)) for file in files):
+        if len(files) > 1 or differences or frame or start is not None or end is not None:
+            raise ArgumentError(f"{files[0]} is a table of a sweep: it is drawn alone, with --as, --x and --style")
+        return _draw_table(Path(files[0]), channels, picture, style, form, across)
+    if form is not None:
+        raise ArgumentError(f"--as {form} draws a table of `mbsim sweep`, and {files[0]} is the result of a run")
     if differences and len(files) == 1:
         raise ArgumentError("--differences requires two or more files")
     if len(files) > MOST_RUNS:
@@ -97,6 +112,22 @@ def verb(
     ]
     with Waiting(f"drawing {picture.name}"):
         figure, remarks = draw(runs, STYLES[style], differences)
+        for remark in remarks:
+            messages.warning(remark)
+        save(figure, picture)
+    show(picture)
+    return 0
+
+
+def _draw_table(
+    file: Path, columns: Sequence[str], picture: Path, style: str, form: str | None, across: str | None
+) -> int:
+    from multibody_cli.output.sweep_table import SweepTable
+    from multibody_cli.pictures.style import STYLES, save
+    from multibody_cli.pictures.sweeps import draw_sweep
+
+    with Waiting(f"drawing {picture.name}"):
+        figure, remarks = draw_sweep(SweepTable(file), columns, STYLES[style], form, across)
         for remark in remarks:
             messages.warning(remark)
         save(figure, picture)

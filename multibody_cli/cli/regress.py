@@ -52,6 +52,8 @@ def verb(
 ) -> int:
     """Run each SCENE and compare the result with its baseline, a result file of about 20 instants.
 
+    A SCENE may be a table of `mbsim sweep`, which is compared with the accepted table, <table>/sweep.h5.
+
     A result that misses an expectation of its scene fails, unless its baseline was accepted with the same miss.
 
     --accept replaces the baselines that differ and creates missing ones; the reason given by --why is appended to the

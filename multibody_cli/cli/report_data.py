@@ -43,7 +43,7 @@ def _data_of(comparison: Comparison) -> dict[str, Any]:
         "settings": [setting._asdict() for setting in comparison.settings],
         "mismatches": comparison.mismatches,
         "notes": comparison.notes,
-        "instants": {"compared": both, "reference": one, "result": other},
+        comparison.rows: {"compared": both, "reference": one, "result": other},
         "first_difference": None
         if difference is None
         else {

@@ -73,9 +73,9 @@ def _closest(comparison: Comparison) -> str:
 def _differing(comparison: Comparison) -> list[str]:
     """Describe the first difference other than values, and the worst dataset."""
     parts = list(comparison.mismatches[:1])
+    parts += [f"worst {_worst(finding)}" for finding in worst_first(comparison)[:1]]
     if comparison.first_difference is not None:
-        worst, time = worst_first(comparison)[0], comparison.first_difference.time
-        parts += [f"worst {_worst(worst)}", f"differs from t = {time:.9g} s on"]
+        parts.append(f"differs from t = {comparison.first_difference.time:.9g} s on")
     return parts
 
 

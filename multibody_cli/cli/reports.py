@@ -88,7 +88,7 @@ def _one(case: Case, comparison: Comparison, remarks: Sequence[str]) -> Iterator
     )
     yield from _titled("note", comparison.notes)
     both, one, other = comparison.instants
-    yield f"instants   {both} compared, of {one} and {other}"
+    yield f"{comparison.rows:<11}{both} compared, of {one} and {other}"
     yield "verdict    ", colored_word(case), f": {'; '.join(filter(None, (case.trouble, _sum(comparison))))}"
     yield from (f"           {text}" for text in comparison.mismatches)
     yield from _titled("expect", expectations(case))

@@ -12,7 +12,7 @@ from multibody_cli.cli.compilation import purpose_of, show_compilation
 from multibody_cli.cli.progress import Waiting
 
 if TYPE_CHECKING:
-    from multibody_cli.document.resolve import StoredScene
+    from multibody_cli.document.source import StoredScene
     from multibody_cli.studies.simulation import Simulation
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -78,6 +78,6 @@ def scene_of(path: Path) -> Path | StoredScene:
 
 def stored_scene(text: str, path: Path | str) -> StoredScene:
     """Return the scene in a result file, whose text is read already."""
-    from multibody_cli.document.resolve import StoredScene
+    from multibody_cli.document.source import StoredScene
 
     return StoredScene(text, str(path))

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from multibody_cli.comparison.compare import Comparison, compare_files
 from multibody_cli.comparison.settings import merged
+from multibody_cli.comparison.sweep_tables import compare_tables
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import MbsimError, ResultError
+from multibody_cli.output.sweep_table import is_sweep_table
 
 RESULTS = "**/*.h5"
 
@@ -96,7 +98,10 @@ def compare_case(
     """Compare two files; the case reports errors."""
     start = perf_counter()
     try:
-        comparison = compare_files(reference, result, policy, on_numbers)
+        if is_sweep_table(reference):
+            comparison = compare_tables(reference, result, policy)
+        else:
+            comparison = compare_files(reference, result, policy, on_numbers)
     except MbsimError as error:
         return Case(name, None, str(error), Verdict.TROUBLE, name)
     verdict = Verdict.SAME if comparison.same else Verdict.DIFFERENT

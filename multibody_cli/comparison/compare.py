@@ -60,6 +60,8 @@ class Comparison:
         Finding of each dataset, in the order of the reference.
     first_difference
         First instant with a difference beyond tolerance; None if there is none.
+    rows
+        What is compared pair by pair: instants, or the runs of two sweeps.
     """
 
     reference: Path
@@ -70,6 +72,7 @@ class Comparison:
     instants: tuple[int, int, int]
     findings: tuple[Finding, ...]
     first_difference: FirstDifference | None
+    rows: str = "instants"
 
     @property
     def same(self) -> bool:

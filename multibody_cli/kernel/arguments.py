@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from struct import Struct
 from typing import Any
 
@@ -75,6 +75,14 @@ class Block:
 
     fields: tuple[Field, ...]
     size: int
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.fields, self.size))
+
+    def __hash__(self) -> int:
+        """Return the hash, which is computed once: blocks are nested deeply."""
+        return self._hash
 
 
 REAL, INTEGER, BOOLEAN = Number("d"), Number("q"), Number("?")

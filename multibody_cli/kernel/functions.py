@@ -11,7 +11,7 @@ import importlib
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pickle import PicklingError
 from types import FunctionType
 from typing import Any, get_type_hints
@@ -130,12 +130,35 @@ class Kernel(Formula):
         from multibody_cli.kernel.arguments import Arguments
 
         arguments = Arguments(args)
+        return self._entry(arguments)(arguments.words)
+
+    def _entry(self, arguments: Any) -> Callable[[Any], Any]:
         entry = self._entries.get(arguments.key)
         if entry is None:
             from multibody_cli.kernel.loading import entry_of
 
             entry = self._entries[arguments.key] = entry_of(self, arguments.kinds)
-        return entry(arguments)
+        return entry
+
+    def on(self, *leading: Any) -> Callable[..., Any]:
+        """Return the kernel with its leading arguments fixed, as a function of numbers, for many fast calls.
+
+        The kinds of the numbers are those of the first call.  Arrays and tuples of arrays are neither resized nor
+        replaced in the meantime.
+        """
+        if is_interpreted():
+            return partial(self.py_func, *leading)
+        from multibody_cli.kernel.arguments import Arguments
+
+        fixed, entry = Arguments(leading), None
+
+        def call(*numbers: Any) -> Any:
+            nonlocal entry
+            if entry is None:
+                entry = self._entry(Arguments((*leading, *numbers)))
+            return entry((*fixed.words, *numbers))
+
+        return call
 
 
 class Choice:

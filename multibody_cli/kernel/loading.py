@@ -6,7 +6,7 @@ import ctypes
 import json
 import sys
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from struct import Struct
@@ -14,7 +14,7 @@ from typing import Any
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import store
-from multibody_cli.kernel.arguments import Arguments, narrow, packer
+from multibody_cli.kernel.arguments import narrow, packer
 from multibody_cli.kernel.functions import Formula
 from multibody_cli.kernel.store import Code, compiler_digest
 
@@ -100,8 +100,8 @@ def entry_symbol(kernel: Formula, kinds: tuple[Any, ...]) -> tuple[str, tuple[An
     return "e" + sha256(f"{compiler_digest()} {kernel.reach.digest} {kinds!r}".encode()).hexdigest()[:31], kinds
 
 
-def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
-    """Return a function that calls a kernel with arguments of these kinds; compile missing code.
+def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that calls a kernel with the words of arguments of these kinds; compile missing code.
 
     Raises
     ------
@@ -126,15 +126,15 @@ def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
     raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
 
 
-def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
+def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Sequence[Any]], Any]:
     pack = packer(kinds).pack
     native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p)(address_of(symbol))
     result = json.loads(_loaded[symbol].result)
     title = _loaded[symbol].title
     if result is None:
 
-        def call(arguments: Arguments) -> None:
-            status = native(pack(*arguments.words), None)
+        def call(words: Sequence[Any]) -> None:
+            status = native(pack(*words), None)
             if status:
                 raise KernelError(f"{title} ended with status {status}")
 
@@ -142,9 +142,9 @@ def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
 
     unpack, rebuild = Struct("@" + _format(result)), _builder(result)
 
-    def call_for_result(arguments: Arguments) -> Any:
+    def call_for_result(words: Sequence[Any]) -> Any:
         buffer = ctypes.create_string_buffer(unpack.size)
-        status = native(pack(*arguments.words), buffer)
+        status = native(pack(*words), buffer)
         if status:
             raise KernelError(f"{title} ended with status {status}")
         return rebuild(iter(unpack.unpack_from(buffer)))

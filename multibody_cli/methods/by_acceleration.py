@@ -227,7 +227,7 @@ class Shortcut(NamedTuple):
     evaluate
         The kernel; see `method_kernels.evaluate`.
     update_work
-        The kernel `update_work(system, work, t, q, v, a)` that computes the work arrays of a state.
+        The kernel `update_work(system, work, state)` that computes the work arrays of a state.
     """
 
     suits: Callable[[System], bool]
@@ -362,6 +362,7 @@ class AccelerationMethod:
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
         self._shortcut = kind.shortcut_through(system)
+        self._state: State | None = None
         self._system = system
         self.contact_work = contact_workspace_for(system) if system.contacts else ()
         assert integrator.bind is not None
@@ -375,7 +376,9 @@ class AccelerationMethod:
         """Advance the state to the time `until`."""
         report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.position_error[0]))
         if self._shortcut:
-            self._shortcut.update_work(self._system, self.work, state.time[0], state.q, state.v, state.a)
+            if state is not self._state:
+                self._state, self._update_work = state, self._shortcut.update_work.on(self._system, self.work, state)
+            self._update_work()
         if self._system.implicit:
             report = with_implicit_solve(report, self.work.implicit_solve)
         return with_contacts(report, self.contact_work) if self.contact_work else report

@@ -10,14 +10,17 @@ Source: Si and Guenter (2011), Method I, (18)-(35).
 
 from __future__ import annotations
 
+import pickle
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.codegen.equations import memory_for, write_gravity_only, write_with_body_forces
-from multibody_cli.codegen.source import compiled
+from multibody_cli.codegen.source import GeneratedFunctions, compiled
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
+from multibody_cli.joints.shape import JointMap
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import Floats, Integers, Model, System
 from multibody_cli.spatial.memory import load, load_force
@@ -55,11 +58,18 @@ def workspace(model: Model, options: Any) -> Work:
     for coordinates in forces.sprung_coordinates:
         has_armature[coordinates] = True
     alone = is_gravity_only(system)
-    written = (write_gravity_only if alone else write_with_body_forces)(tree, model.joint_maps, has_armature)
+    written = _written(pickle.dumps((tree, has_armature)), alone, tuple(model.joint_maps.items()))
     code, memory = compiled(written), memory_for(written, tree.gravity)
     bias = np.zeros(0 if alone else 6 * len(tree.links))
     generated = Generated(code.addresses[0], code.addresses[-1], bias, code.table, memory, code.runs)
     return workspace_for(system, generated, remembered=not alone)
+
+
+@lru_cache(maxsize=8)
+def _written(content: bytes, alone: bool, joint_maps: tuple[tuple[int, JointMap], ...]) -> GeneratedFunctions:
+    """Write the code for a pickled tree, once for runs that differ in their initial states or options."""
+    tree, has_armature = pickle.loads(content)
+    return (write_gravity_only if alone else write_with_body_forces)(tree, dict(joint_maps), has_armature)
 
 
 # --- with forces on bodies -----------------------------------------------------------------------------------------
@@ -124,8 +134,8 @@ def evaluate(system, work, t, q, v, a, powers):
 
 
 @kernel
-def update_work(system, work, t, q, v, a):
+def update_work(system, work, state):
     """Compute the kinematics of a state, with its accelerations."""
-    update_tree_kinematics(system, t, q, v, a, work)
+    update_tree_kinematics(system, state.time[0], state.q, state.v, state.a, work)
     write_ball_columns(system.tree, work)
-    jacobian_times(system.tree, a, work)
+    jacobian_times(system.tree, state.a, work)

@@ -7,6 +7,7 @@ result file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -93,9 +94,10 @@ GROUPS = {
 """Groups that exist in every model, even if they are empty."""
 
 
-def series_of(names: Names) -> list[Series]:
+@lru_cache(maxsize=4)
+def series_of(names: Names) -> tuple[Series, ...]:
     """List the channels of a model, except channels without components, such as the coordinates of a fixed joint."""
-    every = [
+    every = (
         Series(
             channel=channel,
             item=item,
@@ -106,8 +108,8 @@ def series_of(names: Names) -> list[Series]:
         )
         for expansion, channels in groupby(CHANNELS, key=attrgetter("expansion"))
         for item, channel in product(EXPANSIONS[expansion].items(names), tuple(channels))
-    ]
-    return [series for series in every if all(series.shape)]
+    )
+    return tuple(series for series in every if all(series.shape))
 
 
 def channel_names(names: Names) -> list[str]:
@@ -115,7 +117,7 @@ def channel_names(names: Names) -> list[str]:
     return [series.path for series in series_of(names)]
 
 
-def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series]:
+def select_channels(patterns: Sequence[str] | None, names: Names) -> tuple[Series, ...]:
     """Select the channels to record; `time` is always included, with contacts also their instants and offsets.
 
     Parameters
@@ -131,9 +133,12 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series
     ArgumentError
         A pattern matches no channel; the message suggests the nearest name.
     """
+    return series_of(names) if patterns is None else _selected(tuple(patterns), names)
+
+
+@lru_cache(maxsize=16)
+def _selected(patterns: tuple[str, ...], names: Names) -> tuple[Series, ...]:
     every = series_of(names)
-    if patterns is None:
-        return every
     paths = [series.path for series in every]
     known = GROUPS.union(paths)
     unknown = [pattern for pattern in patterns if not any(matches(path, pattern) for path in known)]
@@ -144,7 +149,7 @@ def select_channels(patterns: Sequence[str] | None, names: Names) -> list[Series
     chosen = {series.path for series in every if any(matches(series.path, p) for p in ("time", *patterns))}
     if any(series.channel.per == CONTACT for series in every if series.path in chosen):
         chosen |= {SCALES[CONTACT], SCALES[BOUND]}
-    return [series for series in every if series.path in chosen]
+    return tuple(series for series in every if series.path in chosen)
 
 
 def _of_each(pattern: str, words: tuple[str, ...]) -> str:

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from multibody_cli.document.nodes import Node, find, format_path, mapping, plain, sequence
 from multibody_cli.document.overrides import is_override
 from multibody_cli.document.problems import Problems
-from multibody_cli.document.resolve import SceneSource, StoredScene, resolve
+from multibody_cli.document.resolve import resolve
+from multibody_cli.document.source import SceneSource, file_of
 from multibody_cli.errors import Problem, QuantityError, SceneError
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.implicit import ImplicitOptions
@@ -77,7 +78,7 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
     Parameters
     ----------
     source
-        The file, or the scene in a result file.
+        The scene.
     overrides
         Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`. `--KEY=VALUE` is short for
         `simulation.KEY=VALUE`; messages then name the option `--KEY`.
@@ -89,7 +90,7 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
     """
     problems = Problems()
     tree, written = resolve(source, overrides, problems)
-    data = {"name": _name_of(Path(source.file if isinstance(source, StoredScene) else source)), **plain(tree)}
+    data = {"name": _name_of(file_of(source)), **plain(tree)}
     draft = _validate(tree, data, problems)
     notes: tuple[str, ...] = ()
     if draft is not None:

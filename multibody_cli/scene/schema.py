@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
-from multibody_cli.document.resolve import RESOLVED_KEYS
+from multibody_cli.document.source import RESOLVED_KEYS
 from multibody_cli.forces.between import BetweenSpec
 from multibody_cli.forces.elements import FORCE_KEYS, FORCES, SPRING_KEYS, SPRING_KINDS
 from multibody_cli.forces.muscle_spec import MuscleSpec

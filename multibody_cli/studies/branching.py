@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from multibody_cli.alarms.record import RunRecord
-from multibody_cli.document.resolve import StoredScene
+from multibody_cli.document.source import StoredScene
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 from multibody_cli.methods.contract import Report
 from multibody_cli.observation.element_rows import element_rows

@@ -8,7 +8,7 @@ import numpy as np
 
 from multibody_cli.codegen.equations import GROUND, write_gravity_only
 from multibody_cli.codegen.source import GeneratedFunctions
-from multibody_cli.document.resolve import SceneSource
+from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import counts_of
 from multibody_cli.studies.acting import joint_forces_of, omitted_effects
 from multibody_cli.studies.equations import prepare_in_joints

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.document.resolve import SceneSource
+from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import Chain, body_frame, chain_of, counts_of, pieces_of
 from multibody_cli.equations.terms import terms_of
 from multibody_cli.errors import ArgumentError, Refused

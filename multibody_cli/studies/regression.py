@@ -22,6 +22,7 @@ from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultErro
 from multibody_cli.methods import METHODS
 from multibody_cli.output.hdf5 import COMPACT_FORMAT, Hdf5Sink
 from multibody_cli.output.sink import MemorySink, Outcome
+from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
 from multibody_cli.output.tee import TeeSink
 from multibody_cli.output.thinning import ThinningSink
 from multibody_cli.output.trajectory import read_trajectory
@@ -40,6 +41,9 @@ ACCEPTED_MISSES = "accepted_misses"
 """Attribute of a baseline: JSON list of the expectations that it misses, as in `expect.Verdict.entry`."""
 
 EVERY_METHOD = "all"
+
+SWEEP = "sweep"
+"""Name of the baseline of a table of a sweep, in place of that of a method."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
     Parameters
     ----------
     scenes
-        Scene files; the name of a file is the name of the folder of its baselines.
+        Scene files, or tables of sweeps; the name of a file is the name of the folder of its baselines.
     baselines
         Folder of the baselines.
     methods
@@ -84,6 +88,9 @@ def plan(scenes: Sequence[Path], baselines: Path, methods: Sequence[str]) -> lis
     every = list(methods) == [EVERY_METHOD]
     trials = []
     for name, scene in named.items():
+        if is_sweep_table(scene):
+            trials.append(Trial(scene, None, False))
+            continue
         known = sorted(path.stem for path in (baselines / name).glob("*.h5"))
         asked: list[str | None] = [*METHODS] if every else [*methods]
         trials += [Trial(scene, method, every and method not in known) for method in asked or known or [None]]
@@ -123,6 +130,8 @@ def run_trial(
     OutputError
         A file cannot be written.
     """
+    if is_sweep_table(trial.scene):
+        return _run_of_table(trial, baselines, policy, why)
     start = perf_counter()
     try:
         simulation = prepare(trial.scene, [f"simulation.method={trial.method}"] if trial.method else [])
@@ -152,6 +161,20 @@ def run_trial(
     return replace(case, trouble="accepted", verdict=Verdict.SAME, missed=(), accepted_misses=misses)
 
 
+def _run_of_table(trial: Trial, baselines: Path, policy: Policy, why: str | None) -> Case:
+    """Compare a table of a sweep, which is a result itself, with its baseline."""
+    name = f"{trial.scene.stem}/{SWEEP}"
+    baseline = baselines / f"{name}.h5"
+    if baseline.exists():
+        case = compare_case(name, baseline, trial.scene, policy)
+    else:
+        case = Case(name, None, "has no baseline: check the table, then use --accept --why", Verdict.NEW, name)
+    if why is None or case.verdict is Verdict.SAME:
+        return case
+    _accept(trial.scene, baseline, why, ())
+    return replace(case, trouble="accepted", verdict=Verdict.SAME)
+
+
 def acceptance_reasons(baseline: Path) -> list[str]:
     """Return the reasons for which a baseline was accepted; empty if the file cannot be read."""
     return _read_list(baseline, ACCEPTED)
@@ -164,7 +187,9 @@ def accepted_misses(baseline: Path) -> list[str]:
 
 def _read_list(baseline: Path, attribute: str) -> list[str]:
     try:
-        found: list[str] = json.loads(read_trajectory(baseline).attributes.get(attribute, "[]"))
+        is_table = is_sweep_table(baseline)
+        recorded = (SweepTable(baseline) if is_table else read_trajectory(baseline)).attributes
+        found: list[str] = json.loads(recorded.get(attribute, "[]"))
     except ResultError:
         return []
     return found

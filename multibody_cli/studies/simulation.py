@@ -12,7 +12,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.compile import Compiled, compile_scene
-from multibody_cli.document.resolve import SceneSource
+from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of

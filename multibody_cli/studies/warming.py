@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from multibody_cli.document.resolve import SceneSource
+from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Refused
 from multibody_cli.kernel import workers
 from multibody_cli.methods import METHODS

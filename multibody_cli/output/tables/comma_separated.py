@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from multibody_cli.output.tables.contract import Format
-from multibody_cli.output.tables.table import Table
+from multibody_cli.output.tables.contract import Format, Table
 
 
 def write(table: Table, path: Path) -> None:

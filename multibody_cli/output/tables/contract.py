@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from multibody_cli.output.tables.table import Table
+if TYPE_CHECKING:
+    from multibody_cli.output.channel import Array
+
+
+class Table(Protocol):
+    """A table of a run, or of a sweep: names, units and descriptions of its columns, and their values.
+
+    Values are read in blocks of rows, with or without a report of the progress, or column by column.
+    """
+
+    @property
+    def names(self) -> list[str]: ...
+
+    @property
+    def units(self) -> list[str]: ...
+
+    @property
+    def descriptions(self) -> list[str]: ...
+
+    def blocks(self) -> Iterator[list[Array]]: ...
+
+    def row_blocks(self) -> Iterator[list[Array]]: ...
+
+    def whole_columns(self) -> Iterator[Array]: ...
 
 
 @dataclass(frozen=True)

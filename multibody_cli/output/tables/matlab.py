@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from multibody_cli.output.tables.contract import Format
-from multibody_cli.output.tables.table import Table
+from multibody_cli.output.tables.contract import Format, Table
 
 LONGEST = 63
 """Maximum length of a name in MATLAB (`namelengthmax`)."""

@@ -8,8 +8,7 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from multibody_cli.output.tables.contract import Format
-from multibody_cli.output.tables.table import Table
+from multibody_cli.output.tables.contract import Format, Table
 
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Array

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from multibody_cli.errors import ArgumentError
-from multibody_cli.output.tables.contract import Format
-from multibody_cli.output.tables.table import Table
+from multibody_cli.output.tables.contract import Format, Table
 
 _ATTRIBUTES = "PANDAS_ATTRS"
 """Key of the metadata from which pandas reads `DataFrame.attrs`, as JSON."""
@@ -31,7 +30,10 @@ def write(table: Table, path: Path) -> None:
         "units": {name: unit for name, unit, _ in about},
         "descriptions": {name: text for name, _, text in about},
     }
-    types = [pyarrow.from_numpy_dtype(column.dtype) for column in next(table.blocks())]
+    types = [
+        pyarrow.string() if column.dtype.kind == "U" else pyarrow.from_numpy_dtype(column.dtype)
+        for column in next(iter(table.blocks()))
+    ]
     fields = [
         pyarrow.field(name, kind, metadata={"units": unit, "description": text})
         for (name, unit, text), kind in zip(about, types, strict=True)

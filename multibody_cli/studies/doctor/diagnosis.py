@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from multibody_cli.document.resolve import SceneSource
+from multibody_cli.document.source import SceneSource
 from multibody_cli.studies.doctor.conditioning import Conditioning, conditioning_of, find_poor_conditioning
 from multibody_cli.studies.doctor.dof_count import DofCount, count_dofs
 from multibody_cli.studies.doctor.expectations import find_weak_expectations

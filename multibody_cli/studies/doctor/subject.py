@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from multibody_cli.document.nodes import format_path
-from multibody_cli.document.resolve import SceneSource
+from multibody_cli.document.source import SceneSource
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.methods import METHODS

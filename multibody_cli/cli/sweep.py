@@ -1,0 +1,271 @@
+"""`mbsim sweep`: runs a scene with many values, and writes a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.compilation import purpose_of, show_compilation, stop_compilation_when
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import OUTPUTS, run_settings
+from multibody_cli.cli.progress import Bar, Waiting
+from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.stop import StopRequest
+from multibody_cli.cli.tables import counted, show, show_json
+from multibody_cli.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from multibody_cli.output.sweep_table import Row
+    from multibody_cli.studies.simulation import Simulation
+    from multibody_cli.studies.sweep.batch import Run, Task
+    from multibody_cli.studies.sweep.sweep import Sweep, Tally
+
+SCHEME_NAMES = ("random", "lhs", "sobol")
+
+
+@click.command("sweep", cls=Verb, short_help="Run a scene with many values, and write one table.")
+@click.argument("scene", type=click.Path(path_type=Path))
+@run_settings
+@click.option(
+    "--vary", "given", metavar="KEY=VALUES", multiple=True, help="Values of a key; several options make a grid."
+)
+@click.option(
+    "--rows",
+    "rows_file",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Values of several keys: one column for each key, one line for each run.",
+)
+@click.option("--samples", metavar="N", type=click.IntRange(1), help="Number of random values.")
+@click.option("--seed", metavar="S", type=click.IntRange(0), default=0, help="Seed of random values. Default: 0.")
+@click.option(
+    "--sampling", type=click.Choice(SCHEME_NAMES), default="random", help="Scheme of random values. Default: random."
+)
+@click.option(
+    "--keep",
+    metavar="CHANNEL@WHAT",
+    multiple=True,
+    help="Numbers to keep of each run. Default: final coordinates and energies.",
+)
+@click.option("--trajectories", is_flag=True, help="Keep the result file of each run in a folder beside the table.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1), help="Number of processes. Default: one for each core.")
+@click.option("--dask", metavar="ADDRESS", help="Execute the runs on a Dask cluster, as in tcp://10.0.0.1:8786.")
+@click.option("--dry-run", is_flag=True, help="Report the number of runs, the time and the size, and write nothing.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.h5",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Default: outputs/<name>-sweep.h5",
+)
+@click.option("--parquet", is_flag=True, help="Also write the table as Parquet.")
+@click.option("--force", is_flag=True, help="Replace an existing table.")
+@click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
+def verb(
+    scene: Path,
+    overrides: tuple[str, ...],
+    given: tuple[str, ...],
+    rows_file: Path | None,
+    samples: int | None,
+    seed: int,
+    sampling: str,
+    keep: tuple[str, ...],
+    trajectories: bool,
+    jobs: int | None,
+    dask: str | None,
+    dry_run: bool,
+    output: Path | None,
+    parquet: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Run SCENE once for each combination of values, and write one table with a row for each run.
+
+    A KEY is that of --set: a variable (vars.a), an initial state (joints.hinge.q) or an option (simulation.step).
+    VALUES are a list `10 deg, 20 deg`, a range START:STOP:COUNT, a range of equal ratios START:STOP:COUNT:log, or a
+    distribution: uniform(LOW, HIGH), normal(MEAN, DEVIATION), loguniform(LOW, HIGH). Keys in one --vary that are
+    separated by `;` vary together; several --vary make a grid.
+
+    --keep names channels as `mbsim plot` does. After `@` follow `final` (the default), `initial`, `max`, `min`, `mean`,
+    `period`, `time_of_max`, `time_of_min`, or the time of an output instant, separated by commas: joints/hinge/q@max,1s.
+
+    A run that is refused, diverges or is untrusted is a row with its reason. The same command completes a sweep that
+    was interrupted or killed. The table does not depend on the number of processes, nor on interruptions.
+
+    Exit code: 0 if all runs have their rows, whatever the rows say; 2 if the sweep is rejected; 128 plus the number of
+    the signal if one interrupts it: the table then has the rows so far.
+    """
+    from multibody_cli.studies.sweep.design import Sampling, design_of
+    from multibody_cli.studies.sweep.keeping import read_kept
+    from multibody_cli.studies.sweep.sweep import plan_sweep
+
+    if dask is not None and jobs is not None:
+        raise click.UsageError("--jobs is the number of processes of this machine, and --dask uses others.")
+    if parquet:
+        from multibody_cli.output.tables import FORMATS
+
+        FORMATS["parquet"].require()
+    design = design_of(given, rows_file, Sampling(samples, seed, sampling), overrides)
+    kept = [read_kept(text) for text in keep]
+    show_compilation(f"the start of {scene.name}")
+    with scene_file(scene) as file:
+        with Waiting(f"preparing {scene.name}"):
+            sweep, first = plan_sweep(file, overrides, design, kept, None)
+        table = output or OUTPUTS / f"{sweep.name}-sweep.h5"
+        if table.exists() and scene.exists() and table.samefile(scene):
+            raise ArgumentError(f"{table} is the scene itself: use another name with -o")
+        if trajectories:
+            folder = table.with_name(f"{table.stem}-runs")
+            sweep, first = plan_sweep(file, overrides, design, kept, folder.absolute())
+        show_compilation(purpose_of(first))
+        for text in (*first.loaded.warnings, *first.compiled.warnings):
+            messages.warning(f"in the first run: {text}")
+        plan = _Plan(sweep, first, table, jobs, dask, parquet)
+        return _estimate(plan, as_json) if dry_run else _run(plan, force, as_json)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is executed, where, and what is written."""
+
+    sweep: Sweep
+    first: Simulation
+    table: Path
+    jobs: int | None
+    dask: str | None
+    parquet: bool
+
+    def execute(self, stop: StopRequest, task: Task, runs: Iterable[Run]) -> Iterator[list[Row]]:
+        """Execute runs in processes of this machine, or on a cluster."""
+        if self.dask is not None:
+            from multibody_cli.studies.sweep.cluster import run_on_cluster
+
+            return run_on_cluster(self.dask, task, runs, stop.asked)
+        from multibody_cli.studies.sweep.workers import run_locally
+
+        return run_locally(task, runs, min(self.processes, self.sweep.design.count), stop.asked)
+
+    @property
+    def processes(self) -> int:
+        """Number of worker processes of this machine."""
+        from multibody_cli.kernel.workers import cores
+
+        return self.jobs or cores()
+
+
+def _run(plan: _Plan, force: bool, as_json: bool) -> int:
+    from multibody_cli.studies.sweep.sweep import Tally, compile_kernels, execute, open_rows, write_table
+
+    sweep, tally, executed = plan.sweep, Tally(), 0
+    count = sweep.design.count
+    with StopRequest() as stop:
+        stop_compilation_when(stop.asked)
+        rows = open_rows(sweep, plan.table, force)
+        if rows is None:
+            messages.note(f"{plan.table} has the rows of all {counted(count, 'run')}: nothing is left to do")
+            return _conclude(plan, _tally_of(plan.table), 0, 0.0, as_json, 0)
+        with rows:
+            for row in rows.rows():
+                tally.add(row)
+            if tally.done:
+                messages.note(f"{tally.done} of {counted(count, 'run')} have their rows: the others follow")
+            if tally.done < count and plan.dask is None:
+                compile_kernels(plan.first)
+            began = time.perf_counter()
+            with Bar("runs") as bar:
+
+                def on_rows(some: Iterable[Row]) -> None:
+                    nonlocal executed
+                    for row in some:
+                        tally.add(row)
+                        executed += 1
+                    bar.show(tally.done, count, f"{tally.failures} not complete" if tally.failures else "")
+
+                bar.show(tally.done, count)
+                execute(sweep, rows, partial(plan.execute, stop), on_rows)
+            seconds = time.perf_counter() - began
+            with Waiting(f"writing {plan.table.name}"):
+                write_table(sweep, rows, plan.table)
+                if plan.parquet:
+                    _write_parquet(plan.table)
+    return _conclude(plan, tally, executed, seconds, as_json, stop.code if stop.asked() and tally.done < count else 0)
+
+
+def _tally_of(table: Path) -> Tally:
+    from multibody_cli.output.sweep_table import SweepTable
+    from multibody_cli.studies.sweep.sweep import tally_of
+
+    return tally_of(SweepTable(table))
+
+
+def _write_parquet(table: Path) -> None:
+    from multibody_cli.output.place import replacement
+    from multibody_cli.output.sweep_table import SweepTable
+    from multibody_cli.output.tables import FORMATS
+
+    with replacement(table.with_suffix(".parquet")) as new:
+        FORMATS["parquet"].write(SweepTable(table), new)
+
+
+def _conclude(plan: _Plan, tally: Tally, executed: int, seconds: float, as_json: bool, stop_code: int) -> int:
+    """Show the summary, and return the exit code."""
+    count = plan.sweep.design.count
+    rate = executed / seconds if executed and seconds > 0.0 else None
+    if as_json:
+        show_json(_as_data(plan, tally, executed, seconds, stop_code))
+    else:
+        status = "complete" if tally.done == count else f"{tally.done} of {count} runs"
+        show(f"{plan.sweep.name}: {status}")
+        show(f"  keys     {', '.join(plan.sweep.design.keys)}")
+        show(f"  runs     {', '.join(f'{number} {status}' for status, number in sorted(tally.statuses.items()))}")
+        if tally.missed:
+            show(f"  expect   {counted(tally.missed, 'run')} missed an expectation")
+        if rate is not None:
+            show(f"  time     {seconds:.3g} s for {counted(executed, 'run')}, {rate:.3g} runs/s")
+        show(f"  table    {plan.table}")
+    if stop_code:
+        messages.error("interrupted: the same command completes the sweep")
+    return stop_code
+
+
+def _as_data(plan: _Plan, tally: Tally, executed: int, seconds: float, exit_code: int) -> dict[str, Any]:
+    design = plan.sweep.design
+    return {
+        "name": plan.sweep.name,
+        "table": str(plan.table),
+        "keys": list(design.keys),
+        "runs": design.count,
+        "rows": tally.done,
+        "executed": executed,
+        "statuses": dict(sorted(tally.statuses.items())),
+        "missed_expectations": tally.missed,
+        "seconds": seconds,
+        "runs_per_second": executed / seconds if executed and seconds > 0.0 else None,
+        "exit_code": exit_code,
+    }
+
+
+def _estimate(plan: _Plan, as_json: bool) -> int:
+    """Execute the first run alone, and report what the sweep would take."""
+    from multibody_cli.studies.sweep.estimate import estimate
+
+    found = estimate(plan.sweep, plan.first, plan.processes)
+    if as_json:
+        show_json({"name": plan.sweep.name, "table": str(plan.table), **found.as_data()})
+        return 0
+    show(f"{plan.sweep.name}: {counted(found.runs, 'run')}")
+    show(f"  keys     {', '.join(plan.sweep.design.keys)}")
+    where = f"a cluster ({plan.dask})" if plan.dask else counted(plan.processes, "process", "processes")
+    show(f"  time     {found.seconds_of_run:.3g} s for one run, about {found.seconds:.3g} s for all in {where}")
+    show(f"  size     at most {found.table_bytes / 1e6:.3g} MB for the table")
+    if found.trajectory_bytes:
+        show(f"           about {found.trajectory_bytes / 1e6:.3g} MB for the result files")
+    show(f"  columns  {', '.join(found.columns)}")
+    return 0

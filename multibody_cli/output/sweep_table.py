@@ -1,0 +1,291 @@
+"""Table of a sweep: one row for each run, in HDF5, with the varied keys, the outcome and the kept numbers as columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multibody_cli.errors import ResultError, nearest
+from multibody_cli.output.place import replacement
+
+if TYPE_CHECKING:
+    from multibody_cli.output.channel import Array
+
+FORMAT = "mbsim-sweep"
+FORMAT_VERSION = 1
+BLOCK = 4096
+"""Rows of a chunk, and rows that are in memory together."""
+
+RUN = "run"
+ROLES = {
+    RUN: "number of the run, from 0, in the order of the design",
+    "key": "value of a key that varies, in the unit of `units`",
+    "outcome": "how the run ended",
+    "result": "number that is kept of the run; NaN if the run did not reach its end",
+}
+"""Meaning of a column, by its attribute `role`."""
+
+OUTCOMES = {
+    "status": "`complete`, `untrusted`, `diverged`, `refused` or `failed`.",
+    "reason": "Message about the end of the run; empty if the run is complete.",
+    "alarms": "Alarms that the run raised, with their levels and first times.",
+}
+"""Text columns of every table, with their descriptions."""
+
+_FAILURES = (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError)
+"""Errors of h5py about damaged files."""
+
+
+class Column(NamedTuple):
+    """A column: name, units (empty for plain numbers) and description."""
+
+    name: str
+    units: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Result of one run: number, outcome, and numbers with their columns."""
+
+    run: int
+    status: str
+    reason: str = ""
+    alarms: str = ""
+    columns: tuple[Column, ...] = ()
+    values: tuple[float, ...] = ()
+
+
+class KeyValues(NamedTuple):
+    """Column of a key: the values of runs are numbers, or texts of at most `length` bytes."""
+
+    column: Column
+    values: Callable[[Sequence[int]], Array]
+    length: int = 0
+
+
+def write_sweep_table(
+    path: Path,
+    attributes: Mapping[str, str | int],
+    keys: Sequence[KeyValues],
+    columns: Sequence[Column],
+    lengths: Mapping[str, int],
+    rows: Iterable[Row],
+    count: int,
+) -> None:
+    """Write a table, or replace it by the whole table.
+
+    Parameters
+    ----------
+    path
+        The file.
+    attributes
+        Attributes of the file.
+    keys
+        Columns of the varied keys.
+    columns
+        Columns of the kept numbers of all rows; a row without one of them has NaN there.
+    lengths
+        Length of the longest text of each column of `OUTCOMES`, bytes.
+    rows
+        The rows in the order of the runs.
+    count
+        Number of rows.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    import h5py
+
+    place_of = {column: place for place, column in enumerate(columns)}
+    with replacement(path) as new, h5py.File(new, "w") as file:
+        file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **attributes})
+        create = _Creator(file, count)
+        run = create(Column(RUN, "", f"{ROLES[RUN].capitalize()}."), RUN, np.dtype(np.int64))
+        varied = [create(one.column, "key", _type_of(one.length)) for one in keys]
+        texts = {
+            name: create(Column(name, "", about), "outcome", _type_of(max(1, lengths[name])))
+            for name, about in OUTCOMES.items()
+        }
+        kept = [create(column, "result", _type_of(0)) for column in columns]
+        rest, start = iter(rows), 0
+        while block := list(islice(rest, BLOCK)):
+            part = slice(start, start + len(block))
+            numbers = np.full((len(columns), len(block)), np.nan)
+            for place, row in enumerate(block):
+                for column, value in zip(row.columns, row.values, strict=True):
+                    numbers[place_of[column], place] = value
+            runs = [row.run for row in block]
+            run[part] = runs
+            for dataset, one in zip(varied, keys, strict=True):
+                dataset[part] = one.values(runs)
+            for name, dataset in texts.items():
+                dataset[part] = [getattr(row, name).encode() for row in block]
+            for dataset, values in zip(kept, numbers, strict=True):
+                dataset[part] = values
+            start += len(block)
+
+
+class _Creator:
+    """Creates the datasets of a table in their order."""
+
+    def __init__(self, file: Any, count: int) -> None:
+        self._file, self._count, self._position = file, count, 0
+
+    def __call__(self, column: Column, role: str, dtype: Any) -> Any:
+        chunks = (max(1, min(BLOCK, self._count)),)
+        filters = {"compression": "gzip", "shuffle": True}
+        dataset = self._file.create_dataset(column.name, (self._count,), dtype, chunks=chunks, **filters)
+        about = {"units": column.units, "description": column.description, "role": role, "position": self._position}
+        dataset.attrs.update(about)
+        self._position += 1
+        return dataset
+
+
+def _type_of(length: int) -> Any:
+    """Return the type of a column: float64, or texts of at most `length` bytes."""
+    import h5py
+
+    return h5py.string_dtype("utf-8", length) if length else np.dtype(np.float64)
+
+
+class SweepTable:
+    """Read access to a table.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Attributes
+    ----------
+    attributes
+        Attributes of the file.
+    columns
+        The columns in their order.
+    count
+        Number of rows.
+
+    Raises
+    ------
+    ResultError
+        The file is no table of a sweep, or is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import h5py
+
+        self.path = path
+        found: list[tuple[int, str, Column]] = []
+
+        def add(name: str, item: Any) -> None:
+            if isinstance(item, h5py.Dataset):
+                about = item.attrs
+                column = Column(name, str(about["units"]), str(about["description"]))
+                found.append((int(about["position"]), str(about["role"]), column))
+
+        try:
+            with h5py.File(path, "r") as file:
+                self.attributes = dict(file.attrs)
+                if self.attributes.get("format") != FORMAT:
+                    raise ResultError(f"{path} is not a table of `mbsim sweep`")
+                file.visititems(add)
+                self.count = len(file[RUN])
+        except _FAILURES as error:
+            raise ResultError(f"{path} is damaged: {error}; run the sweep again") from error
+        ordered = sorted(found)
+        self.columns = tuple(column for _, _, column in ordered)
+        self._roles = {column.name: role for _, role, column in ordered}
+
+    @property
+    def keys(self) -> list[Column]:
+        """Columns of the varied keys."""
+        return self.of_role("key")
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The definition of the sweep."""
+        found: dict[str, Any] = json.loads(str(self.attributes.get("definition", "{}")))
+        return found
+
+    def of_role(self, role: str) -> list[Column]:
+        """Return the columns of a role, a key of `ROLES`."""
+        return [column for column in self.columns if self._roles[column.name] == role]
+
+    def column(self, name: str) -> Column:
+        """Return the column of a name.
+
+        Raises
+        ------
+        ResultError
+            There is none.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise ResultError(f"{self.path} has no column `{name}`: {nearest(name, [one.name for one in self.columns])}")
+
+    def read(self, name: str, rows: slice = slice(None)) -> Array:
+        """Return values of a column, (K,): numbers, or texts as objects."""
+        import h5py
+
+        self.column(name)
+        try:
+            with h5py.File(self.path, "r") as file:
+                dataset = file[name]
+                if h5py.check_string_dtype(dataset.dtype):
+                    return np.asarray(dataset.asstr()[rows], object)
+                return np.asarray(dataset[rows])
+        except _FAILURES as error:
+            raise ResultError(f"{self.path} is damaged at {name}: {error}; run the sweep again") from error
+
+    # --- as the formats of `output.tables` read it -----------------------------------------------------------------
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def units(self) -> list[str]:
+        """Units of the columns; 1 for plain numbers and texts."""
+        return [column.units or "1" for column in self.columns]
+
+    @property
+    def descriptions(self) -> list[str]:
+        """Sentences that describe the columns."""
+        return [column.description for column in self.columns]
+
+    def blocks(self) -> Iterator[list[Array]]:
+        """Read the table in blocks of rows: the next K values of each column."""
+        for start in range(0, max(1, self.count), BLOCK):
+            yield [_plain(self.read(name, slice(start, start + BLOCK))) for name in self.names]
+
+    row_blocks = blocks
+
+    def whole_columns(self) -> Iterator[Array]:
+        """Read column after column, (N,)."""
+        return (_plain(self.read(name)) for name in self.names)
+
+
+def _plain(values: Array) -> Array:
+    """Return texts as an array of texts instead of objects."""
+    return values.astype(str) if values.dtype == object else values
+
+
+def is_sweep_table(path: Path) -> bool:
+    """Whether a file is a table of a sweep, by its attribute `format`."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            return bool(file.attrs.get("format") == FORMAT)
+    except _FAILURES:
+        return False

@@ -1,0 +1,154 @@
+"""Execution of runs: a batch of overrides becomes a batch of rows.
+
+`run_batch` is the only way to execute runs.  It keeps the parsed scene of the last task in its process, so that a run
+evaluates only the values of the scene; kernels are compiled and loaded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from multibody_cli.document.source import ReadScene, read_scene
+from multibody_cli.errors import MbsimError, SceneError, shortened
+from multibody_cli.output.hdf5 import Hdf5Sink
+from multibody_cli.output.sink import MemorySink, Outcome, Sink
+from multibody_cli.output.sweep_table import Column, Row
+from multibody_cli.output.tee import TeeSink
+from multibody_cli.studies.expect import channels_read, evaluate
+from multibody_cli.studies.simulation import Simulation, prepare
+from multibody_cli.studies.sweep.keeping import (
+    Kept,
+    channels_of,
+    instants_of,
+    kept_by_default,
+    reduce_expectations,
+    reduce_run,
+)
+
+LONGEST_REASON = 500
+
+REFUSED, FAILED = "refused", "failed"
+"""Status of a run that did not start, and of one that an error ended."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all runs of a sweep have in common.
+
+    Parameters
+    ----------
+    scene
+        The scene file.
+    overrides
+        Values that are the same in all runs.
+    kept
+        What is kept of a run; nothing for `kept_by_default`.
+    trajectories
+        Folder of the result files; None keeps none.
+    """
+
+    scene: Path
+    overrides: tuple[str, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    trajectories: Path | None = None
+
+
+class Run(NamedTuple):
+    """A run of a sweep: its number, and its own values, each `KEY=VALUE`."""
+
+    number: int
+    overrides: tuple[str, ...]
+
+
+def run_batch(task: Task, runs: Sequence[Run]) -> list[Row]:
+    """Execute runs, and reduce each to a row.
+
+    A row depends on the task and its run alone: not on the other runs, nor on the process.
+
+    Parameters
+    ----------
+    task
+        The common part of the runs.
+    runs
+        The runs.
+    """
+    return [_run(task, run) for run in runs]
+
+
+def result_path(folder: Path, number: int) -> Path:
+    """Return the path of the result file of a run."""
+    return folder / f"run-{number:07d}.h5"
+
+
+def prepare_run(task: Task, run: Run) -> Simulation:
+    """Load and compile the scene of a run; see `studies.simulation.prepare`."""
+    return prepare(_source(task.scene), (*task.overrides, *run.overrides))
+
+
+@lru_cache(maxsize=1)
+def _source(scene: Path) -> ReadScene:
+    return read_scene(scene)
+
+
+def forget_scene() -> None:
+    """Forget the scene of the last task, whose file may change."""
+    _source.cache_clear()
+
+
+def _run(task: Task, run: Run) -> Row:
+    try:
+        simulation = prepare_run(task, run)
+    except SceneError as error:
+        return Row(run.number, REFUSED, _in_one_line("; ".join(_without_place(error))))
+    except MbsimError as error:
+        return Row(run.number, REFUSED, _in_one_line(str(error)))
+    try:
+        return _reduced(task, run.number, simulation)
+    except (MbsimError, MemoryError) as error:
+        return Row(run.number, FAILED, _in_one_line(str(error) or type(error).__name__))
+
+
+def _reduced(task: Task, number: int, simulation: Simulation) -> Row:
+    scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
+    kept = task.kept or kept_by_default(scene, model.names)
+    ends = [0.0, timing.outputs * timing.every]
+    channels = {
+        *channels_of(kept, model.names, sorted({*ends, *instants_of(kept)})),
+        *channels_read(scene.expect, model.names, scene.output.channels),
+    }
+    memory = MemorySink(sorted(channels))
+    sink: Sink = memory
+    if task.trajectories is not None:
+        file = result_path(task.trajectories, number)
+        sink = TeeSink(memory, Hdf5Sink(file, scene.output.channels, scene.output.compression, force=True))
+    summary = simulation.run(sink)
+    outcome, trajectory = summary.outcome, memory.trajectory()
+    kept_numbers: list[tuple[Column, float]] = [
+        (Column("steps", "", "Number of steps."), float(summary.steps)),
+        (Column("reached", "s", "Time of the last output instant."), summary.reached),
+    ]
+    if outcome.reached_end:
+        kept_numbers += reduce_expectations(evaluate(scene.expect, trajectory))
+        kept_numbers += reduce_run(kept, trajectory)
+    columns, values = zip(*kept_numbers, strict=True)
+    reason = "" if outcome.status == "complete" else _in_one_line(outcome.message)
+    return Row(number, outcome.status, reason, _in_one_line("; ".join(_alarms_of(outcome))), columns, values)
+
+
+def _alarms_of(outcome: Outcome) -> Iterator[str]:
+    for alarm in outcome.alarms:
+        yield f"{alarm.name} ({alarm.level}" + (f" from {alarm.time:.6g} s)" if alarm.time is not None else ")")
+
+
+def _without_place(error: SceneError) -> Iterator[str]:
+    """Yield the problems without the names of files, which may differ between machines."""
+    for problem in error.problems:
+        yield ": ".join(filter(None, (problem.path, problem.message)))
+
+
+def _in_one_line(text: str) -> str:
+    return shortened(" ".join(text.split()), LONGEST_REASON)

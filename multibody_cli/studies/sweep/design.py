@@ -1,0 +1,236 @@
+"""Design of a sweep: which value each key has in each run.
+
+Factors are combined to a grid, the last one fastest.  The keys of one factor vary together.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from multibody_cli.errors import ArgumentError
+from multibody_cli.limits import require_within
+from multibody_cli.model import Floats
+from multibody_cli.studies.sweep.values import SHOWN, Distribution, KeyColumn, column_of, read_values, split
+
+_HEADING = re.compile(r"\s*(?P<key>.*?)\s*(?:\(\s*(?P<unit>[^()]*?)\s*\))?\s*")
+_SMALLEST = 2.0**-53
+"""Smallest cumulative probability: quantiles at 0 and 1 may be infinite."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Keys that vary together, and their values: one tuple of texts for each row."""
+
+    keys: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How random values are drawn: number, seed, and scheme, a key of `SCHEMES`."""
+
+    samples: int | None = None
+    seed: int = 0
+    scheme: str = "random"
+
+
+@dataclass(frozen=True)
+class Design:
+    """The values of all runs.
+
+    Parameters
+    ----------
+    keys
+        The keys, in the order of the command line.
+    factors
+        The factors of the grid, the last one fastest.
+    """
+
+    keys: tuple[str, ...]
+    factors: tuple[Factor, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of runs."""
+        return math.prod(len(factor.rows) for factor in self.factors)
+
+    def texts(self, run: int) -> tuple[str, ...]:
+        """Return the values of a run as texts, in the order of the keys."""
+        found: dict[str, str] = {}
+        for factor in reversed(self.factors):
+            run, row = divmod(run, len(factor.rows))
+            found.update(zip(factor.keys, factor.rows[row], strict=True))
+        return tuple(found[key] for key in self.keys)
+
+    def overrides(self, run: int) -> tuple[str, ...]:
+        """Return the values of a run as `--set` accepts them."""
+        return tuple(f"{key}={text}" for key, text in zip(self.keys, self.texts(run), strict=True))
+
+    def columns(self) -> tuple[KeyColumn, ...]:
+        """Return the columns of the keys in the table."""
+        found = {}
+        for factor in self.factors:
+            values = zip(*factor.rows, strict=True)
+            found.update({key: column_of(texts) for key, texts in zip(factor.keys, values, strict=True)})
+        return tuple(found[key] for key in self.keys)
+
+
+def design_of(given: Sequence[str], rows_file: Path | None, sampling: Sampling, fixed: Iterable[str] = ()) -> Design:
+    """Make the design of a sweep.
+
+    Parameters
+    ----------
+    given
+        Values of `--vary`, each `KEY=VALUES`, or several of these separated by `;`, whose keys vary together.
+    rows_file
+        CSV file with a row for each run and a key for each column.
+    sampling
+        How random values are drawn; all of them are one factor.
+    fixed
+        Values of `--set`, whose keys must not vary.
+
+    Raises
+    ------
+    ArgumentError
+        A value is invalid, or a key is given twice.
+    """
+    factors: list[Factor] = []
+    keys: list[str] = []
+    random: dict[str, Distribution] = {}
+    for text in given:
+        read = [_assignment(one) for one in split(text, ";")]
+        keys += [key for key, _ in read]
+        drawn = {key: values for key, values in read if isinstance(values, Distribution)}
+        listed = {key: values for key, values in read if not isinstance(values, Distribution)}
+        if not random and drawn:
+            factors.append(Factor((), ()))  # the place of all random values
+        random |= drawn
+        if listed:
+            factors.append(_together(listed, text))
+    if rows_file is not None:
+        factors.append(_read_rows(rows_file))
+        keys += factors[-1].keys
+    if not factors:
+        raise ArgumentError(f"nothing varies: add --vary KEY=VALUES, with VALUES {SHOWN}, or --rows FILE.csv")
+    _require_different(keys, fixed)
+    drawn_factor = _drawn(random, sampling)
+    design = Design(tuple(keys), tuple(factor if factor.keys else drawn_factor for factor in factors))
+    require_within("runs", design.count)
+    return design
+
+
+def _assignment(text: str) -> tuple[str, tuple[str, ...] | Distribution]:
+    key, equals, values = (word.strip() for word in text.partition("="))
+    if not equals or not key:
+        raise ArgumentError(f"--vary {text}: expected KEY=VALUES, with VALUES {SHOWN}")
+    try:
+        return key, read_values(values)
+    except ArgumentError as error:
+        raise ArgumentError(f"--vary {text}: {error}") from None
+
+
+def _together(listed: dict[str, tuple[str, ...]], text: str) -> Factor:
+    """Return the factor of keys that vary together."""
+    counts = {key: len(values) for key, values in listed.items()}
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{count} of {key}" for key, count in counts.items())
+        raise ArgumentError(f"--vary {text}: keys that vary together have equally many values, found {found}")
+    return Factor(tuple(listed), tuple(zip(*listed.values(), strict=True)))
+
+
+def _require_different(keys: Sequence[str], fixed: Iterable[str]) -> None:
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ArgumentError(f"`{key}` varies twice: give each key once")
+    for text in fixed:
+        if text.partition("=")[0].strip() in keys:
+            raise ArgumentError(f"--set {text}: `{text.partition('=')[0]}` varies as well: remove one of them")
+
+
+# --- random values ------------------------------------------------------------------------------------------------
+def _random(count: int, dimensions: int, seed: int) -> Floats:
+    return np.random.default_rng(seed).random((count, dimensions))
+
+
+def _latin_hypercube(count: int, dimensions: int, seed: int) -> Floats:
+    from scipy.stats import qmc
+
+    return np.asarray(qmc.LatinHypercube(dimensions, seed=seed).random(count))
+
+
+def _sobol(count: int, dimensions: int, seed: int) -> Floats:
+    from scipy.stats import qmc
+
+    # the first points of a power of two, which SciPy asks for
+    return np.asarray(qmc.Sobol(dimensions, seed=seed).random_base2(max(0, (count - 1).bit_length()))[:count])
+
+
+SCHEMES = {"random": _random, "lhs": _latin_hypercube, "sobol": _sobol}
+"""Schemes of random samples in the unit cube: function of number, dimensions and seed."""
+
+
+def _drawn(random: dict[str, Distribution], sampling: Sampling) -> Factor:
+    """Return the factor of all random values."""
+    if not random:
+        if sampling.samples is not None:
+            raise ArgumentError("--samples needs a random value, as in --vary KEY='uniform(0, 1)'")
+        return Factor((), ())
+    if sampling.samples is None:
+        raise ArgumentError(f"{next(iter(random))} is random: give the number of values with --samples")
+    require_within("runs", sampling.samples)
+    points = SCHEMES[sampling.scheme](sampling.samples, len(random), sampling.seed).clip(_SMALLEST, 1.0 - _SMALLEST)
+    columns = [one.texts(points[:, place]) for place, one in enumerate(random.values())]
+    return Factor(tuple(random), tuple(zip(*columns, strict=True)))
+
+
+# --- a file of rows -----------------------------------------------------------------------------------------------
+def _read_rows(path: Path) -> Factor:
+    """Read a CSV file: the header has the keys, with optional units in parentheses, and each line the values of a run.
+
+    Raises
+    ------
+    ArgumentError
+        The file cannot be read, or a line has too few or too many values.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if _has_values(line)]
+    except (OSError, UnicodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ArgumentError(f"--rows {path}: cannot read the file: {reason}") from None
+    if len(lines) < 2:
+        raise ArgumentError(f"--rows {path}: expected a header with the keys and a line for each run")
+    headings = [_heading(text, path, lines[0][0]) for text in lines[0][1]]
+    for number, line in lines[1:]:
+        if len(line) != len(headings):
+            raise ArgumentError(f"{path}:{number}: expected {len(headings)} values, found {len(line)}")
+        if "" in map(str.strip, line):
+            raise ArgumentError(
+                f"{path}:{number}: the value of `{headings[[*map(str.strip, line)].index('')][0]}` is missing"
+            )
+    rows = tuple(tuple(_cells(headings, line)) for _, line in lines[1:])
+    require_within("runs", len(rows))
+    return Factor(tuple(key for key, _ in headings), rows)
+
+
+def _has_values(line: Sequence[str]) -> bool:
+    return any(map(str.strip, line)) and not line[0].lstrip().startswith("#")
+
+
+def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
+    match = _HEADING.fullmatch(text)
+    if match is None or not match["key"]:
+        raise ArgumentError(f"{path}:{number}: expected a key, with an optional unit, as in `vars.a (deg)`")
+    return match["key"], match["unit"] or ""
+
+
+def _cells(headings: Sequence[tuple[str, str]], line: Sequence[str]) -> Iterator[str]:
+    for (_, unit), text in zip(headings, line, strict=True):
+        yield f"{text.strip()} {unit}" if unit else text.strip()

@@ -1,0 +1,184 @@
+"""Execution of the runs of a sweep in worker processes of this machine.
+
+A worker is forked from this process where the system can fork, so that it starts with the parsed scene and the loaded
+kernels.  The runs of a worker that dies are executed again, one by one; a run whose worker dies twice fails.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from threading import Thread
+from typing import Any
+
+from multibody_cli.kernel.progress import observers
+from multibody_cli.output.sweep_table import Row
+from multibody_cli.studies.sweep.batch import FAILED, Run, Task, run_batch
+
+SECONDS = 0.5
+"""Intended duration of a batch: rows are written, and requests to stop are noticed, about as often."""
+
+MOST_RUNS = 512
+"""Largest number of runs of a batch."""
+
+ATTEMPTS = 2
+"""Number of workers that a run may end before it counts as failed."""
+
+POLL = 0.1
+"""Time between two questions whether to stop, s."""
+
+
+class Batches:
+    """Runs in the order of their numbers, in batches of about `SECONDS`, and again those whose worker died.
+
+    Parameters
+    ----------
+    runs
+        All runs.
+    """
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._runs = iter(runs)
+        self._again: deque[Run] = deque()
+        self._deaths: Counter[int] = Counter()
+        self._length = 1
+
+    def next(self) -> list[Run]:
+        """Return the next batch; empty if no run is left."""
+        if self._again:
+            return [self._again.popleft()]
+        return list(islice(self._runs, self._length))
+
+    def took(self, runs: int, seconds: float) -> None:
+        """Adapt the length of the next batches to the duration of one."""
+        wanted = runs * SECONDS / max(seconds, 1e-6)
+        self._length = max(1, min(int(wanted), 2 * self._length, MOST_RUNS))
+
+    def lost(self, batch: list[Run], reason: str) -> list[Row]:
+        """Return the rows of runs that fail because their worker died; the others are executed again."""
+        failed = []
+        for run in batch:
+            self._deaths[run.number] += len(batch) == 1  # among several runs, the cause is not known
+            if self._deaths[run.number] >= ATTEMPTS:
+                failed.append(Row(run.number, FAILED, reason))
+            else:
+                self._again.append(run)
+        return failed
+
+
+def run_locally(
+    task: Task, runs: Iterable[Run], jobs: int, stop_asked: Callable[[], bool] = lambda: False
+) -> Iterator[list[Row]]:
+    """Execute runs in worker processes, and yield their rows in any order.
+
+    Parameters
+    ----------
+    task, runs
+        As in `run_batch`.
+    jobs
+        Number of worker processes.
+    stop_asked
+        Called several times a second; if it returns True, the runs in progress are given up.
+    """
+    batches, busy = Batches(runs), {}  # type: ignore[var-annotated]
+    try:
+        for _ in range(jobs):
+            _assign(task, batches, _Worker(task), busy)
+        while busy and not stop_asked():
+            for connection in wait(list(busy), POLL):
+                worker = busy.pop(connection)
+                try:
+                    seconds, rows = worker.connection.recv()
+                except (EOFError, OSError):
+                    rows = batches.lost(worker.batch, worker.cause_of_death())
+                    worker = _Worker(task)
+                else:
+                    batches.took(len(rows), seconds)
+                _assign(task, batches, worker, busy)
+                yield rows
+    finally:
+        for worker in busy.values():
+            worker.end()
+
+
+def _assign(task: Task, batches: Batches, worker: _Worker, busy: dict[Any, _Worker]) -> None:
+    """Give a worker the next batch; end it if there is none."""
+    batch = batches.next()
+    if not batch:
+        worker.end()
+        return
+    worker.assign(batch)
+    busy[worker.connection] = worker
+
+
+class _Worker:
+    """A worker process, and the batch that it executes."""
+
+    def __init__(self, task: Task) -> None:
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        self.connection, theirs = context.Pipe()
+        self.batch: list[Run] = []
+        self._process = context.Process(target=_work, args=(task, theirs, os.getpid()), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def assign(self, batch: list[Run]) -> None:
+        """Start the execution of a batch."""
+        self.batch = batch
+        try:
+            self.connection.send(batch)
+        except OSError:
+            pass  # the process died: its connection is at its end
+
+    def cause_of_death(self) -> str:
+        """Return how the process ended."""
+        self._process.join()
+        code = self._process.exitcode or 0
+        self.end()
+        if code < 0:
+            return f"the process of the run was ended by {signal.Signals(-code).name}: out of memory?"
+        return f"the process of the run ended with exit code {code}"
+
+    def end(self) -> None:
+        """End the process."""
+        self.connection.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+
+
+def _work(task: Task, connection: Connection, parent: int) -> None:
+    """Execute batches until the connection ends."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    observers.clear()  # the terminal is the parent's
+    gc.enable()
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
+    try:
+        while True:
+            batch = connection.recv()
+            began = time.perf_counter()
+            rows = run_batch(task, batch)
+            connection.send((time.perf_counter() - began, rows))
+    except (EOFError, OSError):
+        pass  # the parent ended
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, also during a long run."""
+    while os.getppid() == parent:
+        time.sleep(SECONDS)
+    os._exit(0)
