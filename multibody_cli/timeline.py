@@ -112,7 +112,7 @@ def simulate(
         report = method.start(state)
         recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
     pace = _Pace(method, timing, report, computing)
-    outcome = _outcome_of(model, state, report, state, monitor.check(state, method.work))
+    outcome = outcome_of(model, state, report, state, monitor.check(state, method.work))
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
     checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
@@ -134,7 +134,7 @@ def simulate(
                 break
             before = State(*(array.copy() for array in state))
             report, stopped = pace.advance(state, reached.instants - 1, lambda: checkpoints.keep_late() or stop_asked())
-            outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work))
+            outcome = outcome_of(model, state, report, before, monitor.check(state, method.work))
             if stopped:  # the state between two output instants is recorded as well
                 checkpoints.keep()
                 recorder.record(state, report)
@@ -327,7 +327,7 @@ class _Recorder:
         return self._filled == 0
 
 
-def _outcome_of(model: Model, state: State, report: Report, before: State, domain_violation: str) -> Outcome:
+def outcome_of(model: Model, state: State, report: Report, before: State, domain_violation: str) -> Outcome:
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
         return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)

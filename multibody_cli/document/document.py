@@ -24,7 +24,7 @@ DEEPEST = 50
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) -> Node:
+def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, text: str | None = None) -> Node:
     """Read a file.
 
     Parameters
@@ -37,6 +37,8 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
         Collects problems that do not stop the parser, such as duplicate keys.
     usage
         Counts the bytes of all files of the scene, and their values.
+    text
+        The content, if it is not read from the file.
 
     Raises
     ------
@@ -44,7 +46,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
         The file cannot be read, exceeds a limit, or is not YAML.
     """
     try:
-        text = read_text(path, usage)
+        content = read_text(path, usage) if text is None else text
     except LimitError as error:
         raise _refusal(Mark(shown), str(error)) from None
     except UnicodeDecodeError as error:
@@ -52,7 +54,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _refusal(Mark(shown), f"cannot read the file: {reason}") from None
-    root = parse_document(text, shown, problems)
+    root = parse_document(content, shown, problems)
     try:
         usage.add("values", root.size)
     except LimitError as error:

@@ -75,7 +75,7 @@ def require_resolved(path: Path, shown: str) -> None:
     problems.raise_any()
 
 
-def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolved:
+def resolve(path: Path, overrides: Sequence[str], problems: Problems, text: str | None = None) -> Resolved:
     """Read a scene and resolve it to plain data.
 
     Parameters
@@ -86,10 +86,12 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolve
         `KEY=VALUE` each; variables are replaced before evaluation, all other values after it.
     problems
         Collects problems.
+    text
+        The content of the scene file, if it is not read from the file.
     """
     usage = Usage()
-    root = read_with_includes(path, problems, usage)
-    replaced = [override for text in overrides if (override := read_override(text, problems)) is not None]
+    root = read_with_includes(path, problems, usage, text)
+    replaced = [override for option in overrides if (override := read_override(option, problems)) is not None]
     for override in replaced:
         if override.is_variable:
             root = apply_override(root, override, problems)

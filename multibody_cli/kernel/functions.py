@@ -11,7 +11,7 @@ import importlib
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pickle import PicklingError
 from types import FunctionType
 from typing import Any, get_type_hints
@@ -136,6 +136,17 @@ class Kernel(Formula):
 
             entry = self._entries[arguments.key] = entry_of(self, arguments.kinds)
         return entry(arguments)
+
+    def prepared(self, *args: Any, integers: int) -> Callable[..., Any]:
+        """Return a function of the last `integers` arguments that calls it with `args` before them.
+
+        The arguments are packed once: see `loading.prepared_call`.
+        """
+        if is_interpreted():
+            return partial(self.py_func, *args)
+        from multibody_cli.kernel.loading import prepared_call
+
+        return prepared_call(self, args, integers)
 
 
 class Choice:

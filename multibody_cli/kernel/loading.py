@@ -14,7 +14,7 @@ from typing import Any
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import store
-from multibody_cli.kernel.arguments import Arguments, narrow, packer
+from multibody_cli.kernel.arguments import WORD, Arguments, narrow, packer
 from multibody_cli.kernel.functions import Formula
 from multibody_cli.kernel.store import Code, compiler_digest
 
@@ -150,6 +150,37 @@ def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
         return rebuild(iter(unpack.unpack_from(buffer)))
 
     return call_for_result
+
+
+def prepared_call(kernel: Formula, args: tuple[Any, ...], integers: int) -> Callable[..., Any]:
+    """Return a function that calls a kernel with the same first arguments; it takes the last ones, which are integers.
+
+    The first arguments are packed once, so that a call costs less than a microsecond: their arrays must be neither
+    resized nor replaced.  The result is a number, or None.
+
+    Raises
+    ------
+    KernelError
+        If it cannot be compiled.
+    """
+    arguments = Arguments((*args, *([0] * integers)))
+    symbol, narrowed = entry_symbol(kernel, arguments.kinds)
+    _make_ready(symbol, ("entry", kernel, narrowed))
+    words, last = packer(arguments.kinds), Struct(f"@{integers}q")
+    block = ctypes.create_string_buffer(words.pack(*arguments.words), words.size)
+    offset, result = words.size - WORD * integers, json.loads(_loaded[symbol].result)
+    read, output = Struct("@" + (_format(result) if result else "q")).unpack_from, ctypes.create_string_buffer(WORD)
+    native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address_of(symbol))
+    input_address, output_address = ctypes.addressof(block), ctypes.addressof(output)
+    write, title = last.pack_into, _loaded[symbol].title
+
+    def call(*values: int, alive: Any = arguments) -> Any:
+        write(block, offset, *values)
+        if status := native(input_address, output_address):
+            raise KernelError(f"{title} ended with status {status}")
+        return read(output)[0]
+
+    return call
 
 
 def _format(result: Any) -> str:

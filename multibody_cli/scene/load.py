@@ -71,7 +71,7 @@ class LoadedScene:
         return SceneError([Problem(str(place.mark), format_path(path), message, place.origin)])
 
 
-def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
+def load_scene(path: str | Path, overrides: Sequence[str] = (), text: str | None = None) -> LoadedScene:
     """Load a scene file.
 
     Parameters
@@ -80,6 +80,8 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
         The file.
     overrides
         Values to replace, each `KEY=VALUE`, as in `vars.n=100` or `simulation.step=2 ms`.
+    text
+        The content, if it is not read from the file: `path` is then its name in messages, and the folder of its files.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def load_scene(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScene:
         With all problems of the scene.
     """
     problems = Problems()
-    tree, written = resolve(Path(path), overrides, problems)
+    tree, written = resolve(Path(path), overrides, problems, text)
     data = {"name": _name_of(Path(path)), **plain(tree)}
     draft = _validate(tree, data, problems)
     notes: tuple[str, ...] = ()

@@ -167,7 +167,7 @@ class Simulation:
         )
 
 
-def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
+def prepare(path: Path | str, overrides: Sequence[str] = (), text: str | None = None) -> Simulation:
     """Load and compile a scene; reject it if it cannot run or if its expectations cannot be evaluated.
 
     Parameters
@@ -176,6 +176,8 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
         The scene file.
     overrides
         Values to replace, each `KEY=VALUE`.
+    text
+        The content, if it is not read from the file: see `load_scene`.
 
     Raises
     ------
@@ -184,7 +186,7 @@ def prepare(path: Path | str, overrides: Sequence[str] = ()) -> Simulation:
     """
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            loaded = load_scene(path, overrides)
+            loaded = load_scene(path, overrides, text)
             simulation = Simulation(loaded, compile_scene(loaded))
     except FloatingPointError as error:
         message = f"a number is too large or too small to compute with: {error}"
