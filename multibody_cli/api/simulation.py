@@ -75,7 +75,7 @@ class Simulation:
         self._equations: EquationsOfMotion | None = None
         report = self._method.start(self._state)
         self._seen = self._snapshot()
-        self._require_success(report, self._seen)
+        self._require_success(report, self._seen[0])
         self._observer = Observer(self._model, self._method)
         self._observer.observe(self._state, report)  # the energy balance refers to the first observation
         self._initial = collect(self._holders)
@@ -104,13 +104,13 @@ class Simulation:
         RunFailed
             A step failed: the message is that of `mbsim run`.  `reset` and `restore` make the simulation usable again.
         """
-        before = self._snapshot()
+        before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
         if before != self._seen:
             self._method.restart()
         failed = self._method.step(self._state, 1) if count == 1 else self._take_steps(count)
-        self._seen = self._snapshot()
+        self._seen = self._memory.tobytes(), forces
         if failed is not None or self._has_domains:
-            self._require_success(failed or Report(), before)
+            self._require_success(failed or Report(), memory)
 
     def advance(self, until: float) -> None:
         """Advance to a time, s: a whole number of steps after the present one, or any later time if they are adaptive.
@@ -195,15 +195,14 @@ class Simulation:
             if report.status is not Status.OK:
                 break
         self._seen = self._snapshot()
-        self._require_success(report, before)
+        self._require_success(report, before[0])
 
-    def _require_success(self, report: Report, before: Snapshot) -> None:
-        """Raise the error of a failed advance from a snapshot."""
+    def _require_success(self, report: Report, before: bytes) -> None:
+        """Raise the error of an advance that failed, from the bytes of q and v before it."""
         violation = domain_violation(self._model, self._state)
         if report.status is Status.OK and not violation:
             return
-        earlier = np.frombuffer(before[0])
-        last = self._state._replace(v=earlier[len(self._state.q) :])
+        last = self._state._replace(v=np.frombuffer(before)[len(self._state.q) :])
         outcome = outcome_of(self._model, self._state, report, last, violation)
         raise RunFailed(f"{outcome.status}: {outcome.message}")
 

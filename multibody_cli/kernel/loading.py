@@ -152,11 +152,11 @@ def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Arguments], Any]:
     return call_for_result
 
 
-def prepared_call(kernel: Formula, args: tuple[Any, ...], integers: int) -> Callable[..., Any]:
+def prepared_call(kernel: Formula, args: tuple[Any, ...], integers: int) -> Callable[..., int]:
     """Return a function that calls a kernel with the same first arguments; it takes the last ones, which are integers.
 
     The first arguments are packed once, so that a call costs less than a microsecond: their arrays must be neither
-    resized nor replaced.  The result is a number, or None.
+    resized nor replaced.  The result of the kernel is an integer.
 
     Raises
     ------
@@ -166,19 +166,17 @@ def prepared_call(kernel: Formula, args: tuple[Any, ...], integers: int) -> Call
     arguments = Arguments((*args, *([0] * integers)))
     symbol, narrowed = entry_symbol(kernel, arguments.kinds)
     _make_ready(symbol, ("entry", kernel, narrowed))
-    words, last = packer(arguments.kinds), Struct(f"@{integers}q")
-    block = ctypes.create_string_buffer(words.pack(*arguments.words), words.size)
-    offset, result = words.size - WORD * integers, json.loads(_loaded[symbol].result)
-    read, output = Struct("@" + (_format(result) if result else "q")).unpack_from, ctypes.create_string_buffer(WORD)
+    words, title = packer(arguments.kinds), _loaded[symbol].title
+    block, output = ctypes.create_string_buffer(words.pack(*arguments.words), words.size), ctypes.c_int64()
+    write, offset = Struct(f"@{integers}q").pack_into, words.size - WORD * integers
     native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address_of(symbol))
     input_address, output_address = ctypes.addressof(block), ctypes.addressof(output)
-    write, title = last.pack_into, _loaded[symbol].title
 
-    def call(*values: int, alive: Any = arguments) -> Any:
+    def call(*values: int, alive: Any = arguments) -> int:
         write(block, offset, *values)
         if status := native(input_address, output_address):
             raise KernelError(f"{title} ended with status {status}")
-        return read(output)[0]
+        return output.value
 
     return call
 
