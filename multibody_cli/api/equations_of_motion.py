@@ -174,8 +174,8 @@ class EquationsOfMotion:
         for place in tree.quaternions:
             i, j = int(place["iq"]), int(place["iv"])
             x, y = q[i : i + 4], origin[i : i + 4] / np.linalg.norm(origin[i : i + 4])
-            sign = 1.0 if place["outer"] else -1.0  # of the cross product in x y^-1 and y^-1 x
-            u = y[0] * x[1:] - x[0] * y[1:] - sign * np.cross(x[1:], y[1:])
+            sign = 1.0 if place["outer"] else -1.0  # of the cross product in y^-1 x, and in x y^-1
+            u = y[0] * x[1:] - x[0] * y[1:] + sign * np.cross(x[1:], y[1:])
             w, size = float(x @ y), float(np.linalg.norm(u))
             shift[j : j + 3] = 2.0 * u / w if size == 0.0 else 2.0 * np.arctan2(size, w) * u / size
         return shift
@@ -185,6 +185,6 @@ class EquationsOfMotion:
         turning = np.zeros((self._model.nv, self._model.nv))
         for place in self._system.tree.quaternions:
             j = int(place["iv"])
-            x, y, z = (1.0 if place["outer"] else -1.0) * state.v[j : j + 3]
+            x, y, z = (-1.0 if place["outer"] else 1.0) * state.v[j : j + 3]
             turning[j : j + 3, j : j + 3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
         return turning
