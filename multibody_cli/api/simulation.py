@@ -254,22 +254,27 @@ class Simulation:
         return self.equations.mass_matrix(self._state)
 
     def bias(self) -> Floats:
-        """Return the forces (n,) that keep all accelerations at zero, N or N m.
+        """Return the applied forces (n,) at which all accelerations are zero, N or N m.
 
-        They balance Coriolis and centrifugal forces, gravity, and all forces of the scene and of `force`:
-        M a + bias = 0 for a tree in free motion.  Forces of loops, constraints and contacts do not count.
+        They balance Coriolis and centrifugal forces, gravity, and all forces of the scene; `force` does not count:
+        M a + bias = force.  Forces of loops, constraints and contacts do not count either.
         """
-        return self.equations.inverse_dynamics(self._state, np.zeros(self.equations.n))
+        return self.inverse_dynamics(np.zeros(self.equations.n))
 
     def inverse_dynamics(self, a: ArrayLike) -> Floats:
-        """Return the forces M a + bias (n,), N or N m, that cause the accelerations a (n,), rad/s^2 or m/s^2.
+        """Return the applied forces M a + bias (n,), N or N m, that cause the accelerations a (n,), rad/s^2 or m/s^2.
 
-        They act in addition to the forces of the scene and of `force`.  O(n), by the recursive Newton-Euler algorithm.
+        O(n), by the recursive Newton-Euler algorithm.
         """
         wanted = np.asarray(a, np.float64)
         if wanted.shape != (self.equations.n,):
             raise ArgumentError(f"expected accelerations of shape ({self.equations.n},), found {wanted.shape}")
-        return self.equations.inverse_dynamics(self._state, wanted)
+        given = self._forces.copy()
+        self._forces[:] = 0.0
+        try:
+            return self.equations.inverse_dynamics(self._state, wanted)
+        finally:
+            self._forces[:] = given
 
     def jacobian(self, body: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> Floats:
         """Return the Jacobian J (6, n) of a point of a body, m, in its body frame.

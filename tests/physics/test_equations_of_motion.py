@@ -84,8 +84,9 @@ def test_inverse_dynamics_is_the_inverse_of_the_motion():
     for name in sim.force:
         np.testing.assert_allclose(sim.a[name], wanted[free[name]], rtol=0, atol=1e-9)
     assert "loose" not in sim.force
-    remaining = sim.inverse_dynamics(sim.a[...])
-    np.testing.assert_allclose(remaining, 0.0, atol=1e-11)
+    expected = np.where(np.arange(len(tau)) < sim.force[...].size, tau, 0.0)  # the free body has no applied forces
+    np.testing.assert_allclose(sim.inverse_dynamics(sim.a[...]), expected, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(sim.mass_matrix() @ sim.a[...] + sim.bias(), expected, rtol=0, atol=1e-11)
 
 
 def test_the_mass_matrix_gives_the_kinetic_energy():
@@ -212,3 +213,8 @@ def test_maximal_coordinates_have_no_mass_matrix_of_joints():
     sim = loaded(ARM, {"simulation.method": "baraff"})
     with pytest.raises(mbsim.ArgumentError, match="`baraff` uses maximal coordinates"):
         sim.mass_matrix()
+
+
+def test_accelerations_of_another_length_are_refused():
+    with pytest.raises(mbsim.ArgumentError, match=r"expected accelerations of shape \(11,\), found \(2,\)"):
+        loaded(ARM).inverse_dynamics([1.0, 2.0])
