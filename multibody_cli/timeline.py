@@ -117,8 +117,8 @@ def simulate(
         report = method.start(state)
         recorder.prepare(state)  # compiles all kernels before `open`, so that a failure does not replace an older file
     pace = _Pace(method, timing, report, computing)
-    before = _Before(float(state.time[0]), state.v)
-    outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
+    before = Before(float(state.time[0]), state.v)
+    outcome = outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
     reached = recorder.reached
     holders = {"state": state, "method": method, "monitor": monitor, "pace": pace.progress}
     checkpoints = _Checkpoints(holders | {"reached": reached, "record": recorder.record_of_run}, recorder, keep)
@@ -144,9 +144,9 @@ def simulate(
                 checkpoints.keep()
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
-            before = _Before(float(state.time[0]), state.v.copy())
+            before = Before(float(state.time[0]), state.v.copy())
             report, stopped = pace.advance(state, reached.instants - 1, show_and_ask)
-            outcome = _outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
+            outcome = outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
             if stopped:  # the state between two output instants is recorded as well
                 checkpoints.keep()
                 recorder.record(state, report)
@@ -354,15 +354,15 @@ class _Recorder:
         return self._filled == 0
 
 
-class _Before(NamedTuple):
+class Before(NamedTuple):
     """Time, s, and velocities of the last valid output."""
 
     time: float
     v: Floats
 
 
-def _outcome_of(
-    model: Model, state: State, report: Report, before: _Before, domain_violation: str, settings: RunSettings
+def outcome_of(
+    model: Model, state: State, report: Report, before: Before, domain_violation: str, settings: RunSettings
 ) -> Outcome:
     """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
     if report.status is Status.OK:
@@ -373,7 +373,7 @@ def _outcome_of(
     return Outcome("diverged", text, report.steps)
 
 
-def _fastest_growing(state: State, before: _Before) -> int:
+def _fastest_growing(state: State, before: Before) -> int:
     """Coordinate whose velocity grew most since the last valid state, among those with a non-finite acceleration."""
     non_finite = ~np.isfinite(state.a)
     growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (1.0 + np.abs(before.v))

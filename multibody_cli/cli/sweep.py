@@ -16,7 +16,7 @@ from multibody_cli.cli.compilation import purpose_of, show_compilation, stop_com
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import OUTPUTS, run_settings
 from multibody_cli.cli.progress import Bar, Waiting
-from multibody_cli.cli.source import scene_file
+from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
 from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
@@ -115,20 +115,20 @@ def verb(
     design = design_of(given, rows_file, Sampling(samples, seed, sampling), overrides)
     kept = [read_kept(text) for text in keep]
     show_compilation(f"the start of {scene.name}")
-    with scene_file(scene) as file:
-        with Waiting(f"preparing {scene.name}"):
-            sweep, first = plan_sweep(file, overrides, design, kept, None)
-        table = output or OUTPUTS / f"{sweep.name}-sweep.h5"
-        if table.exists() and scene.exists() and table.samefile(scene):
-            raise ArgumentError(f"{table} is the scene itself: use another name with -o")
-        if trajectories:
-            folder = table.with_name(f"{table.stem}-runs")
-            sweep, first = plan_sweep(file, overrides, design, kept, folder.absolute())
-        show_compilation(purpose_of(first))
-        for text in (*first.loaded.warnings, *first.compiled.warnings):
-            messages.warning(f"in the first run: {text}")
-        plan = _Plan(sweep, first, table, jobs, dask, parquet)
-        return _estimate(plan, as_json) if dry_run else _run(plan, force, as_json)
+    source = scene_of(scene)
+    with Waiting(f"preparing {scene.name}"):
+        sweep, first = plan_sweep(source, overrides, design, kept, None)
+    table = output or OUTPUTS / f"{sweep.name}-sweep.h5"
+    if table.exists() and scene.exists() and table.samefile(scene):
+        raise ArgumentError(f"{table} is the scene itself: use another name with -o")
+    if trajectories:
+        folder = table.with_name(f"{table.stem}-runs")
+        sweep, first = plan_sweep(source, overrides, design, kept, folder.absolute())
+    show_compilation(purpose_of(first))
+    for text in (*first.loaded.warnings, *first.compiled.warnings):
+        messages.warning(f"in the first run: {text}")
+    plan = _Plan(sweep, first, table, jobs, dask, parquet)
+    return _estimate(plan, as_json) if dry_run else _run(plan, force, as_json)
 
 
 @dataclass(frozen=True)

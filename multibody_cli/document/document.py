@@ -27,7 +27,7 @@ ENCODING = "utf-8-sig"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) -> Node:
+def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage, text: str | None = None) -> Node:
     """Read a file.
 
     Parameters
@@ -40,6 +40,8 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
         Collects problems that do not stop the parser, such as duplicate keys.
     usage
         Counts the bytes of all files of the scene, and their values.
+    text
+        The content, if it is not read from the file.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
         The file cannot be read, exceeds a limit, or is not YAML.
     """
     try:
-        text = read_bytes(path, usage).decode(ENCODING)
+        content = read_bytes(path, usage).decode(ENCODING) if text is None else text
     except LimitError as error:
         raise _refusal(Mark(shown), str(error)) from None
     except UnicodeDecodeError as error:
@@ -55,7 +57,7 @@ def read_document(path: FilePath, shown: str, problems: Problems, usage: Usage) 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _refusal(Mark(shown), f"cannot read the file: {reason}") from None
-    return _counted(parse_document(text, shown, problems), usage)
+    return _counted(parse_document(content, shown, problems), usage)
 
 
 def read_stored(text: str, shown: str, problems: Problems, usage: Usage) -> Node:

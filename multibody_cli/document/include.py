@@ -15,9 +15,9 @@ OWN = frozenset({"mbsim", "name", "description", "include"})
 """Keys that describe a single file and are not merged."""
 
 
-def read_with_includes(path: FilePath, problems: Problems, usage: Usage) -> Node:
-    """Read a file and its includes; included entries come first."""
-    return _Reader(problems, usage).read(path, str(path), ())
+def read_with_includes(path: FilePath, problems: Problems, usage: Usage, text: str | None = None) -> Node:
+    """Read a file, or its content `text`, and its includes; included entries come first."""
+    return _Reader(problems, usage).read(path, str(path), (), text)
 
 
 def require_sections(root: Node, problems: Problems) -> None:
@@ -33,9 +33,9 @@ class _Reader:
     usage: Usage
     done: set[str] = field(default_factory=set)
 
-    def read(self, path: FilePath, shown: str, open_files: tuple[str, ...]) -> Node:
+    def read(self, path: FilePath, shown: str, open_files: tuple[str, ...], text: str | None = None) -> Node:
         """Read a file; `open_files` are the files that include it."""
-        root = read_document(path, shown, self.problems, self.usage)
+        root = read_document(path, shown, self.problems, self.usage, text)
         identity = os.path.realpath(path)
         self.done.add(identity)
         require_sections(root, self.problems)

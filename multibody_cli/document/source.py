@@ -39,38 +39,55 @@ class StoredScene:
         return f"{self.file}:/{self.dataset}"
 
 
+@dataclass(frozen=True)
+class SceneText:
+    """The content of a scene file that need not exist: messages name the file, and its folder is that of other files."""
+
+    text: str
+    file: Path
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+
+UnreadScene = str | Path | SceneText | StoredScene
+"""A scene file, its content, or the scene in a result file."""
+
+
 class ReadScene(NamedTuple):
-    """A scene file with its includes, read once for several sets of overrides.
+    """A scene with its includes, read once for several sets of overrides.
 
     Parameters
     ----------
-    file
-        The scene file.
+    source
+        The scene.
     root
         Its tree.
     usage
         Counts of the limits after reading.
     """
 
-    file: Path
+    source: UnreadScene
     root: Node
     usage: Usage
 
     def __str__(self) -> str:
-        return str(self.file)
+        return str(self.source)
 
 
-SceneSource = str | Path | StoredScene | ReadScene
-"""A scene file, the scene in a result file, or a scene that is read already."""
+SceneSource = UnreadScene | ReadScene
+"""Any source of a scene."""
 
 
 def file_of(source: SceneSource) -> Path:
     """Return the file of a source: its name is the default name of the scene."""
+    if isinstance(source, ReadScene):
+        source = source.source
     return Path(source) if isinstance(source, str | Path) else Path(source.file)
 
 
-def read_scene(file: Path) -> ReadScene:
-    """Read a scene file and its includes.
+def read_scene(source: UnreadScene) -> ReadScene:
+    """Read a scene and its includes.
 
     Raises
     ------
@@ -78,9 +95,9 @@ def read_scene(file: Path) -> ReadScene:
         A file cannot be read, or is not YAML.
     """
     problems = Problems()
-    root, usage = read_root(file, problems)
+    root, usage = read_root(source, problems)
     problems.raise_any()
-    return ReadScene(file, root, usage)
+    return ReadScene(source, root, usage)
 
 
 def read_root(source: SceneSource, problems: Problems) -> tuple[Node, Usage]:
@@ -90,6 +107,8 @@ def read_root(source: SceneSource, problems: Problems) -> tuple[Node, Usage]:
     usage = Usage()
     if isinstance(source, StoredScene):
         return _read_stored(source, problems, usage), usage
+    if isinstance(source, SceneText):
+        return read_with_includes(source.file, problems, usage, source.text), usage
     return read_with_includes(Path(source), problems, usage), usage
 
 

@@ -130,9 +130,9 @@ class Kernel(Formula):
         from multibody_cli.kernel.arguments import Arguments
 
         arguments = Arguments(args)
-        return self._entry(arguments)(arguments.words)
+        return self._entry(arguments)(arguments)
 
-    def _entry(self, arguments: Any) -> Callable[[Any], Any]:
+    def _entry(self, arguments: Any) -> Any:
         entry = self._entries.get(arguments.key)
         if entry is None:
             from multibody_cli.kernel.loading import entry_of
@@ -150,13 +150,14 @@ class Kernel(Formula):
             return partial(self.py_func, *leading)
         from multibody_cli.kernel.arguments import Arguments
 
-        fixed, entry = Arguments(leading), None
+        prepared: Callable[..., Any] | None = None
 
         def call(*numbers: Any) -> Any:
-            nonlocal entry
-            if entry is None:
-                entry = self._entry(Arguments((*leading, *numbers)))
-            return entry((*fixed.words, *numbers))
+            nonlocal prepared
+            if prepared is None:
+                arguments = Arguments((*leading, *numbers))
+                prepared = self._entry(arguments).on(arguments, len(numbers))
+            return prepared(*numbers)
 
         return call
 

@@ -6,7 +6,7 @@ import ctypes
 import json
 import sys
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from struct import Struct
@@ -14,7 +14,7 @@ from typing import Any
 
 from multibody_cli.errors import MbsimError
 from multibody_cli.kernel import store
-from multibody_cli.kernel.arguments import narrow, packer
+from multibody_cli.kernel.arguments import WORD, Arguments, narrow, packer
 from multibody_cli.kernel.functions import Formula
 from multibody_cli.kernel.store import Code, compiler_digest
 
@@ -100,8 +100,8 @@ def entry_symbol(kernel: Formula, kinds: tuple[Any, ...]) -> tuple[str, tuple[An
     return "e" + sha256(f"{compiler_digest()} {kernel.reach.digest} {kinds!r}".encode()).hexdigest()[:31], kinds
 
 
-def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that calls a kernel with the words of arguments of these kinds; compile missing code.
+def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Entry:
+    """Return the entry point of a kernel for arguments of these kinds; compile missing code.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Callable[[Sequence[Any]
     """
     symbol, narrowed = entry_symbol(kernel, kinds)
     _make_ready(symbol, ("entry", kernel, narrowed))
-    return _caller(symbol, kinds)
+    return Entry(symbol, kinds)
 
 
 def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
@@ -126,34 +126,48 @@ def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
     raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
 
 
-def _caller(symbol: str, kinds: tuple[Any, ...]) -> Callable[[Sequence[Any]], Any]:
-    pack = packer(kinds).pack
-    native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p)(address_of(symbol))
-    result = json.loads(_loaded[symbol].result)
-    title = _loaded[symbol].title
-    if result is None:
+class Entry:
+    """Entry point of compiled code for arguments of given kinds."""
 
-        def call(words: Sequence[Any]) -> None:
-            status = native(pack(*words), None)
-            if status:
+    def __init__(self, symbol: str, kinds: tuple[Any, ...]) -> None:
+        self._kinds = kinds
+        self._packer = packer(kinds)
+        self._native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address_of(symbol))
+        self._title = _loaded[symbol].title
+        result = json.loads(_loaded[symbol].result)
+        self._results = Struct("@" + _format(result))
+        self._rebuild = _builder(result)
+
+    def __call__(self, arguments: Arguments) -> Any:
+        """Call the code."""
+        output = ctypes.create_string_buffer(self._results.size)
+        if status := self._native(self._packer.pack(*arguments.words), output):
+            raise KernelError(f"{self._title} ended with status {status}")
+        return self._rebuild(iter(self._results.unpack_from(output)))
+
+    def on(self, arguments: Arguments, count: int) -> Callable[..., Any]:
+        """Return a function of the last `count` arguments, integers and reals; the other arguments are packed once."""
+        size = self._packer.size
+        block = ctypes.create_string_buffer(self._packer.pack(*arguments.words), size)
+        output = ctypes.create_string_buffer(self._results.size)
+        codes = "".join(kind.code for kind in self._kinds[len(self._kinds) - count :])
+        write, offset = Struct("@" + codes).pack_into, size - WORD * count
+        native, title, unpack, rebuild = self._native, self._title, self._results.unpack_from, self._rebuild
+        input_address, output_address = ctypes.addressof(block), ctypes.addressof(output)
+
+        def call(*numbers: Any, alive: Arguments = arguments) -> Any:
+            write(block, offset, *numbers)
+            if status := native(input_address, output_address):
                 raise KernelError(f"{title} ended with status {status}")
+            return rebuild(iter(unpack(output)))
 
         return call
 
-    unpack, rebuild = Struct("@" + _format(result)), _builder(result)
-
-    def call_for_result(words: Sequence[Any]) -> Any:
-        buffer = ctypes.create_string_buffer(unpack.size)
-        status = native(pack(*words), buffer)
-        if status:
-            raise KernelError(f"{title} ended with status {status}")
-        return rebuild(iter(unpack.unpack_from(buffer)))
-
-    return call_for_result
-
 
 def _format(result: Any) -> str:
-    """Return the `struct` format of a result: a letter, or a class and its parts for a tuple."""
+    """Return the `struct` format of a result: nothing, a letter, or a class and its parts for a tuple."""
+    if result is None:
+        return ""
     if isinstance(result, str):
         return "q" if result == "?" else result
     return "".join(map(_format, result[1]))
@@ -161,6 +175,8 @@ def _format(result: Any) -> str:
 
 def _builder(result: Any) -> Callable[[Any], Any]:
     """Return a function that builds a result from its numbers."""
+    if result is None:
+        return lambda numbers: None
     if isinstance(result, str):
         return (lambda numbers: bool(next(numbers))) if result == "?" else next
     parts = [_builder(one) for one in result[1]]

@@ -374,7 +374,20 @@ class AccelerationMethod:
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
-        report = self._stepper.advance(state, until)._replace(residual=float(self.work.dual.position_error[0]))
+        return self._completed(state, self._stepper.advance(state, until))
+
+    def step(self, state: State, count: int) -> Report | None:
+        """Take `count` steps; return None, or a report if they failed."""
+        failed = self._stepper.step(state, count)
+        return None if failed is None else self._completed(state, failed)
+
+    def restart(self) -> None:
+        """Use nothing of earlier steps in the next one."""
+        self._stepper.restart()
+
+    def _completed(self, state: State, report: Report) -> Report:
+        """Complete the work arrays of a state, and the report of the steps that led to it."""
+        report = report._replace(residual=float(self.work.dual.position_error[0]))
         if self._shortcut:
             if state is not self._state:
                 self._state, self._update_work = state, self._shortcut.update_work.on(self._system, self.work, state)

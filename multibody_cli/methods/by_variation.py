@@ -158,6 +158,7 @@ class VariationalMethod:
         self._powers = np.zeros_like(state.ledger)
         self._control = control
         self._steps = 0
+        self._fresh = True
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
@@ -168,10 +169,20 @@ class VariationalMethod:
         """Advance the state to the time `until`."""
         return self._advance(state, int(np.rint((until - state.time[0]) / self._control.step)))
 
+    def step(self, state: State, count: int) -> Report | None:
+        """Take `count` steps; return None, or a report if they failed."""
+        report = self._advance(state, count)
+        return None if report.status is Status.OK else report
+
+    def restart(self) -> None:
+        """Begin the next step from the state alone."""
+        self._fresh = True
+
     def _advance(self, state: State, count: int) -> Report:
         scratch = (self._step_workspace, self._powers, self.contact_work)
         h, first = self._control.step, self._steps
-        done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count))
+        done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count, int(self._fresh)))
+        self._fresh = False
         self._steps += max(done, 0)
         return self._report(done == count)
 

@@ -142,6 +142,12 @@ class Stepper(Protocol):
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
 
+    def step(self, state: State, count: int) -> Report | None:
+        """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
+
+    def restart(self) -> None:
+        """Use nothing of earlier steps in the next one: state or forces were changed from outside."""
+
 
 @dataclass(frozen=True)
 class Integrator:
@@ -191,6 +197,16 @@ class Method(Protocol):
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
+
+    def step(self, state: State, count: int) -> Report | None:
+        """Advance the state by `count` steps of the step control; return None, or a report if a step failed.
+
+        This is the fast way for single steps: work arrays that only output reads are left behind the state until
+        `advance` is called, which may be with the present time.
+        """
+
+    def restart(self) -> None:
+        """Use nothing of earlier steps in the next one: state or forces were changed from outside."""
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Evaluate the accelerations `count` times in one call of compiled code, for timing."""

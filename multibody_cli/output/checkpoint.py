@@ -1,7 +1,8 @@
 """Checkpoint: the carried state of a run at one instant, in a file beside the result file.
 
 The file `RESULT.ckpt` holds a line with the format, a line with the SHA-256 of the rest, a line of JSON, and the bytes
-of the arrays.  It is replaced atomically, after the rows that it refers to have been written to the disk.
+of the arrays.  It is replaced atomically, after the rows that it refers to have been written to the disk.  `packed`
+returns carried values alone, in the same form.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -83,13 +85,8 @@ def write_checkpoint(result: Path, checkpoint: Checkpoint) -> None:
     OutputError
         The file cannot be written.
     """
-    arrays: list[Any] = []
-    facts = dict(vars(checkpoint))
-    for name in TABLES:
-        facts[name] = _without_arrays(facts[name], arrays)
-    body = json.dumps(facts).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
     with replacement(checkpoint_path(result)) as new:
-        new.write_bytes(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        new.write_bytes(_sealed(vars(checkpoint), TABLES))
 
 
 def read_checkpoint(result: Path) -> Checkpoint | None:
@@ -110,24 +107,55 @@ def read_checkpoint(result: Path) -> Checkpoint | None:
         data = path.read_bytes()
     except OSError as error:
         raise ResultError(f"cannot read {path}: {error.strerror or error}") from error
+    return _opened(data, TABLES, _parsed, str(path), remedy)
+
+
+def packed(values: Values) -> bytes:
+    """Return carried values as bytes."""
+    return _sealed({"values": values}, ("values",))
+
+
+def unpacked(data: bytes) -> Values:
+    """Return the values that `packed` turned into bytes.
+
+    Raises
+    ------
+    ResultError
+        They are damaged, or were packed by another version.
+    """
+    found: Values = _opened(data, ("values",), lambda facts: facts["values"], "the checkpoint", "save it again")
+    return found
+
+
+def _sealed(content: Mapping[str, Any], tables: tuple[str, ...]) -> bytes:
+    """Return the bytes of a checkpoint; `tables` are the entries that contain arrays."""
+    arrays: list[Any] = []
+    facts = {name: _without_arrays(part, arrays) if name in tables else part for name, part in content.items()}
+    body = json.dumps(facts).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
+    return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _opened(
+    data: bytes, tables: tuple[str, ...], parse: Callable[[dict[str, Any]], Any], source: str, remedy: str
+) -> Any:
+    """Return the parsed content of the bytes of a checkpoint."""
     if not data.startswith(FORMAT):
-        raise ResultError(f"{path} is not a checkpoint of this version of mbsim: {remedy}")
+        raise ResultError(f"{source} is not a checkpoint of this version of mbsim: {remedy}")
     digest, _, body = data[len(FORMAT) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ResultError(f"{path} is damaged: its checksum does not match; {remedy}")
+        raise ResultError(f"{source} is damaged: its checksum does not match; {remedy}")
     try:
-        return _parsed(body)
+        text, _, rest = body.partition(b"\n")
+        facts, offset = json.loads(text), 0
+        for name in tables:
+            offset = _read_arrays(facts[name], rest, offset)
+        return parse(facts)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
-        raise ResultError(f"{path} is damaged ({error}); {remedy}") from error
+        raise ResultError(f"{source} is damaged ({error}); {remedy}") from error
 
 
-def _parsed(body: bytes) -> Checkpoint:
-    """Read the content of a checkpoint; any of several errors of Python if it is not one."""
-    text, _, rest = body.partition(b"\n")
-    facts = json.loads(text)
-    offset = 0
-    for name in TABLES:
-        offset = _read_arrays(facts[name], rest, offset)
+def _parsed(facts: dict[str, Any]) -> Checkpoint:
+    """Return a checkpoint from its content; any of several errors of Python if it is not one."""
     facts["earlier"] = tuple(EarlierScene(*scene) for scene in facts["earlier"])
     kinds = {"instants": int, "checksums": dict, "values": dict, "history": dict, "earlier": tuple}
     for field in fields(Checkpoint):

@@ -78,7 +78,7 @@ class Simulation:
         settings = self.scene.simulation
         return METHODS[settings.method].Options.model_validate(settings.options)
 
-    def _run_settings(self) -> RunSettings:
+    def run_settings(self) -> RunSettings:
         """Return the settings that the alarms of the run depend on."""
         settings = self.scene.simulation
         default = INTEGRATORS[default_integrator(self.scene)]
@@ -152,7 +152,7 @@ class Simulation:
         """
         state = self.fresh_state()
         model, timing = self.compiled.model, self.compiled.timing
-        method, header, settings = self.method_for(state), self.header(), self._run_settings()
+        method, header, settings = self.method_for(state), self.header(), self.run_settings()
         return simulate(
             model,
             state,
@@ -175,7 +175,7 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
     Parameters
     ----------
     source
-        The scene file, or the scene in a result file.
+        The scene.
     overrides
         Values to replace, each `KEY=VALUE`.
 

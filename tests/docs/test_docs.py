@@ -37,6 +37,7 @@ FOLLOWED += [
         "joints",
         "muscles",
         "plotting",
+        "python",
         "rendering",
         "resuming",
         "variational",

@@ -226,6 +226,15 @@ class Dop853Stepper:
             return Report(steps=self._steps, status=Status.DIVERGED)
         return Report(steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL)
 
+    def step(self, state: State, count: int) -> Report | None:
+        """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
+        report = self.advance(state, float(state.time[0]) + count * self._control.step)
+        return None if report.status is Status.OK else report
+
+    def restart(self) -> None:
+        """Begin the next step at the state, not at the end of the last step."""
+        self._scratch.times[1] = self._scratch.times[0]
+
 
 def bind(
     dynamics: Dynamics, system: System, work: Work, contact_work: Any, state: State, control: StepControl

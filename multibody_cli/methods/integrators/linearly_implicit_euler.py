@@ -31,12 +31,12 @@ from multibody_cli.tree.workspace import Work
 
 
 @template(evaluate, project_onto_constraints, solve_contact_step, finalize_output)
-def take_implicit_steps(system, state, work, scratch, h, start, first, count) -> int:
+def take_implicit_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after, contact_work = scratch
     done = 0
-    if first == 0:
+    if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
     set_implicit_coefficients(work, h, h, 0.0)
     copy(v, work.implicit_rates)
@@ -64,7 +64,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count) ->
     if valid:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
         finalize_output(system, work, contact_work, time[0], h, q, v, a, after)
-    return done if first + done > 0 or valid else -1
+    return -1 if fresh and done == 0 and not valid else done
 
 
 @cache

@@ -24,11 +24,11 @@ from multibody_cli.tree.workspace import Work
 
 
 @template(evaluate, project_onto_constraints)
-def take_rk4_steps(system, state, work, scratch, h, start, first, count) -> int:
+def take_rk4_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
-    if first == 0:
+    if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, power[0])
         if not is_finite(a):

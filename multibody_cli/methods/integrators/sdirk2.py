@@ -53,12 +53,12 @@ At rest, the round-off of a length times the stiffness of a spring moves bodies 
 
 
 @template(evaluate, project_onto_constraints)
-def take_sdirk2_steps(system, state, work, scratch, h, start, first, count):
+def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fresh):
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, displacement, base, powers, not_converged = scratch
     not_converged[0] = 0
-    if first == 0:
+    if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate(system, work, time[0], q, v, a, powers[0])
         if not is_finite(a):
@@ -149,10 +149,10 @@ class ImplicitStepper(FixedStepper):
         super().__init__(*args)
         self._not_converged = not_converged
 
-    def advance(self, state: State, until: float) -> Report:
-        """Advance the state to `until` by a whole number of steps."""
-        report = super().advance(state, until)
-        if report.status is Status.OK or not self._not_converged[0]:
+    def _failure(self) -> Report:
+        """Return the report of steps that failed."""
+        report = super()._failure()
+        if not self._not_converged[0]:
             return report
         return report._replace(status=Status.NOT_CONVERGED, remedy="Try a smaller `simulation.step`.")
 

@@ -158,11 +158,11 @@ def index_of_largest(x):
 
 
 @template(*STEP, project_onto_constraints, finalize_output, resume_stepping)
-def take_variational_steps(system, state, work, scratch, h, start, first, count) -> int:
+def take_variational_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     time, q, v, a, ledger = state.time, state.q, state.v, state.a, state.ledger
     step, powers, contact_work = scratch
-    if first == 0:
+    if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
         if not is_finite(a):

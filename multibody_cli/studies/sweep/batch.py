@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from multibody_cli.document.source import ReadScene, read_scene
+from multibody_cli.document.source import ReadScene, UnreadScene, read_scene
 from multibody_cli.errors import MbsimError, SceneError, shortened
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import MemorySink, Outcome, Sink
@@ -42,7 +42,7 @@ class Task:
     Parameters
     ----------
     scene
-        The scene file.
+        The scene.
     overrides
         Values that are the same in all runs.
     kept
@@ -51,7 +51,7 @@ class Task:
         Folder of the result files; None keeps none.
     """
 
-    scene: Path
+    scene: UnreadScene
     overrides: tuple[str, ...] = ()
     kept: tuple[Kept, ...] = ()
     trajectories: Path | None = None
@@ -90,7 +90,7 @@ def prepare_run(task: Task, run: Run) -> Simulation:
 
 
 @lru_cache(maxsize=1)
-def _source(scene: Path) -> ReadScene:
+def _source(scene: UnreadScene) -> ReadScene:
     return read_scene(scene)
 
 

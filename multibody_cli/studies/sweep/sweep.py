@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.document.nodes import plain
-from multibody_cli.document.source import read_scene
+from multibody_cli.document.source import UnreadScene, read_scene
 from multibody_cli.errors import ArgumentError, ResultError, SceneError
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.place import require_replaceable
@@ -135,7 +135,7 @@ class Tally:
 
 
 def plan_sweep(
-    scene: Path, overrides: Sequence[str], design: Design, kept: Sequence[Kept], trajectories: Path | None
+    scene: UnreadScene, overrides: Sequence[str], design: Design, kept: Sequence[Kept], trajectories: Path | None
 ) -> tuple[Sweep, Simulation]:
     """Check a sweep before it is executed; also return the first of its runs that can start.
 

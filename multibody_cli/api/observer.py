@@ -1,0 +1,49 @@
+"""Channels of the results at one instant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.api.views import UnknownName
+from multibody_cli.errors import nearest
+from multibody_cli.methods.contract import Method, Report
+from multibody_cli.model import Floats, Model, State
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.bodies import body_paths, find_body_channel
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.history import History
+from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
+from multibody_cli.output.samples import samples_for
+from multibody_cli.output.series import series_of
+
+
+class Observer:
+    """Computes the channels of a model at one instant."""
+
+    def __init__(self, model: Model, method: Method) -> None:
+        self._model, self._work, self._contact_work = model, method.work, method.contact_work
+        self._rows, self._samples = element_rows(model), samples_for(model.names, 1)
+        self._contacts, self._fields = contact_observers(model.names), report_fields(model.names)
+        self._series = {one.path: one for one in series_of(model.names) if one.channel.per == INSTANT}
+        self._history = History(model.names)
+        self._block = self._history.block(self._samples, 0)
+
+    def observe(self, state: State, report: Report) -> None:
+        """Compute all channels of a state."""
+        observe(self._model.system, state, self._work, self._rows, self._samples, 0)
+        for observe_contacts in self._contacts:
+            observe_contacts(self._model.system, self._contact_work, self._rows, self._samples, 0)
+        observe_report(self._fields, report, self._samples, 0)
+        self._block = self._history.block(self._samples, 1)
+
+    def value(self, path: str) -> Floats:
+        """Return a copy of a channel of the last observed state."""
+        if path in self._series:
+            return np.array(self._series[path].read(self._block)[0])
+        names = self._model.names
+        found = find_body_channel(path, names.bodies)
+        if found is None:
+            raise UnknownName(f"no channel `{path}`: {nearest(path, [*self._series, *body_paths(names.bodies)])}")
+        channel, body = found
+        stored = (self._series[need].read(self._block)[:, body] for need in channel.paths)
+        return np.array(channel.compute(*stored, self._model.com[body])[0])

@@ -1,0 +1,238 @@
+"""Scenes: loading, complete runs, and results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multibody_cli.document.source import SceneText
+from multibody_cli.errors import RunFailed
+from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.dataset import dataset_of
+from multibody_cli.output.series import series_of
+from multibody_cli.output.sink import MemorySink, Sink
+from multibody_cli.output.tee import TeeSink
+from multibody_cli.output.trajectory import read_trajectory
+from multibody_cli.scene.dump import flow
+from multibody_cli.studies.expect import evaluate
+from multibody_cli.studies.simulation import prepare
+from multibody_cli.studies.verdict import Verdict
+from multibody_cli.timeline import Summary
+
+if TYPE_CHECKING:
+    import xarray
+
+    from multibody_cli.studies.simulation import Simulation as PreparedRun
+
+Overrides = Mapping[str, Any] | Sequence[str]
+"""Values to replace: `{"vars.n": 3, "simulation.step": "2 ms"}`, or texts `KEY=VALUE` as on the command line."""
+
+TEXT = Path("<text>")
+"""Name of a scene that is given as text, in messages."""
+
+
+class SceneWarning(UserWarning):
+    """A warning about a scene or a run, in the words of the command line."""
+
+
+class UnsuccessfulRun(RunFailed):
+    """A run that diverged, that an alarm made untrusted, or that failed an expectation of its scene.
+
+    Parameters
+    ----------
+    message
+        The problems, one in each line.
+    results
+        The run up to its end.
+    """
+
+    def __init__(self, message: str, results: xarray.Dataset) -> None:
+        super().__init__(message)
+        self.results = results
+
+
+class Scene:
+    """A scene that is ready to run; `load` makes it.
+
+    It does not change, and can be run any number of times, also at the same time in several threads.
+    """
+
+    def __init__(self, prepared: PreparedRun) -> None:
+        self.prepared = prepared
+
+    def __repr__(self) -> str:
+        return f"<mbsim.Scene {self.name}: {len(self.bodies)} bodies, {len(self.joints)} joints>"
+
+    @property
+    def name(self) -> str:
+        """The name of the scene."""
+        return self.prepared.scene.name
+
+    @property
+    def text(self) -> str:
+        """The resolved scene as YAML: without variables, includes, repeats and overrides."""
+        return self.prepared.loaded.text
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The names of the bodies."""
+        return self.prepared.compiled.model.names.bodies
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The names of the joints."""
+        return tuple(joint.name for joint in self.prepared.compiled.model.names.joints)
+
+    @property
+    def channels(self) -> dict[str, str]:
+        """The unit of each channel of the results, by its path."""
+        return {
+            one.path: one.units for one in series_of(self.prepared.compiled.model.names) if one.channel.per == INSTANT
+        }
+
+    @property
+    def duration(self) -> float:
+        """Duration of a run, s."""
+        return self.prepared.scene.simulation.duration
+
+    @property
+    def step(self) -> float:
+        """Time step, s; of an adaptive integrator, the first."""
+        return self.prepared.scene.simulation.step
+
+    @property
+    def n_dofs(self) -> int:
+        """Number of degrees of freedom at the start, after loops and constraints."""
+        return self.prepared.compiled.n_dofs
+
+    def run(
+        self,
+        output: str | PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+        channels: Sequence[str] | None = None,
+        check: bool = True,
+        on_output: Callable[[int], None] = lambda _done: None,
+    ) -> xarray.Dataset:
+        """Run the scene from its initial state to its end.
+
+        Parameters
+        ----------
+        output
+            Path of a result file (HDF5), which `mbsim run` would write as well; None writes no file.
+        overwrite
+            Whether to replace an existing file.
+        channels
+            Channels to keep, such as `joints/hinge/q`, `energy` or `joints/*/v`.  By default those of the scene's
+            `output.channels`, which also apply to the file.
+        check
+            Whether to raise an error if the run is not successful.  Otherwise the attributes `status`, `message` and
+            `missed` of the results describe it.
+        on_output
+            Called after each output instant with the number of instants so far.
+
+        Returns
+        -------
+        xarray.Dataset
+            A variable with its unit for each channel, over `time`; see `output.dataset.dataset_of`.  The attribute
+            `expect` has a line for each expectation of the scene, and `missed` the number of those that failed.
+
+        Raises
+        ------
+        UnsuccessfulRun
+            The run diverged, an alarm made it untrusted, or an expectation failed.
+        OutputError
+            The result file cannot be written.
+        ArgumentError
+            The result file exists, or a channel does not.
+        """
+        settings = self.prepared.scene.output
+        memory = MemorySink(settings.channels if channels is None else channels)
+        whole = memory if channels is None else MemorySink(settings.channels)
+        sinks: list[Sink] = [memory] if whole is memory else [memory, whole]
+        keep = None
+        if output is not None:
+            from multibody_cli.output.hdf5 import Hdf5Sink
+
+            file = Hdf5Sink(Path(output), settings.channels, settings.compression, overwrite)
+            sinks.append(file)
+            keep = file.checkpoint
+        summary = self.prepared.run(TeeSink(*sinks), on_output, keep=keep)
+        reached_end = summary.outcome.reached_end
+        verdicts = evaluate(self.prepared.scene.expect, whole.trajectory()) if reached_end else []
+        results = dataset_of(memory.trajectory())
+        results.attrs["expect"] = "\n".join(map(str, verdicts))
+        results.attrs["missed"] = sum(not verdict.passed and verdict.evaluated for verdict in verdicts)
+        _conclude(summary, verdicts, results, check)
+        return results
+
+
+def _conclude(summary: Summary, verdicts: Sequence[Verdict], results: xarray.Dataset, check: bool) -> None:
+    """Warn of the alarms of a run, and raise an error if it was not successful."""
+    outcome, problems = summary.outcome, []
+    if not outcome.reached_end:
+        problems.append(f"{outcome.status}: {outcome.message}")
+    for alarm in outcome.alarms:
+        if alarm.level == "failed" and outcome.reached_end:
+            problems.append(str(alarm))
+        elif alarm.level == "warning":
+            warnings.warn(str(alarm), SceneWarning, stacklevel=3)
+    problems += [str(verdict) for verdict in verdicts if verdict.evaluated and not verdict.passed]
+    if check and problems:
+        raise UnsuccessfulRun("\n".join(problems), results)
+
+
+def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
+    """Load a scene.
+
+    Parameters
+    ----------
+    source
+        The path of a scene file, or YAML text: a `str` with a line break.  Files that a text names are relative to the
+        working directory.
+    overrides
+        Values to replace: a mapping from keys such as `vars.n` or `simulation.step` to values, or texts `KEY=VALUE`.
+
+    Raises
+    ------
+    SceneError
+        With all problems of the scene: `problems` has the place, the path and the message of each.
+
+    Warns
+    -----
+    SceneWarning
+        For each warning that `mbsim run` would print.
+    """
+    options = _options(overrides)
+    text = source if isinstance(source, str) and "\n" in source else None
+    prepared = prepare(Path(source) if text is None else SceneText(text, TEXT), options)
+    for message in (*prepared.loaded.warnings, *prepared.compiled.warnings):
+        warnings.warn(message, SceneWarning, stacklevel=2)
+    return Scene(prepared)
+
+
+def _options(overrides: Overrides) -> list[str]:
+    """Return overrides as texts `KEY=VALUE`."""
+    if not isinstance(overrides, Mapping):
+        return list(overrides)
+    return [f"{key}={flow(_plain(value))}" for key, value in overrides.items()]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without NumPy types and tuples."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def read(path: str | PathLike[str]) -> xarray.Dataset:
+    """Read a result file, as `Scene.run` returns a run.
+
+    Raises
+    ------
+    ResultError
+        The file does not exist, is not a result file, or is damaged.
+    """
+    return dataset_of(read_trajectory(Path(path)))

@@ -1,0 +1,330 @@
+"""Simulations that a program advances, observes and changes step by step."""
+
+from __future__ import annotations
+
+import math
+import time as clock
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from multibody_cli.api.equations_of_motion import EquationsOfMotion, LinearModel
+from multibody_cli.api.observer import Observer
+from multibody_cli.api.scene import Scene
+from multibody_cli.api.views import NamedViews
+from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
+from multibody_cli.methods import METHODS
+from multibody_cli.methods.contract import Report, Status
+from multibody_cli.model import Floats, Model, State
+from multibody_cli.output.carried_state import collect, restore
+from multibody_cli.output.checkpoint import packed, target, unpacked
+from multibody_cli.packing.applied_forces import with_applied_forces
+from multibody_cli.scene.timing import integer_multiple, is_adaptive
+from multibody_cli.timeline import Before, outcome_of
+from multibody_cli.watch import domain_violation
+
+SHORT_CALL = 0.02
+"""Duration, s, of a call of compiled code below which the next one takes twice as many steps."""
+
+Snapshot = tuple[bytes, bytes]
+
+
+class Simulation:
+    """A scene at one instant, which steps forward in time.
+
+    Each simulation has its own state and memory: any number can exist at the same time, and each can be used in another
+    thread.  Compiled code runs without Python's global lock.
+
+    Parameters
+    ----------
+    scene
+        The scene; the simulation begins at its initial state.
+
+    Attributes
+    ----------
+    q, v, a
+        Coordinates, velocities and accelerations by the names of joints, and of bodies that move freely: views of the
+        state, which may be written except `a`.  Rotations of `spherical` and `free` joints are quaternions (w, x, y, z)
+        in q, and angular velocities in v; `docs/conventions.md` has the components of each joint.  `q[...]` (nq,) and
+        `v[...]` (nv,) are the whole arrays.  Views of joints that close loops, and of prescribed coordinates, are
+        read-only.
+    force
+        Applied forces by the names of joints, N or N m: views that may be written between steps.  They are held
+        constant over each step, in addition to the forces of the scene.  Their work is the channel
+        `energy/work/joints/<joint>/applied`.  Joints with prescribed coordinates have none.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        prepared = scene.prepared
+        actuated = with_applied_forces(prepared.compiled.model)
+        settings, kind = prepared.scene.simulation, METHODS[prepared.scene.simulation.method]
+        self.scene = scene
+        self._model, self._forces, self._force_columns = actuated.model, actuated.forces, actuated.columns
+        self._memory, self._state = _fresh_state(prepared.fresh_state(), self._model)
+        options, control = kind.Options.model_validate(settings.options), prepared.compiled.control
+        self._method = kind(self._model, prepared.integrator, control, self._state, options)
+        self._settings = prepared.run_settings()
+        self._adaptive = is_adaptive(settings)
+        self._has_domains = any(joint.domains for joint in self._model.names.joints)
+        positions, columns, fixed = _places(self._model)
+        self.q = NamedViews("joint or free body", self._state.q, positions, fixed)
+        self.v = NamedViews("joint or free body", self._state.v, columns, fixed)
+        self.a = NamedViews("joint or free body", self._state.a, columns, frozenset(columns))
+        self.force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
+        self._equations: EquationsOfMotion | None = None
+        report = self._method.start(self._state)
+        self._seen = self._snapshot()
+        self._require_success(report, self._seen[0])
+        self._observer = Observer(self._model, self._method)
+        self._observer.observe(self._state, report)  # the energy balance refers to the first observation
+        self._initial = collect(self._holders)
+
+    def __repr__(self) -> str:
+        return f"<mbsim.Simulation of {self.scene.name} at t = {self.time:.9g} s>"
+
+    @property
+    def time(self) -> float:
+        """The present time, s."""
+        return float(self._state.time[0])
+
+    @property
+    def _holders(self) -> dict[str, Any]:
+        return {"state": self._state, "method": self._method}
+
+    # --- motion ---------------------------------------------------------------------------------------------------
+    def step(self, count: int = 1) -> None:
+        """Take steps of `scene.step`.
+
+        The state and the applied forces may be changed before.  Then the first step begins afresh from them; otherwise
+        the motion has the same bits as that of `Scene.run`.
+
+        Raises
+        ------
+        RunFailed
+            A step failed: the message is that of `mbsim run`.  `reset` and `restore` make the simulation usable again.
+        """
+        before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
+        if before != self._seen:
+            self._method.restart()
+        failed = self._method.step(self._state, 1) if count == 1 else self._take_steps(count)
+        self._seen = self._memory.tobytes(), forces
+        if failed is not None or self._has_domains:
+            self._require_success(failed or Report(), memory)
+
+    def advance(self, until: float) -> None:
+        """Advance to a time, s: a whole number of steps after the present one, or any later time if they are adaptive.
+
+        Raises
+        ------
+        ArgumentError
+            The time is past, or not a whole number of steps away; the message names the nearest.
+        RunFailed
+            As for `step`.
+        """
+        if not until >= self.time:
+            raise ArgumentError(f"cannot advance to {until:.9g} s: the present time is {self.time:.9g} s")
+        if self._adaptive:
+            self._advance_adaptively(until)
+        elif until > self.time:
+            try:
+                count = integer_multiple(until - self.time, self.scene.step, "until - time", "step")
+            except QuantityError as error:
+                raise ArgumentError(str(error)) from None
+            self.step(count)
+
+    def reset(self) -> None:
+        """Return to the initial state of the scene, without applied forces."""
+        restore(self._holders, self._initial)
+        self._seen = self._snapshot()
+
+    def save(self) -> bytes:
+        """Return all that the motion from here on depends on, applied forces included.
+
+        `restore` continues with the same bits; it accepts the bytes in another process as well.
+        """
+        values = collect(self._holders)
+        values |= {"changed": self._snapshot() != self._seen, "target": target(), "scene": self._scene_hash}
+        return packed(values)
+
+    def restore(self, data: bytes) -> None:
+        """Return to an instant that `save` returned, of this or another simulation of the same scene.
+
+        Raises
+        ------
+        ResultError
+            The data are damaged, or those of another scene, version or kind of processor.
+        """
+        values = unpacked(data)
+        changed = values.pop("changed", False)
+        if values.pop("scene", None) != self._scene_hash:
+            raise ResultError("the checkpoint is that of another scene: restore it in a simulation of its own scene")
+        if values.pop("target", None) != target():
+            raise ResultError("the checkpoint was saved on another kind of processor, where results have other bits")
+        restore(self._holders, values)
+        self._seen = (b"", b"") if changed else self._snapshot()
+
+    @cached_property
+    def _scene_hash(self) -> str:
+        return self.scene.prepared.header().scene_sha256
+
+    def _snapshot(self) -> Snapshot:
+        """Return what a program may change between steps: state and applied forces."""
+        return self._memory.tobytes(), self._forces.tobytes()
+
+    def _take_steps(self, count: int) -> Report | None:
+        """Take steps in pieces, between which Ctrl-C raises KeyboardInterrupt; the pieces do not affect the results."""
+        piece = 1
+        while count > 0:
+            began, taken = clock.monotonic(), min(piece, count)
+            failed = self._method.step(self._state, taken)
+            if failed is not None:
+                return failed
+            count -= taken
+            piece = 2 * piece if clock.monotonic() - began < SHORT_CALL else max(piece // 2, 1)
+        return None
+
+    def _advance_adaptively(self, until: float) -> None:
+        before = self._snapshot()
+        if before != self._seen:
+            self._method.restart()
+        report, pieces = Report(), max(1, math.ceil((until - self.time) / self.scene.step))
+        start, step = self.time, (until - self.time) / pieces
+        for piece in range(1, pieces + 1):
+            report = self._method.advance(self._state, until if piece == pieces else start + piece * step)
+            if report.status is not Status.OK:
+                break
+        self._seen = self._snapshot()
+        self._require_success(report, before[0])
+
+    def _require_success(self, report: Report, before: bytes) -> None:
+        """Raise the error of an advance that failed, from the bytes of q and v before it."""
+        violation = domain_violation(self._model, self._state)
+        if report.status is Status.OK and not violation:
+            return
+        last = Before(self.time, np.frombuffer(before)[len(self._state.q) :])
+        outcome = outcome_of(self._model, self._state, report, last, violation, self._settings)
+        raise RunFailed(f"{outcome.status}: {outcome.message}")
+
+    # --- observation ----------------------------------------------------------------------------------------------
+    def channel(self, path: str) -> Floats:
+        """Return a channel of the results at the present instant, such as `bodies/rod/com` or `energy/total`.
+
+        `scene.channels` lists the recorded ones with their units.  Reactions and accelerations are those of the state
+        and the applied forces as they are now.
+
+        Raises
+        ------
+        UnknownName
+            There is no such channel.
+        """
+        if self._snapshot() != self._seen:
+            self._method.restart()
+        report = self._method.advance(self._state, self.time)
+        self._seen = self._snapshot()
+        self._observer.observe(self._state, report)
+        return self._observer.value(path)
+
+    # --- equations of motion --------------------------------------------------------------------------------------
+    @property
+    def equations(self) -> EquationsOfMotion:
+        """The equations of motion; they are compiled on first use.
+
+        Raises
+        ------
+        ArgumentError
+            The method of the scene uses maximal coordinates.
+        """
+        if self._equations is None:
+            method = self.scene.prepared.scene.simulation.method
+            if METHODS[method].maximal:
+                raise ArgumentError(
+                    f"method `{method}` uses maximal coordinates, without a mass matrix of the joints: load the scene "
+                    'with the override {"simulation.method": "aba"}'
+                )
+            self._equations = EquationsOfMotion(self._model)
+        return self._equations
+
+    def mass_matrix(self) -> Floats:
+        """Return the mass matrix M (n, n) of the present state.
+
+        n is the number of velocities of the joints of the tree and of the bodies that move freely; those of joints
+        that close loops follow in `v[...]`.  Units follow from those of v: an entry of two angles is in kg m^2.
+        """
+        return self.equations.mass_matrix(self._state)
+
+    def bias(self) -> Floats:
+        """Return the applied forces (n,) at which all accelerations are zero, N or N m.
+
+        They balance Coriolis and centrifugal forces, gravity, and all forces of the scene; `force` does not count:
+        M a + bias = force.  Forces of loops, constraints and contacts do not count either.
+        """
+        return self.inverse_dynamics(np.zeros(self.equations.n))
+
+    def inverse_dynamics(self, a: ArrayLike) -> Floats:
+        """Return the applied forces M a + bias (n,), N or N m, that cause the accelerations a (n,), rad/s^2 or m/s^2.
+
+        O(n), by the recursive Newton-Euler algorithm.
+        """
+        wanted = np.asarray(a, np.float64)
+        if wanted.shape != (self.equations.n,):
+            raise ArgumentError(f"expected accelerations of shape ({self.equations.n},), found {wanted.shape}")
+        given = self._forces.copy()
+        self._forces[:] = 0.0
+        try:
+            return self.equations.inverse_dynamics(self._state, wanted)
+        finally:
+            self._forces[:] = given
+
+    def jacobian(self, body: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> Floats:
+        """Return the Jacobian J (6, n) of a point of a body, m, in its body frame.
+
+        J v is [angular velocity of the body; velocity of the point] in world axes, rad/s and m/s; J^T maps a wrench
+        [moment; force] at the point to generalized forces.
+        """
+        return self.equations.jacobian(self._state, body, point)
+
+    def linearize(self) -> LinearModel:
+        """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
+
+        See `LinearModel` for the components.  Contacts and dry friction do not count.
+        """
+        return self.equations.linearize(self._state, self._forces, self._force_columns)
+
+
+def _fresh_state(initial: State, model: Model) -> tuple[Floats, State]:
+    """Return an initial state with the ledger of a model, and the memory of its q and v side by side."""
+    memory = np.concatenate([initial.q, initial.v])
+    q, v = memory[: model.nq], memory[model.nq :]
+    return memory, initial._replace(q=q, v=v, ledger=np.zeros(len(model.names.accounts)))
+
+
+def _places(model: Model) -> tuple[dict[str, slice], dict[str, slice], frozenset[str]]:
+    """Return the parts of q and of v by name, and the names whose coordinates follow from others or from time."""
+    system, names = model.system, model.names
+    positions = {joint.name: joint.positions for joint in names.joints if len(joint.coordinates)}
+    columns = {joint.name: joint.columns for joint in names.joints if len(joint.coordinates)}
+    follows = np.array(system.tree.driven)
+    follows[system.tree.links["nv"].sum() :] = True
+    follows[system.reductions.dependents["iv"]] = True
+    fixed = frozenset(name for name, place in columns.items() if follows[place].all())
+    inboard = {joint.row for joint in names.joints}
+    for body, row in zip(names.bodies, names.body_rows.tolist(), strict=True):
+        if row not in inboard:
+            name = body if body not in columns else f"bodies/{body}"
+            positions[name], columns[name] = _place_of_free_body(model, row)
+    return positions, columns, fixed
+
+
+def _place_of_free_body(model: Model, row: int) -> tuple[slice, slice]:
+    """Return the parts of q and of v of a body without inboard joint, which may have several rows."""
+    names, links = model.names, model.system.tree.links
+    later = names.body_rows[names.body_rows > row]
+    if len(later):
+        end = links[int(later.min())]
+        ends = int(end["iq"]), int(end["iv"])
+    else:
+        loops = [joint.positions.start for joint in names.joints if joint.row >= len(links)]
+        ends = min(loops, default=model.nq), int(links["nv"].sum())
+    return slice(int(links[row]["iq"]), ends[0]), slice(int(links[row]["iv"]), ends[1])

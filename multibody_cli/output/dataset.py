@@ -1,0 +1,57 @@
+"""Trajectories as xarray datasets, with units.  The only module that imports xarray."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from multibody_cli.output.channel import AXES, BOUND, CONTACT, INSTANT
+from multibody_cli.output.channels import declaration_of
+
+if TYPE_CHECKING:
+    import xarray
+
+    from multibody_cli.output.trajectory import Record, Trajectory
+
+ROWS = {INSTANT: "time", CONTACT: "contact", BOUND: "bound"}
+"""Name of the first dimension, by the meaning of a row."""
+
+KEPT = ("units", "description", "frame")
+"""Fields of a record that are attributes of its variable."""
+
+
+def dataset_of(trajectory: Trajectory) -> xarray.Dataset:
+    """Return a run as a dataset.
+
+    The variables have the paths of the channels as names, such as `joints/hinge/q`, and the attributes `units`,
+    `description` and `frame`.  The first dimension is `time`, for channels of contacts `contact` or `bound`; the others
+    are `body`, `xyz`, `wxyz`, `matrix`, `moment_force`, `coordinates_<n>` and `rows_<m>`.  The attributes are those of
+    the result file: `method`, `status`, `message` and others.
+    """
+    import xarray
+
+    variables, coordinates = {}, {}
+    for path in trajectory.paths:
+        record = trajectory.channel(path)
+        dimensions = _dimensions(record)
+        attributes = {name: value for name in KEPT if (value := getattr(record, name))}
+        variables[path] = xarray.Variable(dimensions, record.values, attributes)
+        for dimension, labels in zip(dimensions[1:], record.labels, strict=True):
+            coordinates[dimension] = xarray.Variable((dimension,), list(labels))
+    time = variables.pop("time")
+    return xarray.Dataset(variables, {"time": time, **coordinates}, dict(trajectory.attributes))
+
+
+def _dimensions(record: Record) -> tuple[str, ...]:
+    """Return the names of the dimensions of a channel; those of other programs have numbered names."""
+    channel = declaration_of(record.path)
+    if channel is None:
+        return ROWS[record.per], *(f"{record.path}/axis_{place}" for place in range(len(record.labels)))
+    names = [ROWS[record.per]]
+    for name, labels in zip(channel.dimensions, record.labels, strict=True):
+        if name in AXES or name == "body":
+            names.append(name)
+        elif name == "crossed":
+            names.append(f"{record.path.rpartition('/')[0]}/crossed")
+        else:
+            names.append(f"{name}s_{len(labels)}")
+    return tuple(names)

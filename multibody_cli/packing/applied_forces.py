@@ -1,0 +1,83 @@
+"""Applied forces: generalized forces on joint coordinates that the caller of a model writes between steps.
+
+Each is an actuator with a constant signal.  The values of the new constants follow those of the scene, so that they are
+one array, which is the only part of the model that changes during a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.forces import joint_actuator
+from multibody_cli.forces.elements import PLACES
+from multibody_cli.kernel import records
+from multibody_cli.model import Account, Floats, Integers, Model
+from multibody_cli.signals import Operation, Signals
+
+
+class Actuated(NamedTuple):
+    """A model with applied forces.
+
+    Parameters
+    ----------
+    model
+        The model, with an account `joints/<joint>/applied` for each joint with applied forces.
+    forces
+        (m,) the applied forces, N, N m, or J for a dimensionless coordinate; zero at first, and written by the caller.
+    columns
+        (m,) index in v of the coordinate of each force.
+    joints
+        The place of the forces of each joint in `forces`.  Joints with prescribed coordinates have none.
+    """
+
+    model: Model
+    forces: Floats
+    columns: Integers
+    joints: dict[str, slice]
+
+
+def with_applied_forces(model: Model) -> Actuated:
+    """Return a copy of a model with an applied force on each coordinate of its joints.
+
+    The copy has signals of its own, and may be used in another thread than the model.
+    """
+    driven = model.system.tree.driven
+    joints = [joint for joint in model.names.joints if len(joint.coordinates) and not driven[joint.columns].any()]
+    places, columns, accounts = {}, [], list(model.names.accounts)
+    rows: list[tuple[int, int, int]] = []
+    signal = len(model.system.forces.signals.first)
+    for joint in joints:
+        places[joint.name] = slice(len(rows), len(rows) + len(joint.coordinates))
+        for column in range(joint.columns.start, joint.columns.stop):
+            rows.append((column, signal + len(rows), len(accounts)))
+            columns.append(column)
+        accounts.append(Account("work", f"joints/{joint.name}/applied"))
+    signals = _with_constants(model.system.forces.signals, len(rows))
+    tables = list(model.system.forces.tables)
+    place = PLACES[joint_actuator.ELEMENT.name]
+    actuators = np.array(rows, joint_actuator.ACTUATOR)
+    tables[place] = records(np.concatenate([np.asarray(tables[place]), actuators]))
+    system = model.system._replace(
+        forces=model.system.forces._replace(signals=signals, tables=tuple(tables)),
+        motions=model.system.motions._replace(signals=signals),
+        constraints=model.system.constraints._replace(signals=signals),
+    )
+    forces = signals.operand[len(signals.operand) - len(rows) :]
+    copy = replace(model, system=system, names=replace(model.names, accounts=tuple(accounts)))
+    return Actuated(copy, forces, np.array(columns, np.int64), places)
+
+
+def _with_constants(signals: Signals, count: int) -> Signals:
+    """Return a copy of the signals with further constants, 0 at first."""
+    first = len(signals.code) + np.arange(count)
+    return signals._replace(
+        is_table=np.append(signals.is_table, np.zeros(count, np.bool_)),
+        first=np.append(signals.first, first),
+        last=np.append(signals.last, first + 1),
+        code=np.append(signals.code, np.full(count, int(Operation.CONSTANT), np.int64)),
+        operand=np.append(signals.operand, np.zeros(count)),
+        stack=np.zeros_like(signals.stack),
+    )

@@ -1,0 +1,329 @@
+"""Simulations step by step: the same motion as a run, views of the state, applied forces, checkpoints."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbsim
+
+GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
+
+SWING = """
+mbsim: 1
+name: swing
+bodies:
+  rod: {mass: 0.5, shapes: [{type: box, size: [0.05, 0.05, 1]}]}
+joints:
+  hinge: {type: revolute, child: rod, axis: [0, 1, 0], child_origin: {position: [0, 0, 0.5]}, q: 90 deg}
+simulation: {duration: 1 s, step: 1 ms, integrator: rk4}
+"""
+
+CART = """
+mbsim: 1
+name: cart
+gravity: [0, 0, 0]
+bodies:
+  cart: {mass: 2.0, inertia: {principal: [1, 1, 1]}}
+joints:
+  rail: {type: prismatic, child: cart, axis: [1, 0, 0]}
+simulation: {duration: 1 s, step: 10 ms, integrator: rk4}
+"""
+
+LOOSE = """
+mbsim: 1
+name: loose
+bodies:
+  arm: {mass: 1.0, com: [0, 0, 0.3], inertia: {principal: [0.1, 0.1, 0.05]}}
+  ball: {mass: 0.4, inertia: {principal: [0.01, 0.02, 0.03]}, position: [1, 2, 3], velocity: {linear: [1, 0, 0]}}
+joints:
+  arm: {type: spherical, child: arm, v: [0.1, 0.2, 0.3]}
+  lift: {type: prismatic, parent: world, child: plate, axis: [0, 0, 1], motion: {position: "0.1*sin(t)"}}
+simulation: {duration: 1 s, step: 1 ms}
+""".replace("joints:", "  plate: {mass: 1.0, inertia: {principal: [1, 1, 1]}}\njoints:")
+
+
+def load(source, overrides=()) -> mbsim.Scene:
+    """A scene, without its warnings."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbsim.SceneWarning)
+        return mbsim.load(source, overrides)
+
+
+def final(run, sim) -> None:
+    """Compare the last row of a run with a simulation, bit by bit."""
+    for path in run.data_vars:
+        if run[path].dims[0] == "time" and not path.startswith("solver/") and path not in REPORTED:
+            np.testing.assert_array_equal(run[path].values[-1], sim.channel(path), err_msg=path)
+
+
+REPORTED = ("contacts/residual", "contacts/unsolved")
+"""Channels that refer to the time since the last output."""
+
+SETTINGS = [
+    ("revolute_joint", {}),
+    ("revolute_joint", {"simulation.method": "symbolic"}),
+    ("spherical_joint", {"simulation.integrator": "semi_implicit_euler"}),
+    ("damped_oscillators", {"simulation.integrator": "linearly_implicit_euler"}),
+    ("damped_oscillators", {"simulation.integrator": "sdirk2"}),
+    ("couplings", {}),
+    ("couplings", {"simulation.method": "baraff"}),
+    ("spherical_joint", {"simulation.method": "variational"}),
+    ("falling_boxes", {"simulation.duration": "0.2 s"}),
+    ("joint_friction", {}),
+    ("limits", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "overrides"), SETTINGS, ids=[f"{name}-{k}" for k, (name, _) in enumerate(SETTINGS)])
+def test_steps_have_the_bits_of_a_run(name, overrides):
+    """Also if they are taken one by one, and if channels are read in between."""
+    steps = 60
+    scene = load(GALLERY / f"{name}.yaml", overrides)
+    duration = steps * scene.step
+    scene = load(GALLERY / f"{name}.yaml", {**overrides, "simulation.duration": duration, "output.every": duration})
+    run = scene.run(check=False)
+    once, single = mbsim.Simulation(scene), mbsim.Simulation(scene)
+    once.advance(duration)
+    for k in range(steps):
+        single.step()
+        if k == 20:
+            single.channel("energy/total")
+    final(run, once)
+    final(run, single)
+
+
+def test_an_adaptive_integrator_advances_to_any_time():
+    scene = load(SWING, {"simulation.integrator": "dop853", "simulation.tolerance": 1e-12})
+    sim, fine = mbsim.Simulation(scene), mbsim.Simulation(load(SWING, {"simulation.step": "0.1 ms"}))
+    sim.advance(0.12345)
+    assert sim.time == 0.12345
+    fine.advance(0.1234)
+    sim.reset()
+    sim.advance(0.1234)
+    np.testing.assert_allclose(sim.q["hinge"], fine.q["hinge"], rtol=1e-10)
+    sim.force["hinge"][:] = 1.0
+    fine.force["hinge"][:] = 1.0
+    sim.step(100)
+    fine.step(1000)
+    np.testing.assert_allclose(sim.q["hinge"], fine.q["hinge"], rtol=1e-9)
+
+
+# --- views --------------------------------------------------------------------------------------------------------
+def test_views_share_the_memory_of_the_state():
+    sim = mbsim.Simulation(load(SWING))
+    angle, rate = sim.q["hinge"], sim.v["hinge"]
+    assert (angle.shape, list(sim.q)) == ((1,), ["hinge"])
+    sim.step()
+    assert angle[0] == sim.q[...][0] < np.pi / 2
+    angle[:], rate[:] = 0.3, -2.0
+    np.testing.assert_allclose(sim.channel("joints/hinge/q"), 0.3)
+    np.testing.assert_allclose(sim.channel("energy/kinetic"), 0.5 * (0.5 / 3.0) * 4.0, rtol=3e-3)
+    sim.step()
+    np.testing.assert_allclose(angle, 0.3 - 2e-3, atol=1e-5)
+    with pytest.raises(ValueError, match="read-only"):
+        sim.a["hinge"][:] = 1.0
+
+
+def test_a_changed_state_begins_afresh():
+    """The motion from a state that was written has the bits of a scene that begins there."""
+    for overrides in ({}, {"simulation.integrator": "semi_implicit_euler"}, {"simulation.method": "variational"}):
+        other = mbsim.Simulation(load(SWING, {"joints.hinge.q": 0.3, "joints.hinge.v": -2.0, **overrides}))
+        sim = mbsim.Simulation(load(SWING, overrides))
+        sim.step(7)
+        sim.q["hinge"][:], sim.v["hinge"][:] = 0.3, -2.0
+        sim.step(50)
+        other.step(50)
+        assert sim.q["hinge"][0] == other.q["hinge"][0]
+        assert sim.v["hinge"][0] == other.v["hinge"][0]
+        assert sim.time == 57 * 1e-3
+
+
+def test_bodies_that_move_freely_have_names():
+    sim = mbsim.Simulation(load(LOOSE))
+    assert list(sim.v) == ["arm", "lift", "ball"]
+    assert list(sim.force) == ["arm"]
+    assert {name: view.size for name, view in sim.q.items()} == {"arm": 4, "lift": 1, "ball": 7}
+    np.testing.assert_array_equal(sim.q["ball"][:3], [1, 2, 3])
+    sim.v["ball"][:3] = [0, 0, 5]
+    sim.step(100)
+    np.testing.assert_allclose(sim.channel("bodies/ball/position"), [1, 2, 3.5 - 9.81 * 0.005], rtol=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        sim.q["lift"][:] = 0.0
+
+
+def test_unknown_names_have_hints():
+    sim = mbsim.Simulation(load(SWING))
+    with pytest.raises(KeyError, match="did you mean `hinge`") as raised:
+        sim.force["hing"]
+    assert str(raised.value) == "no joint with applied forces `hing`: did you mean `hinge`?"
+    assert sim.force.get("door") is None
+    with pytest.raises(mbsim.UnknownName, match="no channel `energy/totl`: did you mean `energy/total`"):
+        sim.channel("energy/totl")
+    with pytest.raises(mbsim.ArgumentError, match="no body `rood`"):
+        sim.jacobian("rood")
+
+
+# --- applied forces -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", ["aba", "symbolic", "redmax", "baraff", "variational"])
+def test_a_constant_applied_force_is_a_force_of_the_scene(method):
+    sim = mbsim.Simulation(load(SWING, {"simulation.method": method}))
+    run = load(SWING, {"simulation.method": method, "joints.hinge.force": 0.7}).run()
+    sim.force["hinge"][:] = 0.7
+    sim.advance(1.0)
+    np.testing.assert_array_equal(sim.channel("joints/hinge/q"), run["joints/hinge/q"].values[-1])
+    np.testing.assert_array_equal(
+        sim.channel("energy/work/joints/hinge/applied"), run["energy/work/joints/hinge/force"].values[-1]
+    )
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "semi_implicit_euler", "linearly_implicit_euler", "sdirk2", "dop853"])
+def test_forces_are_held_over_each_step(integrator):
+    """A cart under piecewise constant forces: closed form; Euler's position differs by u h^2 / (2 m) a step."""
+    overrides = {"simulation.integrator": integrator}
+    sim = mbsim.Simulation(load(CART, overrides))
+    h, x, v, work = sim.scene.step, 0.0, 0.0, 0.0
+    euler = "euler" in integrator
+    for k in range(60):
+        force = 3.0 * np.sin(1.0 + k)
+        sim.force["rail"][:] = force
+        sim.step()
+        moved = v * h + (1.0 if euler else 0.5) * force / 2.0 * h**2
+        work += force * h * (v + 0.5 * force / 2.0 * h)
+        x, v = x + moved, v + force / 2.0 * h
+        np.testing.assert_allclose([sim.q["rail"][0], sim.v["rail"][0]], [x, v], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sim.channel("energy/work/joints/rail/applied"), work, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sim.channel("energy/kinetic"), work, rtol=0, atol=1e-12)
+
+
+def test_the_ledger_closes_under_a_controller():
+    """Its residual is that of the integrator, although the force jumps at each step."""
+    sim = mbsim.Simulation(load(SWING))
+    for _ in range(1000):
+        sim.force["hinge"][:] = -1.5 * np.sin(sim.q["hinge"]) - 0.2 * sim.v["hinge"]
+        sim.step()
+    assert abs(sim.channel("energy/ledger_residual")) < 1e-10
+    assert abs(sim.channel("energy/work/joints/hinge/applied")) > 0.1
+
+
+def test_forces_act_on_joints_that_close_loops():
+    """A force on the joint of a loop that opens it does the work that the energy grows by."""
+    sim = mbsim.Simulation(load(GALLERY / "stewart_platform.yaml"))
+    name = next(name for name in sim.force if not sim.q[name].flags.writeable)
+    before = sim.channel("energy/ledger_residual")
+    sim.force[name][:] = 0.5
+    sim.step(20)
+    assert abs(sim.channel("energy/ledger_residual") - before) < 1e-8
+    assert sim.channel(f"energy/work/joints/{name}/applied") != 0.0
+
+
+# --- checkpoints --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("revolute_joint", {}),
+        ("couplings", {}),
+        ("falling_boxes", {}),
+        ("adaptive_tolerance", {}),
+        ("spherical_joint", {"simulation.method": "variational"}),
+    ],
+)
+def test_a_restored_simulation_has_the_same_bits(name, overrides):
+    scene = load(GALLERY / f"{name}.yaml", overrides)
+    sim = mbsim.Simulation(scene)
+    for joint in list(sim.force)[:1]:
+        sim.force[joint][:] = 0.1
+    sim.step(30)
+    data = sim.save()
+    sim.step(40)
+    expected = sim.q[...].copy(), sim.v[...].copy(), sim.channel("energy/total")
+    other = mbsim.Simulation(scene)
+    for one in (sim, other):
+        one.restore(data)
+        assert one.time < 31 * scene.step
+        one.step(40)
+        np.testing.assert_array_equal(one.q[...], expected[0])
+        np.testing.assert_array_equal(one.v[...], expected[1])
+        np.testing.assert_array_equal(one.channel("energy/total"), expected[2])
+
+
+def test_changes_before_a_checkpoint_are_part_of_it():
+    scene = load(SWING)
+    sim, other = mbsim.Simulation(scene), mbsim.Simulation(scene)
+    sim.step(3)
+    sim.v["hinge"][:] = 4.0
+    sim.force["hinge"][:] = -1.0
+    other.restore(sim.save())
+    sim.step(5)
+    other.step(5)
+    np.testing.assert_array_equal(sim.q["hinge"], other.q["hinge"])
+    other.reset()
+    assert (other.time, other.q["hinge"][0], other.force["hinge"][0]) == (0.0, np.pi / 2, 0.0)
+
+
+def test_foreign_and_damaged_checkpoints_are_refused():
+    sim = mbsim.Simulation(load(SWING))
+    data = sim.save()
+    with pytest.raises(mbsim.ResultError, match="another scene"):
+        mbsim.Simulation(load(CART)).restore(data)
+    with pytest.raises(mbsim.ResultError, match="checksum does not match"):
+        sim.restore(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(mbsim.ResultError, match="is not a checkpoint"):
+        sim.restore(b"anything")
+
+
+# --- failures and independence ------------------------------------------------------------------------------------
+def test_a_failed_step_has_the_words_of_a_run_and_can_be_reset():
+    sim = mbsim.Simulation(load(SWING))
+    sim.step(10)
+    sim.force["hinge"][:] = 1e300
+    with pytest.raises(mbsim.RunFailed, match=r"^diverged: step \d+ .* joint hinge grew fastest"):
+        sim.step(50)
+    sim.reset()
+    sim.step(10)
+    assert sim.time == 0.01
+
+
+def test_times_that_are_not_reached_are_refused():
+    sim = mbsim.Simulation(load(SWING))
+    with pytest.raises(mbsim.ArgumentError, match=r"nearest: 0\.001 s or 0\.002 s"):
+        sim.advance(0.0015)
+    sim.advance(0.002)
+    with pytest.raises(mbsim.ArgumentError, match=r"the present time is 0\.002 s"):
+        sim.advance(0.001)
+    sim.advance(0.002)
+    assert sim.time == 0.002
+
+
+def test_simulations_are_independent():
+    """Of one scene with an expression of time, interleaved and in threads: each has the motion that it has alone."""
+    scene = load(SWING, {"joints.hinge.force": "0.3*sin(5*t)*cos(3*t + 1)"})
+
+    def controlled(sim: mbsim.Simulation, gain: float, count: int) -> None:
+        for _ in range(count):
+            sim.force["hinge"][:] = -gain * sim.v["hinge"]
+            sim.step()
+
+    alone = []
+    for gain in (0.0, 0.1, 0.2, 0.3):
+        sim = mbsim.Simulation(scene)
+        controlled(sim, gain, 400)
+        alone.append(sim.q["hinge"][0])
+    assert len(set(alone)) == 4
+    sims = [mbsim.Simulation(scene) for _ in range(4)]
+    for _ in range(200):
+        for k, sim in enumerate(sims):
+            controlled(sim, 0.1 * k if k < 3 else 0.3, 1)
+    threads = [
+        threading.Thread(target=controlled, args=(sim, (0.0, 0.1, 0.2, 0.3)[k], 200)) for k, sim in enumerate(sims)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [sim.q["hinge"][0] for sim in sims] == alone
