@@ -70,7 +70,9 @@ IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator su
 def remedy_of_divergence(settings: RunSettings) -> Remedy:
     """Return the remedy of a run that diverged: half of the stable step at the start, or a tenth of the step."""
     exceeded = settings.step > settings.stable_step
-    remedy = reduce_step(settings.step, 2.0 * settings.step / settings.stable_step if exceeded else 10.0, IMPLICIT)
+    factor = 2.0 * settings.step / settings.stable_step if exceeded else 10.0
+    is_explicit = settings.integrator.bind is not None and not settings.integrator.implicit
+    remedy = reduce_step(settings.step, factor, IMPLICIT if is_explicit else "")
     return replace(remedy, integrator=settings.alternative)
 
 
