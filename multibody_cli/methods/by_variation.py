@@ -205,7 +205,7 @@ class VariationalMethod:
         """Return advice for a step that does not converge, other than a shorter one."""
         settings = self._step_workspace.settings
         advice = (
-            "In a step a body must rotate by less than 1 rad; loops, prescribed motions and constraints must agree."
+            "A body must rotate by less than 1 rad in a step; loops, prescribed motions and constraints must agree."
         )
         if settings.adaptive:
             advice += f" The {MAX_SUBDIVISIONS} subdivisions of the step did not converge either."
