@@ -388,8 +388,8 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float, se
         )
     if report.status is Status.NOT_CONVERGED:
         return (
-            f"step {report.steps + 1} (t = {reached:.9g} s) did not converge; {culprit} has the largest correction. "
-            f"{report.remedy}"
+            f"step {report.steps + 1} (t = {reached:.9g} s) did not converge; {culprit} has the largest correction: "
+            f"{remedy_of_divergence(settings)}. {report.remedy}".rstrip()
         )
     if report.status is Status.CONTACT_CAPACITY_EXCEEDED:
         step = f"step {report.steps + 1} (t = {reached:.9g} s)"

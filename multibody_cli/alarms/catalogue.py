@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.alarms.contract import Alarm, Reading, RunSettings
+from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
 from multibody_cli.alarms.record import Count, RunRecord
-from multibody_cli.alarms.remedies import MARGIN, Remedy, reduce_step, resolve_better
+from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""

@@ -1,4 +1,4 @@
-"""Alarms, the settings that they depend on, and the messages that they raise."""
+"""Alarms, the settings that they depend on, and the messages and remedies that they raise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,40 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from multibody_cli.alarms.record import RunRecord
-from multibody_cli.alarms.remedies import NONE, Remedy
 from multibody_cli.methods.contract import Integrator
 
 Level = Literal["note", "warning", "failed"]
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Advice with a number.
+
+    Parameters
+    ----------
+    step
+        Longest step with which the error is small enough, s; infinite if a shorter step does not help.
+    integrator
+        Integrator of higher order to use with that step; empty for that of the run.
+    change
+        Another change, in words; it is an alternative if there is a step.
+    """
+
+    step: float = math.inf
+    integrator: str = ""
+    change: str = ""
+
+    def __str__(self) -> str:
+        settings = ""
+        if self.integrator:
+            settings = f"use `simulation.integrator: {self.integrator}` with the step of {self.step:.6g} s"
+        elif math.isfinite(self.step):
+            settings = f"reduce `simulation.step` to {self.step:.6g} s"
+        return ", or ".join(filter(None, (settings, self.change)))
+
+
+NONE = Remedy()
+"""No advice."""
 
 
 @dataclass(frozen=True)

@@ -4,48 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-if TYPE_CHECKING:
-    from multibody_cli.alarms.contract import Raised, RunSettings
+from multibody_cli.alarms.contract import NONE, Raised, Remedy, RunSettings
 
 DIVISORS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Ratios of the step to a smaller one that is recommended."""
 
 MARGIN = 3.0
 """The recommended step makes the expected error smaller than the threshold by this factor."""
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """Advice with a number.
-
-    Parameters
-    ----------
-    step
-        Longest step with which the error is small enough, s; infinite if a shorter step does not help.
-    integrator
-        Integrator of higher order to use with that step; empty for that of the run.
-    change
-        Another change, in words; it is an alternative if there is a step.
-    """
-
-    step: float = math.inf
-    integrator: str = ""
-    change: str = ""
-
-    def __str__(self) -> str:
-        settings = ""
-        if self.integrator:
-            settings = f"use `simulation.integrator: {self.integrator}` with the step of {self.step:.6g} s"
-        elif math.isfinite(self.step):
-            settings = f"reduce `simulation.step` to {self.step:.6g} s"
-        return ", or ".join(filter(None, (settings, self.change)))
-
-
-NONE = Remedy()
-"""No advice."""
 
 
 def resolve_better(settings: RunSettings, value: float, threshold: float) -> Remedy:
@@ -70,7 +37,9 @@ IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator su
 def remedy_of_divergence(settings: RunSettings) -> Remedy:
     """Return the remedy of a run that diverged: half of the stable step at the start, or a tenth of the step."""
     exceeded = settings.step > settings.stable_step
-    remedy = reduce_step(settings.step, 2.0 * settings.step / settings.stable_step if exceeded else 10.0, IMPLICIT)
+    factor = 2.0 * settings.step / settings.stable_step if exceeded else 10.0
+    is_explicit = settings.integrator.bind is not None and not settings.integrator.implicit
+    remedy = reduce_step(settings.step, factor, IMPLICIT if is_explicit else "")
     return replace(remedy, integrator=settings.alternative)
 
 

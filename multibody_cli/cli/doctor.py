@@ -59,10 +59,12 @@ def _show(diagnosis: Diagnosis) -> None:
         left_out = f"; {len(shown)} of {len(modes)} are shown" if len(shown) < len(modes) else ""
         show(f"\nsmall motions about the start, at rest, {still}{left_out}")
         show_table([_row(mode) for mode in shown], indent="  ")
+    numbers: dict[str, int] = {}
     for number, finding in enumerate(diagnosis.findings, 1):
         head = "\nadvice, most important first\n" if number == 1 else ""
         show(f"{head}  {number}. {finding.where}: {finding.path}: {finding.cause}")
-        show(f"     -> {finding.advice}")
+        first = numbers.setdefault(finding.advice, number)
+        show(f"     -> {finding.advice if first == number else f'as in {first}'}")
         for setting in finding.settings:
             show(f"        --set '{setting}'")
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.alarms.catalogue import JUMPS, SIGNALS
-from multibody_cli.alarms.contract import Raised
-from multibody_cli.alarms.remedies import DIVISORS, Remedy, reduce_step
+from multibody_cli.alarms.contract import Raised, Remedy
+from multibody_cli.alarms.remedies import DIVISORS, reduce_step
 from multibody_cli.document.nodes import Path, format_path
 from multibody_cli.kernel import kernel
 from multibody_cli.packing.forces import ForcePacker

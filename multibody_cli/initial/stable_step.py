@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.alarms.catalogue import STABILITY
-from multibody_cli.alarms.contract import Raised
-from multibody_cli.alarms.remedies import IMPLICIT, Remedy, reduce_step
+from multibody_cli.alarms.contract import Raised, Remedy
+from multibody_cli.alarms.remedies import IMPLICIT, reduce_step
 from multibody_cli.initial.linearized_motion import (
     MOST_COORDINATES,
     acceleration_derivatives,

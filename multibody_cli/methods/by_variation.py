@@ -213,18 +213,18 @@ class VariationalMethod:
         return with_contacts(report, self.contact_work) if self.contact_work else report
 
     def _remedy(self, iterations: int) -> str:
-        """Return what may help when a step does not converge."""
-        settings, words = self._step_workspace.settings, "Try a smaller `simulation.step`"
-        if settings.adaptive:
-            words = f"Its {MAX_SUBDIVISIONS} subdivisions did not converge either. {words}"
-        elif not self._system.contacts:
-            words += ", or `simulation.options: {adaptive: true}`, which subdivides such steps"
-        if iterations >= settings.max_iterations:
-            words += f", or more than {iterations} `simulation.options.max_iterations`"
-        return (
-            f"{words}. In a step a body must rotate by less than 1 rad, and loops, prescribed motions and constraints "
-            "must be consistent"
+        """Return advice for a step that does not converge, other than a shorter one."""
+        settings = self._step_workspace.settings
+        advice = (
+            "A body must rotate by less than 1 rad in a step; loops, prescribed motions and constraints must agree."
         )
+        if settings.adaptive:
+            advice += f" The {MAX_SUBDIVISIONS} subdivisions of the step did not converge either."
+        elif not self._system.contacts:
+            advice += " With `simulation.options: {adaptive: true}` such steps are subdivided."
+        if iterations >= settings.max_iterations:
+            advice += f" The limit `simulation.options.max_iterations` of {iterations} was reached."
+        return advice
 
     def evaluate_repeatedly(self, state: State, count: int) -> None:
         """Evaluate the accelerations of a state `count` times, for timing."""

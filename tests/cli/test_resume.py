@@ -268,7 +268,7 @@ def test_an_incomplete_run_is_not_repeated(mbsim: Command, interrupted: Path) ->
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("include: [other.yaml]", "run.h5:{last}:1: include: the scene in a result file is complete by itself"),
+        ("include: [other.yaml]", "run.h5:/scene/yaml:{last}:1: include: the scene in a result file is complete by"),
         ("vars: {a: 1}", "vars: the scene in a result file is complete by itself"),
         ("repeat: []", "repeat: the scene in a result file is complete by itself"),
         ('description: "${1 + 1}"', "it has no `${...}`"),

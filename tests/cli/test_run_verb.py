@@ -41,6 +41,61 @@ def test_options_are_short_forms_of_set(mbsim: Command, folder: Path) -> None:
     assert (attributes["step"], attributes["duration"], attributes["integrator"]) == (2e-3, 0.2, "rk4")
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--step", "10", "--step 10: simulation.step: expected `duration`, 0.1 s, to be a multiple of `step`, 10 s"),
+        ("--duration", "1 kg", "--duration 1 kg: simulation.duration: expected a time"),
+        ("--integrator", "rk5", "--integrator rk5: simulation.integrator: unknown integrator `rk5`"),
+        ("--method", "abba", "--method abba: simulation.method: unknown method `abba`"),
+    ],
+)
+def test_a_problem_of_an_option_names_the_option(mbsim: Command, option: str, value: str, message: str) -> None:
+    end = mbsim("run", "pendulum.yaml", option, value)
+    assert (end.code, message in end.stderr, "--set" in end.stderr) == (2, True, False), end.stderr
+    long = mbsim("run", "pendulum.yaml", "--set", f"simulation.{option[2:]}={value}")
+    assert f"--set simulation.{option[2:]}={value}: simulation.{option[2:]}: " in long.stderr
+
+
+def test_a_warning_about_an_option_names_the_option(mbsim: Command) -> None:
+    end = mbsim("run", "pendulum.yaml", "--set", MET, "--set", "expect=[{at: 0.1, channel: time, value: 0.1, atol: 1}]")
+    assert end.code == 0
+    shorter = mbsim("run", "outputs/pendulum.h5", "--duration", "50 ms", "-o", "b.h5")
+    assert "--duration 50 ms: simulation.duration: 1 of 1 expectations refer to later times" in shorter.stderr
+
+
+def test_problems_of_a_stored_scene_name_the_result_file(mbsim: Command, folder: Path) -> None:
+    """The place is that in the text of the dataset."""
+    assert mbsim("run", "pendulum.yaml", "--set", "simulation.tolerance=1e-6", "-o", "run.h5").code == 0
+    text = read_trajectory(folder / "run.h5").scene_yaml.splitlines()
+    line = next(k for k, words in enumerate(text, 1) if words.startswith("  tolerance:"))
+    place = f"run.h5:/scene/yaml:{line}:{text[line - 1].index(':') + 3}: simulation.tolerance: has no effect"
+    for words in (
+        ["run", "run.h5", "-o", "again.h5"],
+        ["rerun", "run.h5"],
+        ["run", "--resume", "run.h5", "--duration", "0.2 s"],
+    ):
+        assert place in mbsim(*words).stderr
+    line = next(k for k, words in enumerate(text, 1) if words.startswith("  hinge:"))
+    for words in (["certify", "run.h5", "-o", "c.h5"], ["doctor", "run.h5"], ["run", "run.h5", "-o", "d.h5"]):
+        end = mbsim(*words, "--set", "joints.hinge.child=pod")
+        assert (end.code, "unknown body `pod`" in end.stderr) == (2, True)
+        end = mbsim(*words, "--set", "bodies.rod.mass=null", "--set", "simulation.tolerance=none")
+        assert (end.code, "run.h5:/scene/yaml:" in end.stderr) == (2, True), end.stderr
+        assert "mbsim-" not in end.stderr
+
+
+def test_alarms_of_the_start_are_in_the_file_and_not_repeated_at_the_end(mbsim: Command, folder: Path) -> None:
+    unstable = ["stiff.yaml", "--set", "joints.slide.stiffness=1e5", "--set", "simulation.duration=0.1 s"]
+    end = mbsim("run", *unstable, "-o", "run.h5")
+    assert end.stderr.count("exceeds the stability limit") == 1
+    recorded = json.loads(str(read_trajectory(folder / "run.h5").attributes["alarms"]))
+    assert recorded[0]["name"] == "stability"
+    shown = mbsim("info", "run.h5").stdout
+    assert "stability" in shown
+    assert str(recorded[0]["remedy"]) in shown
+
+
 def test_the_same_run_gives_the_same_bytes_also_from_its_own_result(mbsim: Command, folder: Path) -> None:
     for source, result in (("pendulum.yaml", "a.h5"), ("pendulum.yaml", "b.h5"), ("a.h5", "c.h5")):
         assert mbsim("run", source, "-o", result).code == 0

@@ -213,7 +213,8 @@ def test_expectations_of_unselected_channels_are_refused_before_the_run():
     assert find_unreadable(entries, NAMES, None, 0.01, 10.0) == []
     found = find_unreadable(entries, NAMES, ["momentum", "bodies/position"], 0.01, 10.0)
     assert [number for number, _ in found] == [0, 1, 2]
-    assert "`output.channels` excludes" in found[2][1]
+    assert "reads `energy/ledger_residual`, but `output.channels` excludes it: add it there" in found[0][1]
+    assert "reads `bodies/quaternion`, but" in found[2][1]
 
 
 def test_satisfiable_expectations_are_accepted():

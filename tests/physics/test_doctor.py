@@ -14,6 +14,7 @@ from loops import start
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.doctor.diagnosis import Diagnosis, diagnose
 from multibody_cli.studies.doctor.finding import Weight
+from multibody_cli.studies.doctor.steps import written
 from multibody_cli.studies.simulation import prepare
 
 G = 9.81
@@ -226,6 +227,23 @@ def test_bodies_that_nothing_holds_are_reported(examine):
     assert "`b`" not in cause
     assert f"{0.5 * G * 4.0:.3g} m" in cause
     assert not causes(examine(scene | {"gravity": [0, 0, 0]}), "floating bodies")
+
+
+def test_the_words_for_floating_bodies_agree_with_their_number(examine):
+    one = causes(examine({"bodies": {"a": ball(0.0)}}), "floating bodies")
+    two = causes(examine({"bodies": {"a": ball(0.0), "b": ball(3.0)}}), "floating bodies")
+    assert "body `a` falls freely" in one[0]
+    assert "holds it" in one[0]
+    assert "bodies `a`, `b` fall freely" in two[0]
+    assert "holds them" in two[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2.0, "2 s"), (0.1, "0.1 s"), (0.0606, "60.6 ms"), (1e-4, "0.1 ms"), (4e-5, "40 us"), (3e-9, "0.003 us")],
+)
+def test_times_are_written_with_a_suitable_unit(seconds, text):
+    assert written(seconds) == text
 
 
 @pytest.mark.parametrize(

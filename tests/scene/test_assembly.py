@@ -94,6 +94,38 @@ def test_a_loop_that_cannot_close_is_refused():
     assert "joints.close: cannot be closed" in message
 
 
+def slider_crank(position, **crank):
+    """A crank of 0.1 m and a rod of 0.3 m along x, and a slider with a prescribed position."""
+    hinge = {"type": "revolute"}
+    scene = {
+        "bodies": {"crank": bar(0.1), "rod": bar(0.3), "slider": bar(0.1)},
+        "joints": {
+            "bearing": {**hinge, "child": "crank", **crank},
+            "pin": {**hinge, "parent": "crank", "child": "rod", "origin": {"position": [0.1, 0, 0]}},
+            "guide": {"type": "prismatic", "child": "slider", "axis": [1, 0, 0], "motion": {"position": position}},
+            "wrist": {**hinge, "parent": "slider", "child": "rod", "child_origin": {"position": [0.3, 0, 0]}},
+        },
+    }
+    return scene
+
+
+@pytest.mark.parametrize("position", [0.3999, 0.395])
+def test_a_start_with_collinear_rods_is_assembled(position):
+    """No displacement shortens the rods to first order; the law of cosines yields the angle of the crank."""
+    found = compile_scene(loaded(slider_crank(position)))
+    angle = np.arccos((0.1**2 + position**2 - 0.3**2) / (0.2 * position))
+    assert abs(found.state.q[0]) == pytest.approx(angle, rel=1e-6)
+
+
+@pytest.mark.parametrize("crank", [{}, {"q": "60 deg"}, {"q": "150 deg"}, {"q": "180 deg"}])
+def test_a_slider_crank_far_from_closure_is_not_called_impossible(crank):
+    """The slider is where a crank at 90 degrees holds it."""
+    scene = slider_crank(np.sqrt(0.3**2 - 0.1**2), **crank)
+    assert "above `simulation.assembly_tolerance`" in refusal(scene)
+    found = compile_scene(loaded(scene, assembly_tolerance=10.0))
+    assert abs(np.sin(found.state.q[0])) == pytest.approx(1.0, rel=1e-9)
+
+
 def test_rates_follow_from_a_given_rate():
     run = start(four_bar(ja={"v": 2.0}))
     assert run.joint("ja", "velocity")[0] == pytest.approx(2.0, abs=1e-12)

@@ -154,7 +154,7 @@ class ImplicitStepper(FixedStepper):
         report = super()._failure()
         if not self._not_converged[0]:
             return report
-        return report._replace(status=Status.NOT_CONVERGED, remedy="Try a smaller `simulation.step`.")
+        return report._replace(status=Status.NOT_CONVERGED)
 
 
 def bind(
