@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import yaml
-
 from multibody_cli.comparison.recording import Recording
-from multibody_cli.document.nodes import format_path
-from multibody_cli.errors import ResultError
+from multibody_cli.document.document import parse_document
+from multibody_cli.document.nodes import format_path, plain
+from multibody_cli.document.problems import Problems
+from multibody_cli.errors import ResultError, SceneError
 
 ABSENT = "(absent)"
 
 COMPARED = ("mbsim_version", "format_version", "name", "method", "integrator", "options", "step", "duration")
 """Attributes of the file whose differences are reported."""
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NOT_REPORTED = {("simulation", word) for word in ("method", "integrator", "step", "duration", "options")} | {
     ("name",),
@@ -68,10 +66,15 @@ def _kind(path: tuple[str | int, ...]) -> str:
 
 
 def _read(run: Recording) -> Any:
+    problems = Problems()
     try:
-        return yaml.load(run.scene_yaml, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ResultError(f"{run.path} is damaged at scene/yaml ({error}); run the scene again") from error
+        # the parser of scenes bounds the number of values, those of aliases included, and their depth
+        tree = parse_document(run.scene_yaml, "scene/yaml", problems)
+        problems.raise_any()
+    except SceneError as error:
+        first = error.problems[0]
+        raise ResultError(f"{run.path} is damaged at {first.where} ({first.message}); run the scene again") from error
+    return plain(tree)
 
 
 def _leaves(one: Any, other: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:

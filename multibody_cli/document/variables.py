@@ -67,9 +67,7 @@ def _in_order(node: Node, problems: Problems) -> list[str]:
     except CycleError as error:
         cycle = error.args[1]
         assert node.keys is not None
-        problems.add(node.keys[cycle[0]], ("vars", cycle[0]), "circular definition: " + " -> ".join(reversed(cycle)))
-        problems.raise_any()
-        raise AssertionError("a problem was just noted") from None
+        problems.stop(node.keys[cycle[0]], ("vars", cycle[0]), "circular definition: " + " -> ".join(reversed(cycle)))
 
 
 def _has_unknown(value: Any) -> bool:

@@ -8,9 +8,6 @@ from multibody_cli.methods.contract import Integrator, MethodKind
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.registry import Registry
 
-UNSUPPORTED_METHODS: tuple[str, ...] = ()
-"""Methods of the format that this version does not support."""
-
 
 def _kind(name: str) -> MethodKind:
     kind: MethodKind = getattr(import_module(f"{__name__}.{name}"), name.upper())

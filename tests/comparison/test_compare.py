@@ -217,6 +217,15 @@ def damaged_scene(path: Path) -> None:
         file["scene/yaml"] = "a: [1"
 
 
+def many_aliases(path: Path) -> None:
+    """A scene of 3 * 20^7 values, which must not be built."""
+    lists = [f"a{k}: &a{k} [{','.join([f'*a{k - 1}'] * 20)}]\n" for k in range(1, 8)]
+    with h5py.File(path, "r+") as file:
+        file.attrs["scene_sha256"] = "1"
+        del file["scene/yaml"]
+        file["scene/yaml"] = "mbsim: 1\na0: &a0 [1, 1, 1]\n" + "".join(lists)
+
+
 def odd_attribute(path: Path) -> None:
     with h5py.File(path, "r+") as file:
         file["energy/total"].attrs["rtol"] = "much"
@@ -227,7 +236,8 @@ BAD = {
     "empty": (lambda path: path.write_bytes(b""), "is not a result file: it is not an HDF5 file"),
     "text": (lambda path: path.write_text("time\n"), "is not a result file: it is not an HDF5 file"),
     "foreign": (foreign, "is an HDF5 file, but not a result file of mbsim"),
-    "no scene": (damaged_scene, "is damaged at scene/yaml ("),
+    "no scene": (damaged_scene, "is damaged at scene/yaml:2:1 (not YAML:"),
+    "aliases": (many_aliases, "is damaged at scene/yaml:7:"),
     "odd attribute": (
         odd_attribute,
         "is damaged at energy/total attribute `rtol`: expected a number; run the scene again",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,51 @@ def test_waiting_for_another_process_follows_no_link(place: Path, tmp_path: Path
     with store.lock(SYMBOL):
         pass
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_use_renews_the_day_of_the_last_use(place: Path) -> None:
+    for days, renewed in ((2, True), (0.5, False)):
+        old = time.time() - 86400.0 * days
+        os.utime(place, (old, old))
+        store._memory.clear()
+        assert store.find(SYMBOL) == CODE
+        assert (place.stat().st_mtime > old + 1.0) == renewed
+
+
+def test_code_that_a_worker_could_not_write_is_kept_in_memory(place: Path) -> None:
+    place.unlink()
+    with pytest.warns(CacheWarning, match="compiled code cannot be kept \\(disk full\\)"):
+        store.keep_in_memory(CODE, "disk full")
+    assert store.find(SYMBOL) == CODE
+    assert store.trouble[-1] == "disk full"
+    store.trouble.clear()
+
+
+def test_a_process_that_holds_a_symbol_is_not_waited_for_longer_than_the_limit(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.02)
+    with store.lock(SYMBOL):
+        start = time.monotonic()
+        with store.lock(SYMBOL):
+            assert time.monotonic() - start >= 0.02
+    assert not list((store.folder() / "locks").glob("*"))
+
+
+def test_least_recently_used_code_is_removed_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = store.path_of("k" + 31 * "1")
+    assert store.write(newer, b"12345")
+    old = time.time() - 1000.0
+    os.utime(place, (old, old))
+    assert store.remove_old(max_bytes=5, max_seconds=1e9) == (1, "")
+    assert (place.exists(), newer.exists()) == (False, True)
+    assert store.remove_old(max_bytes=5, max_seconds=1e9) == (0, "")
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert store.remove_old(max_bytes=4, max_seconds=1e9) == (0, f"{newer}: Permission denied")
 
 
 def test_clearing_the_cache_follows_no_links(place: Path, tmp_path: Path) -> None:

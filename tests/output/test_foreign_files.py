@@ -74,6 +74,20 @@ def one_text_for_all(file: h5py.File) -> None:
     names.id.write_direct_chunk((0,), reference * 10_000)
 
 
+def odd_name(file: h5py.File) -> None:
+    h5py.h5g.create(file.id, b"\xff")
+
+
+def instants_of_unix(file: h5py.File) -> None:
+    """A type of HDF5 that NumPy does not have."""
+    del file[CHANNEL]
+    h5py.h5d.create(file.id, CHANNEL.encode(), h5py.h5t.UNIX_D32LE, h5py.h5s.create_simple((25,)))
+
+
+def rows_of_meals(file: h5py.File) -> None:
+    file.create_dataset("more", data=np.zeros(25)).attrs.update({**ABOUT, "per": "meal"})
+
+
 def certificate(**changes: Any) -> Callable[[h5py.File], None]:
     about = {"status": "certified", "verdict": "", "digits": 3, "until": 1.0, "methods": '["aba"]', "settings": "[]"}
 
@@ -133,6 +147,10 @@ DAMAGES = {
         lambda file: file.create_dataset("scene/earlier", data=["a"]),
         "at scene/earlier: expected an attribute `until`",
     ),
+    "a name of other letters": (odd_name, "\\xff: its name is not UTF-8 text"),
+    "a type of no numbers": (instants_of_unix, "has a type that cannot be read"),
+    "a table of names": (dataset("bodies/name", data=[["a"], ["b"], ["c"]]), "expected one axis, found the shape"),
+    "rows of another kind": (rows_of_meals, "at more: has rows for `meal`, which is unknown"),
     "reasons that are no list": (attribute("accepted", "{}"), "at attribute `accepted`: expected a JSON list"),
 }
 
@@ -294,6 +312,7 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
         {"values": {"a": {"dtype": [["x", "<f8", [0]]], "shape": [2]}}},
         {"values": {"a": {"dtype": [["", "<08"]], "shape": [2]}}},
         {"values": {"a": {"dtype": 3, "shape": [2]}}},
+        {"values": {"a": {"dtype": [["b", [["c", "O"]]]], "shape": [2]}}},
         {"values": {"a": 3}},
         {"values": [1]},
         {"history": None},
@@ -315,6 +334,17 @@ def test_a_checkpoint_with_other_content_is_refused(tmp_path: Path, change: dict
 def test_a_checkpoint_without_facts_is_refused(tmp_path: Path, body: bytes) -> None:
     with pytest.raises(ResultError, match=r"run\.h5\.ckpt is damaged \(.*delete it to begin again"):
         read_checkpoint(stored(tmp_path, body))
+
+
+def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = stored(tmp_path, b"{}")
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ResultError, match=r"cannot read .*run\.h5\.ckpt: Permission denied"):
+        read_checkpoint(result)
 
 
 def test_a_huge_checkpoint_is_not_read(tmp_path: Path) -> None:

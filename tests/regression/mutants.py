@@ -120,15 +120,36 @@ def drawn(mutants: list[Mutant], seed: int, count: int) -> list[Mutant]:
     return sorted(chosen)
 
 
-class _Reader:
-    """Reads the mutants off the text of one statement."""
+class Source:
+    """Text of a file, with the places of its syntax tree."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
         self._text = text
+        self._bytes = text.encode()
         self._lines = [0]
-        for line in text.encode().splitlines(keepends=True):
-            self._lines.append(self._lines[-1] + len(line.decode()))
+        for line in self._bytes.splitlines(keepends=True):
+            self._lines.append(self._lines[-1] + len(line))
+
+    def between(self, left: ast.expr, right: ast.expr, kind: str, old: str, new: str) -> Mutant:
+        start = self._text.index(old, self.span(left)[1], self.span(right)[0])
+        return self.mutant(kind, start, start + len(old), new)
+
+    def mutant(self, kind: str, start: int, end: int, new: str) -> Mutant:
+        line = self._text.count("\n", 0, start) + 1
+        return Mutant(self._file, line, start, end, kind, self._text[start:end], new)
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self._lines[node.lineno - 1] + node.col_offset
+        end = self._lines[node.end_lineno - 1] + node.end_col_offset
+        # columns of a syntax tree count bytes
+        return len(self._bytes[:start].decode()), len(self._bytes[:end].decode())
+
+
+class _Reader(Source):
+    """Reads the mutants off the text of one statement."""
 
     def read(self, node: ast.AST) -> Iterator[Mutant]:
         match node:
@@ -137,19 +158,19 @@ class _Reader:
             case ast.AugAssign(target=left, op=op, value=right) if type(op) in _OPERATORS:
                 yield from self._operator(left, op, right, "=")
             case ast.UnaryOp(op=ast.USub(), operand=operand) if not _is_whole(operand):
-                start = self._span(node)[0]
-                yield self._mutant(SIGN, start, start + 1, "")
+                start = self.span(node)[0]
+                yield self.mutant(SIGN, start, start + 1, "")
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
                 old, new = _COMPARISONS[type(op)]
-                yield self._between(left, right, ORDER, old, new)
+                yield self.between(left, right, ORDER, old, new)
             case ast.Subscript(slice=ast.Tuple(elts=[first, second])) if not _has_slice(first, second):
-                (start, middle), (resumed, end) = self._span(first), self._span(second)
+                (start, middle), (resumed, end) = self.span(first), self.span(second)
                 one, two = self._text[start:middle], self._text[resumed:end]
                 if one != two:
-                    yield self._mutant(INDEX, start, end, f"{two}, {one}")
+                    yield self.mutant(INDEX, start, end, f"{two}, {one}")
             case ast.Constant(value=float() as value) if value not in (0.0, float("inf")):
-                start, end = self._span(node)
-                yield self._mutant(NUMBER, start, end, repr(value * 1.01))
+                start, end = self.span(node)
+                yield self.mutant(NUMBER, start, end, repr(value * 1.01))
         for child in _parts(node):
             yield from self.read(child)
 
@@ -159,23 +180,7 @@ class _Reader:
             return
         if isinstance(op, ast.Mult) and not _is_number(right):
             return  # a vector is not divided by
-        yield self._between(left, right, kind, old + suffix, new + suffix)
-
-    def _between(self, left: ast.expr, right: ast.expr, kind: str, old: str, new: str) -> Mutant:
-        start = self._text.index(old, self._span(left)[1], self._span(right)[0])
-        return self._mutant(kind, start, start + len(old), new)
-
-    def _mutant(self, kind: str, start: int, end: int, new: str) -> Mutant:
-        line = self._text.count("\n", 0, start) + 1
-        return Mutant(self._file, line, start, end, kind, self._text[start:end], new)
-
-    def _span(self, node: ast.expr) -> tuple[int, int]:
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return (
-            self._lines[node.lineno - 1] + node.col_offset,
-            self._lines[node.end_lineno - 1] + node.end_col_offset,
-        )
+        yield self.between(left, right, kind, old + suffix, new + suffix)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:

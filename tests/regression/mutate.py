@@ -1,6 +1,8 @@
 """Mutation test: whether the regression or the suite notices that one sign of one kernel is wrong.
 
-    python tests/regression/mutate.py [--seed S] [--count N]
+    python tests/regression/mutate.py [--readers] [--seed S] [--count N]
+
+With `--readers` a mutant is a wrong operator, check or number in a reader of files, and meets the tests of readers.
 
 Writes a line for each mutant, with the test that caught it or SURVIVED, and ends with 1 if one survived.
 
@@ -23,9 +25,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutants import Mutant, all_mutants, drawn
+from reader_mutants import drawn_of_each_operator, reader_mutants
 
 ROOT = Path(__file__).parents[2]
-CARRIED = ("multibody_cli", "tests", "scenes", "schemas", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md")
+CARRIED = (
+    "multibody_cli",
+    "tests",
+    "scenes",
+    "schemas",
+    "docs",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+)
 SURVIVED = "SURVIVED"
 KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
 """Compiled code of all mutants: what a mutant does not reach is compiled once."""
@@ -95,6 +108,35 @@ FIRST = {
 Files that are not listed are reached by any scene.
 """
 
+SCENE_READERS = tuple(
+    f"tests/scene/test_{name}.py"
+    for name in ("broken", "reader_refusals", "resolve", "scalars", "tables", "size_limits", "schema", "timing", "dump")
+)
+READERS_FIRST = {
+    "comparison/": ("tests/comparison/test_compare.py", "tests/comparison/test_equivalence.py"),
+    "escaping.py": ("tests/cli/test_escaping.py",),
+    "expressions/": ("tests/expressions", *SCENE_READERS),
+    "kernel/": ("tests/contract/test_store.py", "tests/fuzz/test_cache.py"),
+    "meshes/": ("tests/meshes",),
+    "output/": ("tests/output/test_foreign_files.py", "tests/output/test_carried_state.py"),
+    "signals.py": ("tests/unit/test_signals.py",),
+    "spec/": ("tests/spec", *SCENE_READERS),
+}
+"""Tests that reach a reader, by the beginning of its name; those of scenes for all others."""
+
+READERS_SUITE = (
+    "scene",
+    "spec",
+    "expressions",
+    "output",
+    "comparison",
+    "meshes",
+    "joints/test_specs.py",
+    "fuzz",
+    "unit",
+)
+"""Folders and files of the tests of readers."""
+
 NEEDS_A_COMPILER = "not (nonfinite or test_kernels_run_as_plain_python)"
 """What to leave out of the suite without a compiler: division by zero ends plain Python, and the rest differs by it."""
 
@@ -115,20 +157,32 @@ class Stage:
 
 
 def stages(file: str) -> list[Stage]:
-    """Return the stages for a mutant of a file, cheapest first."""
+    """Return the stages for a mutant of a kernel, cheapest first; those without a compiler for an empty name."""
     first = [word for start, words in FIRST.items() if file.startswith(start) for word in words]
     quick = dict.fromkeys([word for word in first if word in QUICK] + [*QUICK])
-    return [
+    plain = [
         Stage(tuple(map(_test_of, quick)), False, LIMIT),
         Stage(("tests/unit", "-k", NEEDS_A_COMPILER), False, LIMIT),
+    ]
+    compiled = [
         *(Stage((_test_of(word),), True, LIMIT) for word in first),
         Stage((BASELINES, *DAILY), True, 2 * LIMIT),
         Stage((*SUITE, *DAILY), True, 3 * LIMIT),
     ]
+    return plain + compiled if file else plain
 
 
-def verdict(mutant: Mutant | None, workplace: Path) -> str:
-    """Say what catches a mutant, or nothing but the first stages an unchanged copy; everything lies in `workplace`."""
+def reader_stages(file: str) -> list[Stage]:
+    """Return the stages for a mutant of a reader, cheapest first; the first one for an empty name."""
+    suite = Stage((*(f"tests/{name}" for name in READERS_SUITE), *DAILY), True, 3 * LIMIT)
+    if not file:
+        return [Stage(tuple({word: None for words in READERS_FIRST.values() for word in words}), True, LIMIT)]
+    first = next((words for start, words in READERS_FIRST.items() if file.startswith(start)), SCENE_READERS)
+    return [Stage(first, True, LIMIT), suite]
+
+
+def verdict(mutant: Mutant | None, every: list[Stage], workplace: Path) -> str:
+    """Return the test of these stages that catches a mutant, or that fails without one; all lies in `workplace`."""
     for name in CARRIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, workplace / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -137,8 +191,7 @@ def verdict(mutant: Mutant | None, workplace: Path) -> str:
     if mutant is not None:
         path = workplace / "multibody_cli" / mutant.file
         path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
-    every = stages(mutant.file if mutant else "")
-    for stage in every if mutant else [stage for stage in every if not stage.compiled]:
+    for stage in every:
         test, why = failure(stage, workplace)
         if not stage.compiled and why.startswith(ONLY_PYTHON):
             stage = Stage((test,), True, LIMIT)
@@ -180,15 +233,21 @@ def _report(text: str) -> None:
 def main() -> int:
     """Draw the mutants, and try one after the other."""
     reader = argparse.ArgumentParser(description="Whether tests notice that one sign of one kernel is wrong.")
+    reader.add_argument(
+        "--readers", action="store_true", help="change operators and checks of readers of files instead"
+    )
     reader.add_argument("--seed", type=int, default=1, help="which mutants are drawn; default %(default)s")
     reader.add_argument("--count", type=int, default=24, help="how many; default %(default)s")
     wanted = reader.parse_args()
-    chosen = drawn(all_mutants(ROOT / "multibody_cli"), wanted.seed, wanted.count)
+    if wanted.readers:
+        chosen, stages_of = drawn_of_each_operator(reader_mutants(ROOT), wanted.seed, wanted.count), reader_stages
+    else:
+        chosen, stages_of = drawn(all_mutants(ROOT / "multibody_cli"), wanted.seed, wanted.count), stages
     survivors = 0
     for done, mutant in enumerate([None, *chosen]):
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="mbsim-mutant-") as workplace:
-            found = verdict(mutant, Path(workplace))
+            found = verdict(mutant, stages_of(mutant.file if mutant else ""), Path(workplace))
         _report(f"{done} of {len(chosen)}: {time.monotonic() - began:.0f} s")
         if mutant is None:
             if found != SURVIVED:

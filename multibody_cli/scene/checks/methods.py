@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pydantic import ValidationError
 
 from multibody_cli.errors import nearest
-from multibody_cli.methods import METHODS, UNSUPPORTED_METHODS
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.scene.checks.draft import Draft
 from multibody_cli.scene.explain import explain
@@ -23,7 +23,7 @@ def check_methods(draft: Draft) -> None:
         draft.report(("simulation", "integrator"), f"`{word}` is a method: use `simulation.method: {word}`")
     else:
         _require_known(draft, "integrator", settings.integrator, INTEGRATORS)
-    _require_known(draft, "method", settings.method, METHODS, UNSUPPORTED_METHODS)
+    _require_known(draft, "method", settings.method, METHODS)
     if settings.method not in METHODS:
         return
     options = METHODS[settings.method].Options
@@ -39,8 +39,6 @@ def check_methods(draft: Draft) -> None:
             draft.report(("simulation", "options", *path), message)
 
 
-def _require_known(draft: Draft, key: str, word: str, valid: Collection[str], later: Collection[str] = ()) -> None:
-    if word in later:
-        draft.report(("simulation", key), f"the {key} `{word}` is not yet supported; valid: {', '.join(sorted(valid))}")
-    elif word not in valid:
+def _require_known(draft: Draft, key: str, word: str, valid: Collection[str]) -> None:
+    if word not in valid:
         draft.report(("simulation", key), f"unknown {key} `{word}`: {nearest(word, valid)}")

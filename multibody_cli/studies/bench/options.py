@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from multibody_cli.errors import QuantityError, nearest
-from multibody_cli.methods import METHODS, UNSUPPORTED_METHODS
+from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.peers import PEERS
 from multibody_cli.spec import Quantity, Spec, units
@@ -34,12 +34,10 @@ def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _names(what: str, catalogue: Collection[str], later: Collection[str] = ()) -> Callable[[Any], tuple[str, ...]]:
+def _names(what: str, catalogue: Collection[str]) -> Callable[[Any], tuple[str, ...]]:
     """Return a reader of names of a catalogue, or of `all`."""
 
     def read(name: Any) -> str:
-        if name in later:
-            raise ValueError(f"the {what} `{name}` is not yet supported; valid: {', '.join(sorted(catalogue))}")
         if name != ALL and name not in catalogue:
             raise ValueError(f"unknown {what} {format_value(name)}: {nearest(str(name), [*catalogue, ALL])}")
         return str(name)
@@ -103,7 +101,7 @@ class BenchSpec(Spec):
     """One benchmark: every combination of the given scenes, methods, integrators, steps and sizes."""
 
     scenes: Annotated[tuple[Path, ...], BeforeValidator(_read_scenes)] = Field((), description="Scene files.")
-    method: Annotated[Names, BeforeValidator(_names("method", METHODS, UNSUPPORTED_METHODS))] = Field(
+    method: Annotated[Names, BeforeValidator(_names("method", METHODS))] = Field(
         (), description="Methods, or `all`. Default: that of the scene."
     )
     integrator: Annotated[Names, BeforeValidator(_names("integrator", INTEGRATORS))] = Field(
