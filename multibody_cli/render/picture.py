@@ -18,6 +18,9 @@ from multibody_cli.render.motion import Integers, Motion, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import Simulation
 
+FAR = 8.0
+"""Length of a path, relative to the mechanism, from which the camera of a film follows it."""
+
 HOLLOW = 0.4
 """Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""
 
@@ -63,6 +66,13 @@ class Picture:
     def points(self) -> Floats:
         """Points (n, 3) that the camera shows, m."""
         return extreme_points(self.drawing, self.motion)
+
+    @cached_property
+    def path(self) -> Floats | None:
+        """Path (T, 3) of the middle of the bodies, m, if they go so far that a camera at rest would show them tiny."""
+        middle: Floats = self.motion.position.mean(axis=1)
+        travel = float(np.linalg.norm(np.ptp(middle, axis=0)))
+        return middle if len(self.drawing.bodies) and travel > FAR * self.drawing.reach else None
 
     @cached_property
     def view(self) -> View:
