@@ -251,11 +251,11 @@ def _glb(picture: Picture, ghosts: list[Picture], extras: Extras) -> bytes:
 
 def _shown(picture: Picture, ghosts: list[Picture], extras: Extras) -> Iterator[Pixels]:
     """Yield the images of an animation, and show how many are done."""
-    from multibody_cli.render.frames import images
+    from multibody_cli.render.frames import film
     from multibody_cli.render.image import Format
 
     with Bar("pictures") as bar:
-        for done, image in enumerate(images(picture, ghosts, Format(*extras.size, samples=2)), 1):
+        for done, image in enumerate(film(picture, ghosts, Format(*extras.size, samples=2)), 1):
             yield image
             bar.show(done, len(picture.rows))
 

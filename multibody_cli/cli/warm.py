@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Compile for every method with every integrator it supports.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Number of compiling processes. Default: all cores.")
 def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, jobs: int | None) -> int:
-    """Compile the kernels of SCENES, so that their first run does not have to.
+    """Compile the kernels of SCENES and of pictures, so that their first run and their first picture do not have to.
 
     SCENES are scene files, or result files that contain a scene. Without SCENES, three small built-in scenes (a tree, a
     closed loop, contacts) are compiled for `aba` and every integrator. Combinations of scene, method and integrator
@@ -53,7 +53,8 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
     chosen_methods = methods or (tuple(METHODS) if everything else () if scenes else ("aba",))
     pairs = warming.combinations(chosen_methods, everything or not scenes)
     with tempfile.TemporaryDirectory() as folder:
-        chosen = scenes or warming.write_examples(Path(folder))
+        examples = warming.write_examples(Path(folder))
+        chosen = scenes or examples
         done: list[warming.Warmed] = []
         with Bar("combinations") as bar:
             bar.show(0, len(chosen) * len(pairs))
@@ -61,10 +62,27 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
                 done.append(one)
                 messages.detail(f"{one.scene}: {one.combination}: {one.refusal or counted(one.kernels, 'kernel')}")
                 bar.show(len(done), len(chosen) * len(pairs))
-        return _report(done, chosen)
+        return _report(done, chosen, _compile_pictures(examples[0]))
 
 
-def _report(done: list[Warmed], scenes: Sequence[Path]) -> int:
+def _compile_pictures(scene: Path) -> int:
+    """Draw the start of a scene, and return the number of compiled kernels."""
+    import numpy as np
+
+    from multibody_cli.kernel import workers
+    from multibody_cli.render.frames import images
+    from multibody_cli.render.image import Format
+    from multibody_cli.render.picture import Picture, start_of
+    from multibody_cli.studies.simulation import prepare
+
+    before = workers.compiled()
+    simulation = prepare(scene)
+    picture = Picture(simulation.loaded, start_of(simulation), np.array([0]))
+    next(images(picture, [], Format(64, 40)))
+    return workers.compiled() - before
+
+
+def _report(done: list[Warmed], scenes: Sequence[Path], for_pictures: int) -> int:
     """Print the number of compiled kernels; raise an error for unusable scenes or an unusable cache."""
     from multibody_cli.kernel import store
 
@@ -72,7 +90,7 @@ def _report(done: list[Warmed], scenes: Sequence[Path]) -> int:
     useless = {scene: found[0] for scene, found in refusals.items() if all(found)}
     for text in useless.values():
         messages.problems(text)
-    compiled = sum(one.kernels for one in done)
+    compiled = sum(one.kernels for one in done) + for_pictures
     words = f"compiled {counted(compiled, 'kernel')} for {counted(len(scenes) - len(useless), 'scene')}"
     refused = sum(bool(text) for scene, found in refusals.items() if scene not in useless for text in found)
     words += f"; {counted(refused, 'combination')} of scene, method and integrator not supported" if refused else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -281,25 +281,32 @@ def similar_result(path: Path) -> Path | None:
 
 
 def _trajectory_of(result: ResultFile) -> Trajectory:
+    @cache
+    def header(channel: str) -> Record:
+        """Return a channel without rows."""
+        with result.open() as file:
+            about = file.describe(channel)
+            return Record(
+                path=channel,
+                values=file.numbers(channel, 0, 0),
+                labels=file.labels(channel),
+                units=about.units,
+                description=file.text(channel, "description"),
+                frame=file.text(channel, "frame"),
+                rtol=about.rtol or 0.0,
+                atol=about.atol or 0.0,
+                role=about.role,
+                same=about.same,
+                per=about.per,
+            )
+
     def load(channel: str, wanted: slice) -> Record:
         start, stop, step = wanted.indices(result.rows[channel])
+        record = header(channel)
+        if start == stop == 0:
+            return record
         with result.open() as file:
-            about, labels = file.describe(channel), file.labels(channel)
-            description, frame = (file.text(channel, name) for name in ("description", "frame"))
-            values = file.numbers(channel, start, stop)[::step]
-        return Record(
-            path=channel,
-            values=values,
-            labels=labels,
-            units=about.units,
-            description=description,
-            frame=frame,
-            rtol=about.rtol or 0.0,
-            atol=about.atol or 0.0,
-            role=about.role,
-            same=about.same,
-            per=about.per,
-        )
+            return replace(record, values=file.numbers(channel, start, stop)[::step])
 
     def load_certificate() -> Certificate | None:
         with result.open() as file:

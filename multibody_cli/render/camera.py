@@ -91,19 +91,22 @@ def upward(gravity: Floats) -> Floats:
     return -np.asarray(gravity) / norm if norm > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
-def extreme_points(drawing: Drawing, motion: Motion) -> Floats:
-    """Return points (n, 3) of the convex hull of all that moves and of the joints, m, without shapes of the world."""
+def extreme_points(drawing: Drawing, motion: Motion, path: Floats | None = None) -> Floats:
+    """Return points (n, 3) of the convex hull of all that moves and of the joints, m, without shapes of the world.
+
+    With the `path` (T, 3) of a camera that follows the bodies, m, the points are those of bodies, relative to it.
+    """
     rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED).round().astype(int))
+    origin = np.zeros((len(rows), 3)) if path is None else path[rows]
     places = []
     for solid in drawing.solids:
-        if solid.layer == "ground":
-            continue
-        origin = motion.position[rows, solid.body] if solid.body != GROUND else np.zeros((len(rows), 3))
-        moved = np.einsum("tij,nj->tni", motion.axes(solid.body)[rows], solid.mesh.corners)
-        places.append((origin[:, None] + moved).reshape(-1, 3))
+        if solid.layer != "ground" and (path is None or solid.body != GROUND):
+            moved = np.einsum("tij,nj->tni", motion.axes(solid.body)[rows], solid.mesh.corners)
+            places.append(((motion.point(solid.body, np.zeros(3))[rows] - origin)[:, None] + moved).reshape(-1, 3))
     for bar in drawing.bars:
         for body, point in zip(bar.bodies, bar.points, strict=True):
-            places.append(motion.point(body, point)[rows])
+            if path is None or body != GROUND:
+                places.append(motion.point(body, point)[rows] - origin)
     points = np.concatenate(places)
     points = points[np.isfinite(points).all(axis=1)]
     directions = np.array([(i, j, k) for i in range(-2, 3) for j in range(-2, 3) for k in range(-2, 3) if i or j or k])

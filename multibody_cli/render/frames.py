@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from multibody_cli.render.camera import Camera, fitted_camera
+from multibody_cli.model import Floats
+from multibody_cli.render.camera import Camera, extreme_points, fitted_camera
 from multibody_cli.render.drawing import Placed, placed_at
 from multibody_cli.render.image import Format, Pixels, draw_image, shadow_sphere
 from multibody_cli.render.motion import nearest_row
@@ -35,12 +36,29 @@ def translucent_layers(picture: Picture) -> set[str]:
 
 
 def images(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Iterator[Pixels]:
-    """Yield the image of each instant."""
-    camera, sunlit, clear = camera_of(picture, shape), shadow_sphere(picture.points), translucent_layers(picture)
-    for row in range(len(picture.rows)):
+    """Yield the image of each instant, by a camera at rest."""
+    return _images(picture, ghosts, shape, picture.points, np.zeros((len(picture.rows), 3)))
+
+
+def film(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Iterator[Pixels]:
+    """Yield the image of each instant; the camera follows bodies that go far."""
+    if picture.path is None:
+        return images(picture, ghosts, shape)
+    points = extreme_points(picture.drawing, picture.motion, picture.path)
+    return _images(picture, ghosts, shape, points, picture.path)
+
+
+def _images(
+    picture: Picture, ghosts: Sequence[Picture], shape: Format, points: Floats, path: Floats
+) -> Iterator[Pixels]:
+    """Yield the images by a camera that shows points (n, 3) and moves along a path (T, 3), m."""
+    camera, clear = fitted_camera(points, picture.view, picture.up, shape.aspect), translucent_layers(picture)
+    centre, radius = shadow_sphere(points)
+    for row, place in enumerate(path):
         placed = placed_with_ghosts(picture, row, ghosts)
+        moved = Camera(camera.position + place, camera.target + place, camera.axes)
         layers = clear & {one.layer for one in placed}
-        yield draw_image(placed, camera, picture.up, shape, sunlit, layers)
+        yield draw_image(placed, moved, picture.up, shape, (centre + place, radius), layers)
 
 
 def strip(picture: Picture, ghosts: Sequence[Picture], shape: Format) -> Pixels:

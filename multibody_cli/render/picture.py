@@ -18,6 +18,9 @@ from multibody_cli.render.motion import Integers, Motion, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import Simulation
 
+FAR = 8.0
+"""Length of a path, relative to the mechanism, from which the camera of a film follows it."""
+
 HOLLOW = 0.4
 """Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""
 
@@ -65,12 +68,28 @@ class Picture:
         return extreme_points(self.drawing, self.motion)
 
     @cached_property
+    def path(self) -> Floats | None:
+        """Path (T, 3) of the middle of the bodies, m, if they go so far that a camera at rest would show them tiny.
+
+        It has the horizontal part, or the vertical part, or both, whichever is long; None if neither is.
+        """
+        middle = self.motion.position.mean(axis=1) if self.drawing.bodies else np.zeros((len(self.rows), 3))
+        rise = np.outer(middle @ self.up, self.up)
+        long = [part for part in (middle - rise, rise) if _extent(part) > FAR * self.drawing.reach]
+        return np.sum(long, axis=0) if long else None
+
+    @cached_property
     def view(self) -> View:
         """Direction of view."""
         surfaces = [one.mesh.vertices for one in self.drawing.solids if one.color == SURFACE_COLOR]
-        widths = [np.linalg.norm(np.ptp(one, axis=0)) for one in (self.points, *surfaces)]
+        widths = [_extent(one) for one in (self.points, *surfaces)]
         is_hollow = any(width > HOLLOW * widths[0] for width in widths[1:])
         return self.direction or default_view(self.points, self.up, is_hollow)
+
+
+def _extent(points: Floats) -> float:
+    """Return the diagonal of the bounding box of points (n, 3), m."""
+    return float(np.linalg.norm(np.ptp(points, axis=0)))
 
 
 def start_of(simulation: Simulation) -> Trajectory:

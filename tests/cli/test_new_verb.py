@@ -38,7 +38,7 @@ def test_a_template_runs_without_warnings_and_meets_its_expectations(
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_new_folder_has_a_schema_beside_the_scene_and_three_commands(
+def test_a_new_folder_has_a_schema_beside_the_scene_and_four_commands(
     mbsim: Command, folder: Path, template: str
 ) -> None:
     mbsim("new", "trial", "--template", template)
@@ -48,7 +48,9 @@ def test_a_new_folder_has_a_schema_beside_the_scene_and_three_commands(
     assert (scene.parent / schema).read_text() == scene_schema_text()
     assert yaml.safe_load(text)["name"] == "trial"
     assert text.count("#") >= 5
-    assert len(commands_of(folder / "trial/README.md")) == 3
+    commands = commands_of(folder / "trial/README.md")
+    assert len(commands) == 4
+    assert commands[1] == ["render", "outputs/trial.h5"]
     assert all(
         "NAME" not in path.read_text()
         for path in (folder / "trial").rglob("*")
@@ -65,7 +67,7 @@ def test_the_commands_of_the_ci_template_create_baselines_and_compare_with_them(
     for words in commands_of(folder / "trial/README.md"):
         plain = [str(path) for word in words for path in (sorted(Path().glob(word)) if "*" in word else [word])]
         endings.append(mbsim(*plain))
-    assert [ending.code for ending in endings] == [0, 0, 0], endings
+    assert [ending.code for ending in endings] == [0, 0, 0, 0], endings
     assert sorted(path.name for path in Path("baselines/trial").iterdir()) == ["aba.h5", "redmax.h5"]
     assert "2 same" in endings[-1].stdout
     job = yaml.safe_load(Path(".github/workflows/regression.yml").read_text())["jobs"]["regression"]

@@ -28,6 +28,10 @@ def test_a_warmed_scene_compiles_nothing(cache: Path, mbsim: Command, monkeypatc
     monkeypatch.setenv("MBSIM_COMPILE", "never")
     ran = subprocess.run([*words, "run", "pendulum.yaml"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+    drawn = subprocess.run(
+        [*words, "render", "outputs/pendulum.h5", "-o", "drawn.png"], capture_output=True, text=True, check=False
+    )
+    assert drawn.returncode == 0, drawn.stderr
     refused = subprocess.run(
         [*words, "run", "pendulum.yaml", "--integrator", "dop853", "--force"],
         capture_output=True,

@@ -13,6 +13,8 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, read_view
 from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
 from multibody_cli.render.events import events_of
+from multibody_cli.render.frames import film, images
+from multibody_cli.render.image import Format
 from multibody_cli.render.joint_maps import poses
 from multibody_cli.render.motion import choose_rows, rotations
 from multibody_cli.render.picture import Picture, start_of
@@ -178,3 +180,17 @@ def test_every_scene_of_the_gallery_can_be_drawn_at_its_start(path):
         assert np.linalg.norm(one.mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-6)
     assert len(picture.points) >= 2
     assert picture.drawing.symbol < picture.drawing.reach
+
+
+def test_the_camera_of_a_film_follows_what_goes_far():
+    """The ball rolls thirty times its diameter, and stays in the middle of a film."""
+    whole = rendered("ball_bounces_and_rolls")
+    picture = Picture(whole.loaded, whole.trajectory, whole.rows[:: len(whole.rows) // 4])
+    for draw, is_near in ((film, True), (images, False)):
+        for image in draw(picture, [], Format(90, 60, 1)):
+            pixels = image.astype(float)
+            rows, columns = np.nonzero(pixels[..., 2] > pixels[..., 0] + 30.0)
+            assert (len(rows) > 150) == is_near
+            if is_near:
+                assert 30 < columns.mean() < 60
+                assert 10 < rows.mean() < 50
