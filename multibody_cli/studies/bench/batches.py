@@ -91,7 +91,7 @@ def measure_batch(
     batches: list[Batch] = []
 
     def together(runs: Runs) -> None:
-        batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state)))
+        batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=True))
 
     def one_by_one(number: int) -> float:
         return sum(take_steps(simulation, steps).seconds for _ in range(number))
