@@ -348,8 +348,8 @@ def test_a_batch_beside_single_runs_and_a_peer(mbsim: Command, chain: str, monke
     [found] = json.loads(Path("bench.json").read_text())["batches"]
     assert (found["runs"], found["steps"], found["in_lanes"], found["reason"]) == (20, 100, 20, "")
     assert found["batch"]["count"] == 2000
-    for timing, ratio in (found["single"], found["peers"]["mujoco"]):
-        assert timing["median"] > 0.0
+    for cost, ratio in (found["single"], found["peers"]["mujoco"]):
+        assert cost["median"] > 0.0
         assert ratio > 0.0
 
 
