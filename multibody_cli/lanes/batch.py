@@ -25,8 +25,12 @@ from multibody_cli.methods.contract import Method, Status
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.signals import evaluate
 
-WORTHWHILE = 2
-"""Number of runs from which lanes are used."""
+WORTHWHILE = 2e7
+"""Product of runs, steps and bodies from which lanes save time, even if their code must be compiled.
+
+A step of a single run takes about 50 ns for each body, twice to three times that of a lane; compilation takes a second
+or more.
+"""
 
 
 class Batch(NamedTuple):
@@ -110,6 +114,7 @@ def run_batch(
     runs: Runs,
     method_for: Callable[[int, State], Method],
     *,
+    in_lanes: bool | None = None,
     jobs: int | None = None,
     on_done: Callable[[int], None] = lambda _count: None,
 ) -> Batch:
@@ -122,8 +127,10 @@ def run_batch(
     method_for
         Makes the method of a run, by its number and a state: for runs that lanes do not support, and for those that
         reach a limit of a joint.
+    in_lanes
+        Whether to use lanes if they are supported; by default if they save time, which depends on the runs alone.
     jobs
-        Number of threads; by default one for each core.
+        Number of threads of lanes; by default one for each core.
     on_done
         Receives how many runs are complete, from time to time.
 
@@ -142,7 +149,9 @@ def run_batch(
         np.full(count, -1),
         np.zeros(count, np.bool_),
     )
-    if count >= WORTHWHILE and supported(runs.models, runs.integrator) is None:
+    if in_lanes is None:
+        in_lanes = count * int(instants[-1]) * len(runs.models[0].names.bodies) >= WORTHWHILE
+    if in_lanes and count > 0 and supported(runs.models, runs.integrator) is None:
         _run_lanes(runs, jobs or cores(), batch, on_done)
     done = int(batch.in_lanes.sum())
     for k in np.flatnonzero(~batch.in_lanes).tolist():

@@ -156,8 +156,8 @@ def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[st
     q = tracer.array("q", models[0].nq)
     lines = []
     for k, limit in enumerate(tables[0]):
-        bound = parameters.number(tracer, np.array([one["bound"][k] for one in tables]))
-        tracer.script.store(f"gap{k}", float(limit["sign"]) * (q[int(limit["iq"])] - bound))
+        sign, bound = (parameters.number(tracer, np.array([one[x][k] for one in tables])) for x in ("sign", "bound"))
+        tracer.script.store(f"gap{k}", sign * (q[int(limit["iq"])] - bound))
         lines.append(f"clearance[0] = min(clearance[0], gap{k})")
     return [*tracer.lines(), *lines]
 

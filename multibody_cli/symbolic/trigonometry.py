@@ -7,6 +7,7 @@ within 2 ulp of the library functions up to the bound below, and the library fun
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from multibody_cli.kernel import formula
 
@@ -18,7 +19,7 @@ REDUCED_EXACTLY_BELOW = 1.0e5
 
 
 @formula
-def sine_and_cosine(x):
+def sine_and_cosine(x: Any) -> tuple[Any, Any]:
     """(sin x, cos x)."""
     if abs(x) > REDUCED_EXACTLY_BELOW:
         return math.sin(x), math.cos(x)
@@ -33,25 +34,25 @@ def sine_and_cosine(x):
 
 
 @formula
-def reduced(x, quadrant):
+def reduced(x: Any, quadrant: Any) -> Any:
     """x - quadrant pi/2."""
     return ((x - quadrant * _HALF_PI_HIGH) - quadrant * _HALF_PI_MIDDLE) - quadrant * _HALF_PI_LOW
 
 
 @formula
-def sine_of_reduced(r, z):
+def sine_of_reduced(r: Any, z: Any) -> Any:
     """Sine of r, |r| <= pi/4, with z = r^2."""
     return r + r * z * _polynomial_of_sine(z)
 
 
 @formula
-def cosine_of_reduced(z):
+def cosine_of_reduced(z: Any) -> Any:
     """Cosine of r, |r| <= pi/4, with z = r^2."""
     return 1.0 - 0.5 * z + z * z * _polynomial_of_cosine(z)
 
 
 @formula
-def _polynomial_of_sine(z):
+def _polynomial_of_sine(z: Any) -> Any:
     p = 1.58962301576546568060e-10
     p = p * z - 2.50507477628578072866e-8
     p = p * z + 2.75573136213857245213e-6
@@ -61,7 +62,7 @@ def _polynomial_of_sine(z):
 
 
 @formula
-def _polynomial_of_cosine(z):
+def _polynomial_of_cosine(z: Any) -> Any:
     p = -1.13585365213876817300e-11
     p = p * z + 2.08757008419747316778e-9
     p = p * z - 2.75573141792967388112e-7

@@ -12,7 +12,7 @@ from command_result import Command
 
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import PeerKind
-from multibody_cli.studies.bench import campaign, suite, timing
+from multibody_cli.studies.bench import batches, campaign, suite, timing
 from multibody_cli.studies.bench.growth import growth
 from multibody_cli.studies.bench.measurement import Measurement, bytes_of
 from multibody_cli.studies.bench.timing import Block, count_long_enough, time_blocks
@@ -334,6 +334,37 @@ def test_suites_of_the_project_can_be_read(name: str, monkeypatch: pytest.Monkey
     benches = suite.read_suite(name)
     assert benches
     assert all(scene.is_file() for bench in benches for scene in bench.scenes)
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+def test_a_batch_beside_single_runs_and_a_peer(mbsim: Command, chain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    monkeypatch.setattr(batches, "SHORTEST_BATCH", 0.001)
+    options = ("--batch", "20", "--duration", "0.1 s", "--against", "mujoco", "--repeat", "2")
+    ending = mbsim("bench", chain, *options, "--json", "bench.json")
+    assert ending.code == 0
+    table = ending.stdout[ending.stdout.index("Batches of runs") :]
+    assert [word in table for word in ("batch", "single runs", "mujoco", "batch is faster by")] == [True] * 4
+    [found] = json.loads(Path("bench.json").read_text())["batches"]
+    assert (found["runs"], found["steps"], found["in_lanes"], found["reason"]) == (20, 100, 20, "")
+    assert found["batch"]["count"] == 2000
+    for cost, ratio in (found["single"], found["peers"]["mujoco"]):
+        assert cost["median"] > 0.0
+        assert ratio > 0.0
+
+
+def test_a_batch_of_single_runs_has_a_reason(mbsim: Command, chain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "SHORTEST_BATCH", 0.001)
+    options = ("--batch", "3", "--duration", "10 ms", "--integrator", "sdirk2", "--repeat", "1")
+    ending = mbsim("bench", chain, *options)
+    assert ending.code == 0
+    assert "because lanes do not support integrators other than semi_implicit_euler and rk4" in ending.stdout
+
+
+def test_a_batch_of_one_run_is_refused(mbsim: Command, chain: str) -> None:
+    ending = mbsim("bench", chain, "--batch", "1")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert "--batch: expected a whole number from 2 to 10000000, found `1`" in ending.stderr
 
 
 # --- peers ------------------------------------------------------------------------------------------------------------

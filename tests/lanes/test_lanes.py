@@ -80,8 +80,9 @@ def scattered(simulation: Simulation, count: int) -> Runs:
     return Runs([compiled.model], integrator, q, v, step, np.array([0, 30, 100]))
 
 
-def run(simulation: Simulation, runs: Runs, **options: int):
-    return run_batch(runs, lambda _k, state: simulation.method_for(state), **options)
+def run(simulation: Simulation, runs: Runs, **options):
+    """Make runs by lanes, one run alone by its method."""
+    return run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=len(runs.q) > 1, **options)
 
 
 def selected(runs: Runs, which) -> Runs:
@@ -123,7 +124,7 @@ def test_threads_and_instants_do_not_change_the_result(tmp_path: Path) -> None:
     simulation = simulation_of(tmp_path, MACHINES["springs, dampers and actuators"])
     runs = scattered(simulation, 50)
     counts: list[int] = []
-    found = run_batch(runs, lambda _k, state: simulation.method_for(state), jobs=3, on_done=counts.append)
+    found = run(simulation, runs, jobs=3, on_done=counts.append)
     assert counts[-1] == 50
     alone = run(simulation, runs._replace(instants=np.array([100])), jobs=1)
     np.testing.assert_array_equal(found.v[:, -1], alone.v[:, 0])
@@ -184,13 +185,13 @@ def test_each_run_has_constants_of_its_own(tmp_path: Path) -> None:
     ]
     runs = scattered(simulations[0], 10)._replace(models=[one.compiled.model for one in simulations])
     assert supported(runs.models, "semi_implicit_euler") is None
-    found = run_batch(runs, lambda k, state: simulations[k].method_for(state))
+    found = run_batch(runs, lambda k, state: simulations[k].method_for(state), in_lanes=True)
     assert found.in_lanes.all()
     for k, simulation in enumerate(simulations):
         single = run(simulation, selected(runs, [k]))
         np.testing.assert_allclose(found.v[k], single.v[0], rtol=0.0, atol=1e-12 * np.abs(single.v).max())
     shuffled = selected(runs, [7, 2, 9])
-    np.testing.assert_array_equal(run_batch(shuffled, lambda _k, _state: None).q, found.q[[7, 2, 9]])
+    np.testing.assert_array_equal(run_batch(shuffled, lambda _k, _state: None, in_lanes=True).q, found.q[[7, 2, 9]])
 
 
 UNSUPPORTED = {
@@ -220,6 +221,16 @@ def test_adaptive_steps_and_other_structures_are_not_supported(tmp_path: Path) -
     assert supported([model, other], "rk4") == "models that differ in more than the values of constants"
     heavier = replace(model, system=model.system._replace(tree=model.system.tree._replace(gravity=np.ones(3))))
     assert supported([model, heavier], "rk4") == "models that differ in more than the values of constants"
+
+
+def test_lanes_are_chosen_where_they_save_time(tmp_path: Path) -> None:
+    simulation = simulation_of(tmp_path, MACHINES["double pendulum"])
+    few = scattered(simulation, 4)
+    assert not run_batch(few, lambda _k, state: simulation.method_for(state)).in_lanes.any()
+    many = scattered(simulation, 2000)._replace(instants=np.array([5000]))
+    found = run_batch(many, lambda _k, state: simulation.method_for(state))
+    assert found.in_lanes.all()
+    np.testing.assert_array_equal(found.steps, 5000)
 
 
 def test_instants_must_increase(tmp_path: Path) -> None:

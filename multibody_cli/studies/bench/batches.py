@@ -17,7 +17,7 @@ import numpy as np
 from multibody_cli.kernel.workers import cores
 from multibody_cli.lanes.batch import Batch, Runs, run_batch, supported
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Peer, PeerRefusal
+from multibody_cli.peers.contract import Peer
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.studies.bench.measurement import take_steps
 from multibody_cli.studies.bench.setup import Setup
@@ -80,7 +80,7 @@ def measure_batch(
     count
         Number of runs.
     against
-        Names of peers; those that cannot make batches of the scene are left out.
+        Names of peers that support the scene; those that cannot make batches are left out.
     repeat
         Number of rounds.
     setup
@@ -91,7 +91,7 @@ def measure_batch(
     batches: list[Batch] = []
 
     def together(runs: Runs) -> None:
-        batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state)))
+        batches.append(run_batch(runs, lambda _k, state: simulation.method_for(state), in_lanes=True))
 
     def one_by_one(number: int) -> float:
         return sum(take_steps(simulation, steps).seconds for _ in range(number))
@@ -145,10 +145,7 @@ def _peers(simulation: Simulation, names: Sequence[str], steps: int, threads: in
         roll_out = PEERS[name].roll_out
         if roll_out is None or simulation.integrator.name not in PEERS[name].integrators:
             continue
-        try:
-            peer = PEERS[name].build(mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator))
-        except PeerRefusal:
-            continue  # the comparison with the peer reports it
+        peer = PEERS[name].build(mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator))
         found[name] = partial(_roll_out, roll_out, peer, steps, threads)
     return found
 

@@ -120,10 +120,12 @@ class _Bench:
             if comparison is not None:
                 self.found.studies[-1].runs.append(comparison.judge(simulation, self.spec.repeat, setup))
             if succeeded:
-                self.found.comparisons.extend(compare(simulation, self.spec.against, self.spec.repeat, setup))
+                comparisons = list(compare(simulation, self.spec.against, self.spec.repeat, setup))
+                self.found.comparisons.extend(comparisons)
                 if self.spec.batch is not None:
+                    agreeing = [one.peer for one in comparisons if one.status == "timed"]
                     self.found.batches.append(
-                        measure_batch(simulation, self.spec.batch, self.spec.against, self.spec.repeat, setup)
+                        measure_batch(simulation, self.spec.batch, agreeing, self.spec.repeat, setup)
                     )
 
     def _setup(self, simulation: Simulation) -> dict[str, Any]:
