@@ -56,7 +56,7 @@ MAX_PROJECTIONS = 25
 """Maximum number of position projections after a step."""
 
 PROJECTION_TOLERANCE = 4e-16
-"""Error of position (rad, or m for bodies within 1 m of the world's origin) or of velocity that is not corrected.
+"""Error of position or of velocity that is not corrected, relative to the largest coordinate or speed, or to 1.
 
 The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
 configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
@@ -237,18 +237,8 @@ def enforce_constraints(system, work, v, a):
                 a[j] = work.response[j]
         update_marker_changes(tree, work.bodies)
         compute_loop_accelerations(tree, a, work)
-    else:
-        clear_multipliers(work)
     apply_primary_row_forces(work)
     compute_loop_reactions(tree, work)
-
-
-@kernel
-def clear_multipliers(work):
-    """Set the multipliers of all rows that are not primary to 0."""
-    for r in range(len(work.rows)):
-        if not work.rows[r].primary:
-            work.rows[r].multiplier = 0.0
 
 
 @kernel
@@ -314,7 +304,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
-    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE:
+    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE * speed_scale(work):
         accelerate(system, work, work.response)
         project(system, work, VELOCITY)
         for j in range(len(v)):
@@ -374,6 +364,16 @@ def coordinate_scale(work):
     for i in range(len(work.bodies)):
         x = work.bodies[i].x
         scale = max(scale, abs(x[0]), abs(x[1]), abs(x[2]))
+    return scale
+
+
+@kernel
+def speed_scale(work):
+    """Largest component of a velocity of a body, m/s or rad/s, but at least 1."""
+    scale = 1.0
+    for i in range(len(work.bodies)):
+        v, w = work.bodies[i].v, work.bodies[i].w
+        scale = max(scale, abs(v[0]), abs(v[1]), abs(v[2]), abs(w[0]), abs(w[1]), abs(w[2]))
     return scale
 
 

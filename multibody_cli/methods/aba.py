@@ -42,6 +42,7 @@ def constrained_workspace(model: Model, options: Any) -> Work:
 CONSTRAINED: AccelerationKind = replace(
     ABA,
     accelerate=constrained_bodies.accelerate,
+    factor=constrained_bodies.factor,
     apply_inverse_mass=constrained_bodies.apply_inverse_mass,
     workspace=constrained_workspace,
 )

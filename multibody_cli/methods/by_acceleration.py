@@ -245,6 +245,8 @@ class AccelerationKind:
         The keyword of the scene format, and one line for lists.
     accelerate, apply_inverse_mass
         The two kernels; see the top of this file.
+    factor
+        `accelerate` for the factors alone, if that is faster.
     supports
         The supported features.
     Options
@@ -272,6 +274,7 @@ class AccelerationKind:
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
+    factor: Kernel | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -296,7 +299,7 @@ class AccelerationKind:
             factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
             alone = constrained_dynamics(*implicit, implicit_forces.add_implicit_terms)
         elif system.is_constrained:
-            alone = constrained_dynamics(factor, factor, apply_inverse_mass, add_implicit_joint_terms)
+            alone = constrained_dynamics(self.factor or factor, factor, apply_inverse_mass, add_implicit_joint_terms)
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:

@@ -75,7 +75,14 @@ def ladder(n: int, tilt: float = 0.0, speed: float = 1.0, angle: float = np.pi /
         place = {"position": (k * R[0]).tolist(), **(turned if tilt else {})}
         joints[f"pin{k}"] = {**HINGE, "child": f"up{k}", "origin": place, "q": angle, "v": -speed}
     for k in range(n):
-        joints[f"left{k}"] = {**HINGE, "parent": f"up{k}", "child": f"rail{k}", "origin": at(1), "q": -angle, "v": speed}
+        joints[f"left{k}"] = {
+            **HINGE,
+            "parent": f"up{k}",
+            "child": f"rail{k}",
+            "origin": at(1),
+            "q": -angle,
+            "v": speed,
+        }
     for k in range(n):
         joints[f"right{k}"] = {
             **HINGE, "parent": f"rail{k}", "child": f"up{k + 1}", "origin": at(1), "child_origin": at(1)
