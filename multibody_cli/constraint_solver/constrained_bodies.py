@@ -32,7 +32,9 @@ from multibody_cli.constraint_solver.row_blocks import (
     reduce_rhs,
     solve_for_multipliers,
 )
-from multibody_cli.constraint_solver.solver import largest_position_error
+from multibody_cli.constraint_solver.solver import (
+    largest_position_error,
+)
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.factor import Ldl3, solve

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.projection import (
+    project_onto_constraints,
+)
 from multibody_cli.constraint_solver.solver import (
     accumulate_row_power,
     enforce_constraints,
-    project_onto_constraints,
     update_kinematics,
     write_acceleration_rhs,
 )
