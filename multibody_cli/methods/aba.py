@@ -3,7 +3,7 @@
 Each evaluation computes the kinematics, applies the forces, and eliminates the joints from the leaves to the ground
 (`tree.kinematics`, `forces`, `tree.articulated_body`).  Prescribed coordinates keep their given acceleration; the
 required force is read from the joint wrench.  Equality rows of closed loops and constraints are eliminated within the
-recursion (`constraint_solver.constrained_bodies`); any other row takes one more O(n) solve (`constraint_solver.solver`).
+recursion (`constraint_solver.constrained_bodies`); other rows take one more O(n) solve (`constraint_solver.solver`).
 
 Sources: Featherstone 1983; Sueda, notes 2.9; 2.12, Alg. 9 and (2.123); 2.13, Alg. 10.  Cost: about 65 ns per hinge on a
 machine of 2023.
