@@ -23,7 +23,12 @@ from scipy.spatial.transform import Rotation
 from strategies import random_quaternion, random_rotation
 
 from multibody_cli.compile import Compiled, compile_scene
-from multibody_cli.constraint_solver.solver import compute_velocity_residuals, largest_position_error
+from multibody_cli.constraint_solver.projection import (
+    compute_velocity_residuals,
+)
+from multibody_cli.constraint_solver.solver import (
+    largest_position_error,
+)
 from multibody_cli.joints import JOINTS
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Method, Status

@@ -32,7 +32,9 @@ from multibody_cli.constraint_solver.row_blocks import (
     reduce_rhs,
     solve_for_multipliers,
 )
-from multibody_cli.constraint_solver.solver import largest_position_error
+from multibody_cli.constraint_solver.solver import (
+    largest_position_error,
+)
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
 from multibody_cli.spatial.factor import Ldl3, solve
@@ -71,15 +73,25 @@ from multibody_cli.tree.articulated_body import (
 @kernel
 def accelerate(system, work, a):
     """Write dv/dt of the free coordinates into `a` (nv,), and the multipliers, with the rows at `work.rhs`."""
+    for r in range(len(work.rows)):
+        work.rows[r].multiplier = 0.0  # of one-sided rows, from the last projection
+    factor(system, work, a)
+    if work.scratch.regular[0]:
+        pass_outward(system.tree, a, work, work.scratch)
+    else:
+        articulated_body.outward_pass(system.tree, a, work)
+
+
+@kernel
+def factor(system, work, a):
+    """Like `accelerate`, for the factors alone: which rows are primary is decided here."""
     E = work.scratch
     regular = factor_and_pass_inward(system.tree, work, E)
     E.regular[0] = regular
     for place in range(len(E.rows)):
         work.rows[E.rows[place]].primary = regular
-    if regular:
-        pass_outward(system.tree, a, work, E)
-    else:
-        articulated_body.accelerate(system, work, a)
+    if not regular:
+        articulated_body.inward_pass(system.tree, work.tau, work)
 
 
 @kernel
@@ -132,7 +144,7 @@ def factor_and_pass_inward(tree, work, E) -> bool:
 @kernel
 def write_open_rows(tree, work, E):
     """Set the wrenches, coefficients and thresholds of all rows, and set L and l to 0."""
-    links, bodies, rows, terms = tree.links, work.bodies, work.rows, work.terms
+    links, bodies, terms = tree.links, work.bodies, work.terms
     s_f, s_t = ineffective_tolerances(largest_position_error(work))
     for s in range(len(E.K)):
         store_force(E.K[s], no_force())

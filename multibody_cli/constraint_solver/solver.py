@@ -5,10 +5,10 @@ With J the Jacobian of the active rows and r their residual at any level, the re
     W x + r = 0,   W = J M^-1 J^T   (one-sided rows: x >= 0, W x + r >= 0, one of both 0)
 
     accelerations   r = J a + bias     every evaluation; x are forces
-    velocities      r = J v + rate     after a step; x are impulses
+    velocities      r = J v + rate     after a step; x are impulses (`projection`)
     positions       r = error          after a step, until the error is round-off; y is a displacement
 
-Both projections are minimal in the metric of M. A column of the Delassus matrix W is one response, so that an O(n)
+A column of the Delassus matrix W is one response, so that an O(n)
 method takes O(n m) for m rows.  Redundant rows are solved in the least-norm sense (`multipliers`).
 
 A *primary* row is solved by the method itself, within its inverse mass matrix: its right-hand side is in `work.rhs`,
@@ -43,37 +43,13 @@ from multibody_cli.constraints.rows import (
 from multibody_cli.joints.motion import prescribe
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import solve_multipliers
-from multibody_cli.method_kernels import accelerate, apply_inverse_mass
+from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force
-from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.kinematics import forward_kinematics
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes, update_markers
 
 ACCELERATION, VELOCITY, POSITION = range(3)
-
-MAX_PROJECTIONS = 25
-"""Maximum number of position projections after a step."""
-
-PROJECTION_TOLERANCE = 4e-16
-"""Error of position (rad, or m for bodies within 1 m of the world's origin) or of velocity that is not corrected.
-
-The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
-configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
-(`ineffective_rows`) well before.
-"""
-
-REUSED_ERROR = 1e-12
-"""Error of position, m or rad, above which a projection with reused factors is followed by one with new factors.
-
-The factors of one projection serve the next one where the product of both errors is at round-off level.
-"""
-
-ACTIVATION_TOLERANCE = 1e-9
-"""Distance from its limit, m or rad, within which a one-sided row becomes active."""
-
-SEPARATION_VELOCITY = 1e-9
-"""Rate up to which an active one-sided row stays active after a step."""
 
 
 # --- kinematics ---------------------------------------------------------------------------------------------------
@@ -87,6 +63,16 @@ def update_kinematics(system, t, q, v, a, work):
     update_loop_frames(system.tree, q, v, a, work)
     write_loop_rows(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
+
+
+@kernel
+def largest_position_error(work):
+    """Largest error of position, m or rad."""
+    rows, largest = work.rows, 0.0
+    for r in range(len(rows)):
+        error = rows[r].error
+        largest = max(largest, -error if rows[r].one_sided else abs(error))
+    return largest
 
 
 # --- the dual problem ---------------------------------------------------------------------------------------------
@@ -195,11 +181,12 @@ def apply_active_row_impulses(work, count):
 # --- accelerations ------------------------------------------------------------------------------------------------
 @kernel
 def write_acceleration_rhs(work, v):
-    """Set the right-hand sides to minus the bias accelerations of the rows, with Baumgarte feedback."""
+    """Set the right-hand sides of equalities to minus their bias accelerations, with Baumgarte feedback."""
     rows = work.rows
     for r in range(len(work.rhs)):
-        rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
-        rows[r].residual += baumgarte_feedback(rows[r], work, v)
+        if not rows[r].one_sided:
+            rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
+            rows[r].residual += baumgarte_feedback(rows[r], work, v)
     write_rhs(work, ACCELERATION)
 
 
@@ -237,18 +224,8 @@ def enforce_constraints(system, work, v, a):
                 a[j] = work.response[j]
         update_marker_changes(tree, work.bodies)
         compute_loop_accelerations(tree, a, work)
-    else:
-        clear_multipliers(work)
     apply_primary_row_forces(work)
     compute_loop_reactions(tree, work)
-
-
-@kernel
-def clear_multipliers(work):
-    """Set the multipliers of all rows that are not primary to 0."""
-    for r in range(len(work.rows)):
-        if not work.rows[r].primary:
-            work.rows[r].multiplier = 0.0
 
 
 @kernel
@@ -290,132 +267,3 @@ def apply_active_row_forces(tree, work, count):
     transfer_marker_wrenches(tree, bodies)
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(bodies[i]))
-
-
-# --- velocities and positions -------------------------------------------------------------------------------------
-@template(accelerate, apply_inverse_mass)
-def project_onto_constraints(system, work, t, q, v, a, ledger):
-    """Project q and v onto the constraint manifold after a step, in place."""
-    if work.baumgarte[0] > 0.0:
-        return
-    tree, before, reused = system.tree, math.inf, False
-    for _ in range(MAX_PROJECTIONS):
-        update_kinematics(system, t, q, v, a, work)
-        activate_unilateral_rows(work)
-        error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
-        work.dual.position_error[0] = error
-        halved = error <= 0.5 * before
-        if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
-            break
-        reused = halved and before * error <= PROJECTION_TOLERANCE
-        if not reused:
-            accelerate(system, work, work.response)
-        before = error
-        project(system, work, POSITION)
-        displace(tree, q, work.response, 1.0)
-        normalize(tree, q)
-    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE:
-        accelerate(system, work, work.response)
-        project(system, work, VELOCITY)
-        for j in range(len(v)):
-            v[j] += work.response[j]
-        account_row_impulses(work, ledger)
-    deactivate_separating_rows(work)
-
-
-@template(apply_inverse_mass)
-def project(system, work, level):
-    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0."""
-    rows, active_rows = work.rows, work.dual.active_rows
-    if level == POSITION:
-        for r in range(len(rows)):
-            rows[r].residual = rows[r].error
-    count = select_active_rows(work, level)
-    for k in range(count):
-        work.dual.r[k] = rows[active_rows[k]].residual
-    if len(work.rhs) > 0 and count > 0:
-        clear_impulses(work)
-        write_rhs(work, level)
-        impulse_response(system, work)
-        for k in range(count):
-            work.dual.r[k] += jacobian_product_of_row(rows[active_rows[k]], work.terms, work.bodies, work.response)
-        zero_rhs(work)
-    build_delassus(system, work, count)
-    solve_dual(work, count)
-    clear_impulses(work)
-    apply_active_row_impulses(work, count)
-    write_rhs(work, level)
-    impulse_response(system, work)
-
-
-@kernel
-def activate_unilateral_rows(work):
-    """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
-    for r in range(len(work.rows)):
-        row = work.rows[r]
-        if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
-            row.active = 1
-
-
-@kernel
-def largest_position_error(work):
-    """Largest error of position, m or rad."""
-    rows, largest = work.rows, 0.0
-    for r in range(len(rows)):
-        error = rows[r].error
-        largest = max(largest, -error if rows[r].one_sided else abs(error))
-    return largest
-
-
-@kernel
-def coordinate_scale(work):
-    """Largest coordinate of the origin of a body, m, but at least 1."""
-    scale = 1.0
-    for i in range(len(work.bodies)):
-        x = work.bodies[i].x
-        scale = max(scale, abs(x[0]), abs(x[1]), abs(x[2]))
-    return scale
-
-
-@kernel
-def compute_velocity_residuals(work, v):
-    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
-    rows, largest = work.rows, 0.0
-    for r in range(len(rows)):
-        row = rows[r]
-        row.residual = velocity_of_row(row, work.terms, work.bodies, v)
-        if is_row_active(row, VELOCITY):
-            largest = max(largest, -row.residual if row.one_sided else abs(row.residual))
-    return largest
-
-
-@kernel
-def add_response_to_residuals(work):
-    """Add the change due to the last response to the residuals of all rows at velocity level."""
-    for r in range(len(work.rows)):
-        row = work.rows[r]
-        row.residual += jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-
-
-@kernel
-def account_row_impulses(work, ledger):
-    """Add the work of row impulses to the ledger: impulse times the mean J v before and after.
-
-    One-sided rows dissipate energy in impacts; rows that prescribe a velocity do work.
-    """
-    for r in range(len(work.rows)):
-        row = work.rows[r]
-        change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-        if row.account >= 0:
-            work_done = row.multiplier * (row.residual - row.rate + 0.5 * change)
-            ledger[row.account] += -work_done if row.one_sided else work_done
-        row.residual += change
-
-
-@kernel
-def deactivate_separating_rows(work):
-    """Deactivate the one-sided rows that separate."""
-    for r in range(len(work.rows)):
-        row = work.rows[r]
-        if row.one_sided:
-            row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY

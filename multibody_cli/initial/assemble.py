@@ -18,18 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.constraint_solver.projection import (
+    activate_unilateral_rows,
+    add_response_to_residuals,
+    compute_velocity_residuals,
+    project,
+)
 from multibody_cli.constraint_solver.solver import (
     ACCELERATION,
     POSITION,
     VELOCITY,
-    activate_unilateral_rows,
-    add_response_to_residuals,
     build_delassus,
     clear_impulses,
-    compute_velocity_residuals,
     impulse_response,
     largest_position_error,
-    project,
     select_active_rows,
     update_kinematics,
     zero_rhs,

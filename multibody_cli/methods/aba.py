@@ -2,8 +2,8 @@
 
 Each evaluation computes the kinematics, applies the forces, and eliminates the joints from the leaves to the ground
 (`tree.kinematics`, `forces`, `tree.articulated_body`).  Prescribed coordinates keep their given acceleration; the
-required force is read from the joint wrench.  Closed loops and constraints are enforced by multipliers, with one more
-O(n) solve per constraint row (`constraint_solver.solver`).
+required force is read from the joint wrench.  Equality rows of closed loops and constraints are eliminated within the
+recursion (`constraint_solver.constrained_bodies`); other rows take one more O(n) solve (`constraint_solver.solver`).
 
 Sources: Featherstone 1983; Sueda, notes 2.9; 2.12, Alg. 9 and (2.123); 2.13, Alg. 10.  Cost: about 65 ns per hinge on a
 machine of 2023.
@@ -42,6 +42,7 @@ def constrained_workspace(model: Model, options: Any) -> Work:
 CONSTRAINED: AccelerationKind = replace(
     ABA,
     accelerate=constrained_bodies.accelerate,
+    factor=constrained_bodies.factor,
     apply_inverse_mass=constrained_bodies.apply_inverse_mass,
     workspace=constrained_workspace,
 )

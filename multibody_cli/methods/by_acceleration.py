@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.projection import (
+    project_onto_constraints,
+)
 from multibody_cli.constraint_solver.solver import (
     accumulate_row_power,
     enforce_constraints,
-    project_onto_constraints,
     update_kinematics,
     write_acceleration_rhs,
 )
@@ -245,6 +247,8 @@ class AccelerationKind:
         The keyword of the scene format, and one line for lists.
     accelerate, apply_inverse_mass
         The two kernels; see the top of this file.
+    factor
+        `accelerate` for the factors alone, if that is faster.
     supports
         The supported features.
     Options
@@ -272,6 +276,7 @@ class AccelerationKind:
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
+    factor: Kernel | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -296,7 +301,7 @@ class AccelerationKind:
             factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
             alone = constrained_dynamics(*implicit, implicit_forces.add_implicit_terms)
         elif system.is_constrained:
-            alone = constrained_dynamics(factor, factor, apply_inverse_mass, add_implicit_joint_terms)
+            alone = constrained_dynamics(self.factor or factor, factor, apply_inverse_mass, add_implicit_joint_terms)
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:

@@ -30,17 +30,19 @@ from typing import Any
 
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, write_loop_rows
-from multibody_cli.constraint_solver.solver import (
+from multibody_cli.constraint_solver.projection import (
     PROJECTION_TOLERANCE,
-    VELOCITY,
     account_row_impulses,
     activate_unilateral_rows,
-    build_delassus,
-    clear_impulses,
     compute_velocity_residuals,
     deactivate_separating_rows,
-    largest_position_error,
     project,
+)
+from multibody_cli.constraint_solver.solver import (
+    VELOCITY,
+    build_delassus,
+    clear_impulses,
+    largest_position_error,
     zero_rhs,
 )
 from multibody_cli.constraints.elements import write_all

@@ -7,7 +7,9 @@ import pytest
 from discrete_motions import StepCase, chain, step_case
 from kkt_problems import far_block, near_block
 
-from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.constraint_solver.solver import (
+    update_kinematics,
+)
 from multibody_cli.kernel import kernel
 from multibody_cli.tree.workspace import workspace_for
 from multibody_cli.variational.joint_sides import write_sides

@@ -1,0 +1,181 @@
+"""Projection of positions and velocities onto the constraints, after a step.
+
+Both are minimal in the metric of M. Positions are corrected until the error is round-off; then velocities.
+
+Source: Sueda, notes 2.12, (2.122)-(2.127).
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.constraint_solver.solver import (
+    POSITION,
+    VELOCITY,
+    apply_active_row_impulses,
+    build_delassus,
+    clear_impulses,
+    impulse_response,
+    is_row_active,
+    largest_position_error,
+    select_active_rows,
+    solve_dual,
+    update_kinematics,
+    write_rhs,
+    zero_rhs,
+)
+from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
+from multibody_cli.kernel import kernel, template
+from multibody_cli.method_kernels import accelerate, apply_inverse_mass
+from multibody_cli.tree.configuration import displace, normalize
+
+MAX_PROJECTIONS = 25
+"""Maximum number of position projections after a step."""
+
+PROJECTION_TOLERANCE = 4e-16
+"""Error of position or of velocity that is not corrected, relative to the largest coordinate or speed, or to 1.
+
+The value is at round-off level: with an error c of a row whose effect vanishes as x, a mechanism that passes a singular
+configuration is displaced by c/x from its branch, and changes branch where that reaches x.  The row must be dropped
+(`ineffective_rows`) well before.
+"""
+
+REUSED_ERROR = 1e-12
+"""Error of position, m or rad, above which a projection with reused factors is followed by one with new factors.
+
+The factors of one projection serve the next one where the product of both errors is at round-off level.
+"""
+
+ACTIVATION_TOLERANCE = 1e-9
+"""Distance from its limit, m or rad, within which a one-sided row becomes active."""
+
+SEPARATION_VELOCITY = 1e-9
+"""Rate up to which an active one-sided row stays active after a step."""
+
+
+@template(accelerate, apply_inverse_mass)
+def project_onto_constraints(system, work, t, q, v, a, ledger):
+    """Project q and v onto the constraint manifold after a step, in place."""
+    if work.baumgarte[0] > 0.0:
+        return
+    tree, before, reused = system.tree, math.inf, False
+    for _ in range(MAX_PROJECTIONS):
+        update_kinematics(system, t, q, v, a, work)
+        activate_unilateral_rows(work)
+        error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
+        work.dual.position_error[0] = error
+        halved = error <= 0.5 * before
+        if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
+            break
+        reused = halved and before * error <= PROJECTION_TOLERANCE
+        if not reused:
+            accelerate(system, work, work.response)
+        before = error
+        project(system, work, POSITION)
+        displace(tree, q, work.response, 1.0)
+        normalize(tree, q)
+    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE * speed_scale(work):
+        accelerate(system, work, work.response)
+        project(system, work, VELOCITY)
+        for j in range(len(v)):
+            v[j] += work.response[j]
+        account_row_impulses(work, ledger)
+    deactivate_separating_rows(work)
+
+
+@template(apply_inverse_mass)
+def project(system, work, level):
+    """Compute the smallest response, in the metric of M, that brings the residuals of all rows of a level to 0."""
+    rows, active_rows = work.rows, work.dual.active_rows
+    if level == POSITION:
+        for r in range(len(rows)):
+            rows[r].residual = rows[r].error
+    count = select_active_rows(work, level)
+    for k in range(count):
+        work.dual.r[k] = rows[active_rows[k]].residual
+    if len(work.rhs) > 0 and count > 0:
+        clear_impulses(work)
+        write_rhs(work, level)
+        impulse_response(system, work)
+        for k in range(count):
+            work.dual.r[k] += jacobian_product_of_row(rows[active_rows[k]], work.terms, work.bodies, work.response)
+        zero_rhs(work)
+    build_delassus(system, work, count)
+    solve_dual(work, count)
+    clear_impulses(work)
+    apply_active_row_impulses(work, count)
+    write_rhs(work, level)
+    impulse_response(system, work)
+
+
+@kernel
+def activate_unilateral_rows(work):
+    """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
+            row.active = 1
+
+
+@kernel
+def coordinate_scale(work):
+    """Largest coordinate of the origin of a body, m, but at least 1."""
+    scale = 1.0
+    for i in range(len(work.bodies)):
+        x = work.bodies[i].x
+        scale = max(scale, abs(x[0]), abs(x[1]), abs(x[2]))
+    return scale
+
+
+@kernel
+def speed_scale(work):
+    """Largest component of a velocity of a body, m/s or rad/s, but at least 1."""
+    scale = 1.0
+    for i in range(len(work.bodies)):
+        v, w = work.bodies[i].v, work.bodies[i].w
+        scale = max(scale, abs(v[0]), abs(v[1]), abs(v[2]), abs(w[0]), abs(w[1]), abs(w[2]))
+    return scale
+
+
+@kernel
+def compute_velocity_residuals(work, v):
+    """Compute the residuals of all rows at velocity level; return the largest among the active rows."""
+    rows, largest = work.rows, 0.0
+    for r in range(len(rows)):
+        row = rows[r]
+        row.residual = velocity_of_row(row, work.terms, work.bodies, v)
+        if is_row_active(row, VELOCITY):
+            largest = max(largest, -row.residual if row.one_sided else abs(row.residual))
+    return largest
+
+
+@kernel
+def add_response_to_residuals(work):
+    """Add the change due to the last response to the residuals of all rows at velocity level."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        row.residual += jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+
+
+@kernel
+def account_row_impulses(work, ledger):
+    """Add the work of row impulses to the ledger: impulse times the mean J v before and after.
+
+    One-sided rows dissipate energy in impacts; rows that prescribe a velocity do work.
+    """
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+        if row.account >= 0:
+            work_done = row.multiplier * (row.residual - row.rate + 0.5 * change)
+            ledger[row.account] += -work_done if row.one_sided else work_done
+        row.residual += change
+
+
+@kernel
+def deactivate_separating_rows(work):
+    """Deactivate the one-sided rows that separate."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if row.one_sided:
+            row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY

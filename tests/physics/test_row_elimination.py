@@ -1,0 +1,185 @@
+"""Rows that are eliminated within the recursion over the tree agree with the dense Delassus matrix of all rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from loops import Data, Run, loaded, random_loops
+
+from multibody_cli.compile import compile_scene
+from multibody_cli.methods.aba import ABA, CONSTRAINED
+from multibody_cli.methods.by_acceleration import AccelerationKind, AccelerationMethod
+from multibody_cli.methods.contract import Status
+from multibody_cli.methods.integrators import INTEGRATORS
+from multibody_cli.model import State
+
+HINGE: Data = {"type": "revolute", "axis": [0, 0, 1]}
+
+
+def started(scene: Data, kind: AccelerationKind, integrator: str = "rk4", **simulation: Any) -> Run:
+    """A scene with one of the two kinds of `aba`."""
+    found = loaded(scene, integrator=integrator, **simulation)
+    compiled = compile_scene(found)
+    state = State(*(array.copy() for array in compiled.state))
+    options = kind.Options.model_validate(found.scene.simulation.options)
+    method = AccelerationMethod(kind, compiled.model, INTEGRATORS[integrator], compiled.control, state, options)
+    assert method.start(state).status is Status.OK
+    return Run(found, compiled, method, state)
+
+
+def is_eliminated(run: Run) -> bool:
+    return bool(run.method.work.scratch.regular[0])
+
+
+def require_agreement(scene: Data, until: float = 0.0, eliminated: bool = True, tolerance: float = 1e-9, **simulation):
+    """Accelerations, multipliers and, after a run, the state are those of the dense matrix."""
+    found, dense = started(scene, CONSTRAINED, **simulation), started(scene, ABA, **simulation)
+    for _ in range(2):
+        assert not eliminated or is_eliminated(found)
+        for name in ("q", "v", "a", "ledger"):
+            a, b = getattr(found.state, name), getattr(dense.state, name)
+            np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * (1 + np.abs(b).max(initial=0.0)))
+        x, y = (run.method.work.rows["multiplier"] for run in (found, dense))
+        np.testing.assert_allclose(x, y, rtol=0, atol=10 * tolerance * (1 + np.abs(y).max(initial=0.0)))
+        for name in scene["joints"]:
+            a, b = found.joint(name, "reaction"), dense.joint(name, "reaction")
+            np.testing.assert_allclose(a, b, rtol=0, atol=10 * tolerance * (1 + np.abs(b).max(initial=0.0)))
+        if until > 0.0:
+            found.advance(until), dense.advance(until)
+    return found
+
+
+def rod(length: float = 1.0) -> Data:
+    return {"mass": length, "com": [length / 2, 0, 0], "inertia": {"principal": [1e-3, length**3 / 12, length**3 / 12]}}
+
+
+def at(x: float, y: float = 0.0, z: float = 0.0) -> Data:
+    return {"position": [x, y, z]}
+
+
+def ladder(n: int, tilt: float = 0.0, speed: float = 1.0, angle: float = np.pi / 2) -> Data:
+    """n four-bars with common uprights on the ground, in a plane that is tilted about x."""
+    bodies = {f"up{k}": rod() for k in range(n + 1)} | {f"rail{k}": rod() for k in range(n)}
+    turned = {"rotation": {"axis": [1, 1, 0], "angle": tilt}}
+    R = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    if tilt:
+        from scipy.spatial.transform import Rotation
+
+        turn = Rotation.from_rotvec(np.array([1.0, 1.0, 0.0]) / np.sqrt(2) * tilt)
+        R = turn.apply(R[0]), turn.apply(R[1])
+    joints: Data = {}
+    for k in range(n + 1):
+        place = {"position": (k * R[0]).tolist(), **(turned if tilt else {})}
+        joints[f"pin{k}"] = {**HINGE, "child": f"up{k}", "origin": place, "q": angle, "v": -speed}
+    for k in range(n):
+        joints[f"left{k}"] = {
+            **HINGE,
+            "parent": f"up{k}",
+            "child": f"rail{k}",
+            "origin": at(1),
+            "q": -angle,
+            "v": speed,
+        }
+    for k in range(n):
+        joints[f"right{k}"] = {
+            **HINGE, "parent": f"rail{k}", "child": f"up{k + 1}", "origin": at(1), "child_origin": at(1)
+        }  # fmt: skip
+    return {"gravity": [0, -9.81, 0], "bodies": bodies, "joints": joints}
+
+
+@settings(max_examples=40)
+@given(random_loops())
+def test_random_loops(machine):
+    """Nested and separate loops of every joint, closed to the ground and across branches, with prescribed motions."""
+    probe = compile_scene(loaded(machine.scene)).model.system
+    if CONSTRAINED.chosen and CONSTRAINED.chosen(None, probe) is CONSTRAINED:
+        require_agreement(machine.scene, eliminated=False, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.7])
+@pytest.mark.parametrize("n", [1, 4])
+def test_ladder_with_redundant_rows(n, tilt):
+    """Three of five rows of each loop are redundant: without effect, or in a tilted plane dependent."""
+    require_agreement(ladder(n, tilt), until=0.3, step=1e-3)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-5, 1e-3, np.pi])
+def test_ladder_at_and_near_its_singular_position(angle):
+    """In line, rows along the bars have no effect; there the motion is the same, and so is the passage."""
+    require_agreement(ladder(3, angle=angle), until=0.05, step=1e-3, eliminated=False, tolerance=1e-7)
+
+
+def test_ladder_passes_singular_positions():
+    """A long run with many passages keeps its energy, and rows stay eliminated."""
+    run = started(ladder(3), CONSTRAINED, step=1e-3)
+    energy, _ = run.energy()
+    for _ in range(4):
+        run.advance(run.state.time[0] + 1.0)
+        assert abs(run.energy()[0] - energy) < 1e-6 * energy
+    assert is_eliminated(run)
+
+
+def chain_of_loops(n: int, root: str) -> Data:
+    """Rhombi, each hung on the one before: every loop closes at a body that moves."""
+    bodies: Data = {"base": {"mass": 2.0, "inertia": {"principal": [0.3, 0.4, 0.5]}}}
+    joints: Data = {"root": {"type": root, "child": "base"}}
+    carrier, end = "base", 0.0
+    for k in range(n):
+        for name in "abcd":
+            bodies[f"{name}{k}"] = rod()
+        joints |= {
+            f"ja{k}": {**HINGE, "parent": carrier, "child": f"a{k}", "origin": at(end), "q": 0.5},
+            f"jb{k}": {**HINGE, "parent": carrier, "child": f"b{k}", "origin": at(end), "q": -0.5},
+            f"jc{k}": {**HINGE, "parent": f"a{k}", "child": f"c{k}", "origin": at(1), "q": -1.0, "v": 0.3 * (k + 1)},
+            f"jd{k}": {**HINGE, "parent": f"b{k}", "child": f"d{k}", "origin": at(1), "q": 1.0},
+            f"close{k}": {"type": "spherical", "parent": f"c{k}", "child": f"d{k}", "origin": at(1),
+                          "child_origin": at(1)},
+        }  # fmt: skip
+        carrier, end = f"c{k}", 1.0
+    return {"gravity": [1, -9.81, 2], "bodies": bodies, "joints": joints}
+
+
+@pytest.mark.parametrize("root", ["free", "spherical", "revolute", "universal"])
+def test_loops_on_loops(root):
+    require_agreement(chain_of_loops(3, root), until=0.1, step=1e-3)
+
+
+def test_constraints_across_branches():
+    """Rods between bodies and to the ground, gears and couplings of joints, and limits, which stay rows of W."""
+    scene = chain_of_loops(2, "free")
+    scene["bodies"] |= {"x": rod(), "y": rod()}
+    scene["joints"] |= {
+        "jx": {**HINGE, "parent": "base", "child": "x", "origin": at(0, 1), "q": 0.2, "v": 1.0, "limits": [0.2, 1.0]},
+        "jy": {"type": "spherical", "parent": "x", "child": "y", "origin": at(1)},
+    }
+    scene["constraints"] = {
+        "rod": {"type": "distance", "between": [{"body": "y", "point": [1, 0, 0]}, {"body": "d1"}], "length": 4.0},
+        "wire": {"type": "distance", "between": [{"body": "a1"}, {"body": "world", "point": [3, 2, 5]}], "length": 7.0},
+    }
+    scene["couplings"] = {"gear": {"type": "linear", "terms": {"jx": 1.0, "ja1": 2.0}, "value": 1.0}}
+    require_agreement(scene, until=0.1, step=1e-3, assembly_tolerance=10.0, tolerance=1e-8)
+
+
+def test_dependent_loops_are_solved_together():
+    """Two equal loop joints share their load in the least-norm sense: no row is eliminated, all are rows of W."""
+    scene = ladder(2)
+    scene["joints"]["twice"] = dict(scene["joints"]["right0"])
+    run = require_agreement(scene, until=0.1, step=1e-3, eliminated=False)
+    assert not is_eliminated(run)
+    once, twice = run.joint("right0", "reaction"), run.joint("twice", "reaction")
+    np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(once).max())
+    assert np.abs(once).max() > 0.1
+
+
+def test_work_arrays_of_local_loops_grow_linearly():
+    """Entries of the sparse matrix, slots and pairs of rows for each loop of a ladder and of a chain of loops."""
+    for make in (ladder, lambda n: chain_of_loops(n, "free")):
+        sizes = []
+        for n in (4, 8, 16):
+            E = CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).scratch
+            sizes.append([len(E.L), len(E.slots), len(E.pairs), len(E.updates)])
+        first, second, third = np.array(sizes)
+        np.testing.assert_array_equal(third - second, 2 * (second - first))
