@@ -94,7 +94,8 @@ def verb(
     separated by `;` vary together; several --vary make a grid.
 
     --keep names channels as `mbsim plot` does. After `@` follow `final` (the default), `initial`, `max`, `min`, `mean`,
-    `period`, `time_of_max`, `time_of_min`, or the time of an output instant, separated by commas: joints/hinge/q@max,1s.
+    `period`, `time_of_max`, `time_of_min`, or the time of an output instant, separated by commas, as in
+    joints/hinge/q@max,1s.
 
     A run that is refused, diverges or is untrusted is a row with its reason. The same command completes a sweep that
     was interrupted or killed. The table does not depend on the number of processes, nor on interruptions.
@@ -200,7 +201,7 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
 
 def _tally_of(table: Path) -> Tally:
     from multibody_cli.output.sweep_table import SweepTable
-    from multibody_cli.studies.sweep.sweep import Tally, tally_of
+    from multibody_cli.studies.sweep.sweep import tally_of
 
     return tally_of(SweepTable(table))
 

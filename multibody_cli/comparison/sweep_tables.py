@@ -78,9 +78,7 @@ def compare_tables(reference: Path, result: Path, policy: Policy) -> Comparison:
     )
 
 
-def _differing_texts(
-    column: Column, first: np.ndarray, second: np.ndarray, runs: np.ndarray
-) -> list[str]:
+def _differing_texts(column: Column, first: np.ndarray, second: np.ndarray, runs: np.ndarray) -> list[str]:
     differing = np.flatnonzero(first != second)
     if not len(differing):
         return []

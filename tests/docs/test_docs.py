@@ -39,6 +39,7 @@ FOLLOWED += [
         "plotting",
         "rendering",
         "resuming",
+        "sweeps",
         "variational",
     )
 ]

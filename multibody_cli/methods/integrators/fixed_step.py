@@ -17,10 +17,14 @@ class FixedStepper:
     """
 
     def __init__(
-        self, take: Kernel, system: System, work: Work, scratch: tuple[Floats, ...], control: StepControl
+        self, take: Kernel, system: System, state: State, work: Work, scratch: tuple[Floats, ...], control: StepControl
     ) -> None:
-        self._take_on = lambda state: take.on(system, state, work, scratch)
-        self._state: State | None = None
+        self._kernel = take
+        self._system = system
+        self._state = state
+        self._work = work
+        self._scratch = scratch
+        self._take = take.on(system, state, work, scratch)
         self._h = control.step
         self._start: float | None = None
         self._steps = 0
@@ -29,10 +33,11 @@ class FixedStepper:
         """Advance the state to `until` by a whole number of steps."""
         if self._start is None:
             self._start = float(state.time[0])
+        take = self._take
         if state is not self._state:
-            self._state, self._take = state, self._take_on(state)
+            take = self._kernel.on(self._system, state, self._work, self._scratch)
         h, first = self._h, self._steps
         count = int(np.rint((until - state.time[0]) / h))
-        done = int(self._take(h, self._start, first, count))
+        done = int(take(h, self._start, first, count))
         self._steps += max(done, 0)
         return Report(steps=self._steps, status=Status.OK if done == count else Status.DIVERGED)

@@ -212,7 +212,9 @@ def _read_rows(path: Path) -> Factor:
         if len(line) != len(headings):
             raise ArgumentError(f"{path}:{number}: expected {len(headings)} values, found {len(line)}")
         if "" in map(str.strip, line):
-            raise ArgumentError(f"{path}:{number}: the value of `{headings[[*map(str.strip, line)].index('')][0]}` is missing")
+            raise ArgumentError(
+                f"{path}:{number}: the value of `{headings[[*map(str.strip, line)].index('')][0]}` is missing"
+            )
     rows = tuple(tuple(_cells(headings, line)) for _, line in lines[1:])
     require_within("runs", len(rows))
     return Factor(tuple(key for key, _ in headings), rows)

@@ -1,7 +1,7 @@
 """Columns of a table of a sweep: numbers that a run is reduced to.
 
-`--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, and what is kept of each: a key of `REDUCTIONS`, or the
-time of an output instant.
+`--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, and what is kept of each: a key of `REDUCTIONS`, or
+the time of an output instant.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def read_kept(text: str) -> Kept:
     channel, at, words = text.partition("@")
     if not channel.strip() or (at and not words.strip()):
         raise ArgumentError(f"--keep {text}: expected CHANNEL@REDUCTION, as in `joints/hinge/q@max`")
-    return Kept(channel.strip(), tuple(_reduction(word.strip(), text) for word in words.split(",")) if at else ("final",))
+    return Kept(
+        channel.strip(), tuple(_reduction(word.strip(), text) for word in words.split(",")) if at else ("final",)
+    )
 
 
 def _reduction(word: str, text: str) -> str | float:
@@ -90,7 +92,9 @@ def kept_by_default(scene: Scene, names: Names) -> tuple[Kept, ...]:
     """Return the final coordinates of joints, the poses of bodies without a joint, and the energies."""
     held = inboard_joints(scene.bodies, scene.joints)
     joints = [f"joints/{joint.name}/q" for joint in names.joints if joint.coordinates]
-    poses = [f"bodies/{name}/{word}" for name in scene.bodies if name not in held for word in ("position", "quaternion")]
+    poses = [
+        f"bodies/{name}/{word}" for name in scene.bodies if name not in held for word in ("position", "quaternion")
+    ]
     return tuple(map(Kept, (*joints, *poses, *(f"energy/{word}" for word in ENERGIES))))
 
 

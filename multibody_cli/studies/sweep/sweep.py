@@ -86,7 +86,12 @@ class Sweep:
         for place, (key, column) in enumerate(zip(self.design.keys, self.design.columns(), strict=True)):
             about = Column(key, column.units, f"Value of `{key}`.")
             if column.numbers is None:
-                every = [row[factor.keys.index(key)] for factor in self.design.factors if key in factor.keys for row in factor.rows]
+                every = [
+                    row[factor.keys.index(key)]
+                    for factor in self.design.factors
+                    if key in factor.keys
+                    for row in factor.rows
+                ]
                 found.append(KeyValues(about, _texts_of(self.design, place), max(len(text.encode()) for text in every)))
             else:
                 found.append(KeyValues(about, _numbers_of(self.design, place, column.numbers)))

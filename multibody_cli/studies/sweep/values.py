@@ -1,11 +1,11 @@
 """The option `--vary KEY=VALUES`: lists, ranges and distributions of values.
 
-    10 deg, 20 deg, 30 deg        a list; values are separated by commas outside of brackets and quotes
-    0 deg : 90 deg : 10           10 values at equal distances, from the first to the last
-    1e-4 : 1e-2 : 5 : log         5 values at equal ratios
-    uniform(0, 1)                 random values, with `--samples` and `--seed`
-    normal(5 kg, 100 g)           mean and standard deviation
-    loguniform(1e-3, 1)           the logarithm is uniform
+10 deg, 20 deg, 30 deg        a list; values are separated by commas outside of brackets and quotes
+0 deg : 90 deg : 10           10 values at equal distances, from the first to the last
+1e-4 : 1e-2 : 5 : log         5 values at equal ratios
+uniform(0, 1)                 random values, with `--samples` and `--seed`
+normal(5 kg, 100 g)           mean and standard deviation
+loguniform(1e-3, 1)           the logarithm is uniform
 """
 
 from __future__ import annotations
@@ -160,10 +160,7 @@ def _pair(one: str, other: str, text: str) -> tuple[float, float, str]:
     assert found[1] is not None
     if (unit == "") != (other_unit == "") or found[0][1] != found[1][1]:
         raise ArgumentError(f"`{text}`: write both numbers with the same unit")
-    if unit == other_unit:
-        pair = first, second, unit
-    else:
-        pair = found[0][0], found[1][0], ""
+    pair = (first, second, unit) if unit == other_unit else (found[0][0], found[1][0], "")
     if not all(map(math.isfinite, pair[:2])):
         raise ArgumentError(f"`{text}`: expected finite numbers")
     return pair
