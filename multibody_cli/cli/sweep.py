@@ -94,7 +94,8 @@ def verb(
     separated by `;` vary together; several --vary make a grid.
 
     --keep names channels as `mbsim plot` does. After `@` follow `final` (the default), `initial`, `max`, `min`, `mean`,
-    `period`, `time_of_max`, `time_of_min`, or the time of an output instant, separated by commas: joints/hinge/q@max,1s.
+    `period`, `time_of_max`, `time_of_min`, or the time of an output instant, separated by commas, as in
+    joints/hinge/q@max,1s.
 
     A run that is refused, diverges or is untrusted is a row with its reason. The same command completes a sweep that
     was interrupted or killed. The table does not depend on the number of processes, nor on interruptions.

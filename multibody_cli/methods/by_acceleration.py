@@ -367,7 +367,9 @@ class AccelerationMethod:
         set_stabilization(options, self.work)
         self.dynamics = kind.dynamics(system)
         self._shortcut = kind.shortcut_through(system)
-        self._state: State | None = None
+        self._state = state
+        if self._shortcut:
+            self._update_work = self._shortcut.update_work.on(system, self.work, state)
         self._system = system
         self.contact_work = contact_workspace_for(system) if system.contacts else ()
         assert integrator.bind is not None
@@ -394,9 +396,10 @@ class AccelerationMethod:
         """Complete the work arrays of a state, and the report of the steps that led to it."""
         report = report._replace(residual=float(self.work.dual.position_error[0]))
         if self._shortcut:
-            if state is not self._state:
-                self._state, self._update_work = state, self._shortcut.update_work.on(self._system, self.work, state)
-            self._update_work()
+            if state is self._state:
+                self._update_work()
+            else:
+                self._shortcut.update_work(self._system, self.work, state)
         if self._system.implicit:
             report = with_implicit_solve(report, self.work.implicit_solve)
         return with_contacts(report, self.contact_work) if self.contact_work else report

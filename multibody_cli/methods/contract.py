@@ -23,7 +23,18 @@ from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.workspace import Work
 
-Kernel = Callable[..., Any]
+
+class Kernel(Protocol):
+    """A compiled function; see `kernel.functions.Kernel`."""
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+
+    def __hash__(self) -> int:
+        """Return its hash: kernels are keys of caches."""
+
+    def on(self, *leading: Any) -> Callable[..., Any]:
+        """Return it with its leading arguments fixed."""
 
 
 class Dynamics(NamedTuple):

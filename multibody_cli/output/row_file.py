@@ -12,6 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -60,10 +61,13 @@ class RowFile:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")
-            self._claim()
-            if discard:
-                self._file.truncate(0)
-            self._read(digest)
+            with ExitStack() as held:
+                held.enter_context(self._file)
+                self._claim()
+                if discard:
+                    self._file.truncate(0)
+                self._read(digest)
+                held.pop_all()
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
 

@@ -1,4 +1,4 @@
-"""Table of a sweep: one row for each run, in HDF5, with the varied keys, the outcome and the kept numbers as columns."""
+"""Table of a sweep in HDF5: one row for each run; its columns are keys, the outcome and the kept numbers."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def _draw_parallel(
         remarks.append(f"{table.count - len(runs)} of {table.count} runs are left out")
     figure = new_figure(1.7 * len(shown) + 1.0, 4.8, style)
     axes = figure.subplots()
-    places = np.arange(len(shown))
+    places = range(len(shown))
     lines = [np.column_stack((places, heights[run])) for run in runs]
     colors = colormaps["viridis"](heights[runs, -1])
     opacity = min(1.0, max(0.08, 60.0 / len(runs)))

@@ -40,6 +40,7 @@ FOLLOWED += [
         "python",
         "rendering",
         "resuming",
+        "sweeps",
         "variational",
     )
 ]

@@ -15,9 +15,8 @@ class _Prepared:
 
     __slots__ = ("state", "take")
 
-    def __init__(self) -> None:
-        self.state: State | None = None
-        self.take: Callable[..., Any] = int
+    def __init__(self, state: State, take: Callable[..., Any]) -> None:
+        self.state, self.take = state, take
 
 
 class FixedStepper:
@@ -28,17 +27,17 @@ class FixedStepper:
     """
 
     def __init__(
-        self, take: Kernel, system: System, work: Work, scratch: tuple[Floats, ...], control: StepControl
+        self, take: Kernel, system: System, state: State, work: Work, scratch: tuple[Floats, ...], control: StepControl
     ) -> None:
-        self._take = take
+        self._kernel = take
         self._system = system
         self._work = work
         self._scratch = scratch
+        self._prepared = _Prepared(state, self._on(state))
         self._h = control.step
         self._start: float | None = None
         self._steps = 0
         self._fresh = True
-        self._prepared = _Prepared()
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to `until` by a whole number of steps."""
@@ -49,8 +48,10 @@ class FixedStepper:
         """Take `count` steps; return None, or a report if they failed."""
         prepared = self._prepared
         if prepared.state is not state:
-            prepared.state, prepared.take = state, self._prepare(state)
-        done = prepared.take(self._steps, count, int(self._fresh))
+            prepared.state, prepared.take = state, self._on(state)
+        if self._start is None:
+            self._start = float(state.time[0])
+        done = int(prepared.take(self._h, self._start, self._steps, count, int(self._fresh)))
         self._fresh = False
         if done == count:
             self._steps += count
@@ -62,12 +63,9 @@ class FixedStepper:
         """Begin the next step from the state alone."""
         self._fresh = True
 
-    def _prepare(self, state: State) -> Callable[..., Any]:
-        """Return a function of the number of the first step, the count of steps, and whether they start afresh."""
-        if self._start is None:
-            self._start = float(state.time[0])
-        arguments = (self._system, state, self._work, self._scratch, self._h, self._start)
-        return self._take.on(*arguments)  # type: ignore[attr-defined]
+    def _on(self, state: State) -> Callable[..., Any]:
+        """Return the kernel on a state, as a function of the other arguments."""
+        return self._kernel.on(self._system, state, self._work, self._scratch)
 
     def _failure(self) -> Report:
         """Return the report of steps that failed."""

@@ -18,19 +18,25 @@ class Table(Protocol):
     """
 
     @property
-    def names(self) -> list[str]: ...
+    def names(self) -> list[str]:
+        """Names of the columns."""
 
     @property
-    def units(self) -> list[str]: ...
+    def units(self) -> list[str]:
+        """Units of the columns; 1 for plain numbers."""
 
     @property
-    def descriptions(self) -> list[str]: ...
+    def descriptions(self) -> list[str]:
+        """Sentences that describe the columns."""
 
-    def blocks(self) -> Iterator[list[Array]]: ...
+    def blocks(self) -> Iterator[list[Array]]:
+        """Read blocks of rows: the next K values of each column."""
 
-    def row_blocks(self) -> Iterator[list[Array]]: ...
+    def row_blocks(self) -> Iterator[list[Array]]:
+        """Read blocks of rows, and report the progress."""
 
-    def whole_columns(self) -> Iterator[Array]: ...
+    def whole_columns(self) -> Iterator[Array]:
+        """Read column after column, (N,)."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from multibody_cli.document.source import ReadScene, UnreadScene, read_scene
 from multibody_cli.errors import MbsimError, SceneError, shortened
 from multibody_cli.output.hdf5 import Hdf5Sink
@@ -106,18 +108,22 @@ def _run(task: Task, run: Run) -> Row:
         return Row(run.number, REFUSED, _in_one_line("; ".join(_without_place(error))))
     except MbsimError as error:
         return Row(run.number, REFUSED, _in_one_line(str(error)))
+    except Exception as error:
+        return Row(run.number, FAILED, _in_one_line(f"internal error: {type(error).__name__}: {error}"))
     try:
         return _reduced(task, run.number, simulation)
-    except (MbsimError, MemoryError) as error:
-        return Row(run.number, FAILED, _in_one_line(str(error) or type(error).__name__))
+    except MbsimError as error:
+        return Row(run.number, FAILED, _in_one_line(str(error)))
+    except Exception as error:  # as the command line, a sweep reports it, and goes on with the other runs
+        return Row(run.number, FAILED, _in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
 def _reduced(task: Task, number: int, simulation: Simulation) -> Row:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
     kept = task.kept or kept_by_default(scene, model.names)
-    ends = [0.0, timing.outputs * timing.every]
+    instants = np.unique([0.0, timing.outputs * timing.every, *instants_of(kept)])
     channels = {
-        *channels_of(kept, model.names, sorted({*ends, *instants_of(kept)})),
+        *channels_of(kept, model.names, instants),
         *channels_read(scene.expect, model.names, scene.output.channels),
     }
     memory = MemorySink(sorted(channels))

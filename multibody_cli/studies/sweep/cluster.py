@@ -48,10 +48,12 @@ def run_on_cluster(
     try:
         from distributed import Client, wait
         from distributed.comm.core import CommClosedError
+
+        wait_for: Any = wait
     except ImportError:
         raise ArgumentError("--dask needs Dask: pip install 'multibody-cli[dask]'") from None
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=True)
+        client: Any = Client(address, timeout=PATIENCE, set_as_default=True)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
         reason = " ".join(str(error).split()) or "no answer"
         raise ArgumentError(f"--dask {address}: cannot connect to a scheduler: {reason}") from None
@@ -69,7 +71,7 @@ def run_on_cluster(
                 if not pending:
                     return
                 try:
-                    done = wait(list(pending), timeout=POLL, return_when="FIRST_COMPLETED").done
+                    done = wait_for(list(pending), timeout=POLL, return_when="FIRST_COMPLETED").done
                 except TimeoutError:
                     continue
                 for future in done:

@@ -1,7 +1,7 @@
 """Columns of a table of a sweep: numbers that a run is reduced to.
 
-`--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, and what is kept of each: a key of `REDUCTIONS`, or the
-time of an output instant.
+`--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, and what is kept of each: a key of `REDUCTIONS`, or
+the time of an output instant.
 """
 
 from __future__ import annotations

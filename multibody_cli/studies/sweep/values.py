@@ -160,10 +160,7 @@ def _pair(one: str, other: str, text: str) -> tuple[float, float, str]:
     assert found[1] is not None
     if (unit == "") != (other_unit == "") or found[0][1] != found[1][1]:
         raise ArgumentError(f"`{text}`: write both numbers with the same unit")
-    if unit == other_unit:
-        pair = first, second, unit
-    else:
-        pair = found[0][0], found[1][0], ""
+    pair = (first, second, unit) if unit == other_unit else (found[0][0], found[1][0], "")
     if not all(map(math.isfinite, pair[:2])):
         raise ArgumentError(f"`{text}`: expected finite numbers")
     return pair

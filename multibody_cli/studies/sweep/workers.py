@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from threading import Thread
@@ -123,7 +124,7 @@ class _Worker:
     """A worker process, and the batch that it executes."""
 
     def __init__(self, task: Task) -> None:
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.connection, theirs = context.Pipe()
         self.batch: list[Run] = []
         self._process = context.Process(target=_work, args=(task, theirs, os.getpid()), daemon=True)
@@ -133,10 +134,8 @@ class _Worker:
     def assign(self, batch: list[Run]) -> None:
         """Start the execution of a batch."""
         self.batch = batch
-        try:
+        with suppress(OSError):  # the process died: its connection is at its end
             self.connection.send(batch)
-        except OSError:
-            pass  # the process died: its connection is at its end
 
     def cause_of_death(self) -> str:
         """Return how the process ended."""

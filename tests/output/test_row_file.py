@@ -1,0 +1,126 @@
+"""Rows of a sweep in progress, and the table that is made from them."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.output.row_file import RowFile
+from multibody_cli.output.sweep_table import Column, KeyValues, Row, SweepTable, is_sweep_table, write_sweep_table
+
+A, B = Column("a final", "m", "A."), Column("b max", "", "B.")
+
+
+def row(run: int) -> Row:
+    """Return a row whose columns depend on the run."""
+    if run % 5 == 4:
+        return Row(run, "refused", f"reason {run}\u00e4")
+    if run % 3 == 0:
+        return Row(run, "complete", columns=(A, B), values=(run / 7.0, math.nan))
+    return Row(run, "untrusted", "torn", "drift (failed)", (A,), (-run / 3.0,))
+
+
+def same(one: Row, other: Row) -> bool:
+    """Whether two rows are equal, also where numbers are NaN."""
+    return repr(one) == repr(other)
+
+
+def table_of(rows: RowFile, path: Path) -> bytes:
+    keys = [KeyValues(Column("k", "s"), lambda runs: np.array(runs) * 0.5), KeyValues(Column("w"), _words, 8)]
+    count = len([*rows.rows()])
+    write_sweep_table(path, {"name": "x"}, keys, rows.columns(), rows.lengths, rows.rows(), count)
+    return path.read_bytes()
+
+
+def _words(runs: list[int]) -> list[bytes]:
+    return [f"w{run}".encode() for run in runs]
+
+
+def test_rows_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
+    with RowFile(tmp_path / "t.rows", "d", 12) as rows:
+        rows.add([row(7), row(3)])
+        rows.add([row(0), row(7)])
+        assert [one.run for one in rows.rows()] == [0, 3, 7]
+        assert rows.missing == [1, 2, 4, 5, 6, 8, 9, 10, 11]
+    with RowFile(tmp_path / "t.rows", "d", 12) as again:
+        assert all(same(one, row(one.run)) for one in again.rows())
+        assert [one.run for one in again.rows()] == [0, 3, 7]
+
+
+def test_a_file_that_is_cut_anywhere_keeps_its_complete_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.rows"
+    with RowFile(path, "d", 9) as rows:
+        rows.add([row(run) for run in range(9)])
+        whole = table_of(rows, tmp_path / "whole.h5")
+    content = path.read_bytes()
+    places = random.Random(0).sample(range(len(content)), 40)
+    for place in (0, 1, len(content) - 1, *places):
+        path.write_bytes(content[:place])
+        with RowFile(path, "d", 9) as rows:
+            complete = content[:place].count(b'"run"') if content[:place].endswith(b"\n") else None
+            found = [*rows.rows()]
+            assert all(same(one, row(one.run)) for one in found)
+            assert complete in (None, len(found))
+            rows.add([row(run) for run in rows.missing])
+            assert table_of(rows, tmp_path / "again.h5") == whole
+
+
+def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "t.rows"
+    with RowFile(path, "d", 3) as rows:
+        rows.add([row(0), row(1), row(2)])
+    content = bytearray(path.read_bytes())
+    content[content.index(b'"run":1') + 6] ^= 1
+    path.write_bytes(content)
+    with RowFile(path, "d", 3) as rows:
+        assert [one.run for one in rows.rows()] == [0]
+
+
+def test_rows_of_another_sweep_are_refused_unless_they_are_discarded(tmp_path: Path) -> None:
+    with RowFile(tmp_path / "t.rows", "one", 3) as rows:
+        rows.add([row(0)])
+    with pytest.raises(ArgumentError, match="rows of another sweep"):
+        RowFile(tmp_path / "t.rows", "two", 3)
+    with RowFile(tmp_path / "t.rows", "two", 3, discard=True) as rows:
+        assert rows.missing == [0, 1, 2]
+
+
+def test_the_table_does_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
+    tables = set()
+    for seed in range(4):
+        order = list(range(30))
+        random.Random(seed).shuffle(order)
+        with RowFile(tmp_path / f"{seed}.rows", "d", 30) as rows:
+            for run in order:
+                rows.add([row(run)])
+            tables.add(table_of(rows, tmp_path / f"{seed}.h5"))
+    assert len(tables) == 1
+
+
+def test_a_table_has_nan_where_a_row_lacks_a_column(tmp_path: Path) -> None:
+    with RowFile(tmp_path / "t.rows", "d", 6) as rows:
+        rows.add([row(run) for run in range(6)])
+        table_of(rows, tmp_path / "t.h5")
+    table = SweepTable(tmp_path / "t.h5")
+    assert is_sweep_table(tmp_path / "t.h5")
+    assert table.names == ["run", "k", "w", "status", "reason", "alarms", "a final", "b max"]
+    assert table.read("k").tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+    assert table.read("w").tolist() == [f"w{run}" for run in range(6)]
+    assert table.read("reason")[4] == "reason 4\u00e4"
+    np.testing.assert_equal(table.read("a final"), [0.0, -1 / 3, -2 / 3, 3 / 7, math.nan, -5 / 3])
+    assert np.isnan(table.read("b max")).all()
+    with pytest.raises(ResultError, match="did you mean `a final`"):
+        table.read("a finall")
+
+
+def test_other_files_are_no_tables(tmp_path: Path) -> None:
+    (tmp_path / "x.h5").write_text("no HDF5")
+    assert not is_sweep_table(tmp_path / "x.h5")
+    assert not is_sweep_table(tmp_path / "missing.h5")
+    with pytest.raises(ResultError, match="is damaged"):
+        SweepTable(tmp_path / "x.h5")
