@@ -33,6 +33,7 @@ VERBS = (
     "validate",
     "info",
     "doctor",
+    "fit",
     "plot",
     "export",
     "render",

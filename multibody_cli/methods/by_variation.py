@@ -181,9 +181,7 @@ class VariationalMethod:
     def _advance(self, state: State, count: int) -> Report:
         scratch = (self._step_workspace, self._powers, self.contact_work)
         h, first = self._control.step, self._steps
-        done = int(
-            self._take(self._system, state, self.work, scratch, h, self._start, first, count, int(self._fresh))
-        )
+        done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count, int(self._fresh)))
         self._fresh = False
         self._steps += max(done, 0)
         return self._report(done == count)

@@ -95,7 +95,9 @@ def test_the_mass_matrix_gives_the_kinetic_energy():
     np.testing.assert_allclose(0.5 * v @ sim.mass_matrix() @ v, sim.channel("energy/kinetic"), rtol=1e-13)
 
 
-@pytest.mark.parametrize(("body", "point"), [("lower", (0.1, -0.2, 0.3)), ("loose", (0.0, 0.4, 0.1)), ("base", (1, 2, 3))])
+@pytest.mark.parametrize(
+    ("body", "point"), [("lower", (0.1, -0.2, 0.3)), ("loose", (0.0, 0.4, 0.1)), ("base", (1, 2, 3))]
+)
 def test_the_jacobian_maps_velocities_to_those_of_a_point(body, point):
     sim = loaded(ARM)
     sim.advance(0.05)
