@@ -31,6 +31,7 @@ EXIT_CODES = {"converged": 0, "not converged": 1, "interrupted": 130}
 )
 @click.option(
     "--vary",
+    "starts",
     metavar="KEY=START[,LOW,HIGH]",
     multiple=True,
     required=True,
@@ -47,7 +48,7 @@ EXIT_CODES = {"converged": 0, "not converged": 1, "interrupted": 130}
 def verb(
     scene: Path,
     data: Path,
-    vary: tuple[str, ...],
+    starts: tuple[str, ...],
     sigma: tuple[str, ...],
     overrides: tuple[str, ...],
     as_json: bool,
@@ -66,7 +67,7 @@ def verb(
     from multibody_cli.studies.fit import fit, read_parameter
     from multibody_cli.studies.measurements import read_measurements
 
-    parameters, measurements = [read_parameter(text) for text in vary], read_measurements(data)
+    parameters, measurements = [read_parameter(text) for text in starts], read_measurements(data)
     sigmas = dict(map(_read_sigma, sigma))
     prepare_and_warn(scene, [*overrides, *(one.override(one.start) for one in parameters)])
     with scene_file(scene) as file, Waiting(f"fitting {scene.name}"):
@@ -134,6 +135,7 @@ def _column_row(column: dict[str, Any]) -> dict[str, Any]:
         "values": column["count"],
         "root mean square": f"{column['residual']:.4g}",
         "sigma": f"{column['sigma']:.4g}",
+        "unit": column["units"],
     }
 
 

@@ -107,7 +107,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Column:
-    """A measured quantity: its name and unit, its number of values, the root mean square of its residuals, and sigma."""
+    """A measured quantity: name, SI unit, number of values, root mean square of the residuals, and sigma."""
 
     name: str
     units: str
@@ -235,6 +235,7 @@ class _Problem:
         self._there = np.isfinite(measurements.values)
         self._runs, self._least = 0, math.inf
         self._failure: MbsimError | None = None
+        self._units: list[str] = []
         self.best = np.array([parameter.start for parameter in parameters])
 
     def _timing(self, path: Path | str, overrides: Sequence[str]) -> list[str]:
@@ -317,6 +318,7 @@ class _Problem:
             raise RunFailed(f"the run with {', '.join(settings)} {outcome.status}: {outcome.message}")
         trajectory = sink.trajectory()
         scalars = self._measurements.scalars_of(trajectory)
+        self._units = [scalar.units for scalar in scalars]
         columns = []
         for scalar in scalars:
             numbers = trajectory.channel(scalar.channel).values.reshape(len(trajectory.time), -1)[:, scalar.column]
@@ -335,7 +337,7 @@ class _Problem:
         for k, name in enumerate(measured.names):
             rows = self._there[:, k]
             residual = float(np.sqrt(np.mean(difference[rows, k] ** 2))) if rows.any() else 0.0
-            columns.append(Column(name, measured.units[k], int(rows.sum()), residual, float(sigmas[k])))
+            columns.append(Column(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
         return Fit(status, tuple(estimates), covariance, tuple(columns), chi_square, n_free, self._runs)
 
 
