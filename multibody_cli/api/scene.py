@@ -205,7 +205,7 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
     SceneWarning
         For each warning that `mbsim run` would print.
     """
-    options = _options(overrides)
+    options = override_texts(overrides)
     text = source if isinstance(source, str) and "\n" in source else None
     prepared = prepare(TEXT if text is not None else Path(source), options, text)
     for message in (*prepared.loaded.warnings, *prepared.compiled.warnings):
@@ -213,7 +213,7 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
     return Scene(prepared)
 
 
-def _options(overrides: Overrides) -> list[str]:
+def override_texts(overrides: Overrides) -> list[str]:
     """Return overrides as texts `KEY=VALUE`."""
     if not isinstance(overrides, Mapping):
         return list(overrides)
