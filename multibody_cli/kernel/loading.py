@@ -172,7 +172,7 @@ def prepared_call(kernel: Formula, args: tuple[Any, ...], integers: int) -> Call
     native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address_of(symbol))
     input_address, output_address = ctypes.addressof(block), ctypes.addressof(output)
 
-    def call(*values: int, alive: Any = arguments) -> int:
+    def call(*values: int, _alive: Any = (args, arguments)) -> int:
         write(block, offset, *values)
         if status := native(input_address, output_address):
             raise KernelError(f"{title} ended with status {status}")

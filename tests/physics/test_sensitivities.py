@@ -46,7 +46,8 @@ SCENES = {
     ),
     "crossed": (
         f"{A}, {B}",
-        f"j: {{{HINGE}, child: a, q: 0.7}}, k: {{type: revolute, axis: [1, 0, 0], parent: a, child: b, {AT}, q: 0.4, v: 3}}",
+        f"j: {{{HINGE}, child: a, q: 0.7}},"
+        f" k: {{type: revolute, axis: [1, 0, 0], parent: a, child: b, {AT}, q: 0.4, v: 3}}",
     ),
     "universal": (A, "j: {type: universal, child: a, q: [0.5, 0.8], v: [1.0, -0.7]}"),
     "cylindrical": (
