@@ -23,6 +23,7 @@ from multibody_cli.version import __version__ as __version__
 if TYPE_CHECKING:
     from multibody_cli.api.equations_of_motion import LinearModel
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
+    from multibody_cli.api.sensitivities import sensitivities
     from multibody_cli.api.simulation import Simulation
     from multibody_cli.api.views import NamedViews, UnknownName
     from multibody_cli.errors import ArgumentError, MbsimError, OutputError, ResultError, RunFailed, SceneError
@@ -43,11 +44,13 @@ __all__ = [
     "UnsuccessfulRun",
     "load",
     "read",
+    "sensitivities",
 ]
 
 _HOMES = {
     "api.equations_of_motion": ("LinearModel",),
     "api.scene": ("Scene", "SceneWarning", "UnsuccessfulRun", "load", "read"),
+    "api.sensitivities": ("sensitivities",),
     "api.simulation": ("Simulation",),
     "api.views": ("NamedViews", "UnknownName"),
     "errors": ("ArgumentError", "MbsimError", "OutputError", "ResultError", "RunFailed", "SceneError"),

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
 from multibody_cli.constraint_solver.solver import update_kinematics
@@ -70,7 +69,7 @@ class EquationsOfMotion:
         compute_inverse_dynamics(self._system.tree, self._work, a - prescribed, tau)
         return tau
 
-    def jacobian(self, state: State, body: str, point: ArrayLike) -> Floats:
+    def jacobian(self, state: State, body: str, point: Floats) -> Floats:
         """Return the Jacobian (6, n), [angular; linear], of a point of the body frame, in world axes."""
         names, tree = self._model.names, self._system.tree
         if body not in names.bodies:
@@ -79,7 +78,7 @@ class EquationsOfMotion:
         self._place(state)
         frame = tree.frames[row]
         axes = np.asarray(frame["frame"]).reshape(3, 3).T  # stored by columns
-        local = frame["origin"] + axes @ np.asarray(point, np.float64)
+        local = frame["origin"] + axes @ point
         J = np.zeros((6, self.n))
         fill_point_jacobian(tree, self._work, row, local, J)
         return J

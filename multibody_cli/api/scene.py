@@ -206,7 +206,7 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
     SceneWarning
         For each warning that `mbsim run` would print.
     """
-    options = _options(overrides)
+    options = override_texts(overrides)
     text = source if isinstance(source, str) and "\n" in source else None
     prepared = prepare(Path(source) if text is None else SceneText(text, TEXT), options)
     for message in (*prepared.loaded.warnings, *prepared.compiled.warnings):
@@ -214,7 +214,7 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
     return Scene(prepared)
 
 
-def _options(overrides: Overrides) -> list[str]:
+def override_texts(overrides: Overrides) -> list[str]:
     """Return overrides as texts `KEY=VALUE`."""
     if not isinstance(overrides, Mapping):
         return list(overrides)

@@ -71,7 +71,7 @@ class Simulation:
         positions, columns, fixed = _places(self._model)
         self.q = NamedViews("joint or free body", self._state.q, positions, fixed)
         self.v = NamedViews("joint or free body", self._state.v, columns, fixed)
-        self.a = NamedViews("joint or free body", self._state.a, columns, frozenset(columns))
+        self.a = NamedViews("joint or free body", _read_only(self._state.a), columns, frozenset())
         self.force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
         self._equations: EquationsOfMotion | None = None
         report = self._method.start(self._state)
@@ -175,6 +175,8 @@ class Simulation:
 
     def _take_steps(self, count: int) -> Report | None:
         """Take steps in pieces, between which Ctrl-C raises KeyboardInterrupt; the pieces do not affect the results."""
+        if count < 0:
+            raise ArgumentError(f"expected a number of steps of at least 0, found {count}")
         piece = 1
         while count > 0:
             began, taken = clock.monotonic(), min(piece, count)
@@ -283,7 +285,10 @@ class Simulation:
         J v is [angular velocity of the body; velocity of the point] in world axes, rad/s and m/s; J^T maps a wrench
         [moment; force] at the point to generalized forces.
         """
-        return self.equations.jacobian(self._state, body, point)
+        place = np.asarray(point, np.float64)
+        if place.shape != (3,):
+            raise ArgumentError(f"expected a point of shape (3,), found {place.shape}")
+        return self.equations.jacobian(self._state, body, place)
 
     def linearize(self) -> LinearModel:
         """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
@@ -298,6 +303,13 @@ def _fresh_state(initial: State, model: Model) -> tuple[Floats, State]:
     memory = np.concatenate([initial.q, initial.v])
     q, v = memory[: model.nq], memory[model.nq :]
     return memory, initial._replace(q=q, v=v, ledger=np.zeros(len(model.names.accounts)))
+
+
+def _read_only(array: Floats) -> Floats:
+    """Return a view that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _places(model: Model) -> tuple[dict[str, slice], dict[str, slice], frozenset[str]]:

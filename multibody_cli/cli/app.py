@@ -34,6 +34,7 @@ VERBS = (
     "validate",
     "info",
     "doctor",
+    "fit",
     "plot",
     "export",
     "render",

@@ -107,7 +107,8 @@ def read_checkpoint(result: Path) -> Checkpoint | None:
         data = path.read_bytes()
     except OSError as error:
         raise ResultError(f"cannot read {path}: {error.strerror or error}") from error
-    return _opened(data, TABLES, _parsed, str(path), remedy)
+    found: Checkpoint = _opened(data, TABLES, _parsed, str(path), remedy)
+    return found
 
 
 def packed(values: Values) -> bytes:

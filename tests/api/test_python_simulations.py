@@ -167,6 +167,10 @@ def test_unknown_names_have_hints():
         sim.channel("energy/totl")
     with pytest.raises(mbsim.ArgumentError, match="no body `rood`"):
         sim.jacobian("rood")
+    with pytest.raises(mbsim.ArgumentError, match=r"expected a point of shape \(3,\), found \(2,\)"):
+        sim.jacobian("rod", (0, 1))
+    with pytest.raises(mbsim.ArgumentError, match="expected a number of steps of at least 0, found -1"):
+        sim.step(-1)
 
 
 # --- applied forces -----------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ FOLLOWED += [
         "doctor",
         "equations",
         "exporting",
+        "fit",
         "joints",
         "muscles",
         "plotting",

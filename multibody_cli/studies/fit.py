@@ -1,0 +1,357 @@
+"""Parameters of a scene from measured motion, by weighted nonlinear least squares.
+
+The sum of ((run - measurement) / sigma)^2 over all measured values is minimal, with a standard deviation sigma for each
+column.  Unless they are given, these are estimated from the residuals of a first fit, and the fit is repeated with
+them.  With the Jacobian J of the weighted residuals, the covariance of the parameters is (J^T J)^-1, times the reduced
+chi-square if the sigmas are estimated.  J is computed by central differences of runs.
+
+Sources: Bard, Nonlinear Parameter Estimation (1974), ch. 7; SciPy's `least_squares` (trust region reflective).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from multibody_cli.errors import ArgumentError, MbsimError, RunFailed
+from multibody_cli.output.sink import MemorySink
+from multibody_cli.scene.timing import is_adaptive
+from multibody_cli.spec.units import split_quantity
+from multibody_cli.studies.measurements import Measurements
+from multibody_cli.studies.simulation import prepare
+
+if TYPE_CHECKING:
+    from multibody_cli.model import Floats
+
+MOST_INSTANTS = 20_000
+"""Largest number of output instants of a run, between which measured instants are interpolated by cubic splines."""
+
+CONVERGED = 1e-10
+"""Relative change of the sum of squares, and of the parameters, at which the fit has converged."""
+
+UNDETERMINED = 1e-8
+"""Smallest singular value of J, relative to its largest, of parameters that the data determine."""
+
+ROUND_OFF = 1e-12
+"""Smallest standard deviation of a column, relative to its largest value."""
+
+
+MOST_ITERATIONS = 100
+
+Status = Literal["converged", "not converged", "interrupted"]
+INTERRUPTED: Status = "interrupted"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter to fit: its key, its first value, its unit (empty for a plain number), and its bounds."""
+
+    key: str
+    start: float
+    unit: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def scale(self) -> float:
+        """Typical size."""
+        spread = self.high - self.low
+        return abs(self.start) or (spread if math.isfinite(spread) else 1.0)
+
+    def override(self, value: float) -> str:
+        """Return the text `KEY=VALUE` of a value."""
+        return f"{self.key}={float(value)!r} {self.unit}".rstrip()
+
+
+def read_parameter(text: str) -> Parameter:
+    """Read `KEY=START` or `KEY=START,LOW,HIGH`; the numbers may have a unit, the same for all.
+
+    Raises
+    ------
+    ArgumentError
+        It is not of this form, or the start is outside the bounds.
+    """
+    key, equals, values = text.partition("=")
+    numbers = [split_quantity(part) for part in values.split(",")]
+    found = [number for number in numbers if number is not None]
+    if not (key and equals) or len(found) < len(numbers) or len(found) not in (1, 3):
+        raise ArgumentError(f"--vary {text}: expected KEY=START or KEY=START,LOW,HIGH, as in `vars.k=50 N/m,0,1000`")
+    units = {unit for _, unit in found if unit}
+    if len(units) > 1:
+        raise ArgumentError(f"--vary {text}: expected one unit, found {', '.join(sorted(units))}")
+    start, low, high = [number for number, _ in found] if len(found) == 3 else (found[0][0], -math.inf, math.inf)
+    if not low < start < high:
+        raise ArgumentError(f"--vary {text}: expected a start between the bounds")
+    return Parameter(key.strip(), start, units.pop() if units else "", low, high)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A fitted parameter with its standard error, in its unit; the error is NaN if the data do not determine it."""
+
+    parameter: Parameter
+    value: float
+    standard_error: float
+
+    @property
+    def at_bound(self) -> bool:
+        """Whether it lies at one of its bounds."""
+        near = 1e-6 * self.parameter.scale
+        return min(self.value - self.parameter.low, self.parameter.high - self.value) <= near
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measured quantity: name, SI unit, number of values, root mean square of the residuals, and sigma."""
+
+    name: str
+    units: str
+    count: int
+    residual: float
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Result of a fit.
+
+    Parameters
+    ----------
+    status
+        `converged`, `not converged`, or `interrupted`: the best parameters so far, without errors.
+    estimates
+        The parameters.
+    covariance
+        (n, n) in the units of the parameters; NaN if the data do not determine them.
+    columns
+        The measured quantities.
+    chi_square, n_free
+        Sum of the squared weighted residuals, and number of values less the number of parameters.
+    runs
+        Number of runs.
+    """
+
+    status: Status
+    estimates: tuple[Estimate, ...]
+    covariance: Floats
+    columns: tuple[Column, ...]
+    chi_square: float
+    n_free: int
+    runs: int
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Keys of the parameters without standard error."""
+        return tuple(one.parameter.key for one in self.estimates if math.isnan(one.standard_error))
+
+
+def fit(
+    path: Path | str,
+    measurements: Measurements,
+    parameters: Sequence[Parameter],
+    overrides: Sequence[str] = (),
+    sigmas: Mapping[str, float] | None = None,
+) -> Fit:
+    """Fit parameters of a scene to measurements.
+
+    Parameters
+    ----------
+    path, overrides
+        The scene file, and values to replace, each `KEY=VALUE`.
+    measurements
+        Measured motion.
+    parameters
+        The parameters: keys of the scene with numbers, or its variables.
+    sigmas
+        Standard deviations of columns by name, in SI units; by default, all are estimated.
+
+    Raises
+    ------
+    SceneError
+        The scene with the first values of the parameters is invalid.
+    ResultError
+        A column is not a quantity of the scene.
+    RunFailed
+        The run with the first values failed, or a run near the fitted ones.
+    ArgumentError
+        There are fewer values than parameters, or `sigmas` has an unknown column or only some of them.
+    """
+    given = dict(sigmas or {})
+    _require_valid(measurements, parameters, given)
+    problem = _Problem(path, measurements, parameters, overrides)
+    scales = np.array([parameter.scale for parameter in parameters])
+    start = np.array([parameter.start for parameter in parameters]) / scales
+    bounds = (
+        np.array([parameter.low for parameter in parameters]) / scales,
+        np.array([parameter.high for parameter in parameters]) / scales,
+    )
+    weights = np.array([given.get(name, problem.spread(k)) for k, name in enumerate(measurements.names)])
+    values, jacobian, status = start, np.full((0, len(start)), math.nan), INTERRUPTED
+    try:
+        problem.require_run(start * scales)
+        values, jacobian, status = problem.solve(values, scales, bounds, weights)
+        if not given:
+            weights = problem.estimated_sigmas(values * scales)
+            values, jacobian, status = problem.solve(values, scales, bounds, weights)
+    except KeyboardInterrupt:
+        values, jacobian, status = problem.best / scales, np.full((0, len(start)), math.nan), INTERRUPTED
+    return problem.conclude(values * scales, jacobian / scales, weights, status, bool(given))
+
+
+def _require_valid(measurements: Measurements, parameters: Sequence[Parameter], sigmas: Mapping[str, float]) -> None:
+    unknown = sigmas.keys() - set(measurements.names)
+    left = set(measurements.names) - sigmas.keys()
+    if unknown:
+        raise ArgumentError(f"{measurements.source} has no column {', '.join(sorted(unknown))}")
+    if sigmas and left:
+        raise ArgumentError(f"expected a standard deviation of every column or of none: {', '.join(sorted(left))}")
+    if not all(sigma > 0.0 for sigma in sigmas.values()):
+        raise ArgumentError("expected positive standard deviations")
+    count = int(np.count_nonzero(np.isfinite(measurements.values)))
+    if count <= len(parameters):
+        raise ArgumentError(f"{measurements.source} has {count} values, too few for {len(parameters)} parameters")
+    keys = [parameter.key for parameter in parameters]
+    if len(set(keys)) < len(keys):
+        raise ArgumentError("a parameter is varied twice")
+
+
+class _Problem:
+    """Runs a scene for values of the parameters, and compares it with the measurements."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        measurements: Measurements,
+        parameters: Sequence[Parameter],
+        overrides: Sequence[str],
+    ) -> None:
+        self._path, self._measurements, self._parameters = path, measurements, parameters
+        self._overrides = [*overrides, *self._timing(path, overrides)]
+        self._there = np.isfinite(measurements.values)
+        self._runs, self._least = 0, math.inf
+        self._failure: MbsimError | None = None
+        self._units: list[str] = []
+        self.best = np.array([parameter.start for parameter in parameters])
+
+    def _timing(self, path: Path | str, overrides: Sequence[str]) -> list[str]:
+        """Return overrides so that a run reaches the last measured instant, with dense output."""
+        end = float(self._measurements.times[-1])
+        first = [parameter.override(parameter.start) for parameter in self._parameters]
+        settings = prepare(path, [*overrides, *first]).scene.simulation
+        if is_adaptive(settings):
+            return [f"simulation.duration={end!r}", f"output.every={end / (MOST_INSTANTS // 10)!r}"]
+        steps = max(1, math.ceil(end / settings.step * (1.0 - 1e-12)))
+        every = math.ceil(steps / MOST_INSTANTS)
+        steps = every * math.ceil(steps / every)
+        return [f"simulation.duration={steps * settings.step!r}", f"output.every={every * settings.step!r}"]
+
+    def spread(self, column: int) -> float:
+        """Return the standard deviation of the measured values of a column, at least its round-off."""
+        values = self._measurements.values[self._there[:, column], column]
+        size = float(np.abs(values).max(initial=0.0))
+        return max(float(np.std(values)), ROUND_OFF * size) or 1.0
+
+    def require_run(self, values: Floats) -> None:
+        """Raise the error of the run with the first values, if there is one."""
+        self._predicted(values)
+
+    def solve(
+        self, start: Floats, scales: Floats, bounds: tuple[Floats, Floats], sigmas: Floats
+    ) -> tuple[Floats, Floats, Status]:
+        """Return the scaled parameters of least squares, the Jacobian there, and whether they have converged.
+
+        Raises
+        ------
+        RunFailed
+            A run that the Jacobian needs failed.
+        """
+        from scipy.optimize import least_squares
+
+        tolerances = {"xtol": CONVERGED, "ftol": CONVERGED, "gtol": CONVERGED, "max_nfev": MOST_ITERATIONS}
+        try:
+            found = least_squares(
+                lambda z: self.residuals(z * scales, sigmas), start, "3-point", bounds, x_scale="jac", **tolerances
+            )
+        except (ValueError, np.linalg.LinAlgError):  # of a Jacobian that is not finite
+            if self._failure is None:
+                raise
+            raise RunFailed(f"a run near the fitted values failed: {self._failure}") from None
+        return found.x, found.jac, "converged" if found.success else "not converged"
+
+    def residuals(self, values: Floats, sigmas: Floats) -> Floats:
+        """Return the weighted residuals (N,); infinite if the run fails, so that the next trial is closer."""
+        try:
+            difference = self._predicted(values) - self._measurements.values
+        except MbsimError as error:
+            self._failure = error
+            return np.full(int(self._there.sum()), math.inf)
+        weighted: Floats = (difference / sigmas)[self._there]
+        size = float(np.sqrt(np.mean(weighted**2)))
+        if size < self._least:
+            self._least, self.best = size, values
+        return weighted
+
+    def estimated_sigmas(self, values: Floats) -> Floats:
+        """Return the root mean square of the residuals of each column, at least its round-off."""
+        self._least = math.inf
+        difference = self._predicted(values) - self._measurements.values
+        found = []
+        for column, there in enumerate(self._there.T):
+            size = float(np.abs(self._measurements.values[there, column]).max(initial=0.0))
+            found.append(max(float(np.sqrt(np.mean(difference[there, column] ** 2))), ROUND_OFF * size) or 1.0)
+        return np.array(found)
+
+    def _predicted(self, values: Floats) -> Floats:
+        """Return the measured quantities (T, c) of a run."""
+        from scipy.interpolate import CubicSpline
+
+        settings = [one.override(value) for one, value in zip(self._parameters, values, strict=True)]
+        sink = MemorySink()
+        outcome = prepare(self._path, [*self._overrides, *settings]).run(sink).outcome
+        self._runs += 1
+        if not outcome.reached_end:
+            raise RunFailed(f"the run with {', '.join(settings)} {outcome.status}: {outcome.message}")
+        trajectory = sink.trajectory()
+        scalars = self._measurements.scalars_of(trajectory)
+        self._units = [scalar.units for scalar in scalars]
+        columns = []
+        for scalar in scalars:
+            numbers = trajectory.channel(scalar.channel).values.reshape(len(trajectory.time), -1)[:, scalar.column]
+            columns.append(CubicSpline(trajectory.time, numbers)(self._measurements.times))
+        return np.array(columns).T
+
+    def conclude(self, values: Floats, J: Floats, sigmas: Floats, status: Status, are_given: bool) -> Fit:
+        """Return the result for fitted values and the Jacobian of the weighted residuals there."""
+        difference = self._predicted(values) - self._measurements.values
+        weighted = (difference / sigmas)[self._there]
+        chi_square, n_free = float(weighted @ weighted), len(weighted) - len(values)
+        covariance = _covariance(J) * (1.0 if are_given else chi_square / n_free)
+        errors = np.sqrt(np.diag(covariance))
+        estimates = [Estimate(*row) for row in zip(self._parameters, values.tolist(), errors.tolist(), strict=True)]
+        measured, columns = self._measurements, []
+        for k, name in enumerate(measured.names):
+            rows = self._there[:, k]
+            residual = float(np.sqrt(np.mean(difference[rows, k] ** 2))) if rows.any() else 0.0
+            columns.append(Column(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
+        return Fit(status, tuple(estimates), covariance, tuple(columns), chi_square, n_free, self._runs)
+
+
+def _covariance(J: Floats) -> Floats:
+    """Return (J^T J)^-1, NaN for parameters that take part in a combination that J does not determine."""
+    n = J.shape[1]
+    if len(J) < n or not np.isfinite(J).all():
+        return np.full((n, n), math.nan)
+    scale = np.linalg.norm(J, axis=0)
+    scale[scale == 0.0] = 1.0
+    _, sizes, directions = np.linalg.svd(J / scale, full_matrices=False)
+    weak = sizes <= UNDETERMINED * sizes[0]
+    kept = directions[~weak] / sizes[~weak, None]
+    covariance: Floats = kept.T @ kept / np.outer(scale, scale)
+    lost = (np.abs(directions[weak]) > math.sqrt(UNDETERMINED)).any(axis=0)
+    covariance[lost] = covariance[:, lost] = math.nan
+    return covariance

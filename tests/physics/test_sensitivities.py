@@ -1,0 +1,166 @@
+"""Sensitivities of runs against the complex step through a dense formulation of the motion, and a closed form.
+
+The oracle integrates M a + h = Q by the same Runge-Kutta method, in complex numbers, with the equations of
+tests/oracle.py; the imaginary part of the result at an imaginary perturbation of 1e-30 is the exact derivative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pytest
+
+import mbsim
+from multibody_cli.packing.layout import joint_coordinate_layout
+
+BODY = "{{mass: {m}, com: [{c}], inertia: {{principal: [{i}]}}}}"
+TINY = 1e-30
+
+
+def scene_of(bodies: str, joints: str, gravity: str = "[0, 0, -9.81]", duration: float = 0.4) -> str:
+    return (
+        f"mbsim: 1\nname: test\ngravity: {gravity}\nbodies: {{{bodies}}}\njoints: {{{joints}}}\n"
+        f"simulation: {{duration: {duration}, step: 10 ms, integrator: rk4}}\n"
+    )
+
+
+def body(name: str, m: float, c: str, i: str) -> str:
+    return f"{name}: {BODY.format(m=m, c=c, i=i)}"
+
+
+A = body("a", 1.3, "0.1, 0.05, -0.4", "0.2, 0.3, 0.1")
+B = body("b", 0.7, "0.2, 0.0, -0.3", "0.05, 0.08, 0.04")
+C = body("c", 0.4, "0.0, 0.1, -0.2", "0.03, 0.02, 0.04")
+HINGE = "type: revolute, axis: [0, 1, 0]"
+AT = "origin: {position: [0.1, 0, -0.6]}"
+
+SCENES = {
+    "pendulum": (A, f"j: {{{HINGE}, child: a, q: 1.0, v: 0.5}}"),
+    "damped": (A, f"j: {{{HINGE}, child: a, q: 1.0, v: 0.5, damping: 0.3}}"),
+    "sprung": (A, "j: {type: prismatic, axis: [0, 0, 1], child: a, q: 0.2, stiffness: 30, damping: 1.5}"),
+    "double": (
+        f"{A}, {B}",
+        f"j: {{{HINGE}, child: a, q: 1.2, v: 1}}, k: {{{HINGE}, parent: a, child: b, {AT}, v: -2}}",
+    ),
+    "crossed": (
+        f"{A}, {B}",
+        f"j: {{{HINGE}, child: a, q: 0.7}},"
+        f" k: {{type: revolute, axis: [1, 0, 0], parent: a, child: b, {AT}, q: 0.4, v: 3}}",
+    ),
+    "universal": (A, "j: {type: universal, child: a, q: [0.5, 0.8], v: [1.0, -0.7]}"),
+    "cylindrical": (
+        A,
+        "j: {type: cylindrical, axis: [0, 1, 0], child: a, q: [0.4, 0.1], v: [2.0, 0.3], stiffness: [1, 9]}",
+    ),
+    "crane": (
+        f"{A}, {B}",
+        f"j: {{type: prismatic, axis: [1, 0, 0], child: a, v: 0.4}}, k: {{{HINGE}, parent: a, child: b, {AT}, q: 0.9}}",
+    ),
+    "chain": (
+        f"{A}, {B}, {C}",
+        f"j: {{{HINGE}, child: a, q: 0.9}}, k: {{type: universal, parent: a, child: b, {AT}, q: [0.3, 0.1]}},"
+        f" l: {{{HINGE}, parent: b, child: c, {AT}, v: 2.0, damping: 0.1}}",
+    ),
+    "branched": (
+        f"{A}, {B}, {C}",
+        f"j: {{{HINGE}, child: a, q: 0.9}}, k: {{{HINGE}, parent: a, child: b, {AT}, v: 1.0}},"
+        f" l: {{type: screw, pitch: 0.2, axis: [1, 0, 0], parent: a, child: c, {AT}, q: 0.3}}",
+    ),
+}
+PARAMETERS = ("mass", "q", "v", "gravity")
+
+
+def complex_step(scene: mbsim.Scene, parameter: str) -> np.ndarray:
+    """Derivative of the final [q, v] with respect to a parameter."""
+    prepared = scene.prepared
+    layout = joint_coordinate_layout(prepared.scene, prepared.compiled.masses)
+    links, state = list(layout.tree_links), prepared.fresh_state()
+    q, v, gravity = state.q.astype(complex), state.v.astype(complex), np.array(prepared.scene.gravity, complex)
+    step = 1j * TINY
+    if parameter == "mass":
+        links[0] = replace(links[0], mass=replace(links[0].mass, mass=links[0].mass.mass + step))
+    elif parameter == "gravity":
+        gravity[2] += step
+    else:
+        (q if parameter == "q" else v)[0] += step
+    damping, stiffness = (joint_numbers(prepared, word) for word in ("damping", "stiffness"))
+
+    def slope(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        M, h = oracle.equations(oracle.place(links, q, v, np.complex128), gravity)
+        return oracle.solve(M, -h - damping * v - stiffness * q)
+
+    h = scene.step
+    for _ in range(round(scene.duration / h)):
+        k1, l1 = v, slope(q, v)
+        k2, l2 = v + h / 2 * l1, slope(q + h / 2 * k1, v + h / 2 * l1)
+        k3, l3 = v + h / 2 * l2, slope(q + h / 2 * k2, v + h / 2 * l2)
+        k4, l4 = v + h * l3, slope(q + h * k3, v + h * l3)
+        q, v = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), v + h / 6 * (l1 + 2 * l2 + 2 * l3 + l4)
+    return np.concatenate([q, v]).imag / TINY
+
+
+def joint_numbers(prepared, word: str) -> np.ndarray:
+    """Dampings or stiffnesses of all coordinates."""
+    found = np.zeros(prepared.compiled.model.nv)
+    for joint in prepared.compiled.model.names.joints:
+        given = getattr(prepared.scene.joints[joint.name], word)
+        found[joint.columns] = 0.0 if given is None else given
+    return found
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_sensitivities_of_the_final_state_are_those_of_the_complex_step(name):
+    text = scene_of(*SCENES[name])
+    scene = mbsim.load(text)
+    first = scene.prepared.scene.joints["j"]
+    several = len(first.q) > 1
+    keys = {
+        "mass": ("bodies.a.mass", 1.3),
+        "q": ("joints.j.q[0]" if several else "joints.j.q", first.q[0]),
+        "v": ("joints.j.v[0]" if several else "joints.j.v", first.v[0]),
+        "gravity": ("gravity[2]", -9.81),
+    }
+    if first.q[0] == 0.0:
+        del keys["q"]  # the scene omits it
+    if first.v[0] == 0.0:
+        del keys["v"]
+    found = mbsim.sensitivities(text, dict(keys.values()))
+    for place, parameter in enumerate(keys):
+        expected = complex_step(scene, parameter)
+        parts = [found[f"joints/{joint}/{x}"].values[-1, :, place] for x in "qv" for joint in scene.joints]
+        scale = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(np.concatenate(parts), expected, rtol=0, atol=1e-8 * scale, err_msg=parameter)
+        bounds = [found[f"error/joints/{joint}/{x}"].values[-1, :, place] for x in "qv" for joint in scene.joints]
+        error = np.abs(np.concatenate(parts) - expected)
+        assert (error <= np.concatenate(bounds) + 1e-10 * scale).all()
+
+
+def test_sensitivities_over_time_have_the_closed_form():
+    """x = q cos(w t) with w^2 = k/m: derivatives by q, and by k in N/mm, over the whole run."""
+    text = scene_of(
+        body("a", 2.0, "0, 0, 0", "1, 1, 1"),
+        "j: {type: prismatic, axis: [1, 0, 0], child: a, q: 0.3, stiffness: 50}",
+        duration=1.0,
+    ).replace("step: 10 ms", "step: 1 ms")
+    found = mbsim.sensitivities(text, {"joints.j.q": 0.3, "joints.j.stiffness": "0.05 N/mm"}, ["joints/j/q", "energy"])
+    t, w = found["time"].values, 5.0
+    x = found["joints/j/q"]
+    assert x.dims == ("time", "coordinates_1", "parameter")
+    np.testing.assert_allclose(x.sel(parameter="joints.j.q")[:, 0], np.cos(w * t), rtol=0, atol=1e-9)
+    by_stiffness = -0.3 * t * np.sin(w * t) / (2.0 * 2.0 * w) * 1000.0
+    np.testing.assert_allclose(x.sel(parameter="joints.j.stiffness")[:, 0], by_stiffness, rtol=0, atol=1e-6)
+    assert x.attrs["units"] == "(m) per unit; (m) per N/mm"
+    assert "energy/elastic" in found
+    assert "error/energy/elastic" in found
+
+
+def test_parameters_without_a_place_or_a_number_are_refused():
+    text = scene_of(*SCENES["pendulum"])
+    with pytest.raises(mbsim.SceneError, match="unknown key `jj`"):
+        mbsim.sensitivities(text, {"joints.jj.q": 1.0})
+    with pytest.raises(mbsim.ArgumentError, match="expected a number with or without a unit, found `fast`"):
+        mbsim.sensitivities(text, {"joints.j.q": "fast"})
+    with pytest.raises(mbsim.ArgumentError, match="expected a parameter"):
+        mbsim.sensitivities(text, {})
