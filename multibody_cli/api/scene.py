@@ -115,7 +115,7 @@ class Scene:
         overwrite: bool = False,
         channels: Sequence[str] | None = None,
         check: bool = True,
-        on_output: Callable[[int], None] = lambda _done: None,
+        on_output: Callable[[float], None] = lambda _done: None,
     ) -> xarray.Dataset:
         """Run the scene from its initial state to its end.
 

@@ -14,7 +14,7 @@ from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import run_settings
 from multibody_cli.cli.progress import Waiting
-from multibody_cli.cli.source import prepare_and_warn, scene_file
+from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
 from multibody_cli.errors import ArgumentError
 
@@ -70,8 +70,8 @@ def verb(
     parameters, measurements = [read_parameter(text) for text in starts], read_measurements(data)
     sigmas = dict(map(_read_sigma, sigma))
     prepare_and_warn(scene, [*overrides, *(one.override(one.start) for one in parameters)])
-    with scene_file(scene) as file, Waiting(f"fitting {scene.name}"):
-        found = fit(file, measurements, parameters, overrides, sigmas)
+    with Waiting(f"fitting {scene.name}"):
+        found = fit(scene_of(scene), measurements, parameters, overrides, sigmas)
     show_json(_as_data(found)) if as_json else _show(found, parameters)
     if found.status != "converged":
         messages.error(f"{found.status}: the values are the best so far")

@@ -41,7 +41,7 @@ class StoredScene:
 
 @dataclass(frozen=True)
 class SceneText:
-    """The content of a scene file that need not exist: messages name the file, and its folder is that of other files."""
+    """The content of a scene file that need not exist: messages name it, and its folder is that of other files."""
 
     text: str
     file: Path

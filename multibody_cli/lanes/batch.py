@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.constraint_solver.solver import ACTIVATION_TOLERANCE
+from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import LANES, is_interpreted, kernel
 from multibody_cli.kernel.workers import cores

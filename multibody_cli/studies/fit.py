@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import is_adaptive
@@ -151,7 +151,7 @@ class Fit:
 
 
 def fit(
-    path: Path | str,
+    source: SceneSource,
     measurements: Measurements,
     parameters: Sequence[Parameter],
     overrides: Sequence[str] = (),
@@ -161,7 +161,7 @@ def fit(
 
     Parameters
     ----------
-    path, overrides
+    source, overrides
         The scene file, and values to replace, each `KEY=VALUE`.
     measurements
         Measured motion.
@@ -183,7 +183,7 @@ def fit(
     """
     given = dict(sigmas or {})
     _require_valid(measurements, parameters, given)
-    problem = _Problem(path, measurements, parameters, overrides)
+    problem = _Problem(source, measurements, parameters, overrides)
     scales = np.array([parameter.scale for parameter in parameters])
     start = np.array([parameter.start for parameter in parameters]) / scales
     bounds = (
@@ -225,24 +225,24 @@ class _Problem:
 
     def __init__(
         self,
-        path: Path | str,
+        source: SceneSource,
         measurements: Measurements,
         parameters: Sequence[Parameter],
         overrides: Sequence[str],
     ) -> None:
-        self._path, self._measurements, self._parameters = path, measurements, parameters
-        self._overrides = [*overrides, *self._timing(path, overrides)]
+        self._source, self._measurements, self._parameters = source, measurements, parameters
+        self._overrides = [*overrides, *self._timing(source, overrides)]
         self._there = np.isfinite(measurements.values)
         self._runs, self._least = 0, math.inf
         self._failure: MbsimError | None = None
         self._units: list[str] = []
         self.best = np.array([parameter.start for parameter in parameters])
 
-    def _timing(self, path: Path | str, overrides: Sequence[str]) -> list[str]:
+    def _timing(self, source: SceneSource, overrides: Sequence[str]) -> list[str]:
         """Return overrides so that a run reaches the last measured instant, with dense output."""
         end = float(self._measurements.times[-1])
         first = [parameter.override(parameter.start) for parameter in self._parameters]
-        settings = prepare(path, [*overrides, *first]).scene.simulation
+        settings = prepare(source, [*overrides, *first]).scene.simulation
         if is_adaptive(settings):
             return [f"simulation.duration={end!r}", f"output.every={end / (MOST_INSTANTS // 10)!r}"]
         steps = max(1, math.ceil(end / settings.step * (1.0 - 1e-12)))
@@ -312,7 +312,7 @@ class _Problem:
 
         settings = [one.override(value) for one, value in zip(self._parameters, values, strict=True)]
         sink = MemorySink()
-        outcome = prepare(self._path, [*self._overrides, *settings]).run(sink).outcome
+        outcome = prepare(self._source, [*self._overrides, *settings]).run(sink).outcome
         self._runs += 1
         if not outcome.reached_end:
             raise RunFailed(f"the run with {', '.join(settings)} {outcome.status}: {outcome.message}")
