@@ -132,7 +132,7 @@ class Scene:
             Whether to raise an error if the run is not successful.  Otherwise the attributes `status`, `message` and
             `missed` of the results describe it.
         on_output
-            Called after each output instant with the number of instants so far.
+            Called with the number of output instants so far, and within long intervals with their fraction added.
 
         Returns
         -------
