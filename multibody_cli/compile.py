@@ -170,7 +170,7 @@ def _pack(
     add_section(loaded, "muscles", context)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
-    forces, motions = packer.pack()
+    forces, motions = packer.pack(ground)
     accounts = tuple(packer.accounts)
     tree = packed.tree._replace(markers=layout.markers.pack())
     if layout.elimination is not None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from multibody_cli.document.document import read_document
 from multibody_cli.document.include import read_with_includes
 from multibody_cli.document.nodes import Node, mapping
+from multibody_cli.document.parameters import fill_parameters
 from multibody_cli.document.overrides import apply_override, read_override
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.repeat import expand
@@ -100,6 +101,7 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolve
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:
         filled = expand(filled, root.value["repeat"], scope, problems)
+    filled = fill_parameters(filled, scope.values)
     written = filled
     for override in replaced:
         if override.path[0] in RESOLVED_KEYS and not override.is_variable:
@@ -108,5 +110,6 @@ def resolve(path: Path, overrides: Sequence[str], problems: Problems) -> Resolve
             )
         elif not override.is_variable:
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
+            filled = fill_parameters(filled, scope.values)
     read_tables(filled, problems, usage)
     return Resolved(filled, written)

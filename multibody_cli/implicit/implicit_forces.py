@@ -79,7 +79,8 @@ def clear_blocks(work):
 @kernel
 def add_implicit_joint_terms(system, work, t):
     """Add the implicit terms of springs and dampers of joints to `work.tau` and `work.armature`."""
-    apply_implicit_joint_forces(system.forces, work.implicit_coefficients, work.implicit_rates, work.tau, work.armature)
+    coefficients, rates = work.implicit_coefficients, work.implicit_rates
+    apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
 
 
 @kernel
@@ -90,7 +91,7 @@ def add_implicit_terms(system, work, t):
     jacobian_product(tree, rates, work)
     update_marker_changes(tree, bodies)
     compute_loop_rates(tree, rates, work)
-    apply_implicit_joint_forces(system.forces, coefficients, rates, work.tau, work.armature)
+    apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
     work.implicit_solve.time[0] = t
     clear_wrenches(work)
     add_stiffness_damping_products(system.forces, t, bodies, coefficients[1], coefficients[2], False, work.wrenches)

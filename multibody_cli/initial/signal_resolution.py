@@ -22,6 +22,7 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.tables import signals_of
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.signals import Signals, evaluate
+from multibody_cli.spec import SignalSpec
 
 PARTS = 16
 """Parts of a step in which a function of time is integrated; even."""
@@ -77,7 +78,7 @@ def integration_errors(
 def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
     """Warn of functions of time that steps of constant length do not resolve, and of positions that jump."""
     simulation = loaded.scene.simulation
-    written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if spec.constant is None]
+    written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if _is_of_time(spec)]
     if not written or is_adaptive(simulation):
         return
     packer = ForcePacker()
@@ -85,6 +86,10 @@ def signal_warnings(loaded: LoadedScene) -> Iterator[str]:
     signals = packer.pack()[0].signals
     for (path, _), k in zip(written, numbers, strict=True):
         yield from _warnings_of(loaded, path, signals, k)
+
+
+def _is_of_time(spec: SignalSpec) -> bool:
+    return spec.constant is None and not spec.uses_state
 
 
 def _warnings_of(loaded: LoadedScene, path: Path, signals: Signals, k: int) -> Iterator[str]:

@@ -70,11 +70,16 @@ class NumberField:
 
 @dataclass(frozen=True)
 class SignalField:
-    """One function of time for each coordinate; with `gaps`, null omits one; with `smooth`, tables have velocities."""
+    """One function of time for each coordinate; with `gaps`, null omits one; with `smooth`, tables have velocities.
+
+    `state` and `refusal` are those of `Signal`.
+    """
 
     kinds: Kinds
     gaps: bool = False
     smooth: bool = False
+    state: tuple[str, ...] | None = None
+    refusal: str = ""
 
     def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> tuple[SignalSpec | None, ...] | None:
         """Read the field."""
@@ -83,7 +88,7 @@ class SignalField:
         return _each([self._reader(kind) for kind in coordinates], value)
 
     def _reader(self, kind: Coordinate) -> Reader:
-        read = Signal(self.kinds[kind], self.smooth).read
+        read = Signal(self.kinds[kind], self.smooth, self.state, self.refusal).read
         return (lambda entry: None if entry is None else read(entry)) if self.gaps else read
 
 
@@ -153,10 +158,14 @@ class MotionSpec(Spec):
         return signals
 
 
+_REFUSAL = (
+    "a prescribed motion needs exact velocities and accelerations, which depend on the accelerations of the state; "
+    "use `force`, or an actuator such as `position` or `computed_torque`"
+)
 _DERIVATIVES = {
-    "position": SignalField(_POSITION, gaps=True, smooth=True),
-    "velocity": SignalField(_VELOCITY, gaps=True),
-    "acceleration": SignalField(_ACCELERATION, gaps=True),
+    "position": SignalField(_POSITION, gaps=True, smooth=True, refusal=_REFUSAL),
+    "velocity": SignalField(_VELOCITY, gaps=True, refusal=_REFUSAL),
+    "acceleration": SignalField(_ACCELERATION, gaps=True, refusal=_REFUSAL),
 }
 
 
@@ -196,7 +205,7 @@ FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
     "rest": NumberField(_POSITION),
     "stiffness": NumberField(_STIFFNESS, least=0.0, optional=True, spread=True),
     "damping": NumberField(_DAMPING, least=0.0, optional=True, spread=True),
-    "force": SignalField(_FORCE),
+    "force": SignalField(_FORCE, state=("q", "v")),
     "limits": LimitsField(),
     "motion": MotionField(),
 }

@@ -10,7 +10,8 @@ import sympy
 from scipy.interpolate import CubicSpline
 
 from multibody_cli.expressions import parse
-from multibody_cli.signals import FUNCTIONS, INTERPOLATIONS, Operation, SignalPacker, evaluate
+from multibody_cli.interpolation import INTERPOLATIONS
+from multibody_cli.signals import FUNCTIONS, Operation, SignalPacker, evaluate
 
 t = sympy.Symbol("t", real=True)
 EXPRESSIONS = [
