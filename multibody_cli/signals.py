@@ -3,8 +3,8 @@
 An expression becomes a short program for a stack machine whose numbers carry their first and second time derivative
 (second-order jets), so that a prescribed position has its exact velocity and acceleration.  New expressions therefore
 never recompile a kernel.  An expression of the state reads its quantities from `Signals.quantities`, which
-`quantities.measure` sets; their derivatives are those along one direction, `Signals.directions`.  A table becomes the pieces of a linear or cubic spline, constant before its first and after
-its last instant.
+`forces.quantities.measure` sets; its derivative is that along one direction, `Signals.directions`.  A table becomes the
+pieces of a linear or cubic spline, constant before its first and after its last instant.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Signals(NamedTuple):
     code: Integers  # (m,) operations
     operand: Floats  # (m,) value of a CONSTANT
     knots: Floats  # (p,) start of each piece, s
+    instants: Floats  # (i,) knots of functions of time, s
     pieces: Floats  # (p, 4) value and Taylor coefficients of each piece, lowest power first
     quantities: Floats  # (k,) quantities of the state: see `quantities`
     directions: Floats  # (k,) their derivatives along a change of the state
@@ -128,6 +129,7 @@ class SignalPacker:
         self._code: list[int] = []
         self._operand: list[float] = []
         self._knots: list[float] = []
+        self._instants: list[float] = []
         self._pieces: list[Floats] = []
         self._depth = 1
 
@@ -135,19 +137,17 @@ class SignalPacker:
         """Add a constant signal."""
         return self._finish_program(len(self._code), [(Operation.CONSTANT, value)])
 
-    def add_expression(self, body: ast.expr, quantities: Mapping[str, int] = _NONE) -> int:
-        """Add an expression of t, and of quantities by their numbers, that `expressions.parse` accepted."""
-        return self._finish_program(len(self._code), _program(body, quantities))
+    def add_expression(
+        self, body: ast.expr, quantities: Mapping[str, int] = _NONE, tables: Mapping[str, int] = _NONE
+    ) -> int:
+        """Add an expression of t, and of quantities and tables by their numbers, that `expressions.parse` accepted."""
+        return self._finish_program(len(self._code), _program(body, quantities, tables))
 
-    def add_table_of(self, table: int, body: ast.expr, quantities: Mapping[str, int]) -> int:
-        """Add the value of a table at an expression."""
-        program = [*_program(body, quantities), (Operation.TABLE, float(table))]
-        return self._finish_program(len(self._code), program)
-
-    def add_table(self, times: Floats, values: Floats, interpolation: str) -> int:
-        """Add a piecewise polynomial through (times, values) by one of `INTERPOLATIONS`."""
+    def add_table(self, times: Floats, values: Floats, interpolation: str, *, of_time: bool = True) -> int:
+        """Add a piecewise polynomial through (times, values) by one of `INTERPOLATIONS`; or of another argument."""
         first = len(self._knots)
         self._knots += list(times)
+        self._instants += list(times) if of_time else []
         self._pieces += list(INTERPOLATIONS[interpolation](times, values))
         self._ranges.append((True, first, len(self._knots)))
         return len(self._ranges) - 1
@@ -159,6 +159,7 @@ class SignalPacker:
         quadratic = (3.0 * mean - 2.0 * slopes[:, 0] - slopes[:, 1]) / lengths
         cubic = (slopes[:, 0] + slopes[:, 1] - 2.0 * mean) / lengths**2
         self._knots += list(times)
+        self._instants += list(times)
         pieces = np.column_stack([values[:-1], slopes[:, 0], quadratic, cubic])
         self._pieces += list(np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]))
         self._ranges.append((True, first, len(self._knots)))
@@ -174,6 +175,7 @@ class SignalPacker:
             code=np.array(self._code, dtype=np.int64),
             operand=np.array(self._operand, dtype=np.float64),
             knots=np.array(self._knots, dtype=np.float64),
+            instants=np.array(self._instants, dtype=np.float64),
             pieces=np.array(self._pieces, dtype=np.float64).reshape(-1, 4),
             quantities=np.zeros(quantities),
             directions=np.zeros(quantities),
@@ -195,29 +197,35 @@ def _takes_two(operation: Operation) -> bool:
     return operation <= Operation.ARCTANGENT2 and operation != Operation.NEGATE
 
 
-def _program(node: ast.expr, quantities: Mapping[str, int]) -> list[tuple[Operation, float]]:
+def _program(node: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> list[tuple[Operation, float]]:
     """Postfix program of an expression."""
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return [(Operation.CONSTANT, float(value))]
-        case ast.Name(id=name) if name in quantities:
-            return [(Operation.QUANTITY, float(quantities[name]))]
-        case ast.Name(id="t"):
-            return [(Operation.TIME, 0.0)]
-        case ast.Name(id=name):
-            return [(Operation.CONSTANT, _NUMBERS[name])]
-        case ast.BinOp(left=left, op=op, right=right):
-            return [*_program(left, quantities), *_program(right, quantities), (_OPERATORS[type(op)], 0.0)]
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _program(operand, quantities)
-        case ast.UnaryOp(op=op, operand=operand):
-            return [*_program(operand, quantities), (_OPERATORS[type(op)], 0.0)]
-        case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
-            program, operation = _program(first, quantities), FUNCTIONS[name]
-            for argument in rest:  # min and max of several arguments, from the left
-                program += [*_program(argument, quantities), (operation, 0.0)]
-            return program if rest else [*program, (operation, 0.0)]
-    raise TypeError(f"not an expression of t: {ast.unparse(node)}")
+
+    def program(node: ast.expr) -> list[tuple[Operation, float]]:
+        match node:
+            case ast.Constant(value=int() | float() as value):
+                return [(Operation.CONSTANT, float(value))]
+            case ast.Name(id=name) if name in quantities:
+                return [(Operation.QUANTITY, float(quantities[name]))]
+            case ast.Name(id="t"):
+                return [(Operation.TIME, 0.0)]
+            case ast.Name(id=name):
+                return [(Operation.CONSTANT, _NUMBERS[name])]
+            case ast.BinOp(left=left, op=op, right=right):
+                return [*program(left), *program(right), (_OPERATORS[type(op)], 0.0)]
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return program(operand)
+            case ast.UnaryOp(op=op, operand=operand):
+                return [*program(operand), (_OPERATORS[type(op)], 0.0)]
+            case ast.Call(func=ast.Name(id=name), args=[argument]) if name in tables:
+                return [*program(argument), (Operation.TABLE, float(tables[name]))]
+            case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
+                steps, operation = program(first), FUNCTIONS[name]
+                for argument in rest:  # min and max of several arguments, from the left
+                    steps += [*program(argument), (operation, 0.0)]
+                return steps if rest else [*steps, (operation, 0.0)]
+        raise TypeError(f"not an expression of t: {ast.unparse(node)}")
+
+    return program(node)
 
 
 # --- evaluation ---------------------------------------------------------------------------------------------------

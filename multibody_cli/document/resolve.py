@@ -9,8 +9,8 @@ from typing import NamedTuple
 from multibody_cli.document.document import read_document
 from multibody_cli.document.include import read_with_includes
 from multibody_cli.document.nodes import Node, mapping
-from multibody_cli.document.parameters import fill_parameters
 from multibody_cli.document.overrides import apply_override, read_override
+from multibody_cli.document.parameters import fill_parameters
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.repeat import expand
 from multibody_cli.document.tables import read_tables

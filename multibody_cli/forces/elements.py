@@ -33,11 +33,11 @@ from multibody_cli.forces.contract import (
     implicit_joint_force,
     stiffness_damping_product,
 )
-from multibody_cli.forces.quantities import Quantity, measure
 from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
+from multibody_cli.forces.quantities import Quantity, measure
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, template
-from multibody_cli.signals import Signals
+from multibody_cli.signals import Signals, evaluate
 from multibody_cli.spec import Spec
 
 Records = NDArray[np.void]
@@ -94,9 +94,7 @@ def element_of(spec: Spec) -> ForceElement:
 def elements_of_joint(joint: Any) -> list[tuple[ForceElement, JointFields]]:
     """Return the elements that the fields of a joint describe."""
     return [
-        (element, element.joint)
-        for element in ELEMENTS
-        if element.joint is not None and element.joint.describe(joint)
+        (element, element.joint) for element in ELEMENTS if element.joint is not None and element.joint.describe(joint)
     ]
 
 
@@ -231,8 +229,7 @@ def _apply_one_more_implicitly(forces, t, h, displacement_factor, velocity_facto
 
 @kernel
 def _apply_none_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
-    for i in range(len(armature)):
-        armature[i] = 0.0
+    """Add nothing."""
 
 
 @template(before, stiffness_damping_product, PLACE, IMPLICIT)
@@ -292,6 +289,14 @@ def apply_forces(forces, t, q, v, work, powers):
     _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
 
 
+@kernel
+def evaluate_signals(forces, numbers, t, q, v, bodies, values):
+    """Compute the values (n,) of the signals `numbers` (n,) at a state."""
+    measure(forces.quantities, forces.signals, t, q, v, bodies)
+    for i in range(len(numbers)):
+        values[i], _, _ = evaluate(forces.signals, numbers[i], t)
+
+
 def _energy_over(elements: Iterable[ForceElement]) -> Any:
     return _over("elastic_energy", _energy_of_one_more, _no_energy, elements)
 
@@ -314,8 +319,8 @@ _apply_implicit_joint_forces: Any = _over("implicit_joint_force", _apply_one_mor
 def apply_implicit_joint_forces(forces, t, coefficients, exact, rates, tau, armature):
     """Apply the linearly implicit terms of springs and dampers of joints.
 
-    Subtracts (displacement_factor K + velocity_factor D) rates from `tau` (nv,), and sets `armature` (nv,) to the
-    diagonal of h D + h^2 K.  `coefficients` (3,) hold h, s, and the two factors; `rates` (nv,) are coordinate rates.
+    Subtracts (displacement_factor K + velocity_factor D) rates from `tau` (nv,), and adds the diagonal of h D + h^2 K
+    to `armature` (nv,).  `coefficients` (3,) hold h, s, and the two factors; `rates` (nv,) are coordinate rates.
     `exact` as in `forces.variation`; the change is that of `quantities.vary`.
     Source: Sueda, notes 2.5, (2.77), with K = -d tau/dq and D = -d tau/dv.
     """

@@ -1,8 +1,8 @@
 """The generalized force that drives one coordinate of a joint, as a function of time and of the state.
 
-Its derivatives are exact (`forces.quantities`).  Implicit integrators solve with the part that is the derivative by the
-own coordinate and its rate, where it is a stiffness or a damping; the remainder is explicit in `linearly_implicit_euler`
-and costs iterations of `sdirk2`.
+Its derivatives are exact (`forces.quantities`).  Implicit integrators solve with the derivative by the own coordinate
+and its rate, where it is a stiffness or a damping; the remainder is explicit in `linearly_implicit_euler`, and costs
+iterations of `sdirk2`.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def own_stiffness(control, forces, t):
 
 
 @kernel
-def implicit_joint_force(
-    controls, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
-):
+def implicit_joint_force(controls, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     """Add the implicit terms; where `exact`, all derivatives along the change that `quantities.vary` wrote."""
     for k in range(len(controls)):
         control, iv = controls[k], controls[k].iv

@@ -4,8 +4,8 @@ With the length L of the path, the fibers have the normalized length and velocit
 
     l = (L - tendon) / optimal,    v = dL/dt / (optimal * fastest),
 
-positive where they lengthen, and the activation a between 0 and 1 is a function of time and state.  The passive part is elastic,
-with the energy f optimal * integral of f_P; the active part does work.
+positive where they lengthen, and the activation a between 0 and 1 is a function of time and state.  The passive part is
+elastic, with the energy f optimal * integral of f_P; the active part does work.
 
 Source: Sueda, notes 1.9.4 and 1.9.5, (1.38)-(1.39), (1.47)-(1.64); the slopes keep the term of the rate with the
 configuration that the notes drop (`forces.cable`).
@@ -128,7 +128,16 @@ def stiffness_damping_product(muscles, forces, t, bodies, displacement_factor, v
         if not exact:
             law = dissipative_law(law)
         add_cable_stiffness_damping_product(
-            points, muscle.first, muscle.last, bodies, law, change, displacement_factor, velocity_factor, exact, wrenches
+            points,
+            muscle.first,
+            muscle.last,
+            bodies,
+            law,
+            change,
+            displacement_factor,
+            velocity_factor,
+            exact,
+            wrenches,
         )
 
 

@@ -1,7 +1,7 @@
 """Quantities of the state that expressions of forces read: coordinates, rates, motions of points of bodies.
 
-`measure` writes their values into `Signals.quantities` before forces are evaluated, and `vary` their derivatives along a
-change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact derivatives.  Two
+`measure` writes their values into `Signals.quantities` before forces are evaluated, and `vary` their derivatives along
+a change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact derivatives.  Two
 more kinds are constant along a change of the state: functions of time with their derivatives, and held values of
 sampled controllers (`methods.sampling`), which only a sample changes.
 """
@@ -61,8 +61,8 @@ def measure(quantities, signals, t, q, v, bodies):
         elif item.kind == _RATE:
             values[i] = v[item.iv]
         elif item.kind == _TIME_FUNCTION:
-            value, first, _ = evaluate(signals, item.index, t)
-            values[i] = value if item.component == 0 else first
+            value, first, second = evaluate(signals, item.index, t)
+            values[i] = value if item.component == 0 else (first if item.component == 1 else second)
         elif item.kind != _HELD:
             body = bodies[item.index]
             r, w = load(body.R) @ load(item.point), load(body.w)

@@ -56,16 +56,22 @@ from multibody_cli.tree.workspace import BLOCKS
 
 # --- forces at the end of the step ------------------------------------------------------------------------------------
 @kernel
-def set_implicit_coefficients(work, h, displacement_factor, velocity_factor):
+def set_implicit_coefficients(tree, work, h, displacement_factor, velocity_factor):
     """Set the step h, s, and the factors of K and D.
 
     See `forces.elements.apply_implicit_joint_forces`.
     """
     coefficients = work.implicit_coefficients
     coefficients[0], coefficients[1], coefficients[2] = h, displacement_factor, velocity_factor
-    for i in range(len(work.armature)):
-        work.armature[i] = 0.0
+    reset_armature(tree, work)
     clear_blocks(work)
+
+
+@kernel
+def reset_armature(tree, work):
+    """Set the armature to the inertia of the rotors."""
+    for i in range(len(work.armature)):
+        work.armature[i] = tree.rotor_inertia[i]
 
 
 @kernel
@@ -80,6 +86,7 @@ def clear_blocks(work):
 def add_implicit_joint_terms(system, work, t):
     """Add the implicit terms of springs and dampers of joints to `work.tau` and `work.armature`."""
     coefficients, rates = work.implicit_coefficients, work.implicit_rates
+    reset_armature(system.tree, work)
     apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
 
 
@@ -91,6 +98,7 @@ def add_implicit_terms(system, work, t):
     jacobian_product(tree, rates, work)
     update_marker_changes(tree, bodies)
     compute_loop_rates(tree, rates, work)
+    reset_armature(tree, work)
     apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
     work.implicit_solve.time[0] = t
     clear_wrenches(work)

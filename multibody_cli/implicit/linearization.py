@@ -62,9 +62,7 @@ def write_column(system, work, t, displacement_factor, velocity_factor, matrix, 
     apply_implicit_joint_forces(forces, t, coefficients, True, unit, tau, work.armature)
     coefficients[1] = coefficients[2] = 0.0
     clear_wrenches(work)
-    add_stiffness_damping_products(
-        forces, t, work.bodies, displacement_factor, velocity_factor, True, work.wrenches
-    )
+    add_stiffness_damping_products(forces, t, work.bodies, displacement_factor, velocity_factor, True, work.wrenches)
     apply_loop_impulses(tree, tau, work)
     transfer_marker_wrenches(tree, work.wrenches)
     add_jacobian_transposed_times(tree, work, tau)

@@ -33,6 +33,16 @@ COORDINATE_KINDS = {"q": _POSITION, "v": _VELOCITY, "acceleration": _ACCELERATIO
 _FORCE = _kinds(units.TORQUE, units.FORCE, units.TORQUE)
 _STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS, units.ANGULAR_STIFFNESS)
 _DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING, units.ANGULAR_DAMPING)
+CONTROL_KINDS = {
+    "position": _POSITION,
+    "velocity": _VELOCITY,
+    "force": _FORCE,
+    "stiffness": _STIFFNESS,
+    "damping": _DAMPING,
+    "integral_gain": _kinds(units.ANGULAR_INTEGRAL_GAIN, units.INTEGRAL_GAIN, units.ANGULAR_INTEGRAL_GAIN),
+    "gear": _kinds(units.NUMBER, units.PER_LENGTH, units.NUMBER),
+}
+"""Quantities of the fields of actuators: see `actuators.contract`."""
 
 
 def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any, ...]:

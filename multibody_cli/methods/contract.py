@@ -57,6 +57,8 @@ class Feature(StrEnum):
     JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
+    ROTORS = "rotor inertia of motors"
+    COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 
 class Status(Enum):
@@ -141,6 +143,9 @@ class Stepper(Protocol):
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
+
+    def restart(self, barrier: float) -> None:
+        """Start again from the present state, whose forces have jumped; no step may cross the time `barrier`, s."""
 
 
 @dataclass(frozen=True)

@@ -74,13 +74,19 @@ class ForcePacker:
         account = self.account(element.account, f"{section}/{name}")
         self._add(element, (*element.entry.pack(spec, context), account))
 
-    def add_control(self, account: int, of: Coordinate, body: ast.expr, quantities: Mapping[str, int]) -> None:
-        """Add a force on a coordinate of a joint, as an expression with the numbers of its quantities."""
-        self._add(joint_control.ELEMENT, (*self._control(of, body, quantities), account))
+    def add_control(
+        self, account: int, of: Coordinate, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
+    ) -> None:
+        """Add a force on a coordinate of a joint: see `expression`."""
+        self._add(joint_control.ELEMENT, (*self._control(of, body, quantities, tables), account))
 
-    def expression(self, body: ast.expr, quantities: Mapping[str, int]) -> int:
-        """Add an expression with the numbers of its quantities; its number."""
-        return self._signals.add_expression(body, quantities)
+    def expression(self, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> int:
+        """Add an expression, with the numbers of its quantities and tables; its number."""
+        return self._signals.add_expression(body, quantities, tables)
+
+    def table(self, arguments: Sequence[float], values: Sequence[float]) -> int:
+        """Add a piecewise linear function; its number."""
+        return self._signals.add_table(np.array(arguments), np.array(values), "linear", of_time=False)
 
     def pack(self, bodies: BodyFrames | None = None) -> tuple[Forces, Motions]:
         """Return the arrays of everything that was added; `bodies` are those that expressions may read."""
@@ -103,9 +109,7 @@ class ForcePacker:
         if spec.constant is not None:
             return self._signals.add_constant(spec.constant)
         if spec.expression is not None:
-            return self._signals.add_expression(
-                spec.expression.body, self.quantities.names_in(spec.expression, None)
-            )
+            return self._signals.add_expression(spec.expression.body, self.quantities.names_in(spec.expression, None))
         return self._signals.add_table(np.array(spec.times), np.array(spec.values), spec.interpolation)
 
     def activation(self, spec: MuscleSpec, duration: float) -> int:
@@ -123,13 +127,13 @@ class ForcePacker:
     def _add(self, element: ForceElement, record: tuple[Any, ...]) -> None:
         self._records[PLACES[element.name]].append(record)
 
-    def _control(self, own: Coordinate, body: ast.expr, quantities: Mapping[str, int]) -> tuple[int, ...]:
-        number = self._signals.add_expression(body, quantities)
+    def _control(
+        self, own: Coordinate, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
+    ) -> tuple[int, ...]:
+        number = self._signals.add_expression(body, quantities, tables)
         return self.quantities.places[own][1], number, *self.quantities.own(quantities, own)
 
-    def _joint_context(
-        self, name: str, parts: Sequence[Part], start: Start, iq: int, iv: int
-    ) -> JointPackingContext:
+    def _joint_context(self, name: str, parts: Sequence[Part], start: Start, iq: int, iv: int) -> JointPackingContext:
         scalars: list[ScalarCoordinate] = []
         rotations: list[RotationCoordinates] = []
         i = j = 0
@@ -142,9 +146,10 @@ class ForcePacker:
                 outer = part.code == PartCode.BALL
                 rotations.append(RotationCoordinates(j, iq + i, iv + j, tuple(start.rest[i : i + 4]), outer))
                 i, j = i + 4, j + 3
+
         def control(k: int, spec: SignalSpec) -> tuple[int, ...]:
             assert spec.expression is not None
             own = Coordinate(name, k)
-            return self._control(own, spec.expression.body, self.quantities.names_in(spec.expression, own))
+            return self._control(own, spec.expression.body, self.quantities.names_in(spec.expression, own), {})
 
         return JointPackingContext(iv, scalars, rotations, self.signal, control)

@@ -61,7 +61,7 @@ class QuantityPacker:
         return self._number((Quantity.RATE, of))
 
     def time_function(self, signal: int, order: int) -> int:
-        """Return the number of a signal that is a function of time, or of its first derivative."""
+        """Return the number of a signal that is a function of time, or of its derivative of first or second order."""
         return self._number((Quantity.TIME_FUNCTION, signal, order))
 
     def held(self) -> int:
@@ -78,7 +78,7 @@ class QuantityPacker:
         return found
 
     def own(self, quantities: Mapping[str, int], of: Coordinate) -> tuple[int, int]:
-        """Return the numbers of a coordinate and its rate among those of an expression; -1 where it does not read one."""
+        """Return the numbers of a coordinate and its rate among those of an expression; -1 if it does not read it."""
         read = set(quantities.values())
         found = (self._numbers.get((kind, of), -1) for kind in (Quantity.COORDINATE, Quantity.RATE))
         coordinate, rate = (number if number in read else -1 for number in found)

@@ -132,7 +132,7 @@ class Work(NamedTuple):
     warnings: tuple[Integers, ...]  # bits for each record of each table of forces: see `forces.contract`
     q: Annotated[Floats, "nq"]  # of the last forward kinematics
     v: Annotated[Floats, "nd"]  # of the last forward kinematics
-    armature: Annotated[Floats, "n"]  # additional inertia of each coordinate
+    armature: Annotated[Floats, "n"]  # additional inertia of each coordinate: rotors and implicit forces
     implicit_coefficients: Annotated[Floats, 3]  # see `forces.elements.apply_implicit_joint_forces`; 0 if explicit
     implicit_rates: Annotated[Floats, "n"]  # rates in the linearization of forces
     implicit_solve: ImplicitSolve
@@ -189,5 +189,6 @@ def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = F
         scratch=scratch,
     )
     work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
+    work.armature[:] = tree.rotor_inertia
     work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
     return work

@@ -25,14 +25,20 @@ class FixedStepper:
         self._scratch = scratch
         self._h = control.step
         self._start: float | None = None
+        self._since_start = 0
         self._steps = 0
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to `until` by a whole number of steps."""
         if self._start is None:
             self._start = float(state.time[0])
-        h, first = self._h, self._steps
+        h, first = self._h, self._since_start
         count = int(np.rint((until - state.time[0]) / h))
         done = int(self._take(self._system, state, self._work, self._scratch, h, self._start, first, count))
+        self._since_start += max(done, 0)
         self._steps += max(done, 0)
         return Report(steps=self._steps, status=Status.OK if done == count else Status.DIVERGED)
+
+    def restart(self, barrier: float) -> None:
+        """Start again from the present state; `barrier` is a whole number of steps away."""
+        self._start, self._since_start = None, 0

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from multibody_cli.scene.checks import (
+    actuators,
     constraints,
     contacts,
     effects,
@@ -29,6 +30,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     kinds.check_kinds,
     effects.check_effects,
     references.check_references,
+    actuators.check_actuators,
     methods.check_methods,
     features.check_features,
     times.check_times,

@@ -15,7 +15,7 @@ from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
 _MEASURED = ("value", "atol", "max", "min", "certified")
-_WITH_ACCOUNTS = frozenset({"joints", "forces", "springs", "muscles", "contacts"})
+_WITH_ACCOUNTS = frozenset({"joints", "forces", "springs", "muscles", "contacts", "actuators"})
 """Sections whose entries have energy accounts."""
 
 

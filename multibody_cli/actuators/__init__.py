@@ -1,0 +1,29 @@
+"""Actuators: forces on coordinates of joints by laws of control.
+
+To add an actuator: a file with its Spec, and its entry in `ACTUATORS`.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
+from multibody_cli.actuators.contract import ActuatorSpec
+from multibody_cli.actuators.general import GeneralSpec
+from multibody_cli.actuators.motor import MotorSpec
+from multibody_cli.actuators.pd import PdSpec
+from multibody_cli.actuators.pid import PidSpec
+from multibody_cli.actuators.position import PositionSpec
+from multibody_cli.actuators.velocity import VelocitySpec
+from multibody_cli.spec import Spec
+
+ACTUATORS: dict[str, type[Spec]] = {
+    "general": GeneralSpec,
+    "pd": PdSpec,
+    "pid": PidSpec,
+    "position": PositionSpec,
+    "velocity": VelocitySpec,
+    "motor": MotorSpec,
+    "computed_torque": ComputedTorqueSpec,
+}
+"""Every kind of actuator."""
+
+__all__ = ["ACTUATORS", "ActuatorSpec", "ComputedTorqueSpec"]
