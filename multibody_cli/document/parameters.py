@@ -10,7 +10,7 @@ from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import STATE, parse, with_values
 from multibody_cli.spec import units
 
-FIELDS = frozenset({"force", "torque", "activation", "target", "command", "acceleration", "velocity", "position"})
+FIELDS = frozenset({"force", "torque", "activation", "target", "command", "expression"})
 """Fields of elements that may hold an expression of time and state."""
 
 OWN_NAMES = frozenset({"t", "q", "v"})
