@@ -26,4 +26,13 @@ ACTUATORS: dict[str, type[Spec]] = {
 }
 """Every kind of actuator."""
 
-__all__ = ["ACTUATORS", "ActuatorSpec", "ComputedTorqueSpec"]
+
+def joints_of(actuator: Spec) -> tuple[str, ...]:
+    """Return the coordinates on which an actuator acts, by name."""
+    if isinstance(actuator, ComputedTorqueSpec):
+        return tuple(actuator.joints)
+    assert isinstance(actuator, ActuatorSpec)
+    return (actuator.joint,)
+
+
+__all__ = ["ACTUATORS", "ActuatorSpec", "ComputedTorqueSpec", "joints_of"]

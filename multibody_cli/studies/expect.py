@@ -215,8 +215,8 @@ def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
 def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
     """Read the components that an entry selects, (T, n), or the values of its expression, (T, 1)."""
     if entry.expression is None:
-        return _read_channel(ChannelReference(entry.channel, entry.component), trajectory)
-    columns = [_read_channel(reference, trajectory) for reference in entry.channels]
+        return read_channels(entry, trajectory)[0]
+    columns = read_channels(entry, trajectory)
     for column in columns:
         if column.values.shape[1] != 1:
             raise ResultError(f"{column.path} has {column.values.shape[1]} components: select one, as in `...[0]`")
@@ -224,6 +224,11 @@ def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
     rows = np.column_stack([trajectory.time, *(column.values for column in columns)]).tolist()
     values = np.array([[_value_of(entry.expression, dict(zip(names, row, strict=True)))] for row in rows])
     return replace(columns[0], path=entry.source, values=values.reshape(len(rows), 1), units="", same="")
+
+
+def read_channels(entry: Entry, trajectory: Trajectory) -> list[Record]:
+    """Read the channels of an entry, (T, n) each."""
+    return [_read_channel(reference, trajectory) for reference in entry.channels]
 
 
 def _value_of(expression: Expression, values: dict[str, float]) -> float:
