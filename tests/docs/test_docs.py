@@ -35,6 +35,7 @@ FOLLOWED += [
         "equations",
         "exporting",
         "joints",
+        "control",
         "muscles",
         "plotting",
         "rendering",
