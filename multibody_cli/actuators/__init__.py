@@ -11,16 +11,16 @@ from multibody_cli.actuators.general import GeneralSpec
 from multibody_cli.actuators.motor import MotorSpec
 from multibody_cli.actuators.pd import PdSpec
 from multibody_cli.actuators.pid import PidSpec
-from multibody_cli.actuators.position import PositionSpec
-from multibody_cli.actuators.velocity import VelocitySpec
+from multibody_cli.actuators.position import PositionServoSpec
+from multibody_cli.actuators.velocity import VelocityServoSpec
 from multibody_cli.spec import Spec
 
 ACTUATORS: dict[str, type[Spec]] = {
     "general": GeneralSpec,
     "pd": PdSpec,
     "pid": PidSpec,
-    "position": PositionSpec,
-    "velocity": VelocitySpec,
+    "position": PositionServoSpec,
+    "velocity": VelocityServoSpec,
     "motor": MotorSpec,
     "computed_torque": ComputedTorqueSpec,
 }

@@ -24,7 +24,7 @@ from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_quantity
 from multibody_cli.spec.reading import read_each
 from multibody_cli.spec.signal import Signal
 
-_LISTED = {"type": "array", "items": NUMBER_SCHEMA, "minItems": 2}
+_LISTED: dict[str, Any] = {"type": "array", "items": NUMBER_SCHEMA, "minItems": 2}
 
 
 class TorqueCurve(Spec):

@@ -10,7 +10,7 @@ from pydantic import Field
 from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, Target
 
 
-class PositionSpec(ActuatorSpec):
+class PositionServoSpec(ActuatorSpec):
     """Position servo: kp (target - q) - kv v."""
 
     type: Literal["position"]

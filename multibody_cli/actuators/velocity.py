@@ -10,7 +10,7 @@ from pydantic import Field
 from multibody_cli.actuators.contract import ActuatorSpec, Gain, Law, Target
 
 
-class VelocitySpec(ActuatorSpec):
+class VelocityServoSpec(ActuatorSpec):
     """Velocity servo: kv (target - v)."""
 
     type: Literal["velocity"]

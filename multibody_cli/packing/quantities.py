@@ -11,6 +11,7 @@ from multibody_cli.expressions import Expression, Reference
 from multibody_cli.forces.contract import Vector3
 from multibody_cli.forces.quantities import QUANTITY, Quantity
 from multibody_cli.kernel import records
+from multibody_cli.model import Records
 from multibody_cli.spec import Vector
 
 BODY_QUANTITIES = {
@@ -84,9 +85,10 @@ class QuantityPacker:
         coordinate, rate = (number if number in read else -1 for number in found)
         return coordinate, rate
 
-    def pack(self, bodies: BodyFrames | None) -> np.ndarray:
+    def pack(self, bodies: BodyFrames | None) -> Records:
         """Return the table of all quantities, after all joints have their places."""
-        return records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
+        table: Records = records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
+        return table
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

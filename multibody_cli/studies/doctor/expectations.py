@@ -85,5 +85,6 @@ def _scale(entry: Any, trajectory: Trajectory, scales: Mapping[str, float]) -> f
         records = read_channels(entry, trajectory)
         units = {unit.strip() for record in records for unit in record.units.split(",")}
         sizes = [float(np.abs(record.values).max()) for record in records]
-        return max([*sizes, *(scales.get(unit, 0.0) for unit in units)])
+        scale: float = max([*sizes, *(scales.get(unit, 0.0) for unit in units)])
+        return scale
     return 0.0
