@@ -321,7 +321,7 @@ def apply_implicit_joint_forces(forces, t, coefficients, exact, rates, tau, arma
 
     Subtracts (displacement_factor K + velocity_factor D) rates from `tau` (nv,), and adds the diagonal of h D + h^2 K
     to `armature` (nv,).  `coefficients` (3,) hold h, s, and the two factors; `rates` (nv,) are coordinate rates.
-    `exact` as in `forces.variation`; the change is that of `quantities.vary`.
+    `exact` as in `forces.variation`; the change is that of `quantities.write_directions`.
     Source: Sueda, notes 2.5, (2.77), with K = -d tau/dq and D = -d tau/dv.
     """
     h, displacement_factor, velocity_factor = coefficients[0], coefficients[1], coefficients[2]

@@ -48,7 +48,7 @@ def own_stiffness(control, forces, t):
 
 @kernel
 def implicit_joint_force(controls, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
-    """Add the implicit terms; where `exact`, all derivatives along the change that `quantities.vary` wrote."""
+    """Add the implicit terms; where `exact`, all derivatives along the change of `quantities.write_directions`."""
     for k in range(len(controls)):
         control, iv = controls[k], controls[k].iv
         if exact:

@@ -1,8 +1,8 @@
 """Quantities of the state that expressions of forces read: coordinates, rates, motions of points of bodies.
 
-`measure` writes their values into `Signals.quantities` before forces are evaluated, and `vary` their derivatives along
-a change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact derivatives.  Two
-more kinds are constant along a change of the state: functions of time with their derivatives, and held values of
+`measure` writes their values into `Signals.quantities` before forces are evaluated, and `write_directions` their
+derivatives along a change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact
+derivatives.  Two more kinds are constant along a change of the state: functions of time with their derivatives, and held values of
 sampled controllers (`methods.sampling`), which only a sample changes.
 """
 
@@ -75,7 +75,7 @@ def measure(quantities, signals, t, q, v, bodies):
 
 
 @kernel
-def vary(quantities, signals, rates, bodies, displacement_factor, velocity_factor):
+def write_directions(quantities, signals, rates, bodies, displacement_factor, velocity_factor):
     """Write the derivatives of all quantities along a change of the state.
 
     The coordinates change by `displacement_factor` times `rates` (nv,), their rates by `velocity_factor` times these,

@@ -51,7 +51,7 @@ from multibody_cli.tree.articulated_body import (
 )
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
-from multibody_cli.tree.workspace import BLOCKS
+from multibody_cli.tree.workspace import BLOCKS, reset_armature
 
 
 # --- forces at the end of the step ------------------------------------------------------------------------------------
@@ -65,13 +65,6 @@ def set_implicit_coefficients(tree, work, h, displacement_factor, velocity_facto
     coefficients[0], coefficients[1], coefficients[2] = h, displacement_factor, velocity_factor
     reset_armature(tree, work)
     clear_blocks(work)
-
-
-@kernel
-def reset_armature(tree, work):
-    """Set the armature to the inertia of the rotors."""
-    for i in range(len(work.armature)):
-        work.armature[i] = tree.rotor_inertia[i]
 
 
 @kernel

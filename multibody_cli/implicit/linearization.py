@@ -14,7 +14,7 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, com
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, apply_implicit_joint_forces
-from multibody_cli.forces.quantities import vary
+from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, free_end
 from multibody_cli.kernel import kernel
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
@@ -58,7 +58,7 @@ def write_column(system, work, t, displacement_factor, velocity_factor, matrix, 
     for i in range(len(tau)):
         tau[i] = 0.0
     forces = system.forces
-    vary(forces.quantities, forces.signals, unit, work.bodies, displacement_factor, velocity_factor)
+    write_directions(forces.quantities, forces.signals, unit, work.bodies, displacement_factor, velocity_factor)
     apply_implicit_joint_forces(forces, t, coefficients, True, unit, tau, work.armature)
     coefficients[1] = coefficients[2] = 0.0
     clear_wrenches(work)

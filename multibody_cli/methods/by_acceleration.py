@@ -61,8 +61,7 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
     tree, motions = system.tree, system.motions
     update_tree_kinematics(system, t, q, v, a, work)
     apply_forces(system.forces, t, q, v, work, powers)
-    if len(system.commands) > 0:
-        add_computed_torques(system, work, t, v, powers)
+    add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
         add_implicit_joint_terms(system, work, t)
     apply_contact_forces(work)
@@ -79,8 +78,7 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
     update_kinematics(system, t, q, v, a, work)
     write_acceleration_rhs(work, v)
     apply_forces(system.forces, t, q, v, work, powers)
-    if len(system.commands) > 0:
-        add_computed_torques(system, work, t, v, powers)
+    add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
         add_implicit_terms(system, work, t)
     apply_loop_forces(tree, work.tau, work)

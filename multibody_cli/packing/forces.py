@@ -26,7 +26,7 @@ from multibody_cli.kernel import records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
 from multibody_cli.packing.quantities import BodyFrames, Coordinate, QuantityPacker
-from multibody_cli.signals import SignalPacker
+from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}

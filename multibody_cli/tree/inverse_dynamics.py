@@ -24,6 +24,8 @@ def add_computed_torques(system, work, t, v, powers):
 
     Kinematics and all other forces are in `work`.
     """
+    if len(system.commands) == 0:
+        return
     tree, commands, a = system.tree, system.commands, work.response
     for j in range(len(a)):
         a[j] = 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from multibody_cli.forces.elements import warnings_for
 from multibody_cli.joints.parts.generated import GeneratedBuffers
-from multibody_cli.kernel import allocate, records
+from multibody_cli.kernel import allocate, kernel, records
 from multibody_cli.linalg.free_rows import Scratch
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
@@ -150,6 +150,13 @@ class Work(NamedTuple):
     dual: Dual
     scratch: Any  # of the method alone
     contact_forces: Annotated[Records, "nc", WRENCH]  # contact wrench on each body, for output; (0,) without contacts
+
+
+@kernel
+def reset_armature(tree, work):
+    """Set the armature to the inertia of the rotors."""
+    for j in range(len(work.armature)):
+        work.armature[j] = tree.rotor_inertia[j]
 
 
 def workspace_for(system: System, scratch: Any = (), *, differentiated: bool = False, remembered: bool = False) -> Work:

@@ -9,7 +9,7 @@ from loops import loaded, start
 from multibody_cli.compile import compile_scene
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.forces.elements import apply_forces, apply_implicit_joint_forces
-from multibody_cli.forces.quantities import vary
+from multibody_cli.forces.quantities import write_directions
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
 
@@ -57,7 +57,7 @@ def test_derivatives_of_joint_forces_are_exact(forces, along, faster):
         controls(system, work, q, v)
         write_ball_columns(system.tree, work)
         jacobian_times(system.tree, unit, work)
-        vary(system.forces.quantities, system.forces.signals, unit, work.bodies, along, faster)
+        write_directions(system.forces.quantities, system.forces.signals, unit, work.bodies, along, faster)
         found = np.zeros(n)
         apply_implicit_joint_forces(system.forces, 0.5, np.array([0.0, along, faster]), True, unit, found, np.zeros(n))
         np.testing.assert_allclose(found, wanted, atol=1e-9 * (1 + np.abs(wanted).max()))

@@ -11,7 +11,8 @@ from scipy.interpolate import CubicSpline
 
 from multibody_cli.expressions import parse
 from multibody_cli.interpolation import INTERPOLATIONS
-from multibody_cli.signals import FUNCTIONS, Operation, SignalPacker, evaluate
+from multibody_cli.packing.signals import SignalPacker
+from multibody_cli.signals import FUNCTIONS, Operation, evaluate
 
 t = sympy.Symbol("t", real=True)
 EXPRESSIONS = [
