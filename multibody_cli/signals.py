@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -116,7 +116,7 @@ def derivative_along(signals, k, t) -> float:
     return slope
 
 
-@kernel
+@formula
 def _evaluate(signals, k, t, time_rate, quantity_rate) -> tuple[float, float, float]:
     """Value and two derivatives along a line, on which time has the rate `time_rate`."""
     if signals.is_table[k]:

@@ -2,8 +2,8 @@
 
 `measure` writes their values into `Signals.quantities` before forces are evaluated, and `write_directions` their
 derivatives along a change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact
-derivatives.  Two more kinds are constant along a change of the state: functions of time with their derivatives, and held
-values of sampled controllers (`methods.sampling`), which only a sample changes.
+derivatives.  Two more kinds are constant along a change of the state: functions of time with their derivatives, and
+held values of sampled controllers (`methods.sampling`), which only a sample changes.
 """
 
 from __future__ import annotations
