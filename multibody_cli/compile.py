@@ -28,6 +28,7 @@ from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.model import JointEntry, Model, Names, State, System
+from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.constraints import CannotReduce, ConstraintContext, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
 from multibody_cli.packing.force_entries import ForceContext, add_section
@@ -174,9 +175,12 @@ def _pack(
     add_section(loaded, "muscles", context)
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, joint_friction, packer.account)
-    forces, motions = packer.pack()
+    actuators = ActuatorPacker(packer, firsts, len(packed.v))
+    actuators.add_section(scene)
+    forces, motions = packer.pack(ground)
     accounts = tuple(packer.accounts)
-    tree = packed.tree._replace(markers=layout.markers.pack())
+    actuators.rotors.flags.writeable = False
+    tree = packed.tree._replace(markers=layout.markers.pack(), rotor_inertia=actuators.rotors)
     if layout.elimination is not None:
         rows_of = dict(zip(layout.loop_joint_names, spans, strict=True))
         inboard_joints = inboard_joints_for(
@@ -205,6 +209,7 @@ def _pack(
             term_table,
             crossing.arms,
             crossing.carried,
+            actuators.commands,
             implicit,
             contacts,
         ),
@@ -227,6 +232,7 @@ def _pack(
         nq=len(packed.q),
         nv=len(packed.v),
         joint_maps=packed.joint_maps,
+        controllers=tuple(actuators.controllers),
     )
     return model, State(np.zeros(1), packed.q, packed.v, np.zeros(model.nv), np.zeros(len(accounts)))
 

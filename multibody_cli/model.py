@@ -144,6 +144,7 @@ class Tree(NamedTuple):
     constraint_axes: Records  # in the axes of M, one per row of a loop joint; 0 unless constant
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
+    rotor_inertia: Floats  # (nv,) reflected inertia of the rotors of motors, an inertia of the coordinate alone
 
 
 FRICTION_PATCH = np.dtype(
@@ -211,6 +212,7 @@ class System(NamedTuple):
     terms: Records
     arms: Records  # moment arms to record
     carried: Integers  # path points outboard of the joints of `arms`
+    commands: Records  # coordinates with a computed torque
     implicit: bool = False  # whether forces on bodies are linearly implicit
     contacts: Any = ()  # `Contacts`, if there are contacts or joint friction
 
@@ -297,6 +299,28 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Update:
+    """A value that a sampled controller changes: the signal of the new value, and the quantity that holds it.
+
+    The value changes `delay` s after the sample; it is `initial` before.
+    """
+
+    signal: int
+    quantity: int
+    delay: float = 0.0
+    initial: float = 0.0
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A sampled controller: its name, its period, s, and the values that it changes at multiples of the period."""
+
+    name: str
+    period: float
+    updates: tuple[Update, ...]
+
+
+@dataclass(frozen=True)
 class Names:
     """Names from the scene for the rows of the arrays."""
 
@@ -344,6 +368,8 @@ class Model:
         Lengths of q and v.
     joint_maps
         The formulas of generated parts of joints, by the address of their code.
+    controllers
+        The sampled controllers.
     """
 
     system: System
@@ -352,6 +378,7 @@ class Model:
     nq: int
     nv: int
     joint_maps: Mapping[int, JointMap] = field(default_factory=dict)
+    controllers: tuple[Controller, ...] = ()
 
 
 class State(NamedTuple):

@@ -1,23 +1,22 @@
-"""Functions of time: constants, tables and expressions of t, packed into arrays that kernels evaluate.
+"""Functions of time and state: constants, tables and expressions, packed into arrays that kernels evaluate.
 
 An expression becomes a short program for a stack machine whose numbers carry their first and second time derivative
 (second-order jets), so that a prescribed position has its exact velocity and acceleration.  New expressions therefore
-never recompile a kernel.  A table becomes the pieces of a linear or cubic spline, constant before its first and after
-its last instant.
+never recompile a kernel.  An expression of the state reads its quantities from `Signals.quantities`, which
+`forces.quantities.measure` sets; its derivative is that along one direction, `Signals.directions`.  A table becomes the
+pieces of a linear or cubic spline, constant before its first and after its last instant.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import formula, kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,7 +31,10 @@ class Signals(NamedTuple):
     code: Integers  # (m,) operations
     operand: Floats  # (m,) value of a CONSTANT
     knots: Floats  # (p,) start of each piece, s
+    instants: Floats  # (i,) knots of functions of time, s
     pieces: Floats  # (p, 4) value and Taylor coefficients of each piece, lowest power first
+    quantities: Floats  # (k,) quantities of the state: see `quantities`
+    directions: Floats  # (k,) their derivatives along a change of the state
     stack: Floats  # (depth, 3) scratch: value and two derivatives
 
 
@@ -41,47 +43,40 @@ class Operation(IntEnum):
 
     CONSTANT = 0
     TIME = 1
-    ADD = 2
-    SUBTRACT = 3
-    MULTIPLY = 4
-    DIVIDE = 5
-    POWER = 6
-    NEGATE = 7
-    MINIMUM = 8
-    MAXIMUM = 9
-    ARCTANGENT2 = 10
-    ABSOLUTE = 11
-    SQUARE_ROOT = 12
-    EXPONENTIAL = 13
-    LOGARITHM = 14
-    SINE = 15
-    COSINE = 16
-    TANGENT = 17
-    ARCSINE = 18
-    ARCCOSINE = 19
-    ARCTANGENT = 20
-    SINH = 21
-    COSH = 22
-    TANH = 23
-    SIGN = 24
-    FLOOR = 25
-    CEILING = 26
+    QUANTITY = 2
+    ADD = 3
+    SUBTRACT = 4
+    MULTIPLY = 5
+    DIVIDE = 6
+    POWER = 7
+    NEGATE = 8
+    MINIMUM = 9
+    MAXIMUM = 10
+    ARCTANGENT2 = 11
+    ABSOLUTE = 12
+    SQUARE_ROOT = 13
+    EXPONENTIAL = 14
+    LOGARITHM = 15
+    SINE = 16
+    COSINE = 17
+    TANGENT = 18
+    ARCSINE = 19
+    ARCCOSINE = 20
+    ARCTANGENT = 21
+    SINH = 22
+    COSH = 23
+    TANH = 24
+    SIGN = 25
+    FLOOR = 26
+    CEILING = 27
+    TABLE = 28
 
 
 (
-    _CONSTANT, _TIME, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POWER, _NEGATE, _MINIMUM, _MAXIMUM, _ARCTANGENT2,
+    _CONSTANT, _TIME, _QUANTITY, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POWER, _NEGATE, _MINIMUM, _MAXIMUM, _ARCTANGENT2,
     _ABSOLUTE, _SQUARE_ROOT, _EXPONENTIAL, _LOGARITHM, _SINE, _COSINE, _TANGENT, _ARCSINE, _ARCCOSINE, _ARCTANGENT,
-    _SINH, _COSH, _TANH, _SIGN, _FLOOR, _CEILING,
+    _SINH, _COSH, _TANH, _SIGN, _FLOOR, _CEILING, _TABLE,
 ) = map(int, Operation)  # fmt: skip
-
-_OPERATORS: dict[type[ast.operator] | type[ast.unaryop], Operation] = {
-    ast.Add: Operation.ADD,
-    ast.Sub: Operation.SUBTRACT,
-    ast.Mult: Operation.MULTIPLY,
-    ast.Div: Operation.DIVIDE,
-    ast.Pow: Operation.POWER,
-    ast.USub: Operation.NEGATE,
-}
 
 FUNCTIONS: dict[str, Operation] = {
     "min": Operation.MINIMUM,
@@ -106,171 +101,54 @@ FUNCTIONS: dict[str, Operation] = {
 }
 """The functions of expressions of t."""
 
-_NUMBERS = {"pi": math.pi, "e": math.e, "tau": math.tau}
-
-
-# --- packing ------------------------------------------------------------------------------------------------------
-class SignalPacker:
-    """Collects the signals of a model; each `add_*` returns the number of the new signal."""
-
-    def __init__(self) -> None:
-        self._ranges: list[tuple[bool, int, int]] = []
-        self._code: list[int] = []
-        self._operand: list[float] = []
-        self._knots = [np.zeros(0)]
-        self._pieces = [np.zeros((0, 4))]
-        self._knot_count = 0
-        self._depth = 1
-
-    def add_constant(self, value: float) -> int:
-        """Add a constant signal."""
-        return self._finish_program(len(self._code), [(Operation.CONSTANT, value)])
-
-    def add_expression(self, body: ast.expr) -> int:
-        """Add an expression of t that `expressions.parse` accepted."""
-        return self._finish_program(len(self._code), _program(body))
-
-    def add_table(self, times: Floats, values: Floats, interpolation: str) -> int:
-        """Add a piecewise polynomial through (times, values) by one of `INTERPOLATIONS`."""
-        return self._add_pieces(times, INTERPOLATIONS[interpolation](times, values))
-
-    def add_hermite(self, times: Floats, values: Floats, slopes: Floats) -> int:
-        """Add cubics through (times, values) with the given slopes (n - 1, 2) at both ends of each piece."""
-        lengths, steps = np.diff(times), np.diff(values)
-        mean = steps / lengths
-        quadratic = (3.0 * mean - 2.0 * slopes[:, 0] - slopes[:, 1]) / lengths
-        cubic = (slopes[:, 0] + slopes[:, 1] - 2.0 * mean) / lengths**2
-        pieces = np.column_stack([values[:-1], slopes[:, 0], quadratic, cubic])
-        return self._add_pieces(times, np.vstack([pieces, [values[-1], 0.0, 0.0, 0.0]]))
-
-    def pack(self) -> Signals:
-        """Return the arrays of all signals added so far."""
-        ranges = np.array(self._ranges, dtype=np.int64).reshape(-1, 3)
-        return Signals(
-            is_table=ranges[:, 0].astype(np.bool_),
-            first=ranges[:, 1].copy(),
-            last=ranges[:, 2].copy(),
-            code=np.array(self._code, dtype=np.int64),
-            operand=np.array(self._operand, dtype=np.float64),
-            knots=np.concatenate(self._knots),
-            pieces=np.concatenate(self._pieces),
-            stack=np.zeros((self._depth, 3)),
-        )
-
-    def _add_pieces(self, knots: Floats, pieces: Floats) -> int:
-        """Add a table of knots (n,) and polynomials (n, 4)."""
-        first = self._knot_count
-        self._knots.append(knots)
-        self._pieces.append(pieces)
-        self._knot_count += len(knots)
-        self._ranges.append((True, first, self._knot_count))
-        return len(self._ranges) - 1
-
-    def _finish_program(self, first: int, program: list[tuple[Operation, float]]) -> int:
-        depth = 0
-        for operation, operand in program:
-            self._code.append(int(operation))
-            self._operand.append(operand)
-            depth += 1 if operation <= Operation.TIME else -_takes_two(operation)
-            self._depth = max(self._depth, depth)
-        self._ranges.append((False, first, len(self._code)))
-        return len(self._ranges) - 1
-
-
-def _takes_two(operation: Operation) -> bool:
-    return operation <= Operation.ARCTANGENT2 and operation != Operation.NEGATE
-
-
-def _program(node: ast.expr) -> list[tuple[Operation, float]]:
-    """Postfix program of an expression."""
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return [(Operation.CONSTANT, float(value))]
-        case ast.Name(id="t"):
-            return [(Operation.TIME, 0.0)]
-        case ast.Name(id=name):
-            return [(Operation.CONSTANT, _NUMBERS[name])]
-        case ast.BinOp(left=left, op=op, right=right):
-            return [*_program(left), *_program(right), (_OPERATORS[type(op)], 0.0)]
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _program(operand)
-        case ast.UnaryOp(op=op, operand=operand):
-            return [*_program(operand), (_OPERATORS[type(op)], 0.0)]
-        case ast.Call(func=ast.Name(id=name), args=[first, *rest]):
-            program, operation = _program(first), FUNCTIONS[name]
-            for argument in rest:  # min and max of several arguments, from the left
-                program += [*_program(argument), (operation, 0.0)]
-            return program if rest else [*program, (operation, 0.0)]
-    raise TypeError(f"not an expression of t: {ast.unparse(node)}")
-
-
-def _linear_pieces(times: Floats, values: Floats) -> Floats:
-    slopes = np.append(np.diff(values) / np.diff(times), 0.0)
-    return np.column_stack([values, slopes, np.zeros_like(values), np.zeros_like(values)])
-
-
-def _cubic_pieces(times: Floats, values: Floats) -> Floats:
-    from scipy.interpolate import CubicSpline
-
-    return _pieces_of(CubicSpline(times, values).c, values)
-
-
-def _pchip_pieces(times: Floats, values: Floats) -> Floats:
-    from scipy.interpolate import PchipInterpolator
-
-    return _pieces_of(PchipInterpolator(times, values).c, values)
-
-
-def _pieces_of(coefficients: Floats, values: Floats) -> Floats:
-    """Return pieces from coefficients (4, n - 1), highest power first, and the constant after the last instant."""
-    return np.vstack([coefficients[::-1].T, [values[-1], 0.0, 0.0, 0.0]])
-
-
-INTERPOLATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
-    "linear": _linear_pieces,
-    "cubic": _cubic_pieces,
-    "pchip": _pchip_pieces,
-}
-"""Pieces (n, 4) through (times, values): lines, a not-a-knot cubic spline, or monotone cubics (Fritsch and Butland)."""
-
-
-def overshoot(times: Floats, values: Floats, interpolation: str) -> tuple[float, float]:
-    """Return by how much an interpolant leaves the range of its values, relative to that range, and the time, s."""
-    pieces, spread = INTERPOLATIONS[interpolation](times, values)[:-1], float(np.ptp(values))
-    _, slope, quadratic, cubic = pieces.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(quadratic**2 - 3.0 * slope * cubic)
-        # both roots of the derivative, without cancellation
-        q = -(quadratic + np.copysign(root, quadratic))
-        places = np.stack([q / (3.0 * cubic), slope / q])
-    places = np.where((places > 0.0) & (places < np.diff(times)), places, 0.0)
-    extremes = pieces[:, 0] + places * (slope + places * (quadratic + places * cubic))
-    excess = np.maximum(extremes - values.max(), values.min() - extremes)
-    row, piece = np.unravel_index(int(np.argmax(excess)), excess.shape)
-    largest = max(float(excess[row, piece]), 0.0)
-    return largest / spread if spread > 0.0 else 0.0, float(times[piece] + places[row, piece])
-
 
 # --- evaluation ---------------------------------------------------------------------------------------------------
 @kernel
 def evaluate(signals, k, t) -> tuple[float, float, float]:
-    """Return value, first and second time derivative of signal k at time t."""
+    """Return value, first and second time derivative of signal k at time t, with the quantities held constant."""
+    return _evaluate(signals, k, t, 1.0, 0.0)
+
+
+@kernel
+def derivative_along(signals, k, t) -> float:
+    """Return the derivative of signal k along `signals.directions`, at constant time."""
+    _, slope, _ = _evaluate(signals, k, t, 0.0, 1.0)
+    return slope
+
+
+@formula
+def _evaluate(signals, k, t, time_rate, quantity_rate) -> tuple[float, float, float]:
+    """Value and two derivatives along a line, on which time has the rate `time_rate`."""
     if signals.is_table[k]:
-        return _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], t)
+        value, slope, curve = _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], t)
+        return value, time_rate * slope, time_rate * curve
     stack, top = signals.stack, -1
     for i in range(signals.first[k], signals.last[k]):
         operation = signals.code[i]
-        if operation <= _TIME:
+        if operation <= _QUANTITY:
             top += 1
-            stack[top, 0] = t if operation == _TIME else signals.operand[i]
-            stack[top, 1] = 1.0 if operation == _TIME else 0.0
             stack[top, 2] = 0.0
+            if operation == _QUANTITY:
+                number = int(signals.operand[i])
+                stack[top, 0], stack[top, 1] = signals.quantities[number], quantity_rate * signals.directions[number]
+            else:
+                stack[top, 0] = t if operation == _TIME else signals.operand[i]
+                stack[top, 1] = time_rate if operation == _TIME else 0.0
+        elif operation == _TABLE:
+            _apply_table(signals, int(signals.operand[i]), stack[top])
         elif operation == _NEGATE or operation > _ARCTANGENT2:
             _apply_function(operation, stack[top])
         else:
             top -= 1
             _apply_operator(operation, stack[top], stack[top + 1])
     return stack[0, 0], stack[0, 1], stack[0, 2]
+
+
+@kernel
+def _apply_table(signals, k, a):
+    """a = table k at a."""
+    value, slope, curve = _evaluate_table(signals.knots, signals.pieces, signals.first[k], signals.last[k], a[0])
+    a[0], a[1], a[2] = value, slope * a[1], slope * a[2] + curve * a[1] * a[1]
 
 
 @kernel

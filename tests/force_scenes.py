@@ -26,8 +26,8 @@ def spring(*points: Any, **numbers: Any) -> dict[str, Any]:
     return {"springs": {"e": {"path": list(points), **numbers}}}
 
 
-def muscle(optimal: float) -> dict[str, Any]:
-    numbers = {"max_isometric_force": 80, "tendon_slack_length": 0.3, "max_velocity": 2, "activation": 0.7}
+def muscle(optimal: float, activation: float | str = 0.7) -> dict[str, Any]:
+    numbers = {"max_isometric_force": 80, "tendon_slack_length": 0.3, "max_velocity": 2, "activation": activation}
     return {
         "muscles": {"e": {"path": [end("world", 0), end("a", 1), end("b", 2)], "optimal_length": optimal, **numbers}}
     }
@@ -59,6 +59,27 @@ ELEMENTS: dict[str, dict[str, Any]] = {
     "body_load": {
         "forces": {"e": {"body": "a", "point": AT[0], "force": [1, 2, 3], "torque": [1, 0, 2], "frame": "body"}}
     },
+    "load_by_state": {
+        "forces": {
+            "e": {
+                "body": "a",
+                "point": AT[0],
+                "force": ["3*bodies.b.point(0.1, 0.2, -0.3).position.x", "-bodies.a.linear_velocity.y**2", "2"],
+                "torque": ["bodies.a.angular_velocity.z*bodies.c.position.y", "sin(bodies.b.position.z)", 0],
+            }
+        }
+    },
+    "body_load_by_state": {
+        "forces": {
+            "e": {
+                "body": "a",
+                "point": AT[0],
+                "force": ["3*bodies.b.position.x", 1, "exp(0.3*bodies.a.point(0, 0.4, 0.1).linear_velocity.z)"],
+                "frame": "body",
+            }
+        }
+    },
+    "muscle_by_state": muscle(0.3, "0.5 + 0.05*bodies.c.position.x + 0.02*bodies.a.angular_velocity.y"),
     "drag": {"forces": {"e": {"body": "b", "viscous": {"linear": 2, "angular": 0.5}}}},
     "quadratic_drag": {"forces": {"e": {"body": "b", "quadratic": 2}}},
     "quadratic_drag_at_a_point": {"forces": {"e": {"body": "b", "quadratic": 2, "point": AT[1]}}},

@@ -12,6 +12,7 @@ from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.expressions import parse
 from multibody_cli.forces.body_drag import DragSpec
 from multibody_cli.forces.body_load import LoadSpec
+from multibody_cli.forces.computed_torque import COMMAND
 from multibody_cli.joints.contract import Part, Start
 from multibody_cli.kernel import records
 from multibody_cli.mass import MassProperties
@@ -37,6 +38,7 @@ def evaluate(system: System, *rest) -> None:
 
 
 NO_ARMS = (records(np.zeros(0, ARM)), np.zeros(0, np.int64))
+NO_COMMANDS = records(np.zeros(0, COMMAND))
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def pack(machine: Machine) -> Packed:
     com = np.array([tree_link.mass.com for tree_link in tree_links])
     row_table, terms = RowPacker().pack()
     constraints, reductions = TablePacker().pack(forces.signals), ReductionPacker(tree.tree.driven).pack()
-    system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS)
+    system = System(tree.tree, motions, forces, constraints, reductions, row_table, terms, *NO_ARMS, NO_COMMANDS)
     return Packed(machine, Model(system, names, com, len(tree.q), len(tree.v), tree.joint_maps), tree)
 
 

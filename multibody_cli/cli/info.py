@@ -36,6 +36,7 @@ def verb(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
 
 def _describe_scene(simulation: Simulation) -> dict[str, Any]:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
+    from multibody_cli.actuators import joints_of
     from multibody_cli.scene.schema import between_bodies
     from multibody_cli.scene.timing import is_adaptive
     from multibody_cli.scene.topology import inboard_joints
@@ -88,6 +89,10 @@ def _describe_scene(simulation: Simulation) -> dict[str, Any]:
             for name in scene.forces
             for account in model.names.accounts
             if account.cause == f"forces/{name}"
+        ],
+        "actuators": [
+            {"actuator": name, "type": getattr(actuator, "type", ""), "acts on": " ".join(joints_of(actuator))}
+            for name, actuator in scene.actuators.items()
         ],
     }
 

@@ -106,6 +106,16 @@ def list_forces() -> Rows:
     ]
 
 
+def list_actuators() -> Rows:
+    """List the kinds of `actuators:`."""
+    from multibody_cli.actuators import ACTUATORS
+
+    return [
+        {"actuator": name, "fields": ", ".join(spec.model_fields), "description": _summary(spec)}
+        for name, spec in ACTUATORS.items()
+    ]
+
+
 def list_springs() -> Rows:
     """List the force elements between bodies, with the section of the scene that contains them."""
     from multibody_cli.forces.elements import SPRING_KINDS
@@ -168,6 +178,7 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "couplings": list_couplings,
     "constraints": list_constraints,
     "forces": list_forces,
+    "actuators": list_actuators,
     "springs": list_springs,
     "curves": list_curves,
     "surfaces": list_surfaces,

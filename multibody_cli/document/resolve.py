@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from multibody_cli.document.nodes import Node, mapping
 from multibody_cli.document.overrides import apply_override, read_override
+from multibody_cli.document.parameters import fill_parameters
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.repeat import ELEMENTS, expand, number_of_elements
 from multibody_cli.document.source import RESOLVED_KEYS, SceneSource, read_root
@@ -59,6 +60,7 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
     filled = substitute(plain_sections, scope, (), problems)
     if "repeat" in root.value:
         filled = expand(filled, root.value["repeat"], scope, problems)
+    filled = fill_parameters(filled, scope.values)
     written = filled
     for override in replaced:
         if override.path[0] in RESOLVED_KEYS and not override.is_variable:
@@ -67,5 +69,6 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
             )
         elif not override.is_variable:
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
+            filled = fill_parameters(filled, scope.values)
     read_tables(filled, problems, usage)
     return Resolved(filled, written)

@@ -11,6 +11,7 @@ from typing import Any
 
 from multibody_cli.errors import ExpressionError, nearest
 from multibody_cli.expressions.evaluation import value_of
+from multibody_cli.expressions.references import Reference, extract
 from multibody_cli.expressions.words import ARITIES, CONSTANTS, FUNCTIONS, concat
 from multibody_cli.limits import LimitError
 
@@ -29,14 +30,16 @@ _CHOICES = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """Syntax that an expression may contain: types of nodes, types of constants, functions."""
+    """Syntax that an expression may contain: types of nodes, types of constants, functions, references to the state."""
 
     nodes: tuple[type[ast.AST], ...]
     constants: tuple[type, ...]
     functions: Mapping[str, Callable[..., Any]] = field(hash=False)
+    references: bool = False
 
 
 SIGNAL = Dialect(_ARITHMETIC, (int, float), FUNCTIONS)
+STATE = Dialect(_ARITHMETIC, (int, float), FUNCTIONS, references=True)
 TEMPLATE = Dialect(_ARITHMETIC + _CHOICES, (int, float, str, bool), {**FUNCTIONS, "concat": concat})
 
 
@@ -51,12 +54,15 @@ class Expression:
     names
         The names that it uses, without constants such as `pi`.
     body
-        Its syntax tree, which contains only nodes of its dialect.
+        Its syntax tree, which contains only nodes of its dialect; a reference is a name.
+    references
+        The references to the state, by that name.
     """
 
     text: str
     names: frozenset[str]
     body: ast.expr = field(compare=False, repr=False)
+    references: Mapping[str, Reference] = field(default_factory=dict, compare=False, repr=False)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """Evaluate the expression.
@@ -99,11 +105,14 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(f"`{text}` is not an expression") from None
     names: set[str] = set()
+    references: dict[str, Reference] = {}
     try:
+        if dialect.references:
+            body, references = extract(body)
         _check(body, dialect, names, 0)
     except ExpressionError as error:
         raise ExpressionError(f"`{text}`: {error}") from None
-    return Expression(text, frozenset(names), body)
+    return Expression(text, frozenset(names.difference(references)), body, references)
 
 
 def require_names(expression: Expression, valid: Collection[str]) -> None:

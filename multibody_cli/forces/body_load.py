@@ -1,4 +1,4 @@
-"""A force at a point of a body and a torque on it, as functions of time, in world or body axes."""
+"""A force at a point of a body and a torque on it, as functions of time and state, in world or body axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEnt
 from multibody_cli.forces.spec import BodyForceSpec, Place
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.signals import evaluate
+from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Force, Vec3
@@ -26,11 +26,11 @@ class LoadSpec(BodyForceSpec):
 
     body: str = Field(description="Body on which the force acts.")
     point: Position = Field((0.0, 0.0, 0.0), description="Point at which the force acts, in the body frame, m.")
-    force: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.FORCE)] = Field(
-        _ZERO, description="Force [x, y, z], N; each a number, an expression of t, or a table."
+    force: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.FORCE, state=())] = Field(
+        _ZERO, description="Force [x, y, z], N; each a number, an expression of t and the state, or a table."
     )
-    torque: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.TORQUE)] = Field(
-        _ZERO, description="Torque [x, y, z], N*m; each a number, an expression of t, or a table."
+    torque: Annotated[tuple[SignalSpec, SignalSpec, SignalSpec], SignalVector(units.TORQUE, state=())] = Field(
+        _ZERO, description="Torque [x, y, z], N*m; each a number, an expression of t and the state, or a table."
     )
     frame: Literal["world", "body"] = Field("world", description="Axes of the components.")
 
@@ -75,6 +75,17 @@ def signal_vector(signals, numbers, t):
 
 
 @formula
+def derivative_vector(signals, numbers, t):
+    """Derivatives of three signals along the change of the state."""
+    x, y, z = (
+        derivative_along(signals, numbers[0], t),
+        derivative_along(signals, numbers[1], t),
+        derivative_along(signals, numbers[2], t),
+    )
+    return Vec3(x, y, z)
+
+
+@formula
 def apply_wrench(body, moment, force):
     """Apply a wrench about the origin of a body: subtract it from the bias wrench of the body."""
     store_force(body, load_force(body) - Force(moment, force))
@@ -84,6 +95,16 @@ def apply_wrench(body, moment, force):
 def load_of(item, signals, t, R):
     """Force and torque of a load, world axes."""
     force, torque = signal_vector(signals, item.force, t), signal_vector(signals, item.torque, t)
+    if item.turns_along:
+        axes = load(item.axes)
+        return R @ (axes @ force), R @ (axes @ torque)
+    return force, torque
+
+
+@formula
+def load_change_of(item, signals, t, R):
+    """Change of force and torque of a load with the quantities of the state, world axes."""
+    force, torque = derivative_vector(signals, item.force, t), derivative_vector(signals, item.torque, t)
     if item.turns_along:
         axes = load(item.axes)
         return R @ (axes @ force), R @ (axes @ torque)
@@ -105,7 +126,7 @@ def apply_force(loads, forces, t, q, v, bodies, tau, powers, watched, warnings):
 
 @kernel
 def stiffness_damping_product(loads, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
-    """Add the exact K times the displacement: see `forces.variation`.  Implicit integrators neglect it.
+    """Add the exact K and D times the change: see `forces.variation`.  Implicit integrators neglect them.
 
     Source: Sueda, notes 1.9.2, (1.33).
     """
@@ -119,6 +140,9 @@ def stiffness_damping_product(loads, forces, t, bodies, displacement_factor, vel
             add_wrench(wrenches[item.row], cross(dw, torque + cross(r, force)), cross(dw, force))
         else:
             add_wrench(wrenches[item.row], cross(cross(dw, r), force), ZERO)
+        if len(forces.quantities) > 0:
+            force, torque = load_change_of(item, forces.signals, t, R)
+            add_wrench(wrenches[item.row], torque + cross(r, force), force)
 
 
 def pack(spec: LoadSpec, context: PackingContext) -> tuple[Any, ...]:

@@ -90,14 +90,14 @@ def apply_point_force(point, force, bodies):
 # --- stiffness and damping --------------------------------------------------------------------------------------------
 @kernel
 def add_cable_stiffness_damping_product(
-    points, first, last, bodies, law, displacement_factor, velocity_factor, exact, wrenches
+    points, first, last, bodies, law, change, displacement_factor, velocity_factor, exact, wrenches
 ):
     """Add K and D of a cable times the motion change to the wrenches: see `forces.variation`.
 
-    `law` is the tension, N, with its derivatives by length, N/m, and by rate, N s/m.
+    `law` is the tension, N, with its derivatives by length, N/m, and by rate, N s/m; `change` is a further change of
+    the tension, N.
     """
     tension, by_length, by_rate = law
-    change = 0.0
     for k in range(first + 1, last):
         one, other = points[k - 1], points[k]
         u, distance = line_between(one, other, bodies)

@@ -40,7 +40,9 @@ def elastic_energy(table, forces, q, bodies) -> float:
 
 
 @kernel_parameter
-def implicit_joint_force(table, h, displacement_factor, velocity_factor, rates, tau, armature) -> None:
+def implicit_joint_force(
+    table, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
+) -> None:
     """Add the linearly implicit force and inertia of coordinates: see `forces.elements`."""
 
 
@@ -100,7 +102,7 @@ class PackingContext(Protocol):
         ...
 
     def signal(self, spec: SignalSpec) -> int:
-        """Number of a function of time."""
+        """Number of a function of time and state."""
         ...
 
     def activation(self, spec: MuscleSpec) -> int:
@@ -162,6 +164,8 @@ class JointPackingContext(NamedTuple):
     scalars: Sequence[ScalarCoordinate]
     rotations: Sequence[RotationCoordinates]
     signal: Callable[[SignalSpec], int]
+    control: Callable[[int, SignalSpec], tuple[int, ...]]
+    """From a coordinate and a function of the state to a record of `forces.joint_control` without its account."""
 
 
 @dataclass(frozen=True)
@@ -176,11 +180,18 @@ class JointFields:
         The name of its account, `joints/<joint>/<cause>`, which elements of one joint may share.
     pack
         From the fields and a `JointPackingContext` to records without their last field, the account.
+    applies
+        Whether a joint with these fields has the element.
     """
 
     keys: tuple[str, ...]
     cause: str
     pack: Callable[[Any, JointPackingContext], Iterable[tuple[Any, ...]]]
+    applies: Callable[[Any], bool] = lambda _joint: True
+
+    def describe(self, joint: Any) -> bool:
+        """Whether they describe the element for a joint."""
+        return any(getattr(joint, key, None) is not None for key in self.keys) and self.applies(joint)
 
 
 class IncompleteElementError(Exception):

@@ -18,6 +18,7 @@ from multibody_cli.forces import (
     body_load,
     bushing,
     joint_actuator,
+    joint_control,
     joint_spring,
     muscle,
     quadratic_drag,
@@ -34,8 +35,9 @@ from multibody_cli.forces.contract import (
 )
 from multibody_cli.forces.contract import add_stiffness_blocks as add_stiffness_blocks_of
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
+from multibody_cli.forces.quantities import Quantity, measure
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, number_parameter, template
-from multibody_cli.signals import Signals
+from multibody_cli.signals import Signals, evaluate
 from multibody_cli.spec import Spec
 
 Records = NDArray[np.void]
@@ -47,6 +49,7 @@ ELEMENTS: tuple[ForceElement, ...] = tuple(
         joint_spring,
         rotation_spring,
         joint_actuator,
+        joint_control,
         body_load,
         body_drag,
         quadratic_drag,
@@ -91,9 +94,7 @@ def element_of(spec: Spec) -> ForceElement:
 def elements_of_joint(joint: Any) -> list[tuple[ForceElement, JointFields]]:
     """Return the elements that the fields of a joint describe."""
     return [
-        (element, element.joint)
-        for element in ELEMENTS
-        if element.joint is not None and any(getattr(joint, key, None) is not None for key in element.joint.keys)
+        (element, element.joint) for element in ELEMENTS if element.joint is not None and element.joint.describe(joint)
     ]
 
 
@@ -104,6 +105,7 @@ class Forces(NamedTuple):
     signals: Signals
     points: Records  # of all cables
     pairs: Integers  # (k, 2) rows of bodies that implicit elements couple
+    quantities: Records  # of the state, that signals read
     tables: tuple[Records, ...]  # one for each entry of `ELEMENTS`
 
     def table(self, element: ForceElement) -> Records:
@@ -124,6 +126,12 @@ class Forces(NamedTuple):
     def acts_on_bodies(self) -> bool:
         """Whether any force is a wrench on a body."""
         return any(len(self.table(element)) > 0 for element in ELEMENTS if element.acts_on_bodies)
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether a signal reads the motion of a body."""
+        kinds = self.quantities["kind"]
+        return bool(np.any((kinds >= Quantity.POSITION) & (kinds <= Quantity.ANGULAR_VELOCITY)))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -211,16 +219,17 @@ def _no_energy(forces, q, bodies) -> float:
 
 
 @template(before, implicit_joint_force, PLACE)
-def _apply_one_more_implicitly(forces, h, displacement_factor, velocity_factor, rates, tau, armature):
-    before(forces, h, displacement_factor, velocity_factor, rates, tau, armature)
+def _apply_one_more_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+    before(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
     if len(forces.tables[PLACE]) > 0:
-        implicit_joint_force(forces.tables[PLACE], h, displacement_factor, velocity_factor, rates, tau, armature)
+        implicit_joint_force(
+            forces.tables[PLACE], forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
+        )
 
 
 @kernel
-def _apply_none_implicitly(forces, h, displacement_factor, velocity_factor, rates, tau, armature):
-    for i in range(len(armature)):
-        armature[i] = 0.0
+def _apply_none_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+    """Add nothing."""
 
 
 @template(before, stiffness_damping_product, PLACE, IMPLICIT)
@@ -275,7 +284,17 @@ def apply_forces(forces, t, q, v, work, powers):
 
     Generalized forces go to `work.tau` (nv,), wrenches to the placed bodies.  Iterates of a stage raise no warnings.
     """
+    if len(forces.quantities) > 0:
+        measure(forces.quantities, forces.signals, t, q, v, work.bodies)
     _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
+
+
+@kernel
+def evaluate_signals(forces, numbers, t, q, v, bodies, values):
+    """Compute the values (n,) of the signals `numbers` (n,) at a state."""
+    measure(forces.quantities, forces.signals, t, q, v, bodies)
+    for i in range(len(numbers)):
+        values[i], _, _ = evaluate(forces.signals, numbers[i], t)
 
 
 def _energy_over(elements: Iterable[ForceElement]) -> Any:
@@ -297,14 +316,16 @@ _apply_implicit_joint_forces: Any = _over("implicit_joint_force", _apply_one_mor
 
 
 @kernel
-def apply_implicit_joint_forces(forces, coefficients, rates, tau, armature):
+def apply_implicit_joint_forces(forces, t, coefficients, exact, rates, tau, armature):
     """Apply the linearly implicit terms of springs and dampers of joints.
 
-    Subtracts (displacement_factor K + velocity_factor D) rates from `tau` (nv,), and sets `armature` (nv,) to the
-    diagonal of h D + h^2 K.  `coefficients` (3,) hold h, s, and the two factors; `rates` (nv,) are coordinate rates.
+    Subtracts (displacement_factor K + velocity_factor D) rates from `tau` (nv,), and adds the diagonal of h D + h^2 K
+    to `armature` (nv,).  `coefficients` (3,) hold h, s, and the two factors; `rates` (nv,) are coordinate rates.
+    `exact` as in `forces.variation`; the change is that of `quantities.write_directions`.
     Source: Sueda, notes 2.5, (2.77), with K = -d tau/dq and D = -d tau/dv.
     """
-    _apply_implicit_joint_forces(forces, coefficients[0], coefficients[1], coefficients[2], rates, tau, armature)
+    h, displacement_factor, velocity_factor = coefficients[0], coefficients[1], coefficients[2]
+    _apply_implicit_joint_forces(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
 
 
 add_stiffness_damping_products: Any = _over(

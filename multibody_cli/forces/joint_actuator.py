@@ -25,9 +25,10 @@ def apply_force(actuators, forces, t, q, v, bodies, tau, powers, watched, warnin
 
 
 def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
-    """Return a record for each coordinate."""
+    """Return a record for each coordinate whose force is a function of time."""
     for k, signal in enumerate(joint.force):
-        yield context.iv + k, context.signal(signal)
+        if not signal.uses_state:
+            yield context.iv + k, context.signal(signal)
 
 
 ELEMENT = ForceElement(

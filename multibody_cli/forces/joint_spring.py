@@ -29,7 +29,7 @@ def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings
 
 
 @kernel
-def implicit_joint_force(springs, h, displacement_factor, velocity_factor, rates, tau, armature):
+def implicit_joint_force(springs, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     """Add the implicit terms of each coordinate: see `elements.apply_implicit_joint_forces`."""
     for k in range(len(springs)):
         spring, iv = springs[k], springs[k].iv

@@ -4,8 +4,8 @@ With the length L of the path, the fibers have the normalized length and velocit
 
     l = (L - tendon) / optimal,    v = dL/dt / (optimal * fastest),
 
-positive where they lengthen, and the activation a between 0 and 1 is a function of time.  The passive part is elastic,
-with the energy f optimal * integral of f_P; the active part does work.
+positive where they lengthen, and the activation a between 0 and 1 is a function of time and state.  The passive part is
+elastic, with the energy f optimal * integral of f_P; the active part does work.
 
 Source: Sueda, notes 1.9.4 and 1.9.5, (1.38)-(1.39), (1.47)-(1.64); the slopes keep the term of the rate with the
 configuration that the notes drop (`forces.cable`).
@@ -29,7 +29,7 @@ from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEnt
 from multibody_cli.forces.muscle_curves import ACTIVE_KNOTS, VELOCITY_KNOTS, active, passive, passive_energy, velocity
 from multibody_cli.forces.muscle_spec import MuscleSpec
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.signals import evaluate
+from multibody_cli.signals import derivative_along, evaluate
 
 MUSCLE = np.dtype(
     [
@@ -65,6 +65,16 @@ def law_of(muscle, activation, length, rate):
     by_length = muscle.strength * (activation * dL * f_V + dP) / muscle.optimal
     by_rate = muscle.strength * activation * f_L * dV / (muscle.optimal * muscle.fastest)
     return muscle.strength * (activation * f_L * f_V + f_P), by_length, by_rate
+
+
+@formula
+def activation_change(muscle, signals, t, length, rate):
+    """Change of the tension, N, by that of the activation along the change of the state."""
+    given, _, _ = evaluate(signals, muscle.activation, t)
+    f_L, _ = active((length - muscle.tendon) / muscle.optimal)
+    f_V, _ = velocity(rate / (muscle.optimal * muscle.fastest))
+    change = derivative_along(signals, muscle.activation, t) if 0.0 < given < 1.0 else 0.0
+    return muscle.strength * f_L * f_V * change
 
 
 @formula
@@ -114,10 +124,20 @@ def stiffness_damping_product(muscles, forces, t, bodies, displacement_factor, v
         muscle = muscles[k]
         length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
         law = law_of(muscle, activation_of(muscle, signals, t), length, rate)
+        change = activation_change(muscle, signals, t, length, rate) if exact else 0.0
         if not exact:
             law = dissipative_law(law)
         add_cable_stiffness_damping_product(
-            points, muscle.first, muscle.last, bodies, law, displacement_factor, velocity_factor, exact, wrenches
+            points,
+            muscle.first,
+            muscle.last,
+            bodies,
+            law,
+            change,
+            displacement_factor,
+            velocity_factor,
+            exact,
+            wrenches,
         )
 
 

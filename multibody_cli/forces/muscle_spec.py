@@ -11,6 +11,7 @@ from multibody_cli.spec import BodyPoint, Fraction, PositiveLength, PositiveTime
 from multibody_cli.spec.reading import located_error
 from multibody_cli.spec.signal import Signal
 
+_REFUSAL = "the activation that follows an excitation is computed before the run; use `activation`"
 _OF_EXCITATION = ("activation_time", "deactivation_time", "initial_activation")
 
 
@@ -35,10 +36,10 @@ class MuscleSpec(BetweenSpec):
     max_velocity: Annotated[float, Quantity(units.RATE, above=0.0)] = Field(
         10.0, description="Shortening velocity at which the active force is 0, optimal lengths per second."
     )
-    activation: Annotated[SignalSpec, Signal(units.NUMBER)] | None = Field(
-        None, description="Activation from 0 to 1: a number, an expression of t, or a table."
+    activation: Annotated[SignalSpec, Signal(units.NUMBER, state=())] | None = Field(
+        None, description="Activation from 0 to 1: a number, an expression of t and the state, or a table."
     )
-    excitation: Annotated[SignalSpec, Signal(units.NUMBER)] | None = Field(
+    excitation: Annotated[SignalSpec, Signal(units.NUMBER, refusal=_REFUSAL)] | None = Field(
         None,
         description="Excitation from 0 to 1, which the activation follows: a number, an expression of t, or a table.",
     )

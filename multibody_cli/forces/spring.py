@@ -69,7 +69,7 @@ def stiffness_damping_product(springs, forces, t, bodies, displacement_factor, v
         length, rate, _ = measure(points, spring.first, spring.last, bodies)
         law = law_of(spring, length, rate, exact)
         add_cable_stiffness_damping_product(
-            points, spring.first, spring.last, bodies, law, displacement_factor, velocity_factor, exact, wrenches
+            points, spring.first, spring.last, bodies, law, 0.0, displacement_factor, velocity_factor, exact, wrenches
         )
 
 

@@ -51,20 +51,19 @@ from multibody_cli.tree.articulated_body import (
 )
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
-from multibody_cli.tree.workspace import BLOCKS
+from multibody_cli.tree.workspace import BLOCKS, reset_armature
 
 
 # --- forces at the end of the step ------------------------------------------------------------------------------------
 @kernel
-def set_implicit_coefficients(work, h, displacement_factor, velocity_factor):
+def set_implicit_coefficients(tree, work, h, displacement_factor, velocity_factor):
     """Set the step h, s, and the factors of K and D.
 
     See `forces.elements.apply_implicit_joint_forces`.
     """
     coefficients = work.implicit_coefficients
     coefficients[0], coefficients[1], coefficients[2] = h, displacement_factor, velocity_factor
-    for i in range(len(work.armature)):
-        work.armature[i] = 0.0
+    reset_armature(tree, work)
     clear_blocks(work)
 
 
@@ -79,7 +78,9 @@ def clear_blocks(work):
 @kernel
 def add_implicit_joint_terms(system, work, t):
     """Add the implicit terms of springs and dampers of joints to `work.tau` and `work.armature`."""
-    apply_implicit_joint_forces(system.forces, work.implicit_coefficients, work.implicit_rates, work.tau, work.armature)
+    coefficients, rates = work.implicit_coefficients, work.implicit_rates
+    reset_armature(system.tree, work)
+    apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
 
 
 @kernel
@@ -90,7 +91,8 @@ def add_implicit_terms(system, work, t):
     jacobian_product(tree, rates, work)
     update_marker_changes(tree, bodies)
     compute_loop_rates(tree, rates, work)
-    apply_implicit_joint_forces(system.forces, coefficients, rates, work.tau, work.armature)
+    reset_armature(tree, work)
+    apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
     work.implicit_solve.time[0] = t
     clear_wrenches(work)
     add_stiffness_damping_products(system.forces, t, bodies, coefficients[1], coefficients[2], False, work.wrenches)

@@ -14,6 +14,7 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, com
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.forces.elements import add_stiffness_damping_products, apply_forces, apply_implicit_joint_forces
+from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, free_end
 from multibody_cli.kernel import kernel
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
@@ -56,12 +57,12 @@ def write_column(system, work, t, displacement_factor, velocity_factor, matrix, 
     coefficients[0], coefficients[1], coefficients[2] = 0.0, displacement_factor, velocity_factor
     for i in range(len(tau)):
         tau[i] = 0.0
-    apply_implicit_joint_forces(system.forces, coefficients, unit, tau, work.armature)
+    forces = system.forces
+    write_directions(forces.quantities, forces.signals, unit, work.bodies, displacement_factor, velocity_factor)
+    apply_implicit_joint_forces(forces, t, coefficients, True, unit, tau, work.armature)
     coefficients[1] = coefficients[2] = 0.0
     clear_wrenches(work)
-    add_stiffness_damping_products(
-        system.forces, t, work.bodies, displacement_factor, velocity_factor, True, work.wrenches
-    )
+    add_stiffness_damping_products(forces, t, work.bodies, displacement_factor, velocity_factor, True, work.wrenches)
     apply_loop_impulses(tree, tau, work)
     transfer_marker_wrenches(tree, work.wrenches)
     add_jacobian_transposed_times(tree, work, tau)

@@ -25,6 +25,7 @@ from multibody_cli.scene.simulation import SimulationSpec
 from multibody_cli.scene.tables import signals_of
 from multibody_cli.scene.timing import is_adaptive
 from multibody_cli.signals import Signals, evaluate
+from multibody_cli.spec import SignalSpec
 
 PARTS = 16
 """Parts of a step in which a function of time is integrated; even."""
@@ -80,7 +81,7 @@ def integration_errors(
 def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
     """Yield functions of time that steps of constant length do not resolve, and positions that jump, with the place."""
     simulation = loaded.scene.simulation
-    written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if spec.constant is None]
+    written = [(path, spec) for path, spec in signals_of(loaded.scene, ()) if _is_of_time(spec)]
     if not written or is_adaptive(simulation):
         return
     packer = ForcePacker()
@@ -89,6 +90,10 @@ def signal_alarms(loaded: LoadedScene) -> Iterator[tuple[str, Raised]]:
     for (path, _), k in zip(written, numbers, strict=True):
         for alarm in _alarms_of(simulation, path, signals, k):
             yield loaded.where(*path), alarm
+
+
+def _is_of_time(spec: SignalSpec) -> bool:
+    return spec.constant is None and not spec.uses_state
 
 
 def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int) -> Iterator[Raised]:

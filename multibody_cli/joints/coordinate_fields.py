@@ -33,6 +33,16 @@ COORDINATE_KINDS = {"q": _POSITION, "v": _VELOCITY, "acceleration": _ACCELERATIO
 _FORCE = _kinds(units.TORQUE, units.FORCE, units.TORQUE)
 _STIFFNESS = _kinds(units.ANGULAR_STIFFNESS, units.STIFFNESS, units.ANGULAR_STIFFNESS)
 _DAMPING = _kinds(units.ANGULAR_DAMPING, units.DAMPING, units.ANGULAR_DAMPING)
+CONTROL_KINDS = {
+    "position": _POSITION,
+    "velocity": _VELOCITY,
+    "force": _FORCE,
+    "stiffness": _STIFFNESS,
+    "damping": _DAMPING,
+    "integral_gain": _kinds(units.ANGULAR_INTEGRAL_GAIN, units.INTEGRAL_GAIN, units.ANGULAR_INTEGRAL_GAIN),
+    "gear": _kinds(units.NUMBER, units.PER_LENGTH, units.NUMBER),
+}
+"""Quantities of the fields of actuators: see `actuators.contract`."""
 
 
 def _each(readers: list[Reader], value: Any, spread: bool = False) -> tuple[Any, ...]:
@@ -70,11 +80,16 @@ class NumberField:
 
 @dataclass(frozen=True)
 class SignalField:
-    """One function of time for each coordinate; with `gaps`, null omits one; with `smooth`, tables have velocities."""
+    """One function of time for each coordinate; with `gaps`, null omits one; with `smooth`, tables have velocities.
+
+    `state` and `refusal` are those of `Signal`.
+    """
 
     kinds: Kinds
     gaps: bool = False
     smooth: bool = False
+    state: tuple[str, ...] | None = None
+    refusal: str = ""
 
     def read(self, value: Any, coordinates: tuple[Coordinate, ...]) -> tuple[SignalSpec | None, ...] | None:
         """Read the field."""
@@ -83,7 +98,7 @@ class SignalField:
         return _each([self._reader(kind) for kind in coordinates], value)
 
     def _reader(self, kind: Coordinate) -> Reader:
-        read = Signal(self.kinds[kind], self.smooth).read
+        read = Signal(self.kinds[kind], self.smooth, self.state, self.refusal).read
         return (lambda entry: None if entry is None else read(entry)) if self.gaps else read
 
 
@@ -153,10 +168,14 @@ class MotionSpec(Spec):
         return signals
 
 
+_REFUSAL = (
+    "a prescribed motion needs exact velocities and accelerations, which depend on the accelerations of the state; "
+    "use `force`, or an actuator such as `position` or `computed_torque`"
+)
 _DERIVATIVES = {
-    "position": SignalField(_POSITION, gaps=True, smooth=True),
-    "velocity": SignalField(_VELOCITY, gaps=True),
-    "acceleration": SignalField(_ACCELERATION, gaps=True),
+    "position": SignalField(_POSITION, gaps=True, smooth=True, refusal=_REFUSAL),
+    "velocity": SignalField(_VELOCITY, gaps=True, refusal=_REFUSAL),
+    "acceleration": SignalField(_ACCELERATION, gaps=True, refusal=_REFUSAL),
 }
 
 
@@ -196,7 +215,7 @@ FIELDS: dict[str, NumberField | SignalField | LimitsField | MotionField] = {
     "rest": NumberField(_POSITION),
     "stiffness": NumberField(_STIFFNESS, least=0.0, optional=True, spread=True),
     "damping": NumberField(_DAMPING, least=0.0, optional=True, spread=True),
-    "force": SignalField(_FORCE),
+    "force": SignalField(_FORCE, state=("q", "v")),
     "limits": LimitsField(),
     "motion": MotionField(),
 }

@@ -76,7 +76,7 @@ class MovingJointSpec(JointSpec):
     )
     force: tuple[SignalSpec, ...] | None = Field(
         None,
-        description="Actuator, N*m or N: a number, an expression of t, or a table {times, values}.",
+        description="Actuator, N*m or N: a number, an expression of t and the state, or a table {times, values}.",
         json_schema_extra=signals_schema,
     )
     limits: Limits | None = Field(

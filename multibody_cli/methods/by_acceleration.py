@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -40,9 +41,11 @@ from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate
 from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl
+from multibody_cli.methods.sampling import Sampler
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
+from multibody_cli.tree.computed_torque import add_computed_torques
 from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
 from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.markers import transfer_marker_wrenches
@@ -61,6 +64,7 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
     tree, motions = system.tree, system.motions
     update_tree_kinematics(system, t, q, v, a, work)
     apply_forces(system.forces, t, q, v, work, powers)
+    add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
         add_implicit_joint_terms(system, work, t)
     apply_contact_forces(work)
@@ -77,6 +81,7 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
     update_kinematics(system, t, q, v, a, work)
     write_acceleration_rhs(work, v)
     apply_forces(system.forces, t, q, v, work, powers)
+    add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
         add_implicit_terms(system, work, t)
     apply_loop_forces(tree, work.tau, work)
@@ -374,23 +379,36 @@ class AccelerationMethod:
         self.contact_work = contact_workspace_for(system) if system.contacts else ()
         assert integrator.bind is not None
         self._stepper = integrator.bind(self.dynamics, system, self.work, self.contact_work, state, control)
+        self._sampler = Sampler(model, self.work) if model.controllers else None
+        self._step = control.step
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
+        if self._sampler:
+            self._sampler.start(state)
+            self._advance(state, float(state.time[0]))  # a sample reads the work arrays
         return self.advance(state, float(state.time[0]))
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
-        return self._completed(state, self._stepper.advance(state, until))
+        if self._sampler:
+            return self._sampler.advance(state, until, self._advance, self._stepper.restart)
+        return self._advance(state, until)
 
     def step(self, state: State, count: int) -> Report | None:
         """Take `count` steps; return None, or a report if they failed."""
+        if self._sampler:
+            report = self.advance(state, float(state.time[0]) + count * self._step)
+            return None if report.status is Status.OK else report
         failed = self._stepper.step(state, count)
         return None if failed is None else self._completed(state, failed)
 
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one."""
-        self._stepper.restart()
+        self._stepper.restart(self._sampler.next_instant() if self._sampler else math.inf)
+
+    def _advance(self, state: State, until: float) -> Report:
+        return self._completed(state, self._stepper.advance(state, until))
 
     def _completed(self, state: State, report: Report) -> Report:
         """Complete the work arrays of a state, and the report of the steps that led to it."""

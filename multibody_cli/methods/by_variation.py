@@ -27,6 +27,7 @@ from multibody_cli.methods.contract import (
 )
 from multibody_cli.methods.integrators.stability import variational_step_limit
 from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, STAGES, RootFinder, bind
+from multibody_cli.methods.sampling import Sampler
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.variational.step import riqn_response
@@ -157,32 +158,46 @@ class VariationalMethod:
         self._take = kind.stepping(system, options)
         self._powers = np.zeros_like(state.ledger)
         self._control = control
+        self._since_start = 0
         self._steps = 0
         self._fresh = True
+        self._sampler = Sampler(model, self.work) if model.controllers else None
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
         self._start = float(state.time[0])
-        return self._advance(state, 0)
+        if self._sampler:
+            self._sampler.start(state)
+            self._advance(state, self._start)  # a sample reads the work arrays
+        return self.advance(state, self._start)
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
-        return self._advance(state, int(np.rint((until - state.time[0]) / self._control.step)))
+        if self._sampler:
+            return self._sampler.advance(state, until, self._advance, lambda _barrier: self._restart_at_sample(state))
+        return self._advance(state, until)
 
     def step(self, state: State, count: int) -> Report | None:
         """Take `count` steps; return None, or a report if they failed."""
-        report = self._advance(state, count)
+        report = self.advance(state, float(state.time[0]) + count * self._control.step)
         return None if report.status is Status.OK else report
 
     def restart(self) -> None:
         """Begin the next step from the state alone."""
         self._fresh = True
 
-    def _advance(self, state: State, count: int) -> Report:
+    def _restart_at_sample(self, state: State) -> None:
+        """Begin a new series of steps at the present state, whose forces have jumped."""
+        self.restart()
+        self._start, self._since_start = float(state.time[0]), 0
+
+    def _advance(self, state: State, until: float) -> Report:
         scratch = (self._step_workspace, self._powers, self.contact_work)
-        h, first = self._control.step, self._steps
+        h, first = self._control.step, self._since_start
+        count = int(np.rint((until - state.time[0]) / h))
         done = int(self._take(self._system, state, self.work, scratch, h, self._start, first, count, int(self._fresh)))
         self._fresh = False
+        self._since_start += max(done, 0)
         self._steps += max(done, 0)
         return self._report(done == count)
 

@@ -68,6 +68,8 @@ class Feature(StrEnum):
     JOINT_FRICTION = "dry friction of joints"
     AFFINE = "bodies of `kind: affine`"
     IMPLICIT = "implicit springs, dampers and muscles"
+    ROTORS = "rotor inertia of motors"
+    COMPUTED_TORQUE = "actuators of type `computed_torque`"
 
 
 class Status(Enum):
@@ -156,8 +158,12 @@ class Stepper(Protocol):
     def step(self, state: State, count: int) -> Report | None:
         """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
 
-    def restart(self) -> None:
-        """Use nothing of earlier steps in the next one: state or forces were changed from outside."""
+    def restart(self, barrier: float = math.inf) -> None:
+        """Use nothing of earlier steps in the next one: the state or forces have jumped.
+
+        No step crosses the time `barrier`, s; if it is finite, it is a whole number of steps of constant length after
+        the present time.
+        """
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Generated(NamedTuple):
 def is_gravity_only(system: System) -> bool:
     """Return whether a system has no constraints, prescribed motions or forces on bodies, apart from gravity."""
     forces = system.forces
-    has_forces = forces.acts_on_bodies or len(system.motions.rows) > 0
+    has_forces = forces.acts_on_bodies or forces.reads_bodies or len(system.commands) + len(system.motions.rows) > 0
     return not (has_forces or system.is_constrained or system.implicit or system.contacts)
 
 
@@ -54,7 +54,7 @@ def workspace(model: Model, options: Any) -> Work:
     """Generate and compile the code for a model, or load it from the cache, and allocate the work arrays."""
     system = model.system
     tree, forces = system.tree, system.forces
-    has_armature = np.zeros(model.nv, np.bool_)  # implicit springs and dampers add armature
+    has_armature = tree.rotor_inertia > 0.0  # implicit springs and dampers add armature too
     for coordinates in forces.sprung_coordinates:
         has_armature[coordinates] = True
     alone = is_gravity_only(system)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions.evaluation import value_of
 from multibody_cli.forces.muscle_spec import MuscleSpec
-from multibody_cli.signals import INTERPOLATIONS
+from multibody_cli.interpolation import INTERPOLATIONS
 from multibody_cli.spec import SignalSpec
 
 Floats = NDArray[np.float64]

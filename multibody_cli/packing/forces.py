@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import ast
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.forces import joint_control
 from multibody_cli.forces.cable import POINT
 from multibody_cli.forces.contract import (
     ForceElement,
@@ -23,7 +25,8 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import records
 from multibody_cli.model import Account
 from multibody_cli.packing.excitation import follow_excitation
-from multibody_cli.signals import SignalPacker
+from multibody_cli.packing.quantities import BodyFrames, Coordinate, QuantityPacker
+from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.spec import SignalSpec, Spec
 
 _GIVEN = {"position": POSITION, "velocity": VELOCITY, "acceleration": ACCELERATION}
@@ -38,16 +41,23 @@ class ForcePacker:
         self._records: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in ELEMENTS)
         self._points: list[tuple[int, Any]] = []
         self._motions: list[tuple[int, ...]] = []
+        self.quantities = QuantityPacker()
 
     def add_joint(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: Start, row: int, iq: int, iv: int
     ) -> None:
         """Add the forces and the prescribed motion of a joint whose numbers begin at iq and iv."""
         accounts: dict[str, int] = {}
+        context = self._joint_context(name, parts, start, iq, iv)
+        for scalar in context.scalars:
+            self.quantities.places[Coordinate(name, scalar.place)] = scalar.iq, scalar.iv
+        for rotation in context.rotations:
+            for k in range(3):
+                self.quantities.places[Coordinate(name, rotation.place + k)] = -1, rotation.iv + k
         for element, fields in elements_of_joint(spec):
             if fields.cause not in accounts:
                 accounts[fields.cause] = self.account(element.account, f"joints/{name}/{fields.cause}")
-            for record in fields.pack(spec, self._joint_context(parts, start, iq, iv)):
+            for record in fields.pack(spec, context):
                 self._add(element, (*record, accounts[fields.cause]))
         if spec.motion is not None:
             account = self.account("work", f"joints/{name}/motion")
@@ -64,14 +74,29 @@ class ForcePacker:
         account = self.account(element.account, f"{section}/{name}")
         self._add(element, (*element.entry.pack(spec, context), account))
 
-    def pack(self) -> tuple[Forces, Motions]:
-        """Give the arrays of everything that was added."""
-        signals = self._signals.pack()
+    def add_control(
+        self, account: int, of: Coordinate, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
+    ) -> None:
+        """Add a force on a coordinate of a joint: see `expression`."""
+        self._add(joint_control.ELEMENT, (*self._control(of, body, quantities, tables), account))
+
+    def expression(self, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]) -> int:
+        """Add an expression, with the numbers of its quantities and tables; its number."""
+        return self._signals.add_expression(body, quantities, tables)
+
+    def table(self, arguments: Sequence[float], values: Sequence[float]) -> int:
+        """Add a piecewise linear function; its number."""
+        return self._signals.add_table(np.array(arguments), np.array(values), "linear", of_time=False)
+
+    def pack(self, bodies: BodyFrames | None = None) -> tuple[Forces, Motions]:
+        """Return the arrays of everything that was added; `bodies` are those that expressions may read."""
+        signals = self._signals.pack(len(self.quantities))
         tables = tuple(
             records(np.array(rows, dtype=element.dtype)) for element, rows in zip(ELEMENTS, self._records, strict=True)
         )
         points = records(np.array(self._points, POINT))
-        forces = Forces(signals, points, coupled_pairs(tables, points), tables)
+        quantities = self.quantities.pack(bodies)
+        forces = Forces(signals, points, coupled_pairs(tables, points), quantities, tables)
         return forces, Motions(records(np.array(self._motions, MOTION)), signals)
 
     def account(self, kind: Any, cause: str) -> int:
@@ -80,11 +105,11 @@ class ForcePacker:
         return len(self.accounts) - 1
 
     def signal(self, spec: SignalSpec) -> int:
-        """Add a function of time; its number."""
+        """Add a function of time, or of the state of bodies and joints; its number."""
         if spec.constant is not None:
             return self._signals.add_constant(spec.constant)
         if spec.expression is not None:
-            return self._signals.add_expression(spec.expression.body)
+            return self._signals.add_expression(spec.expression.body, self.quantities.names_in(spec.expression, None))
         return self._signals.add_table(np.array(spec.times), np.array(spec.values), spec.interpolation)
 
     def activation(self, spec: MuscleSpec, duration: float) -> int:
@@ -102,7 +127,13 @@ class ForcePacker:
     def _add(self, element: ForceElement, record: tuple[Any, ...]) -> None:
         self._records[PLACES[element.name]].append(record)
 
-    def _joint_context(self, parts: Sequence[Part], start: Start, iq: int, iv: int) -> JointPackingContext:
+    def _control(
+        self, own: Coordinate, body: ast.expr, quantities: Mapping[str, int], tables: Mapping[str, int]
+    ) -> tuple[int, ...]:
+        number = self._signals.add_expression(body, quantities, tables)
+        return self.quantities.places[own][1], number, *self.quantities.own(quantities, own)
+
+    def _joint_context(self, name: str, parts: Sequence[Part], start: Start, iq: int, iv: int) -> JointPackingContext:
         scalars: list[ScalarCoordinate] = []
         rotations: list[RotationCoordinates] = []
         i = j = 0
@@ -115,4 +146,10 @@ class ForcePacker:
                 outer = part.code == PartCode.BALL
                 rotations.append(RotationCoordinates(j, iq + i, iv + j, tuple(start.rest[i : i + 4]), outer))
                 i, j = i + 4, j + 3
-        return JointPackingContext(iv, scalars, rotations, self.signal)
+
+        def control(k: int, spec: SignalSpec) -> tuple[int, ...]:
+            assert spec.expression is not None
+            own = Coordinate(name, k)
+            return self._control(own, spec.expression.body, self.quantities.names_in(spec.expression, own), {})
+
+        return JointPackingContext(iv, scalars, rotations, self.signal, control)

@@ -101,6 +101,7 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         constraint_axes=_frozen(np.array(constraint_axes, dtype=CONSTRAINT_AXIS)),
         driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
+        rotor_inertia=_frozen(np.zeros(tables.nv)),
     )
     q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
     v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)

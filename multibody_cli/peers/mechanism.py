@@ -39,6 +39,8 @@ def _unsupported_features(model: Model) -> Iterator[str]:
         "couplings, constraints or limits": len(system.rows) - len(tree.constraint_axes),
         "couplings with `reduce: true`": len(system.reductions.dependents),
         "prescribed motions": len(system.motions.rows),
+        "computed torques": len(system.commands),
+        "rotors of motors": int(np.count_nonzero(tree.rotor_inertia)),
         **forces.counts,
         "affine bodies": len(model.names.affine),
         "rotations in exponential coordinates": len(tree.exponentials),

@@ -126,6 +126,8 @@ def _accounts(scene: Scene) -> Iterator[Account]:
     for section, entries in (("springs", scene.springs), ("muscles", scene.muscles), ("forces", scene.forces)):
         for name, entry in entries.items():
             yield Account(element_of(entry).account, f"{section}/{name}")
+    for name in scene.actuators:
+        yield Account("work", f"actuators/{name}")
     for section, constraints in (("couplings", scene.couplings), ("constraints", scene.constraints)):
         for name, constraint in constraints.items():
             if constraint.does_work:

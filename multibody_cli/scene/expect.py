@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from multibody_cli.errors import ExpressionError
+from multibody_cli.expressions import STATE, Expression, parse, require_names
 from multibody_cli.joints.coordinate_fields import numbers_schema
 from multibody_cli.spec import Catalogue, Energy, NonNegative, Quantity, Spec, Time, units
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, read_any
@@ -70,10 +72,25 @@ def read_values(value: Any) -> Values:
     return read_any(value)
 
 
-class ChannelExpectation(AssertionSpec):
-    """A channel of the result, or one component of it."""
+class ChannelReference(NamedTuple):
+    """A channel, or one component of it."""
 
-    channel: str = Field(description="Path in the result file: joints/hinge/q, bodies/crate/position, energy/total.")
+    channel: str
+    component: int | str | None
+
+
+class ChannelExpectation(AssertionSpec):
+    """A channel of the result, one component of it, or an expression of channels."""
+
+    channel: str | None = Field(
+        None, description="Path in the result file: joints/hinge/q, bodies/crate/position, energy/total."
+    )
+    expression: Expression | None = Field(
+        None,
+        description="Expression of t and of channels, whose paths have dots, in place of `channel`: "
+        "`joints.a.q + 2*bodies.crate.position.z`.",
+        json_schema_extra={"type": "string"},
+    )
     component: Component | None = Field(
         None, description="Component of a channel with several: 0, 1, ... or x, y, z, w."
     )
@@ -85,6 +102,41 @@ class ChannelExpectation(AssertionSpec):
         if not is_index and value not in ("x", "y", "z", "w"):
             raise ValueError(f"expected an index from 0, or one of x, y, z, w, found {format_value(value)}")
         return value
+
+    @field_validator("expression", mode="plain", json_schema_input_type=str)
+    @classmethod
+    def _read_expression(cls, value: Any) -> Expression:
+        if not isinstance(value, str):
+            raise ValueError(f"expected an expression of channels, found {format_value(value)}")
+        expression = parse(value, STATE)
+        require_names(expression, ("t",))
+        for reference in expression.references.values():
+            if reference.point is not None:
+                raise ExpressionError(f"`{reference}`: only forces refer to points; channels are of bodies")
+        if not expression.references:
+            raise ExpressionError(f"`{value}` reads no channel, such as `joints.hinge.q`")
+        return expression
+
+    @model_validator(mode="after")
+    def _require_one_source(self) -> Self:
+        if (self.channel is None) == (self.expression is None):
+            raise ValueError("expected one of `channel` and `expression`")
+        if self.expression is not None and self.component is not None:
+            raise ValueError("`component` has no effect with an `expression`, whose references have their own")
+        return self
+
+    @property
+    def source(self) -> str:
+        """The channel or the expression, as it is written."""
+        return self.expression.text if self.expression is not None else str(self.channel)
+
+    @property
+    def channels(self) -> list[ChannelReference]:
+        """The channels that it reads."""
+        if self.expression is None:
+            return [ChannelReference(str(self.channel), self.component)]
+        references = self.expression.references.values()
+        return [ChannelReference("/".join(reference.path), reference.component) for reference in references]
 
 
 class ValueExpectation(ChannelExpectation):
@@ -156,6 +208,12 @@ class CertifiedExpectation(ChannelExpectation):
     certified: float = Field(
         description="Largest error bar over the whole run, in the unit of the channel.", json_schema_extra=NUMBER_SCHEMA
     )
+
+    @model_validator(mode="after")
+    def _require_channel(self) -> Self:
+        if self.channel is None:
+            raise ValueError("expected a `channel`: an `expression` has no error bars")
+        return self
 
     @field_validator("certified", mode="plain", json_schema_input_type=Any)
     @classmethod

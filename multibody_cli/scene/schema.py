@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
+from multibody_cli.actuators import ACTUATORS
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.document.source import RESOLVED_KEYS
@@ -50,6 +51,7 @@ Constraint = Annotated[
         elsewhere=dict.fromkeys(COUPLINGS, "couplings"),
     ),
 ]
+Actuator = Annotated[Spec, Catalogue("an actuator", ACTUATORS)]
 SpringEntry = Annotated[BetweenSpec, Catalogue("a spring", SPRING_KINDS, SPRING_KEYS, dict.fromkeys(FORCES, "forces"))]
 ForceEntry = Annotated[ForceSpec, Catalogue("a force", FORCES, FORCE_KEYS, dict.fromkeys(SPRING_KINDS, "springs"))]
 
@@ -83,6 +85,7 @@ class Scene(Spec):
     forces: dict[Name, ForceEntry] = Field({}, description="Forces on bodies by name.")
     springs: dict[Name, SpringEntry] = Field({}, description="Springs and bushings between bodies by name.")
     muscles: dict[Name, MuscleSpec] = Field({}, description="Muscles by name.")
+    actuators: dict[Name, Actuator] = Field({}, description="Actuators of joints by name.")
     strands: dict[Name, StrandSpec] = Field({}, description="Strings and nets of point masses and springs, by name.")
     contacts: ContactsSpec | None = Field(
         None,

@@ -45,7 +45,7 @@ def read_quantity(value: Any, kind: units.Kind) -> float:
         raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}")
     number, dimension = found
     _, unit = units.split_quantity(value) or (0.0, "")
-    if unit and dimension != kind.dimension:
+    if unit and kind is not units.ANY and dimension != kind.dimension:
         raise QuantityError(f"expected {describe_kind(kind)}, but `{value}` is {units.kind_of(dimension)}")
     if unit and unit == kind.ambiguous:
         raise QuantityError(f"expected {describe_kind(kind)}: write rad/s, deg/s, turn/s or rpm in place of `{unit}`")

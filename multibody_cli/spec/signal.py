@@ -1,4 +1,4 @@
-"""Functions of time in a scene file: a number, an expression of t, or a table."""
+"""Functions of time and of the state in a scene file: a number, an expression, or a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import core_schema
 
 from multibody_cli.errors import ExpressionError, QuantityError
-from multibody_cli.expressions import Expression, parse, require_names
+from multibody_cli.expressions import STATE, Expression, parse, require_names
 from multibody_cli.spec import units
 from multibody_cli.spec.mapping import Spec
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, describe_kind, format_value, list_schema, read_quantity
@@ -23,14 +23,14 @@ Interpolation = Literal["linear", "cubic", "pchip"]
 
 @dataclass(frozen=True)
 class SignalSpec:
-    """A function of time in SI units: exactly one of a constant, an expression of t, a table.
+    """A function of time in SI units, or of the state: exactly one of a constant, an expression, a table.
 
     Parameters
     ----------
     constant
         Constant value.
     expression
-        An expression of the variable `t`.
+        An expression of `t`, and of quantities of the state.
     times, values
         A table: increasing instants, s, and the values there. Outside its range the table is constant.
     interpolation
@@ -42,6 +42,16 @@ class SignalSpec:
     times: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
     interpolation: Interpolation = "linear"
+
+    @property
+    def uses_state(self) -> bool:
+        """Whether it depends on quantities of the state."""
+        return self.expression is not None and uses_state(self.expression)
+
+
+def uses_state(expression: Expression) -> bool:
+    """Whether an expression depends on more than the time."""
+    return bool(expression.references) or bool(expression.names - {"t"})
 
 
 class Table(Spec):
@@ -59,10 +69,24 @@ class Table(Spec):
 
 @dataclass(frozen=True)
 class Signal:
-    """Annotation of a function of time with values of one kind; `smooth` if it needs two derivatives."""
+    """Annotation of a function of time with values of one kind.
+
+    Parameters
+    ----------
+    kind
+        Of its values.
+    smooth
+        Whether it needs two derivatives.
+    state
+        Names of the own coordinates and rates, if it may depend on the state; None if it may not.
+    refusal
+        The reason why it may not.
+    """
 
     kind: units.Kind
     smooth: bool = False
+    state: tuple[str, ...] | None = None
+    refusal: str = "it is a function of the time `t` alone"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         """Read the whole signal in one call."""
@@ -77,7 +101,7 @@ class Signal:
         if isinstance(value, dict):
             return _read_table(value, self.kind, self.smooth)
         if isinstance(value, str) and units.split_quantity(value) is None:
-            return SignalSpec(expression=_read_expression(value, self.kind))
+            return SignalSpec(expression=self._read_expression(value))
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise QuantityError(
                 f"expected {describe_kind(self.kind)}, an expression of t or a table {{times, values}}, "
@@ -85,12 +109,24 @@ class Signal:
             )
         return SignalSpec(constant=read_quantity(value, self.kind))
 
+    def _read_expression(self, text: str) -> Expression:
+        words = "an expression of t" if self.state is None else "an expression of t and the state"
+        try:
+            expression = parse(text, STATE)
+            if self.state is None and (expression.references or expression.names & {"q", "v"}):
+                raise ExpressionError(f"`{text}` depends on the state: {self.refusal}")
+            require_names(expression, ("t", *(self.state or ())))
+        except ExpressionError as error:
+            raise ExpressionError(f"expected {describe_kind(self.kind)} or {words}: {error}") from None
+        return expression
+
 
 @dataclass(frozen=True)
 class SignalVector:
-    """Annotation of a list [x, y, z] of functions of time of one kind."""
+    """Annotation of a list [x, y, z] of functions of time of one kind; see `Signal`."""
 
     kind: units.Kind
+    state: tuple[str, ...] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         """Read the three signals in one call."""
@@ -108,7 +144,7 @@ class SignalVector:
                 f"expected a list [x, y, z], each {describe_kind(self.kind)} or an expression of t, found "
                 f"{format_value(value)}{count}"
             )
-        return read_each(Signal(self.kind).read, value)
+        return read_each(Signal(self.kind, state=self.state).read, value)
 
 
 def signal_schema() -> dict[str, Any]:
@@ -130,15 +166,6 @@ def signal_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     return {"anyOf": [*NUMBER_SCHEMA["anyOf"], table]}
-
-
-def _read_expression(text: str, kind: units.Kind) -> Expression:
-    try:
-        expression = parse(text)
-        require_names(expression, ("t",))
-    except ExpressionError as error:
-        raise ExpressionError(f"expected {describe_kind(kind)} or an expression of t: {error}") from None
-    return expression
 
 
 def _read_table(value: dict[str, Any], kind: units.Kind, smooth: bool) -> SignalSpec:

@@ -60,7 +60,9 @@ def _signal(signal: SignalSpec | None) -> Iterator[Any]:
     from multibody_cli.equations.simplified import as_written, number
 
     assert signal is not None
-    if signal.expression is not None:
+    if signal.expression is not None and signal.uses_state:
+        yield signal.expression.text
+    elif signal.expression is not None:
         yield as_written(signal.expression)
     elif signal.times:
         yield "table(t)"
@@ -73,7 +75,7 @@ def omitted_effects(simulation: Simulation) -> list[str]:
     scene, model = simulation.scene, simulation.compiled.model
     words = [
         f"{section} {_listed(list(entries))}"
-        for section in ("springs", "muscles", "strands", "forces", "couplings", "constraints")
+        for section in ("springs", "muscles", "strands", "forces", "actuators", "couplings", "constraints")
         if (entries := getattr(scene, section))
     ]
     limited = [name for name, joint in scene.joints.items() if isinstance(joint, MovingJointSpec) and joint.bounds]

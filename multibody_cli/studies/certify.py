@@ -281,7 +281,7 @@ def _certified_paths(simulation: Simulation, channels: Sequence[str]) -> list[st
     """Return the channels to certify: those that are asked for, and those of `certified` expectations."""
     scene = simulation.scene
     blank = blank_trajectory(simulation.compiled.model.names, scene.output.channels, np.zeros(1))
-    expected = [entry.channel for entry in scene.expect if isinstance(entry, CertifiedExpectation)]
+    expected = [str(entry.channel) for entry in scene.expect if isinstance(entry, CertifiedExpectation)]
     chosen = [scalar.channel for scalar in select(blank, channels)]
     if not channels:
         chosen = [path for path in blank.paths if any(matches(path, pattern) for pattern in MOTION)]

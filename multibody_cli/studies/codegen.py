@@ -10,6 +10,7 @@ from multibody_cli.codegen.equations import GROUND, write_gravity_only
 from multibody_cli.codegen.source import GeneratedFunctions
 from multibody_cli.document.source import SceneSource
 from multibody_cli.equations.chain import counts_of
+from multibody_cli.errors import Refused
 from multibody_cli.studies.acting import joint_forces_of, omitted_effects
 from multibody_cli.studies.equations import prepare_in_joints
 from multibody_cli.studies.simulation import Simulation
@@ -74,6 +75,8 @@ def code_of(source: SceneSource, overrides: Sequence[str]) -> str:
     simulation = prepare_in_joints(source, overrides)
     model = simulation.compiled.model
     tree = model.system.tree
+    if tree.rotor_inertia.any():
+        raise Refused("generated modules have no rotors of motors: leave `rotor_inertia` out")
     (nq, n), links = counts_of(tree), len(tree.links) - 1
     written = write_gravity_only(tree, model.joint_maps, np.zeros(model.nv, np.bool_))
     text = written.sources[0].text

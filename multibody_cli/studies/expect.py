@@ -5,6 +5,7 @@ To add an assertion, add its check to `CHECKS`, with the keyword of the scene fi
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -12,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multibody_cli.errors import ResultError
+from multibody_cli.errors import ExpressionError, ResultError
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import Record, Trajectory, explain_not_per_instant
+from multibody_cli.scene.expect import ChannelReference
 from multibody_cli.studies.period import period_of
 from multibody_cli.studies.verdict import Verdict, as_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from multibody_cli.expressions import Expression
     from multibody_cli.model import Names
     from multibody_cli.output.channel import Array
 
@@ -181,7 +184,8 @@ def _check_certified(entry: Entry, trajectory: Trajectory) -> Verdict:
     bars = trajectory.certificate.bar(entry.channel, trajectory.bodies)
     if bars is None:
         raise ResultError(f"{trajectory.source} has no error bars of {entry.channel}: run `mbsim certify` again")
-    chosen = _components(entry, replace(record, values=bars.reshape(len(bars), -1)))
+    reference = ChannelReference(entry.channel, entry.component)
+    chosen = _components(reference, replace(record, values=bars.reshape(len(bars), -1)))
     return _at_most(chosen.values.max(axis=1), entry.certified, chosen.units, trajectory)
 
 
@@ -220,7 +224,34 @@ def _read_one(entry: Entry, trajectory: Trajectory) -> Record:
 
 
 def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
-    """Read the components that an entry selects, (T, n)."""
+    """Read the components that an entry selects, (T, n), or the values of its expression, (T, 1)."""
+    if entry.expression is None:
+        return read_channels(entry, trajectory)[0]
+    columns = read_channels(entry, trajectory)
+    for column in columns:
+        if column.values.shape[1] != 1:
+            raise ResultError(f"{column.path} has {column.values.shape[1]} components: select one, as in `...[0]`")
+    names = ("t", *entry.expression.references)
+    rows = np.column_stack([trajectory.time, *(column.values for column in columns)]).tolist()
+    values = np.array([[_value_of(entry.expression, dict(zip(names, row, strict=True)))] for row in rows])
+    return replace(columns[0], path=entry.source, values=values.reshape(len(rows), 1), units="", same="")
+
+
+def read_channels(entry: Entry, trajectory: Trajectory) -> list[Record]:
+    """Read the channels of an entry, (T, n) each."""
+    return [_read_channel(reference, trajectory) for reference in entry.channels]
+
+
+def _value_of(expression: Expression, values: dict[str, float]) -> float:
+    """Evaluate an expression; NaN where it has no value."""
+    try:
+        return float(expression.evaluate(values))
+    except ExpressionError:
+        return math.nan
+
+
+def _read_channel(entry: ChannelReference, trajectory: Trajectory) -> Record:
+    """Read a channel, or a component of it, (T, n)."""
     record = trajectory.channel(entry.channel)
     if record.per != INSTANT:
         raise ResultError(explain_not_per_instant(record))
@@ -231,7 +262,7 @@ def read_entry(entry: Entry, trajectory: Trajectory) -> Record:
     return _components(entry, replace(record, values=record.values.reshape(len(record.values), -1)))
 
 
-def _components(entry: Entry, record: Record) -> Record:
+def _components(entry: ChannelReference, record: Record) -> Record:
     """Select the components of an entry, (T, n), among those of a channel, (T, N)."""
     values = record.values
     if entry.component is None:
@@ -260,7 +291,7 @@ def blank_trajectory(
 
 def _title(word: str, entry: Entry) -> str:
     """Return the title of an entry, in terms of the scene file."""
-    channel = getattr(entry, "channel", None)
+    channel = getattr(entry, "source", None)
     if channel is None:
         axis = getattr(getattr(entry, word), "axis", None)
         return f"{word} {axis}" if axis else word

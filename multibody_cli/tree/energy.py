@@ -24,6 +24,15 @@ def kinetic_energy(tree, bodies):
 
 
 @kernel
+def rotor_energy(tree, v):
+    """Kinetic energy of the rotors of motors, relative to the bodies that carry them, J."""
+    energy = 0.0
+    for j in range(len(v)):
+        energy += 0.5 * tree.rotor_inertia[j] * v[j] * v[j]
+    return energy
+
+
+@kernel
 def gravity_energy(tree, bodies) -> float:
     """Potential energy of gravity, zero at the world's origin, J."""
     links, energy = tree.links, 0.0

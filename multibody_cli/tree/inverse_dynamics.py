@@ -2,7 +2,7 @@
 
 With p the bias wrench of a body, its inertial wrench at dv/dt = 0 less the applied wrench,
 
-    tau = J^T (I J a + p) - tau_applied        (recursive Newton-Euler algorithm, O(n))
+    tau = J^T (I J a + p) + diag(rotor inertia) a - tau_applied        (recursive Newton-Euler algorithm, O(n))
 
 Prescribed coordinates count like free ones: forward kinematics must have been computed with their dv/dt set to 0.  The
 columns of balls must have been written (`jacobian.write_ball_columns`).
@@ -33,7 +33,7 @@ def compute_inverse_dynamics(tree, work, a, tau):
     compute_joint_wrenches(tree, work)
     project_wrenches(tree, work, tau)
     for j in range(len(tau)):
-        tau[j] -= work.tau[j]
+        tau[j] += tree.rotor_inertia[j] * a[j] - work.tau[j]
 
 
 @kernel
@@ -50,6 +50,7 @@ def fill_mass_matrix(tree, work, x, M):
             store_force(wrenches[i], rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i]))
         accumulate_wrenches_inward(tree, work)
         project_wrenches(tree, work, M[k])
+        M[k, k] += tree.rotor_inertia[k]
         x[k] = 0.0
 
 

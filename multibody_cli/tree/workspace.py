@@ -12,7 +12,7 @@ import numpy as np
 
 from multibody_cli.forces.elements import warnings_for
 from multibody_cli.joints.parts.generated import GeneratedBuffers
-from multibody_cli.kernel import allocate, records
+from multibody_cli.kernel import allocate, kernel, records
 from multibody_cli.linalg.free_rows import Scratch
 from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records, System
 
@@ -132,7 +132,7 @@ class Work(NamedTuple):
     warnings: tuple[Integers, ...]  # bits for each record of each table of forces: see `forces.contract`
     q: Annotated[Floats, "nq"]  # of the last forward kinematics
     v: Annotated[Floats, "nd"]  # of the last forward kinematics
-    armature: Annotated[Floats, "n"]  # additional inertia of each coordinate
+    armature: Annotated[Floats, "n"]  # additional inertia of each coordinate: rotors and implicit forces
     implicit_coefficients: Annotated[Floats, 3]  # see `forces.elements.apply_implicit_joint_forces`; 0 if explicit
     implicit_rates: Annotated[Floats, "n"]  # rates in the linearization of forces
     implicit_solve: ImplicitSolve
@@ -150,6 +150,13 @@ class Work(NamedTuple):
     dual: Dual
     scratch: Any  # of the method alone
     contact_forces: Annotated[Records, "nc", WRENCH]  # contact wrench on each body, for output; (0,) without contacts
+
+
+@kernel
+def reset_armature(tree, work):
+    """Set the armature to the inertia of the rotors."""
+    for j in range(len(work.armature)):
+        work.armature[j] = tree.rotor_inertia[j]
 
 
 def workspace_for(
@@ -198,5 +205,6 @@ def workspace_for(
         scratch=scratch,
     )
     work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
+    work.armature[:] = tree.rotor_inertia
     work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
     return work

@@ -33,6 +33,12 @@ RUNS = {
     "maximal coordinates": ("couplings", "simulation.method=variational_maximal"),
     "joint friction": ("joint_friction", "simulation.method=baraff"),
     "many accounts": ("arm_muscles",),
+    "sampled controllers": ("pid_control", "simulation.duration=2"),
+    "sampled controllers, adaptive steps": (
+        *("pid_control", "simulation.duration=2", "simulation.integrator=dop853"),
+        "output.every=5 ms",
+    ),
+    "sampled controller, variational": ("cart_pole", "simulation.duration=1", "simulation.method=variational"),
     "compressed": ("falling_boxes", "simulation.duration=0.2", "output.compression=gzip"),
 }
 

@@ -36,6 +36,7 @@ FOLLOWED += [
         "exporting",
         "fit",
         "joints",
+        "control",
         "muscles",
         "plotting",
         "python",

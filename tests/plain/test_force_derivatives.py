@@ -8,6 +8,7 @@ from force_scenes import ELEMENTS, element_in, energy, floating, thrown, twists,
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.forces.elements import add_stiffness_blocks, add_stiffness_damping_products
+from multibody_cli.forces.quantities import write_directions
 from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import CHILD_INERTIA
 
@@ -35,8 +36,10 @@ def hurried(work, change, s):
 
 def varied(system, work, change, along, faster, exact):
     """The product of K and D with a change."""
+    wrenches(system, work)  # signals of the state are evaluated at this state
     work.bodies["dw"], work.bodies["dv"] = change[:, :3], change[:, 3:]
     work.wrenches["t"], work.wrenches["f"] = 0.0, 0.0
+    write_directions(system.forces.quantities, system.forces.signals, np.zeros(0), work.bodies, along, faster)
     add_stiffness_damping_products(system.forces, 0.0, work.bodies, along, faster, exact, work.wrenches)
     return np.hstack([work.wrenches["t"], work.wrenches["f"]])
 

@@ -153,7 +153,7 @@ def implicit_accelerations(scene, method, **options):
     h = 1e-2
     run = start(scene, method, integrator="linearly_implicit_euler", step=h, duration=1.0, options=options)
     model, state, work = run.compiled.model, run.state, run.method.work
-    set_implicit_coefficients(work, h, h, 0.0)
+    set_implicit_coefficients(model.system.tree, work, h, h, 0.0)
     work.implicit_rates[:] = state.v
     work.implicit_solve.iterations[0] = 0
     run.method.dynamics.evaluate(model.system, work, 0.0, state.q, state.v, state.a, np.zeros_like(state.ledger))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from multibody_cli.errors import SceneError
+from multibody_cli.interpolation import INTERPOLATIONS, overshoot
 from multibody_cli.scene.load import load_scene
-from multibody_cli.signals import INTERPOLATIONS, overshoot
 
 STEP = ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 1.0, 1.0, 1.0])
 GAIT = "# recorded\ntime [ms], knee [deg], load\n0,0,1e0\n\n200, 30 ,2\n 600,90,-2.5\n"

@@ -20,7 +20,7 @@ from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.constraints.rolling import tangents_of
 from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import records
-from multibody_cli.signals import SignalPacker
+from multibody_cli.packing.signals import SignalPacker
 from multibody_cli.tree.workspace import BODY
 
 STEP = 2e-3

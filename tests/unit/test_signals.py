@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 
 import numpy as np
@@ -10,7 +11,9 @@ import sympy
 from scipy.interpolate import CubicSpline
 
 from multibody_cli.expressions import parse
-from multibody_cli.signals import FUNCTIONS, INTERPOLATIONS, Operation, SignalPacker, evaluate
+from multibody_cli.interpolation import INTERPOLATIONS
+from multibody_cli.packing.signals import SignalPacker
+from multibody_cli.signals import FUNCTIONS, Operation, derivative_along, evaluate
 
 t = sympy.Symbol("t", real=True)
 EXPRESSIONS = [
@@ -91,6 +94,15 @@ def test_every_function_is_tested_above():
 
 def test_every_operation_is_reached_by_a_program():
     used = {int(code) for text in EXPRESSIONS for code in packed(text)[0].code}
+    packer = SignalPacker()
+    table = packer.add_table(np.array([0.0, 2.0]), np.array([1.0, 5.0]), "linear", of_time=False)
+    k = packer.add_expression(ast.parse("table(x) + t", mode="eval").body, {"x": 0}, {"table": table})
+    signals = packer.pack(1)
+    signals.quantities[0], signals.directions[0] = 0.5, 3.0
+    assert evaluate(signals, k, 0.25) == (2.25, 1.0, 0.0)
+    assert derivative_along(signals, k, 0.25) == 6.0
+    assert len(signals.instants) == 0
+    used |= {int(code) for code in signals.code}
     assert used == {int(operation) for operation in Operation}
 
 

@@ -1,7 +1,8 @@
 """DOP853: the Runge-Kutta method of Dormand and Prince of order 8, with adaptive steps and dense output of order 7.
 
 Step sizes are controlled by the error of q and v, relative to atol + rtol |y|; the ledger is integrated along.  No step
-crosses a knot of a table, where derivatives are discontinuous and a short pulse could be missed, or the end of the run.
+crosses a knot of a table, where derivatives are discontinuous and a short pulse could be missed, the next sample of a
+controller, or the end of the run.
 Output is interpolated within steps, and does not shorten them.
 
 Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd ed., II.4-II.6 and II.10.
@@ -32,7 +33,7 @@ _TERMS = 7  # of the interpolant
 class Scratch(NamedTuple):
     """Data of the integrator between outputs; y = [q, v, ledger]."""
 
-    times: Floats  # (3,) start and end of the last step, size of the next
+    times: Floats  # (4,) start and end of the last step, size of the next, instant that no step crosses
     breaks: Floats  # (m,) instants that no step crosses, s, rising: the points of tables and the end of the run
     y0: Annotated[Floats, "n"]  # at the start of the last step
     y1: Annotated[Floats, "n"]  # at its end
@@ -73,7 +74,7 @@ def take_step(system, work, scratch, rtol, atol, nq, nv) -> int:
         slope(system, work, times[0], y0, slopes[0], scratch.a, nq, nv)
     else:
         copy(slopes[_LAST], slopes[0])
-    attempts, h = 0, min(h, time_to_break(scratch.breaks, times[0]))
+    attempts, h = 0, min(h, time_to_break(scratch.breaks, times[0]), times[3] - times[0])
     while h > 1e-14 * max(1.0, abs(times[0])):
         attempts += 1
         for s in range(1, STAGES):
@@ -231,9 +232,10 @@ class Dop853Stepper:
         report = self.advance(state, float(state.time[0]) + count * self._control.step)
         return None if report.status is Status.OK else report
 
-    def restart(self) -> None:
-        """Begin the next step at the state, not at the end of the last step."""
-        self._scratch.times[1] = self._scratch.times[0]
+    def restart(self, barrier: float = math.inf) -> None:
+        """Begin the next step at the state, not at the end of the last step; no step crosses `barrier`, s."""
+        times = self._scratch.times
+        times[1], times[3] = times[0], barrier
 
 
 def bind(
@@ -244,8 +246,8 @@ def bind(
         Scratch,
         n=len(state.q) + len(state.v) + len(state.ledger),
         nv=len(state.v),
-        times=np.array([0.0, 0.0, control.step]),
-        breaks=np.unique(np.append(system.forces.signals.knots, control.end)),
+        times=np.array([0.0, 0.0, control.step, np.inf]),
+        breaks=np.unique(np.append(system.forces.signals.instants, control.end)),
     )
     return Dop853Stepper(make(dynamics), system, work, scratch, control)
 

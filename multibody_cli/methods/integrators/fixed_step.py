@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,7 @@ class FixedStepper:
         self._prepared = _Prepared(state, self._on(state))
         self._h = control.step
         self._start: float | None = None
+        self._since_start = 0
         self._steps = 0
         self._fresh = True
 
@@ -51,17 +53,17 @@ class FixedStepper:
             prepared.state, prepared.take = state, self._on(state)
         if self._start is None:
             self._start = float(state.time[0])
-        done = int(prepared.take(self._h, self._start, self._steps, count, int(self._fresh)))
+        done = int(prepared.take(self._h, self._start, self._since_start, count, int(self._fresh)))
         self._fresh = False
-        if done == count:
-            self._steps += count
-            return None
+        self._since_start += max(done, 0)
         self._steps += max(done, 0)
-        return self._failure()
+        return None if done == count else self._failure()
 
-    def restart(self) -> None:
-        """Begin the next step from the state alone."""
+    def restart(self, barrier: float = math.inf) -> None:
+        """Begin the next step from the state alone; with a finite barrier, count steps from the present time."""
         self._fresh = True
+        if barrier < math.inf:
+            self._start, self._since_start = None, 0
 
     def _on(self, state: State) -> Callable[..., Any]:
         """Return the kernel on a state, as a function of the other arguments."""

@@ -38,7 +38,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
     done = 0
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-    set_implicit_coefficients(work, h, h, 0.0)
+    set_implicit_coefficients(system.tree, work, h, h, 0.0)
     copy(v, work.implicit_rates)
     evaluate(system, work, time[0], q, v, a, before)
     valid = is_finite(a)
@@ -60,7 +60,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
             for i in range(len(ledger)):
                 ledger[i] += 0.5 * h * (before[i] + after[i])
                 before[i] = after[i]
-    set_implicit_coefficients(work, 0.0, 0.0, 0.0)
+    set_implicit_coefficients(system.tree, work, 0.0, 0.0, 0.0)
     if valid:  # accelerations as they are, for output
         evaluate(system, work, time[0], q, v, a, after)
         finalize_output(system, work, contact_work, time[0], h, q, v, a, after)

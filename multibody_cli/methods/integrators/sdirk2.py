@@ -100,7 +100,7 @@ def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
     q is q0 displaced by displacement + h v.
     """
     driven, implicit_rates = system.tree.driven, work.implicit_rates
-    set_implicit_coefficients(work, h, -h * h, -h)
+    set_implicit_coefficients(system.tree, work, h, -h * h, -h)
     converged = False
     for _ in range(MAX_NEWTON_ITERATIONS):
         copy(base, v)
@@ -118,7 +118,7 @@ def solve_stage(system, work, t, h, q0, base, displacement, q, v, a, powers):
         if change <= STAGE_TOLERANCE * largest or h * change <= ROUND_OFF * max(fastest, 1.0 / h):
             converged = True
             break
-    set_implicit_coefficients(work, 0.0, 0.0, 0.0)
+    set_implicit_coefficients(system.tree, work, 0.0, 0.0, 0.0)
     return converged
 
 

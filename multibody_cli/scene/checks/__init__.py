@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from multibody_cli.scene.checks import (
+    actuators,
     constraints,
     contacts,
     effects,
@@ -12,6 +13,7 @@ from multibody_cli.scene.checks import (
     limits,
     methods,
     names,
+    references,
     size,
     times,
     topology,
@@ -27,6 +29,8 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     contacts.check_contacts,
     kinds.check_kinds,
     effects.check_effects,
+    references.check_references,
+    actuators.check_actuators,
     methods.check_methods,
     features.check_features,
     times.check_times,

@@ -19,7 +19,7 @@ def check_constraints(draft: Draft) -> None:
             _check_coordinates(draft, (section, name), spec)
     for name, force in draft.scene.forces.items():
         for place, word in force.coordinates:
-            _find(draft, ("forces", name, *place), word)
+            find_coordinate(draft, ("forces", name, *place), word)
 
 
 def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
@@ -34,7 +34,7 @@ def _check_bodies(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
 def _check_coordinates(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
     found: dict[tuple[str, int], str] = {}
     for place, word in spec.coordinates:
-        coordinate = _find(draft, (*path, *place), word)
+        coordinate = find_coordinate(draft, (*path, *place), word)
         if coordinate is None:
             continue
         joint, k = coordinate
@@ -54,7 +54,7 @@ def _check_coordinates(draft: Draft, path: Path, spec: ConstraintSpec) -> None:
             draft.report((*path, field), str(error))
 
 
-def _find(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:
+def find_coordinate(draft: Draft, path: Path, word: str) -> tuple[str, int] | None:
     """Return the joint and the index of a coordinate; None after reporting a problem, or for an invalid joint."""
     name, index = split_coordinate(word)
     if name not in draft.names("joints"):

@@ -22,7 +22,9 @@ _PLACEHOLDERS: dict[str, Any] = {
 }
 """Substitutes for invalid sections that are required."""
 
-_NAMED = frozenset({"bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands"})
+_NAMED = frozenset(
+    {"bodies", "joints", "couplings", "constraints", "forces", "springs", "muscles", "strands", "actuators"}
+)
 """Sections of named entries; an invalid entry is removed on its own."""
 
 

@@ -9,13 +9,13 @@ from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.limits import LimitError
 from multibody_cli.scene.channels import OF_EACH_CONTACT, Channel, channels
 from multibody_cli.scene.checks.draft import Draft
-from multibody_cli.scene.expect import ChannelExpectation, ValueExpectation
+from multibody_cli.scene.expect import ChannelExpectation, ChannelReference, ValueExpectation
 from multibody_cli.scene.timing import timing
 from multibody_cli.spec.quantities import read_quantity
 
 _LETTERS = {3: "xyz", 4: "wxyz"}
 _MEASURED = ("value", "atol", "max", "min", "certified")
-_WITH_ACCOUNTS = frozenset({"joints", "forces", "springs", "muscles", "contacts"})
+_WITH_ACCOUNTS = frozenset({"joints", "forces", "springs", "muscles", "contacts", "actuators"})
 """Sections whose entries have energy accounts."""
 
 
@@ -26,7 +26,8 @@ def check_expectations(draft: Draft) -> None:
         if isinstance(expectation, ValueExpectation):
             _check_instant(draft, ("expect", index, "at"), expectation)
         if isinstance(expectation, ChannelExpectation):
-            _check_channel(draft, ("expect", index), expectation, known)
+            for reference in expectation.channels:
+                _check_channel(draft, ("expect", index), expectation, reference, known)
 
 
 def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> None:
@@ -42,27 +43,34 @@ def _check_instant(draft: Draft, path: Path, expectation: ValueExpectation) -> N
         draft.report(path, str(error))
 
 
-def _check_channel(draft: Draft, path: Path, expectation: ChannelExpectation, known: dict[str, Channel]) -> None:
-    name = expectation.channel
+def _check_channel(
+    draft: Draft, path: Path, expectation: ChannelExpectation, reference: ChannelReference, known: dict[str, Channel]
+) -> None:
+    name = reference.channel
     channel = known.get(name)
+    written = expectation.expression is None
     if channel is None:
         # an invalid element has no channels; its own problem is reported already
         if not _belongs_to_broken(draft, name):
-            draft.report((*path, "channel"), _why_unknown(draft, name, known))
+            draft.report((*path, "channel" if written else "expression"), _why_unknown(draft, name, known))
         return
-    chosen = _component(expectation, channel)
+    chosen = _component(reference, channel)
     if chosen is None:
         if channel.width == 1:
-            draft.report((*path, "component"), f"has no effect: `{name}` is a single number")
+            place = "component" if written else "expression"
+            draft.report((*path, place), f"has no effect: `{name}` is a single number")
             return
         letters = _LETTERS.get(channel.width)
         words = f", or one of {', '.join(letters)}" if letters else ""
         draft.report(
-            (*path, "component"),
+            (*path, "component" if written else "expression"),
             f"`{name}` has {channel.width} components: expected an index below {channel.width}{words}",
         )
         return
-    _check_values(draft, path, channel, chosen)
+    if written:
+        _check_values(draft, path, channel, chosen)
+    elif len(chosen) > 1:
+        draft.report((*path, "expression"), f"`{name}` has {channel.width} components: select one, as in `...[0]`")
 
 
 def _why_unknown(draft: Draft, name: str, known: dict[str, Channel]) -> str:
@@ -83,9 +91,9 @@ def _belongs_to_broken(draft: Draft, name: str) -> bool:
     return element in draft.names(section) and element not in getattr(draft.scene, section)
 
 
-def _component(expectation: ChannelExpectation, channel: Channel) -> list[int] | None:
+def _component(reference: ChannelReference, channel: Channel) -> list[int] | None:
     """Return the indices of the selected components; None if the channel has no such component."""
-    component = expectation.component
+    component = reference.component
     if component is None:
         return list(range(channel.width))
     if channel.width == 1:

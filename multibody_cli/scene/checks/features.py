@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from multibody_cli.actuators import ActuatorSpec, ComputedTorqueSpec
 from multibody_cli.constraints.contract import split_coordinate
 from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.document.nodes import Path
@@ -50,6 +51,7 @@ def check_features(draft: Draft) -> None:
                 "explicit forces: use `semi_implicit_euler`, or remove one of the two",
             )
     _check_reductions(draft, closing)
+    _check_rotors(draft, closing)
 
 
 def _required_features(scene: Scene) -> Iterator[tuple[Feature, Path]]:
@@ -74,6 +76,11 @@ def _required_features(scene: Scene) -> Iterator[tuple[Feature, Path]]:
             yield Feature.REDUCTION, ("couplings", name, "reduce")
     for name in scene.constraints:
         yield Feature.CONSTRAINTS, ("constraints", name)
+    for name, actuator in scene.actuators.items():
+        if isinstance(actuator, ComputedTorqueSpec):
+            yield Feature.COMPUTED_TORQUE, ("actuators", name)
+        elif isinstance(actuator, ActuatorSpec) and actuator.reflected_inertia > 0.0:
+            yield Feature.ROTORS, ("actuators", name, "rotor_inertia")
 
 
 def _check_reductions(draft: Draft, closing: set[str]) -> None:
@@ -86,4 +93,16 @@ def _check_reductions(draft: Draft, closing: set[str]) -> None:
                 draft.report(
                     ("couplings", name, *place),
                     f"`{joint}` closes a loop, so its coordinates are dependent: remove `reduce`",
+                )
+
+
+def _check_rotors(draft: Draft, closing: set[str]) -> None:
+    for name, actuator in draft.scene.actuators.items():
+        if isinstance(actuator, ActuatorSpec) and actuator.reflected_inertia > 0.0:
+            joint, _ = split_coordinate(actuator.joint)
+            if joint in closing:
+                draft.report(
+                    ("actuators", name, "rotor_inertia"),
+                    f"`{joint}` closes a loop, and its coordinates have no inertia of their own: use another joint of "
+                    "the loop",
                 )

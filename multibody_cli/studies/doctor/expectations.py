@@ -17,7 +17,7 @@ from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.expect import ChannelExpectation, ConstraintError, EnergyDrift, MomentumDrift
 from multibody_cli.studies.doctor.finding import Finding, Weight
 from multibody_cli.studies.doctor.subject import Subject, scales_of_units
-from multibody_cli.studies.expect import evaluate, read_entry
+from multibody_cli.studies.expect import evaluate, read_channels
 from multibody_cli.studies.verdict import Numbers, Verdict
 
 LOOSE_BOUND = 10.0
@@ -82,7 +82,9 @@ def _scale(entry: Any, trajectory: Trajectory, scales: Mapping[str, float]) -> f
     if isinstance(entry, ConstraintError):
         return scales["m"] / LOOSE_BOUND
     if isinstance(entry, ChannelExpectation):
-        record = read_entry(entry, trajectory)
-        units = {unit.strip() for unit in record.units.split(",")}
-        return max([float(np.abs(record.values).max()), *(scales.get(unit, 0.0) for unit in units)])
+        records = read_channels(entry, trajectory)
+        units = {unit.strip() for record in records for unit in record.units.split(",")}
+        sizes = [float(np.abs(record.values).max()) for record in records]
+        scale: float = max([*sizes, *(scales.get(unit, 0.0) for unit in units)])
+        return scale
     return 0.0

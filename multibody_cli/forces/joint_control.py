@@ -1,0 +1,79 @@
+"""The generalized force that drives one coordinate of a joint, as a function of time and of the state.
+
+Its derivatives are exact (`forces.quantities`).  Implicit integrators solve with the derivative by the own coordinate
+and its rate, where it is a stiffness or a damping; the remainder is explicit in `linearly_implicit_euler`, and costs
+iterations of `sdirk2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
+from multibody_cli.forces.quantities import derivative_by
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.signals import derivative_along, evaluate
+
+CONTROL = np.dtype(
+    [
+        ("iv", "i8"),
+        ("signal", "i8"),
+        ("own_coordinate", "i8"),  # numbers of the quantities that the force reads of its own coordinate, or -1
+        ("own_rate", "i8"),
+        ("account", "i8"),
+    ]
+)
+
+
+@kernel
+def apply_force(controls, forces, t, q, v, bodies, tau, powers, watched, warnings):
+    """Add f(t, state) to `tau`, and its power to the account."""
+    for k in range(len(controls)):
+        control = controls[k]
+        force, _, _ = evaluate(forces.signals, control.signal, t)
+        tau[control.iv] += force
+        powers[control.account] += force * v[control.iv]
+
+
+@formula
+def own_stiffness(control, forces, t):
+    """Minus the derivative by the own coordinate, and by its rate; 0 where it would destabilize."""
+    stiffness = -derivative_by(forces.quantities, forces.signals, control.own_coordinate, control.signal, t)
+    damping = -derivative_by(forces.quantities, forces.signals, control.own_rate, control.signal, t)
+    return max(stiffness, 0.0), max(damping, 0.0)
+
+
+@kernel
+def implicit_joint_force(controls, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+    """Add the implicit terms; where `exact`, all derivatives along the change of `quantities.write_directions`."""
+    for k in range(len(controls)):
+        control, iv = controls[k], controls[k].iv
+        if exact:
+            tau[iv] += derivative_along(forces.signals, control.signal, t)
+        else:
+            stiffness, damping = own_stiffness(control, forces, t)
+            tau[iv] -= (displacement_factor * stiffness + velocity_factor * damping) * rates[iv]
+            armature[iv] += h * (damping + h * stiffness)
+
+
+def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:
+    """Return a record for each coordinate whose force depends on the state."""
+    for k, signal in enumerate(joint.force):
+        if signal.uses_state:
+            yield context.control(k, signal)
+
+
+ELEMENT = ForceElement(
+    "controls",
+    CONTROL,
+    description="forces of joints that depend on the state",
+    account="work",
+    implicit=True,
+    coordinates=1,
+    apply_force=apply_force,
+    implicit_joint_force=implicit_joint_force,
+    joint=JointFields(("force",), "force", pack, lambda joint: any(signal.uses_state for signal in joint.force)),
+)

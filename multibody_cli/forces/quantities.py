@@ -1,0 +1,113 @@
+"""Quantities of the state that expressions of forces read: coordinates, rates, motions of points of bodies.
+
+`measure` writes their values into `Signals.quantities` before forces are evaluated, and `write_directions` their
+derivatives along a change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact
+derivatives.  Two more kinds are constant along a change of the state: functions of time with their derivatives, and
+held values of sampled controllers (`methods.sampling`), which only a sample changes.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.signals import derivative_along, evaluate
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross
+
+QUANTITY = np.dtype(
+    [
+        ("kind", "i8"),
+        ("index", "i8"),  # in q, of the row of a body, or of a signal
+        ("iv", "i8"),  # of a coordinate or a rate, in v
+        ("component", "i8"),  # of a vector; order of the derivative of a signal
+        ("point", "f8", 3),  # of a body, in its joint frame
+    ]
+)
+"""One row per quantity."""
+
+
+class Quantity(IntEnum):
+    """Kind of a quantity."""
+
+    COORDINATE = 0
+    RATE = 1
+    POSITION = 2
+    LINEAR_VELOCITY = 3
+    ANGULAR_VELOCITY = 4
+    TIME_FUNCTION = 5
+    HELD = 6
+
+
+_COORDINATE, _RATE, _POSITION, _LINEAR_VELOCITY, _ANGULAR_VELOCITY, _TIME_FUNCTION, _HELD = map(int, Quantity)
+
+
+@formula
+def component_of(x, k):
+    """Component k of a vector."""
+    return x.x if k == 0 else (x.y if k == 1 else x.z)
+
+
+@kernel
+def measure(quantities, signals, t, q, v, bodies):
+    """Write the values of all quantities but the held ones."""
+    values = signals.quantities
+    for i in range(len(quantities)):
+        item = quantities[i]
+        if item.kind == _COORDINATE:
+            values[i] = q[item.index]
+        elif item.kind == _RATE:
+            values[i] = v[item.iv]
+        elif item.kind == _TIME_FUNCTION:
+            value, first, second = evaluate(signals, item.index, t)
+            values[i] = value if item.component == 0 else (first if item.component == 1 else second)
+        elif item.kind != _HELD:
+            body = bodies[item.index]
+            r, w = load(body.R) @ load(item.point), load(body.w)
+            if item.kind == _POSITION:
+                values[i] = component_of(load(body.x) + r, item.component)
+            elif item.kind == _LINEAR_VELOCITY:
+                values[i] = component_of(load(body.v) + cross(w, r), item.component)
+            else:
+                values[i] = component_of(w, item.component)
+
+
+@kernel
+def write_directions(quantities, signals, rates, bodies, displacement_factor, velocity_factor):
+    """Write the derivatives of all quantities along a change of the state.
+
+    The coordinates change by `displacement_factor` times `rates` (nv,), their rates by `velocity_factor` times these,
+    and the bodies by the same factors times the twists `dw` and `dv` (`forces.variation`).
+    """
+    directions = signals.directions
+    for i in range(len(quantities)):
+        item = quantities[i]
+        directions[i] = 0.0
+        if item.kind == _COORDINATE:
+            directions[i] = displacement_factor * rates[item.iv]
+        elif item.kind == _RATE:
+            directions[i] = velocity_factor * rates[item.iv]
+        elif item.kind != _TIME_FUNCTION and item.kind != _HELD:
+            body = bodies[item.index]
+            r, w, dw = load(body.R) @ load(item.point), load(body.w), load(body.dw)
+            moved = load(body.dv) + cross(dw, r)
+            if item.kind == _POSITION:
+                directions[i] = displacement_factor * component_of(moved, item.component)
+            elif item.kind == _LINEAR_VELOCITY:
+                turned = cross(w, cross(dw, r))
+                directions[i] = component_of(velocity_factor * moved + displacement_factor * turned, item.component)
+            else:
+                directions[i] = velocity_factor * component_of(dw, item.component)
+
+
+@kernel
+def derivative_by(quantities, signals, number, k, t) -> float:
+    """Return the derivative of signal k by one quantity; 0 for number -1."""
+    if number < 0:
+        return 0.0
+    for i in range(len(quantities)):
+        signals.directions[i] = 0.0
+    signals.directions[number] = 1.0
+    return derivative_along(signals, k, t)

@@ -1,0 +1,128 @@
+"""The actuators of a scene, packed into signals, forces on coordinates, and sampled controllers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+import numpy as np
+
+from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
+from multibody_cli.actuators.contract import ActuatorSpec, Law
+from multibody_cli.constraints.contract import split_coordinate
+from multibody_cli.expressions import with_values
+from multibody_cli.forces.computed_torque import COMMAND
+from multibody_cli.kernel import records
+from multibody_cli.model import Controller, Floats, Records, Update
+from multibody_cli.packing.forces import ForcePacker
+from multibody_cli.packing.quantities import Coordinate
+from multibody_cli.scene.schema import Scene
+from multibody_cli.spec import SignalSpec
+
+_ACCELERATION = "target_curve + kd*(target_rate - v) + kp*(target - q)"
+
+
+class ActuatorPacker:
+    """Adds the actuators of a scene to the forces.
+
+    `rows` are those of the joints by name.  `controllers` are the sampled ones, and `rotors` (nv,) the reflected
+    inertia of each coordinate.
+    """
+
+    def __init__(self, packer: ForcePacker, rows: Mapping[str, int], nv: int) -> None:
+        self._packer = packer
+        self._rows = rows
+        self.controllers: list[Controller] = []
+        self.rotors: Floats = np.zeros(nv)
+        self._commands: list[tuple[int, int, int, int]] = []
+
+    @property
+    def commands(self) -> Records:
+        """The coordinates with a commanded acceleration: see `forces.computed_torque`."""
+        found: Records = records(np.array(self._commands, COMMAND))
+        return found
+
+    def add_section(self, scene: Scene) -> None:
+        """Add all actuators."""
+        for name, actuator in scene.actuators.items():
+            account = self._packer.account("work", f"actuators/{name}")
+            if isinstance(actuator, ComputedTorqueSpec):
+                self._add_computed_torque(account, actuator)
+            else:
+                assert isinstance(actuator, ActuatorSpec)
+                self._add(name, account, actuator)
+
+    def _add(self, name: str, account: int, actuator: ActuatorSpec) -> None:
+        own = _coordinate_of(actuator.joint)
+        law = actuator.law()
+        self.rotors[self._packer.quantities.places[own][1]] += actuator.reflected_inertia
+        held = {state: self._packer.quantities.held() for state in law.states}
+        force, quantities = self._bound(actuator.limited(law.force), law, own, held)
+        period, tables = actuator.sampling_period, self._tables(law)
+        if period is None:
+            self._packer.add_control(account, own, force, quantities, tables)
+            return
+        output = self._packer.quantities.held()
+        updates = [Update(self._packer.expression(force, quantities, tables), output, actuator.delay)]
+        for state, rule in law.states.items():
+            following, quantities = self._bound(rule.following, law, own, held)
+            number = self._packer.expression(following, quantities, tables)
+            updates.append(Update(number, held[state], initial=rule.initial))
+        self.controllers.append(Controller(name, period, tuple(updates)))
+        self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
+
+    def _add_computed_torque(self, account: int, actuator: ComputedTorqueSpec) -> None:
+        numbers = {"kp": actuator.kp, "kd": actuator.kd}
+        for word, target in actuator.joints.items():
+            own = _coordinate_of(word)
+            body, quantities = self._bound(_ACCELERATION, Law("", numbers, {"target": target}), own, {})
+            number = self._packer.expression(body, quantities, {})
+            iv = self._packer.quantities.places[own][1]
+            self._commands.append((self._rows[own.joint], iv, number, account))
+
+    def _tables(self, law: Law) -> dict[str, int]:
+        return {name: self._packer.table(*columns) for name, columns in law.tables.items()}
+
+    def _bound(self, text: str, law: Law, own: Coordinate, held: Mapping[str, int]) -> tuple[ast.expr, dict[str, int]]:
+        """Return a law as an expression of quantities, with their numbers."""
+        values: dict[str, ast.expr] = {name: number(value) for name, value in law.parameters.items()}
+        quantities = dict(held) | {"q": self._packer.quantities.coordinate(own), "v": self._packer.quantities.rate(own)}
+        names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+        for name, signal in law.signals.items():
+            if signal.uses_state:
+                assert signal.expression is not None
+                quantities |= self._packer.quantities.names_in(signal.expression, own)
+                values[name] = signal.expression.body
+            else:
+                self._add_function_of_time(name, signal, names, values, quantities)
+        body = with_values(ast.parse(text, mode="eval").body, values)
+        read = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
+        return body, {name: place for name, place in quantities.items() if name in read}
+
+    def _add_function_of_time(
+        self,
+        name: str,
+        signal: SignalSpec,
+        names: set[str],
+        values: dict[str, ast.expr],
+        quantities: dict[str, int],
+    ) -> None:
+        """Provide a function of time and its derivatives by their names."""
+        asked = {suffix: order for order, suffix in enumerate(("", "_rate", "_curve")) if name + suffix in names}
+        if signal.constant is not None:
+            values |= {name + suffix: number(0.0 if order else signal.constant) for suffix, order in asked.items()}
+            return
+        k = self._packer.signal(signal)
+        for suffix, order in asked.items():
+            quantities[name + suffix] = self._packer.quantities.time_function(k, order)
+
+
+def number(value: float) -> ast.expr:
+    """Return a number as an expression."""
+    constant = ast.Constant(abs(value))
+    return ast.UnaryOp(ast.USub(), constant) if value < 0.0 else constant
+
+
+def _coordinate_of(word: str) -> Coordinate:
+    joint, place = split_coordinate(word)
+    return Coordinate(joint, int(place or 0))

@@ -1,0 +1,127 @@
+"""The quantities of the state that expressions read, packed into the table `Forces.quantities`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from multibody_cli.expressions import Expression, Reference
+from multibody_cli.forces.contract import Vector3
+from multibody_cli.forces.quantities import QUANTITY, Quantity
+from multibody_cli.kernel import records
+from multibody_cli.model import Records
+from multibody_cli.spec import Vector
+
+BODY_QUANTITIES = {
+    "position": Quantity.POSITION,
+    "linear_velocity": Quantity.LINEAR_VELOCITY,
+    "angular_velocity": Quantity.ANGULAR_VELOCITY,
+}
+"""The quantities of bodies by their names in expressions, which are those of channels."""
+
+_LETTERS = {"x": 0, "y": 1, "z": 2}
+
+
+class Coordinate(NamedTuple):
+    """A coordinate of a joint by the name of the joint and its place."""
+
+    joint: str
+    place: int
+
+
+class BodyFrames(Protocol):
+    """Rows of bodies, and their frames."""
+
+    def row(self, body: str) -> int:
+        """Row of a body; 0 for the world."""
+
+    def point(self, body: str, point: Vector) -> Vector3:
+        """Return a point of the body frame in the joint frame of the body, m."""
+
+
+class QuantityPacker:
+    """Numbers the quantities that expressions read, and packs them."""
+
+    def __init__(self) -> None:
+        self.places: dict[Coordinate, tuple[int, int]] = {}
+        """Index of each coordinate of a joint in q and in v; in q -1 for coordinates of a rotation."""
+        self._numbers: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        """Return the number of quantities."""
+        return len(self._numbers)
+
+    def coordinate(self, of: Coordinate) -> int:
+        """Return the number of a coordinate."""
+        return self._number((Quantity.COORDINATE, of))
+
+    def rate(self, of: Coordinate) -> int:
+        """Return the number of the rate of a coordinate."""
+        return self._number((Quantity.RATE, of))
+
+    def time_function(self, signal: int, order: int) -> int:
+        """Return the number of a signal that is a function of time, or of its derivative of first or second order."""
+        return self._number((Quantity.TIME_FUNCTION, signal, order))
+
+    def held(self) -> int:
+        """Return the number of a new value that only samples change."""
+        return self._number((Quantity.HELD, len(self._numbers)))
+
+    def names_in(self, expression: Expression, own: Coordinate | None) -> dict[str, int]:
+        """Return the numbers of the names in an expression; `q` and `v` are those of the `own` coordinate."""
+        found = {text: self._referred(reference, own) for text, reference in expression.references.items()}
+        if own is not None and "q" in expression.names:
+            found["q"] = self.coordinate(own)
+        if own is not None and "v" in expression.names:
+            found["v"] = self.rate(own)
+        return found
+
+    def own(self, quantities: Mapping[str, int], of: Coordinate) -> tuple[int, int]:
+        """Return the numbers of a coordinate and its rate among those of an expression; -1 if it does not read it."""
+        read = set(quantities.values())
+        found = (self._numbers.get((kind, of), -1) for kind in (Quantity.COORDINATE, Quantity.RATE))
+        coordinate, rate = (number if number in read else -1 for number in found)
+        return coordinate, rate
+
+    def pack(self, bodies: BodyFrames | None) -> Records:
+        """Return the table of all quantities, after all joints have their places."""
+        table: Records = records(np.array([self._record(key, bodies) for key in self._numbers], QUANTITY))
+        return table
+
+    def _number(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _referred(self, reference: Reference, own: Coordinate | None) -> int:
+        match reference.path:
+            case ("q" | "v" as name,):
+                assert own is not None
+                of = Coordinate(own.joint, int(reference.component or 0))
+                return self.coordinate(of) if name == "q" else self.rate(of)
+            case ("joints", joint, "q" | "v" as name):
+                of = Coordinate(joint, int(reference.component or 0))
+                return self.coordinate(of) if name == "q" else self.rate(of)
+            case ("bodies", body, name):
+                component = component_of(reference)
+                return self._number((BODY_QUANTITIES[name], body, reference.point or (0.0, 0.0, 0.0), component))
+        raise TypeError(f"not a quantity of the state: {reference}")
+
+    def _record(self, key: tuple[Any, ...], bodies: BodyFrames | None) -> tuple[Any, ...]:
+        kind, *rest = key
+        if kind in (Quantity.COORDINATE, Quantity.RATE):
+            iq, iv = self.places[rest[0]]
+            return kind, iq, iv, 0, np.zeros(3)
+        if kind is Quantity.TIME_FUNCTION:
+            return kind, rest[0], 0, rest[1], np.zeros(3)
+        if kind is Quantity.HELD:
+            return kind, 0, 0, 0, np.zeros(3)
+        body, point, component = rest
+        assert bodies is not None
+        return kind, bodies.row(body), 0, component, bodies.point(body, point)
+
+
+def component_of(reference: Reference) -> int:
+    """Return the index of the component of a vector."""
+    component = reference.component
+    return _LETTERS[component] if isinstance(component, str) else int(component or 0)

@@ -1,0 +1,115 @@
+"""Checks of actuators: units, coordinates that they can act on, and sampling instants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multibody_cli.actuators.computed_torque import ComputedTorqueSpec
+from multibody_cli.actuators.contract import ActuatorSpec
+from multibody_cli.document.nodes import Path
+from multibody_cli.errors import QuantityError
+from multibody_cli.joints.coordinate_fields import CONTROL_KINDS
+from multibody_cli.joints.spec import JointSpec, MovingJointSpec
+from multibody_cli.scene.checks.constraints import find_coordinate
+from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.timing import integer_multiple, is_adaptive
+from multibody_cli.scene.topology import inboard_joints
+from multibody_cli.spec import units
+from multibody_cli.spec.quantities import read_quantity
+
+
+def check_actuators(draft: Draft) -> None:
+    """Check all actuators."""
+    for name, actuator in draft.scene.actuators.items():
+        path: Path = ("actuators", name)
+        if isinstance(actuator, ComputedTorqueSpec):
+            _check_computed_torque(draft, path, actuator)
+        elif isinstance(actuator, ActuatorSpec):
+            coordinate = find_coordinate(draft, (*path, "joint"), actuator.joint)
+            if coordinate is not None:
+                _check_drivable(draft, (*path, "joint"), *coordinate)
+                _check_units(draft, path, actuator.DIMENSIONS, *coordinate)
+            _check_sampling(draft, path, actuator)
+
+
+def _is_prescribed(joint: JointSpec, place: int) -> bool:
+    motion = joint.motion if isinstance(joint, MovingJointSpec) else None
+    return motion is not None and motion.signals[place] is not None
+
+
+def _check_drivable(draft: Draft, path: Path, joint: str, place: int) -> None:
+    if _is_prescribed(draft.scene.joints[joint], place):
+        draft.report(path, "has no effect: the `motion` of this coordinate is prescribed")
+
+
+def _check_units(draft: Draft, path: Path, dimensions: Mapping[str, str], joint: str, place: int) -> None:
+    """Check the fields whose unit depends on the coordinate, as they are written."""
+    coordinate, written = draft.scene.joints[joint].coordinates[place], draft.data["actuators"][path[1]]
+    for field, dimension in dimensions.items():
+        if field in written:
+            _check_unit(draft, (*path, field), written[field], CONTROL_KINDS[dimension][coordinate])
+
+
+def _check_unit(draft: Draft, path: Path, value: Any, kind: units.Kind) -> None:
+    """Check a number, each of a list, or the values of a table; expressions have no units."""
+    if isinstance(value, dict):
+        _check_unit(draft, (*path, "values"), value.get("values"), kind)
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            _check_unit(draft, (*path, index), entry, kind)
+    elif isinstance(value, str) and units.split_quantity(value) is not None:
+        try:
+            read_quantity(value, kind)
+        except QuantityError as error:
+            draft.report(path, str(error))
+
+
+def _check_sampling(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
+    """Check that samples and delays are whole numbers of steps, unless the integrator is adaptive."""
+    simulation = draft.scene.simulation
+    if actuator.sampling_period is None or "simulation" in draft.broken or is_adaptive(simulation):
+        return
+    times = {"rate" if actuator.rate is not None else "period": actuator.sampling_period}
+    if actuator.delay > 0.0:
+        times["delay"] = actuator.delay
+    for field, time in times.items():
+        name = "period of sampling" if field == "rate" else field
+        try:
+            integer_multiple(time, simulation.step, name, "step")
+        except QuantityError as error:
+            draft.report((*path, field), str(error))
+
+
+def _check_computed_torque(draft: Draft, path: Path, actuator: ComputedTorqueSpec) -> None:
+    """Check that the coordinates are those of a tree of joints, and all of its free coordinates."""
+    scene, commanded = draft.scene, set()
+    for word in actuator.joints:
+        coordinate = find_coordinate(draft, (*path, "joints", word), word)
+        if coordinate is None:
+            return
+        _check_drivable(draft, (*path, "joints", word), *coordinate)
+        _check_units_of_target(draft, (*path, "joints", word), *coordinate)
+        commanded.add(coordinate)
+    if "joints" in draft.broken or "bodies" in draft.broken:
+        return
+    every = [name for name, one in scene.actuators.items() if isinstance(one, ComputedTorqueSpec)]
+    if len(every) > 1:
+        draft.report(path, f"a mechanism has one actuator of this type, found {' and '.join(map(repr, every))}")
+    held = inboard_joints(scene.bodies, scene.joints)
+    if set(scene.joints) - set(held.values()) or scene.couplings or scene.constraints:
+        draft.report(path, "the mechanism has closed loops or constraints, which inverse dynamics does not include")
+    free = [body for body in scene.bodies if body not in held]
+    if free:
+        draft.report((*path, "joints"), f"body `{free[0]}` is held by no joint: its motion cannot be commanded")
+    for name, joint in scene.joints.items():
+        for k in range(len(joint.coordinates)):
+            if (name, k) not in commanded and not _is_prescribed(joint, k):
+                word = name if len(joint.coordinates) == 1 else f"{name}/{k}"
+                draft.report((*path, "joints"), f"expected all free coordinates of the mechanism: `{word}` is missing")
+                return
+
+
+def _check_units_of_target(draft: Draft, path: Path, joint: str, place: int) -> None:
+    kind = CONTROL_KINDS["position"][draft.scene.joints[joint].coordinates[place]]
+    _check_unit(draft, path, draft.data["actuators"][path[1]]["joints"][path[3]], kind)

@@ -1,0 +1,99 @@
+"""Checks of expressions of the state: the joints, bodies and components that they refer to exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multibody_cli.errors import nearest
+from multibody_cli.expressions import Reference
+from multibody_cli.joints.spec import WORLD, MovingJointSpec
+from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.tables import signals_of
+
+_LETTERS = ("x", "y", "z")
+_OF_JOINTS = ("q", "v")
+_OF_BODIES = ("position", "linear_velocity", "angular_velocity")
+_SECTIONS = ("joints", "bodies")
+
+
+def check_references(draft: Draft) -> None:
+    """Check the references of all expressions of forces, muscles and actuators."""
+    for path, signal in signals_of(draft.scene, ()):
+        if signal.expression is None or not signal.uses_state:
+            continue
+        own = draft.scene.joints.get(str(path[1])) if path[0] == "joints" else None
+        place = int(path[3]) if own is not None and len(path) > 3 else 0
+        written = path[:3] if own is not None and len(own.coordinates) == 1 else path
+        for name in sorted(signal.expression.names & {"q"}):
+            if isinstance(own, MovingJointSpec) and not own.plain[place]:
+                draft.report(written, _no_number(name))
+        for reference in signal.expression.references.values():
+            problem = _problem(draft, reference, own)
+            if problem:
+                draft.report(written, f"`{reference}`: {problem}")
+
+
+def _no_number(name: str) -> str:
+    return (
+        f"`{name}` is not a number here: the coordinates of this rotation are held as a quaternion; use rates, or the "
+        "position of a point of a body"
+    )
+
+
+def _problem(draft: Draft, reference: Reference, own: object) -> str:
+    """Return the problem of a reference; empty if it has none."""
+    section, *rest = reference.path
+    if section in _OF_JOINTS and not rest and isinstance(own, MovingJointSpec):
+        return _problem_of_coordinate(section, reference, own)
+    if section not in _SECTIONS or len(rest) != 2:
+        return (
+            "expected a quantity of the state: `joints.NAME.q`, `joints.NAME.v`, or `position`, `linear_velocity` or "
+            "`angular_velocity` of `bodies.NAME`"
+        )
+    name, quantity = rest
+    if section == "joints":
+        if name not in draft.names("joints"):
+            return f"unknown joint `{name}`; {nearest(name, draft.names('joints'))}"
+        joint = draft.scene.joints.get(name)
+        if joint is None:  # invalid, and reported
+            return ""
+        if quantity not in _OF_JOINTS:
+            return f"unknown quantity `{quantity}` of a joint; {nearest(quantity, _OF_JOINTS)}"
+        if not isinstance(joint, MovingJointSpec):
+            return f"joint `{name}` has no coordinates"
+        return _problem_of_coordinate(quantity, reference, joint)
+    return _problem_of_body(draft, name, quantity, reference)
+
+
+def _problem_of_coordinate(quantity: str, reference: Reference, joint: MovingJointSpec) -> str:
+    count, component = len(joint.coordinates), reference.component
+    if reference.point is not None:
+        return "only bodies have points"
+    if isinstance(component, str) or (component is None and count > 1) or (component or 0) not in range(count):
+        return f"expected a component, `[0]` to `[{count - 1}]`" if count > 1 else "expected no component, or `[0]`"
+    return _no_number(str(reference)) if quantity == "q" and not joint.plain[component or 0] else ""
+
+
+def _problem_of_body(draft: Draft, name: str, quantity: str, reference: Reference) -> str:
+    if name == WORLD:
+        return "the world does not move"
+    if name not in draft.bodies:
+        return f"unknown body `{name}`; {nearest(name, draft.bodies)}"
+    if quantity not in _OF_BODIES:
+        return f"unknown quantity `{quantity}` of a body; {nearest(quantity, _OF_BODIES)}"
+    body = draft.scene.bodies.get(name)
+    if body is not None and body.kind == "affine":
+        return "affine bodies have no rigid motion: refer to a rigid body"
+    if body is not None and body.kind == "point" and quantity == "angular_velocity":
+        return "a point body has no angular velocity"
+    if body is not None and body.kind == "point" and reference.point is not None:
+        return "a point body has no other points"
+    if quantity == "angular_velocity" and reference.point is not None:
+        return "all points of a body have the same angular velocity: leave the point out"
+    if reference.component not in (*_LETTERS, 0, 1, 2):
+        return f"expected a component: {_either(_LETTERS)}, or `[0]` to `[2]`"
+    return ""
+
+
+def _either(words: Sequence[str]) -> str:
+    return ", ".join(f"`.{word}`" for word in words)
