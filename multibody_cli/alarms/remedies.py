@@ -36,6 +36,8 @@ IMPLICIT = "with stiff springs, dampers or muscles use an implicit integrator su
 
 def remedy_of_divergence(settings: RunSettings) -> Remedy:
     """Return the remedy of a run that diverged: half of the stable step at the start, or a tenth of the step."""
+    if settings.integrator.adaptive:
+        return resolve_better(settings, 1.0, 1.0)
     exceeded = settings.step > settings.stable_step
     factor = 2.0 * settings.step / settings.stable_step if exceeded else 10.0
     is_explicit = settings.integrator.bind is not None and not settings.integrator.implicit
