@@ -100,6 +100,9 @@ def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
     yield bool(system.contacts), "contacts or dry friction of joints"
     yield system.implicit, "implicit forces"
     yield system.forces.acts_on_bodies, "forces on bodies"
+    yield len(system.commands) > 0 or len(model.controllers) > 0, "controllers"
+    yield bool(tree.rotor_inertia.any()), "rotor inertia of motors"
+    yield len(system.forces.quantities) > 0, "forces that are expressions of the state"
     yield len(system.motions.rows) > 0, "prescribed motions"
     yield len(tree.markers) > 0 or bool(tree.links["ignores_gravity"].any()), "affine bodies"
     has_rows = len(system.rows) > len(limits_of(model)) or len(system.reductions.dependents) > 0
