@@ -102,7 +102,7 @@ def extreme_points(drawing: Drawing, motion: Motion, path: Floats | None = None)
     for solid in drawing.solids:
         if solid.layer != "ground" and (path is None or solid.body != GROUND):
             moved = np.einsum("tij,nj->tni", motion.axes(solid.body)[rows], solid.mesh.corners)
-            places.append(((motion.point(solid.body, np.zeros(3))[rows] - origin)[:, None] + moved).reshape(-1, 3))
+            places.append(((motion.point(solid.body, (0.0, 0.0, 0.0))[rows] - origin)[:, None] + moved).reshape(-1, 3))
     for bar in drawing.bars:
         for body, point in zip(bar.bodies, bar.points, strict=True):
             if path is None or body != GROUND:
