@@ -66,7 +66,7 @@ def sensitivities(
         raise ArgumentError("expected a parameter")
     fixed = [*override_texts(overrides), *(one.override(one.start) for one in varied)]
     base = _run(source, fixed, channels)
-    smooth = [path for path in base if base[path].dims[0] == "time" and base[path].dtype.kind == "f"]
+    smooth = [str(path) for path in base if base[path].dims[0] == "time" and base[path].dtype.kind == "f"]
     derivatives: dict[str, list[Any]] = {path: [] for path in smooth}
     errors: dict[str, list[Any]] = {path: [] for path in smooth}
     for one in varied:
