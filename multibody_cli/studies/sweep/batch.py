@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.document.source import ReadScene, UnreadScene, read_scene
 from multibody_cli.errors import MbsimError, SceneError, shortened
+from multibody_cli.model import Names
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import MemorySink, Outcome, Sink
 from multibody_cli.output.sweep_table import Column, Row
@@ -121,12 +122,11 @@ def _run(task: Task, run: Run) -> Row:
 def _reduced(task: Task, number: int, simulation: Simulation) -> Row:
     scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
     kept = task.kept or kept_by_default(scene, model.names)
-    instants = np.unique([0.0, timing.outputs * timing.every, *instants_of(kept)])
-    channels = {
-        *channels_of(kept, model.names, instants),
-        *channels_read(scene.expect, model.names, scene.output.channels),
-    }
-    memory = MemorySink(sorted(channels))
+    recorded = scene.output.channels
+    end = timing.outputs * timing.every
+    memory = MemorySink(
+        _channels_of(kept, end, model.names, tuple(scene.expect), None if recorded is None else tuple(recorded))
+    )
     sink: Sink = memory
     if task.trajectories is not None:
         file = result_path(task.trajectories, number)
@@ -143,6 +143,15 @@ def _reduced(task: Task, number: int, simulation: Simulation) -> Row:
     columns, values = zip(*kept_numbers, strict=True)
     reason = "" if outcome.status == "complete" else _in_one_line(outcome.message)
     return Row(number, outcome.status, reason, _in_one_line("; ".join(_alarms_of(outcome))), columns, values)
+
+
+@lru_cache(maxsize=4)
+def _channels_of(
+    kept: tuple[Kept, ...], end: float, names: Names, expect: tuple[Any, ...], recorded: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Return the channels that a row is made from: those that are kept, and those of the expectations."""
+    instants = np.unique([0.0, end, *instants_of(kept)])
+    return tuple(sorted({*channels_of(kept, names, instants), *channels_read(expect, names, recorded)}))
 
 
 def _alarms_of(outcome: Outcome) -> Iterator[str]:

@@ -14,8 +14,8 @@ from multibody_cli.output.sweep_table import Row
 from multibody_cli.studies.sweep.batch import Run, Task, run_batch
 from multibody_cli.studies.sweep.workers import POLL, Batches
 
-AHEAD = 2
-"""Number of batches that each thread of the cluster has at a time, so that none waits for the next."""
+BATCHES_OF_A_THREAD = 2
+"""Batches that are submitted for each thread of the cluster, so that none waits for the next."""
 
 PATIENCE = 10.0
 """Time after which a connection to a scheduler is given up, s."""
@@ -66,7 +66,9 @@ def run_on_cluster(
             )
         try:
             while not stop_asked():
-                while len(pending) < AHEAD * max(1, sum(client.nthreads().values())) and (batch := batches.next()):
+                while len(pending) < BATCHES_OF_A_THREAD * max(1, sum(client.nthreads().values())) and (
+                    batch := batches.next()
+                ):
                     pending[client.submit(_run_remotely, content, batch, pure=False, retries=1)] = batch
                 if not pending:
                     return

@@ -161,6 +161,7 @@ def _work(task: Task, connection: Connection, parent: int) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     observers.clear()  # the terminal is the parent's
+    gc.freeze()  # what was imported before the fork is never collected, nor copied by a search through it
     gc.enable()
     Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
