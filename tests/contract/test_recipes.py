@@ -52,6 +52,18 @@ RECIPES = {
             ("        joint_actuator,\n", "        cubic_spring,\n"),
         ),
     ),
+    "actuator": Recipe(
+        "hardening",
+        "actuators",
+        "actuators/__init__.py",
+        (
+            (
+                "from multibody_cli.actuators.general import GeneralSpec\n",
+                "from multibody_cli.actuators.hardening import HardeningSpec\n",
+            ),
+            ('    "general": GeneralSpec,\n', '    "hardening": HardeningSpec,\n'),
+        ),
+    ),
     "constraint": Recipe(
         "level",
         "constraints",
@@ -202,6 +214,16 @@ def test_force_on_a_coordinate(copy: Path) -> None:
     done = call(copy, "-m", "multibody_cli", "run", str(written(copy, "refused", scene)))
     assert done.returncode == 2
     assert "unknown joint `slite`; did you mean `slide`?" in done.stdout + done.stderr
+
+
+def test_actuator(copy: Path) -> None:
+    """The kinetic energy is the work of the actuator, k/4 times the loss of the fourth power of the error."""
+    scene = {**on_a_slide(q=1.0), "actuators": {"servo": {"type": "hardening", "joint": "slide", "k": 3, "target": 0}}}
+    found = run(copy, "actuator", scene)
+    q, v = found["joints/slide/q"][:, 0], found["joints/slide/v"][:, 0]
+    assert q[-1] < 1
+    np.testing.assert_allclose(v**2, 3 / 4 * (1 - q**4), atol=1e-9)
+    np.testing.assert_allclose(found["energy/work/actuators/servo"], 3 / 4 * (1 - q**4), atol=1e-9)
 
 
 def test_constraint(copy: Path) -> None:
