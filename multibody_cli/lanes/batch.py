@@ -32,6 +32,9 @@ A step of a single run takes about 50 ns for each body, twice to three times tha
 or more.
 """
 
+MAX_QUATERNIONS = 50
+"""Number of quaternions up to which lanes are supported: each is a text of its own, and 40 take 4 s to compile."""
+
 
 class Batch(NamedTuple):
     """Results of N runs at K instants.
@@ -108,6 +111,7 @@ def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
     has_rows = len(system.rows) > len(limits_of(model)) or len(system.reductions.dependents) > 0
     yield has_rows, "constraints, couplings or body coordinates"
     yield bool((tree.parts["code"] == PartCode.EXPONENTIAL).any()), "rotation vectors as coordinates"
+    yield len(tree.quaternions) > MAX_QUATERNIONS, f"more than {MAX_QUATERNIONS} quaternions"
     yield any(any(one.pieces) for one in model.joint_maps.values()), "joints with splines"
     bounds = [bound for joint in model.names.joints for domain in joint.domains for bound in domain]
     yield bool(np.isfinite(bounds).any()), "joints with domains"

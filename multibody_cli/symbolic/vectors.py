@@ -93,10 +93,18 @@ def _lane_by_lane(builder: Any, call: Call, function: Any, vectors: Sequence[Any
         builder.store(number, builder.gep(result, [_WORD(0), lane]))
     following = builder.add(lane, _WORD(1))
     builder.store(following, counter)
-    builder.cbranch(builder.icmp_unsigned("<", following, _WORD(LANES)), body, end)
+    branch = builder.cbranch(builder.icmp_unsigned("<", following, _WORD(LANES)), body, end)
+    branch.set_metadata("llvm.loop", _not_unrolled(builder.module))
     builder.position_at_end(end)
     values = [builder.load(builder.bitcast(result, VECTOR.as_pointer()), align=8) for result in results]
     return _collected(builder, values) if is_several else values[0]
+
+
+def _not_unrolled(module: Any) -> Any:
+    """Return metadata of a loop that stays a loop: copies of its body for each lane would only take time to compile."""
+    loop = module.add_metadata([ir.MetaDataString(module, f"loop {len(module.metadata)}")])
+    loop.operands = (loop, module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")]))
+    return loop
 
 
 def _allocated(builder: Any, vector: Any) -> Any:
