@@ -40,10 +40,12 @@ configuration is displaced by c/x from its branch, and changes branch where that
 (`ineffective_rows`) well before.
 """
 
-REUSED_ERROR = 1e-12
-"""Error of position, m or rad, above which a projection with reused factors is followed by one with new factors.
+REUSED_ERROR = 1e-13
+"""Error of position, m or rad, or of velocity, up to which factors of another state of the same step are used.
 
-The factors of one projection serve the next one where the product of both errors is at round-off level.
+The error that remains is smaller by the displacement between both states.  Larger errors of position reuse the factors
+of the last projection where the product of both errors is at round-off level; if such a projection does not halve the
+error, the next one has new factors.
 """
 
 ACTIVATION_TOLERANCE = 1e-9
@@ -67,15 +69,17 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
             break
-        reused = halved and before * error <= PROJECTION_TOLERANCE
+        reused = halved and (error <= REUSED_ERROR or before * error <= PROJECTION_TOLERANCE)
         if not reused:
             accelerate(system, work, work.response)
         before = error
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
-    if compute_velocity_residuals(work, v) > PROJECTION_TOLERANCE * speed_scale(work):
-        accelerate(system, work, work.response)
+    residual = compute_velocity_residuals(work, v)
+    if residual > PROJECTION_TOLERANCE * speed_scale(work):
+        if residual > REUSED_ERROR:
+            accelerate(system, work, work.response)
         project(system, work, VELOCITY)
         for j in range(len(v)):
             v[j] += work.response[j]
