@@ -14,6 +14,7 @@ import pytest
 from result_files import DATASETS, EVERYTHING, TIME, changed, with_contacts, write_run
 
 from multibody_cli.errors import ResultError
+from multibody_cli.output import hdf5_checks
 from multibody_cli.output.attributes import ATTRIBUTES
 from multibody_cli.output.channels import CHANNELS, declaration_of
 from multibody_cli.output.checkpoint import FORMAT, checkpoint_path, read_checkpoint
@@ -165,6 +166,13 @@ def test_a_file_that_is_not_as_declared_is_refused_when_it_is_opened(run: Path, 
     assert str(error.value).startswith(f"{path} is damaged at ")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_texts_are_the_same_if_they_are_read_one_by_one(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_trajectory(run).bodies
+    monkeypatch.setattr(hdf5_checks, "TEXT_BYTES", 1)
+    assert read_trajectory(run).bodies == whole
+    assert len(whole) > 1
 
 
 READ = {

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from mutants import EQUIVALENT, PER_FILE, Mutant, all_mutants, drawn, mutants_of
+from reader_mutants import EQUIVALENT as EQUIVALENT_OF_READERS
+from reader_mutants import drawn_of_each_operator, faults_of, reader_mutants
 
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 MUTANTS = all_mutants(PACKAGE)
@@ -121,3 +123,36 @@ def test_a_mutant_is_described_in_one_line():
     (mutant,) = mutants_of("forces/some.py", text)
     assert mutant == Mutant("forces/some.py", 3, text.index("-"), text.index("-") + 1, "sign", "-", "")
     assert mutant.described(text) == "return -a  ->  return a"
+
+
+@pytest.mark.parametrize(
+    ("body", "mutants"),
+    [
+        ("if a < 3: pass", {"if not (a < 3): pass", "if a <= 3: pass", "if a < 4: pass", "if a < 2: pass"}),
+        ("b = a and (not i)", {"b = a or (not i)", "b = a and ( i)"}),
+        ("return f(a, i)", {"return None", "return f(i, a)"}),
+        ("raise a from None", {"pass"}),
+        ("f(a)", {"pass"}),
+        ("b = a[i:]", {"b = a[:]"}),
+        ("'·', a in i", {"'·', a not in i"}),
+        ("b = f'{a == 1}'", set()),
+    ],
+)
+def test_operators_of_readers(body, mutants):
+    text = f"def read(a, i):\n    {body}\n"
+    assert {mutant.applied(text).splitlines()[-1].strip() for mutant in faults_of("spec/some.py", text)} == mutants
+
+
+def test_a_draw_of_readers_has_every_operator_once_and_parses():
+    mutants = reader_mutants(PACKAGE.parent)
+    chosen = drawn_of_each_operator(mutants, 1, 22)
+    assert chosen == drawn_of_each_operator(mutants[::-1], 1, 22)
+    assert len({mutant.kind for mutant in chosen}) == 22
+    for mutant in drawn_of_each_operator(mutants, 2, 100):
+        ast.parse(mutant.applied((PACKAGE / mutant.file).read_text(encoding="utf-8")))
+
+
+def test_equivalent_mutants_of_readers_refer_to_existing_source():
+    for file, described in EQUIVALENT_OF_READERS:
+        text = (PACKAGE / file).read_text(encoding="utf-8")
+        assert described in [mutant.described(text) for mutant in faults_of(file, text)]
