@@ -50,7 +50,8 @@ REFUSED = {
         "simulation.options.stabilization: expected `projection` or `baumgarte`, found `3`",
     ),
     "a coupling of a loop": (
-        TWO + LOOP + "couplings: {c: {type: gear, joints: [j, k], ratio: 2, reduce: true}}\n",
+        TWO + LOOP + "couplings:\n  b: {type: gear, joints: [j, k], ratio: 2}\n"
+        "  c: {type: gear, joints: [j, k], ratio: 2, reduce: true}\n",
         "couplings.c.joints[1]: `k` closes a loop",
     ),
     "limits and adaptive steps": (

@@ -90,3 +90,10 @@ def test_common_spellings_of_torque_units_are_accepted(text, value):
     assert found is not None
     assert found[0] == pytest.approx(value, rel=1e-15)
     assert found[1] == units.TORQUE.dimension
+
+
+def test_a_quantity_has_at_most_120_characters():
+    longest = "1." + "0" * 116 + " m"
+    assert len(longest) == 120
+    assert units.split_quantity(longest) == (1.0, "m")
+    assert units.split_quantity("0" + longest) is None
