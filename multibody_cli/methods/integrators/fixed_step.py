@@ -11,12 +11,13 @@ from multibody_cli.tree.workspace import Work
 
 
 class _Prepared:
-    """The kernel with its arguments packed for one state; no part of the state of a run."""
+    """The kernel with its arguments packed for one state and start; no part of the state of a run."""
 
-    __slots__ = ("state", "take")
+    __slots__ = ("start", "state", "take")
 
     def __init__(self) -> None:
         self.state: State | None = None
+        self.start: float | None = None
         self.take: Callable[..., Any] = int
 
 
@@ -48,8 +49,9 @@ class FixedStepper:
     def step(self, state: State, count: int) -> Report | None:
         """Take `count` steps; return None, or a report if they failed."""
         prepared = self._prepared
-        if prepared.state is not state:
-            prepared.state, prepared.take = state, self._prepare(state)
+        if prepared.state is not state or prepared.start != self._start:  # a carried state may have another start
+            prepared.take = self._prepare(state)
+            prepared.state, prepared.start = state, self._start
         done = prepared.take(self._steps, count, self._fresh)
         self._fresh = False
         if done == count:
