@@ -18,11 +18,11 @@ from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunF
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats, Model, State
+from multibody_cli.outcome import Before, outcome_of
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
-from multibody_cli.timeline import Before, outcome_of
 from multibody_cli.watch import domain_violation
 
 SHORT_CALL = 0.02

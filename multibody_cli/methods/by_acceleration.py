@@ -3,7 +3,7 @@
     accelerate(system, work, a)               dv/dt of the free coordinates; kinematics and forces are in `work`
     apply_inverse_mass(system, work, x, y)    response of the rates to impulses, with the same factorization
 
-`method_kernels` defines them.  Systems without constraint rows use separate, smaller kernels.
+`method_kernels` defines them, and `evaluation` has the kernels that call them.
 """
 
 from __future__ import annotations
@@ -11,214 +11,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
-from multibody_cli.constraint_solver.projection import (
-    project_onto_constraints,
-)
 from multibody_cli.constraint_solver.solver import (
-    accumulate_row_power,
-    enforce_constraints,
     update_kinematics,
-    write_acceleration_rhs,
-)
-from multibody_cli.contact_solver import joint_friction
-from multibody_cli.contact_solver.joint_friction import skip_joint_reactions
-from multibody_cli.contact_solver.parameters import update_joint_reactions
-from multibody_cli.contact_solver.results import (
-    apply_contact_forces,
-    clear_contact_forces,
-    compute_contact_forces,
 )
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
-from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit import implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
-from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate
 from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl
+from multibody_cli.methods.evaluation import (
+    constrained_dynamics,
+    contact_dynamics,
+    repeated_evaluation,
+    shortcut_dynamics,
+    unconstrained_dynamics,
+)
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
-from multibody_cli.tree.computed_torque import add_computed_torques
-from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
 from multibody_cli.tree.kinematics import update_tree_kinematics
-from multibody_cli.tree.markers import transfer_marker_wrenches
 from multibody_cli.tree.workspace import ImplicitSolve, Work, workspace_for
 
 
-# --- common kernels -----------------------------------------------------------------------------------------------
-@kernel_parameter
-def add_implicit_terms(system: Any, work: Any, t: float) -> None:
-    """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
-
-
-@template(accelerate)
-def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Compute dv/dt of every coordinate at (t, q, v) into `a`, and the power of every energy account (na,), W."""
-    tree, motions = system.tree, system.motions
-    update_tree_kinematics(system, t, q, v, a, work)
-    apply_forces(system.forces, t, q, v, work, powers)
-    add_computed_torques(system, work, t, v, powers)
-    if work.implicit_coefficients[0] > 0.0:
-        add_implicit_joint_terms(system, work, t)
-    apply_contact_forces(work)
-    accelerate(system, work, a)
-    if len(motions.rows) > 0:
-        compute_joint_wrenches(tree, work)
-        accumulate_drive_power(motions, work.tau, v, work, powers)
-
-
-@template(accelerate, apply_inverse_mass, add_implicit_terms)
-def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their reactions too."""
-    tree, motions = system.tree, system.motions
-    update_kinematics(system, t, q, v, a, work)
-    write_acceleration_rhs(work, v)
-    apply_forces(system.forces, t, q, v, work, powers)
-    add_computed_torques(system, work, t, v, powers)
-    if work.implicit_coefficients[0] > 0.0:
-        add_implicit_terms(system, work, t)
-    apply_loop_forces(tree, work.tau, work)
-    apply_contact_forces(work)
-    transfer_marker_wrenches(tree, work.bodies)
-    accelerate(system, work, a)
-    enforce_constraints(system, work, v, a)
-    accumulate_row_power(work, v, powers)
-    if len(motions.rows) > 0:
-        compute_joint_wrenches(tree, work)
-        accumulate_drive_power(motions, work.tau, v, work, powers)
-
-
-@template(evaluate)
-def evaluate_repeatedly(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, count: int) -> None:
-    """Call `evaluate` `count` times."""
-    for _ in range(count):
-        evaluate(system, work, t, q, v, a, powers)
-
-
-@kernel
-def project_nothing(system, work, t, q, v, a, ledger):
-    """Do nothing: there are no constraint rows."""
-
-
-@kernel
-def skip_contact_step(system, work, contact_work, t, h, q, v, ledger):
-    """Replace `solve_contact_step` in systems without contacts."""
-    return True
-
-
-@kernel
-def skip_output_finalization(system, work, contact_work, t, h, q, v, a, powers):
-    """Replace `finalize_output` in systems without contacts."""
-
-
-@kernel
-def skip_resumption(contact_work, a):
-    """Replace `resume_stepping` in systems without contacts."""
-
-
-@template(evaluate, update_joint_reactions)
-def finalize_contact_output(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, a: Any, powers: Any
-) -> None:
-    """Store the accelerations without contacts, and evaluate those with the last contact impulses as forces."""
-    update_joint_reactions(system.contacts.joint_friction.patches, system.tree, work, contact_work.joint_friction)
-    for j in range(len(a)):
-        contact_work.free_acceleration[j] = a[j]
-    compute_contact_forces(work, contact_work, h)
-    evaluate(system, work, t, q, v, a, powers)
-    clear_contact_forces(work)
-
-
-@kernel
-def resume_contact_stepping(contact_work, a):
-    """Restore the accelerations and joint reactions without contacts and friction."""
-    contact_work.joint_friction.reactions_valid[0] = 1
-    for j in range(len(a)):
-        a[j] = contact_work.free_acceleration[j]
-
-
-NO_CONTACTS = {
-    "solve_contact_step": skip_contact_step,
-    "finalize_output": skip_output_finalization,
-    "resume_stepping": skip_resumption,
-}
-
-
-@cache
-def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
-    """Bind a method's kernel for systems without constraint rows and markers."""
-    evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
-    return Dynamics(evaluate, project_nothing, **NO_CONTACTS)
-
-
-@cache
-def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
-    """Bind a method's own evaluation of simple systems."""
-    return Dynamics(evaluate, project_nothing, **NO_CONTACTS)
-
-
-@cache
-def constrained_dynamics(
-    factor: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel, add_implicit_terms: Kernel
-) -> Dynamics:
-    """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
-    return Dynamics(
-        bound_kernel(
-            evaluate_constrained,
-            accelerate=accelerate,
-            apply_inverse_mass=apply_inverse_mass,
-            add_implicit_terms=add_implicit_terms,
-        ),
-        bound_kernel(project_onto_constraints, accelerate=factor, apply_inverse_mass=apply_inverse_mass),
-        **NO_CONTACTS,
-    )
-
-
-@cache
-def contact_dynamics(
-    alone: Dynamics,
-    kinematics_kernel: Kernel,
-    accelerate: Kernel,
-    apply_inverse_mass: Kernel,
-    staggered: bool,
-    has_contacts: bool,
-    has_joint_friction: bool,
-) -> Dynamics:
-    """Bind a method's kernels for systems with contacts or joint friction; `alone` are those without."""
-    from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
-
-    return Dynamics(
-        alone.evaluate,
-        alone.project_onto_constraints,
-        solve_contact_step=contact_step.bind(
-            kinematics_kernel, accelerate, apply_inverse_mass, staggered, has_contacts, has_joint_friction
-        ),
-        finalize_output=bound_kernel(
-            finalize_contact_output,
-            evaluate=alone.evaluate,
-            update_joint_reactions=(
-                joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions
-            ),
-        ),
-        resume_stepping=resume_contact_stepping,
-        solves_contacts=True,
-    )
-
-
-@cache
-def repeated_evaluation(dynamics: Dynamics) -> Kernel:
-    """Bind the kernel for timing."""
-    return bound_kernel(evaluate_repeatedly, evaluate=dynamics.evaluate)
-
-
-# --- a method -----------------------------------------------------------------------------------------------------
 def plain_workspace(model: Model, options: Any) -> Work:
     """Allocate the work arrays that all methods need."""
     return workspace_for(model.system)

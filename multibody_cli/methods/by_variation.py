@@ -15,7 +15,7 @@ from pydantic import Field
 
 from multibody_cli.contact_solver.workspace import contact_workspace_for
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.by_acceleration import AccelerationKind, repeated_evaluation, with_contacts
+from multibody_cli.methods.by_acceleration import AccelerationKind, with_contacts
 from multibody_cli.methods.contract import (
     Feature,
     Integrator,
@@ -25,6 +25,7 @@ from multibody_cli.methods.contract import (
     StepControl,
     VariationalDiagnostics,
 )
+from multibody_cli.methods.evaluation import repeated_evaluation
 from multibody_cli.methods.integrators.stability import variational_step_limit
 from multibody_cli.methods.integrators.variational_steps import MAX_SUBDIVISIONS, STAGES, RootFinder, bind
 from multibody_cli.methods.sampling import Sampler

@@ -193,7 +193,7 @@ def test_constants_without_a_digest_are_refused():
 def test_code_of_a_free_chain_does_not_depend_on_contact_shapes():
     from multibody_cli.contacts.shapes.box_box import box_box
     from multibody_cli.methods.aba import ABA
-    from multibody_cli.methods.by_acceleration import unconstrained_dynamics
+    from multibody_cli.methods.evaluation import unconstrained_dynamics
 
     assert box_box not in unconstrained_dynamics(ABA.accelerate).evaluate.reach.kernels
 

@@ -1,0 +1,66 @@
+"""Outcome of an advance: the message of a step that failed, with its coordinate and a remedy."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.alarms.contract import RunSettings
+from multibody_cli.alarms.remedies import remedy_of_divergence
+from multibody_cli.methods.contract import Report, Status
+from multibody_cli.model import Floats, Model, State
+from multibody_cli.output.sink import Outcome
+
+
+class Before(NamedTuple):
+    """Time, s, and velocities of the last valid output."""
+
+    time: float
+    v: Floats
+
+
+def outcome_of(
+    model: Model, state: State, report: Report, before: Before, domain_violation: str, settings: RunSettings
+) -> Outcome:
+    """Outcome of an advance, with a message if it failed; `domain_violation` is the message of the domain monitor."""
+    if report.status is Status.OK:
+        return Outcome("diverged" if domain_violation else "complete", domain_violation, report.steps)
+    column = report.culprit if report.culprit >= 0 else _fastest_growing(state, before)
+    culprit = model.names.coordinates[column] if len(state.v) else "the scene"
+    text = _explain(report, culprit, before.time, float(state.time[0]), settings)
+    return Outcome("diverged", text, report.steps)
+
+
+def _fastest_growing(state: State, before: Before) -> int:
+    """Coordinate whose velocity grew most since the last valid state, among those with a non-finite acceleration."""
+    non_finite = ~np.isfinite(state.a)
+    growth = np.where(np.isfinite(state.v), np.abs(state.v), np.inf) / (1.0 + np.abs(before.v))
+    return int(np.argmax(np.where(non_finite, growth, -1.0) if non_finite.any() else growth))
+
+
+def _explain(report: Report, culprit: str, last_valid: float, reached: float, settings: RunSettings) -> str:
+    if report.status is Status.STEP_TOO_SMALL:
+        return (
+            f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
+            "Check for a singular position or a discontinuous force, or loosen `simulation.tolerance`."
+        )
+    if report.status is Status.NOT_CONVERGED:
+        return (
+            f"step {report.steps + 1} (t = {reached:.9g} s) did not converge; {culprit} has the largest correction: "
+            f"{remedy_of_divergence(settings)}. {report.remedy}".rstrip()
+        )
+    if report.status is Status.CONTACT_CAPACITY_EXCEEDED:
+        step = f"step {report.steps + 1} (t = {reached:.9g} s)"
+        return f"{step} has more contacts than the contact capacity: increase `contacts.max_contacts`"
+    if reached == 0.0 and math.isclose(last_valid, 0.0):
+        return (
+            f"the initial acceleration is not finite: {culprit} moves no mass or inertia, its axes coincide, or a "
+            "force or a prescribed motion is not finite. Give the body mass and inertia, change the initial position, "
+            "or check expressions of t such as 1/t or sqrt(t)."
+        )
+    return (
+        f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "
+        f"{culprit} grew fastest after it: {remedy_of_divergence(settings)}"
+    )
