@@ -156,11 +156,11 @@ def simulate(
                 checkpoints.keep_late()
         is_valid = outcome.status != "diverged"
         others = [Raised("joints", "warning", text) for text in monitor.warnings(not is_valid)]
+        recorder.flush()
         if is_valid:
-            recorder.flush()
             forces = force_warnings(model, method.work.warnings)
             others = [*(Raised("forces", "warning", text) for text in forces), *others]
-        alarms = alarms_of(settings, recorder.record_of_run if is_valid else None, others)
+        alarms = alarms_of(settings, recorder.record_of_run, others, diverged=not is_valid)
         if outcome.status == "complete":
             checkpoints.keep_at_end()
             if any(alarm.level == "failed" for alarm in alarms):

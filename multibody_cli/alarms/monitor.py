@@ -12,17 +12,21 @@ from multibody_cli.alarms.record import RunRecord
 from multibody_cli.alarms.remedies import with_one_remedy
 
 
-def alarms_of(settings: RunSettings, record: RunRecord | None, others: Sequence[Raised]) -> tuple[Raised, ...]:
+def alarms_of(
+    settings: RunSettings, record: RunRecord, others: Sequence[Raised], *, diverged: bool = False
+) -> tuple[Raised, ...]:
     """Return the alarms of a run with one remedy: those raised before the first step, then the others by severity.
 
     Parameters
     ----------
     settings, record
-        Settings of the run, and its record; None if the values of the run are invalid.
+        Settings of the run, and its record.
     others
         Alarms that are not in the catalogue.
+    diverged
+        Whether a step failed: then only what failed before it is reported, since the rest follows from the step.
     """
-    found = [*(_raised(record, settings) if record is not None else ()), *others]
+    found = [alarm for alarm in _raised(record, settings) if alarm.level == "failed" or not diverged] + [*others]
     severity = get_args(Level)[::-1].index
     alarms = (*settings.at_start, *sorted(found, key=lambda alarm: severity(alarm.level)))
     return with_one_remedy(alarms, settings.step > settings.stable_step)

@@ -167,6 +167,7 @@ class VariationalMethod:
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
         self._start = float(state.time[0])
+        self._fresh = True
         if self._sampler:
             self._sampler.start(state)
             self._advance(state, self._start)  # a sample reads the work arrays

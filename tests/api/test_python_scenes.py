@@ -178,10 +178,13 @@ def test_the_import_is_light_and_changes_nothing():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=300)
 
 
-def test_ctrl_c_ends_a_run_and_keeps_its_rows(tmp_path):
+def test_ctrl_c_ends_a_run_and_keeps_its_rows(tmp_path, request):
     """KeyboardInterrupt is raised as in any Python program; the `.part` file has all rows up to there."""
     scene = mbsim.load(SWING, {"simulation.duration": "100 s", "simulation.step": "0.1 ms", "output.every": "10 ms"})
     place = tmp_path / "run.h5"
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in processes of the background
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     def interrupt(done: int) -> None:
         if done == 20:

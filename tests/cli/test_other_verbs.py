@@ -118,7 +118,8 @@ def test_lists_contain_their_whole_catalogue(mbsim: Command, what: str, names: l
 def test_lists_are_all_tested() -> None:
     constraints = {"couplings", "constraints"}
     forces, geometry = {"forces", "springs"}, {"shapes", "curves", "surfaces"}
-    assert set(LISTS) == {"methods", "features", "integrators", "joints", "channels"} | forces | constraints | geometry
+    rest = {"methods", "features", "integrators", "joints", "channels", "actuators"}
+    assert set(LISTS) == rest | forces | constraints | geometry
 
 
 def test_the_table_of_features_agrees_with_the_methods(mbsim: Command) -> None:

@@ -20,6 +20,7 @@ TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.
 PACKAGES = {
     *("constraints", "contacts", "forces", "initial", "joints", "methods", "render", "signals", "spatial"),
     *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
+    *("lanes", "symbolic"),
 }
 
 
