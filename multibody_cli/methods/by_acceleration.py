@@ -202,7 +202,7 @@ class AccelerationMethod:
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
-        self.restart()
+        self._stepper.restart()
         if self._sampler:
             self._sampler.start(state)
             self._advance(state, float(state.time[0]))  # a sample reads the work arrays
