@@ -74,7 +74,7 @@ def _check_sampling(draft: Draft, path: Path, actuator: ActuatorSpec) -> None:
     if actuator.delay > 0.0:
         times["delay"] = actuator.delay
     for field, time in times.items():
-        name = "period of sampling" if field == "rate" else field
+        name = "1/rate" if field == "rate" else field
         try:
             integer_multiple(time, simulation.step, name, "step")
         except QuantityError as error:
