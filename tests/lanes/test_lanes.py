@@ -204,7 +204,7 @@ UNSUPPORTED = {
     "controllers": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: revolute, child: a, axis: [0, 1, 0]}}}}\n"
     "actuators: {p: {type: pd, joint: i, kp: 1 N m/rad, kd: 0.1 N m s/rad, period: 10 ms}}\n",
     "rotor inertia of motors": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: revolute, child: a, axis: [0, 1, 0]}}}}\n"
-    "actuators: {m: {type: motor, joint: i, command: 1, rotor_inertia: 0.1 kg m^2}}\n",
+    "actuators: {m: {type: motor, joint: i, command: 1, stall_torque: 1, no_load_speed: 10, rotor_inertia: 0.1}}\n",
     "contacts or dry friction of joints": f"bodies: {{a: {ROD}}}\njoints:\n  i: {{type: revolute, child: a, "
     "axis: [0, 1, 0], friction: {coefficient: 0.1, surface: {radius: 0.02, length: 0.1}}}\n",
 }
