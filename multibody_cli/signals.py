@@ -37,6 +37,15 @@ class Signals(NamedTuple):
     directions: Floats  # (k,) their derivatives along a change of the state
     stack: Floats  # (depth, 3) scratch: value and two derivatives
 
+    def with_own_scratch(self) -> Signals:
+        """Return these signals with scratch of their own, for another thread."""
+        own = {name: np.zeros_like(getattr(self, name)) for name in SCRATCH}
+        return self._replace(**own)
+
+
+SCRATCH = ("quantities", "directions", "stack")
+"""Fields of `Signals` that evaluations write."""
+
 
 class Operation(IntEnum):
     """Operation of one step of a program."""

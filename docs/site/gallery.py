@@ -51,7 +51,10 @@ def _scene_and_folder(scene: Path) -> tuple[Path, Path]:
             _draw(scene, Path(place))
             for old in STORE.glob(f"{scene.stem}-{'?' * 16}"):
                 shutil.rmtree(old)
-            shutil.copytree(place, folder, ignore=shutil.ignore_patterns("*.h5"))
+            partial = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(partial, ignore_errors=True)
+            shutil.copytree(place, partial, ignore=shutil.ignore_patterns("*.h5"))
+            partial.replace(folder)
         wall, cpu = time.perf_counter() - begun, time.process_time() - cpu_begun
         print(f"{scene.stem}: {wall:.1f} s, {cpu:.1f} s of processor time", file=sys.stderr)
     return scene, folder

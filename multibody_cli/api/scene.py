@@ -160,7 +160,7 @@ class Scene:
             file = Hdf5Sink(Path(output), settings.channels, settings.compression, overwrite)
             sinks.append(file)
             keep = file.checkpoint
-        summary = self.prepared.run(TeeSink(*sinks), on_output, keep=keep)
+        summary = self.prepared.with_own_scratch().run(TeeSink(*sinks), on_output, keep=keep)
         reached_end = summary.outcome.reached_end
         verdicts = evaluate(self.prepared.scene.expect, whole.trajectory()) if reached_end else []
         results = dataset_of(memory.trajectory())

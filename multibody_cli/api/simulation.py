@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time as clock
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -102,9 +103,15 @@ class Simulation:
 
         Raises
         ------
+        ArgumentError
+            The count is not a whole number.
         RunFailed
             A step failed: the message is that of `mbsim run`.  `reset` and `restore` make the simulation usable again.
         """
+        try:
+            count = index(count)
+        except TypeError:
+            raise ArgumentError(f"expected a whole number of steps, found {count!r}") from None
         before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
         if before != self._seen:
             self._method.restart()

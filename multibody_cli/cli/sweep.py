@@ -170,7 +170,9 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
         stop_compilation_when(stop.asked)
         rows = open_rows(sweep, plan.table, force)
         if rows is None:
-            messages.note(f"{plan.table} has the rows of all {counted(count, 'run')}: nothing is left to do")
+            messages.note(f"{plan.table} has the rows of all {counted(count, 'run')}: nothing is left to run")
+            if plan.parquet:
+                _write_parquet(plan.table)
             return _conclude(plan, _tally_of(plan.table), 0, 0.0, as_json, 0)
         with rows:
             for row in rows.rows():

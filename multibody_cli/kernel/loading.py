@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from struct import Struct
+from threading import RLock
 from typing import Any
 
 from multibody_cli.errors import MbsimError
@@ -38,6 +39,9 @@ def _engine() -> Any:
 _loaded: dict[str, Code] = {}
 """Code that is loaded in this process, by symbol."""
 
+_one_at_a_time = RLock()
+"""The loader of LLVM relocates code in place: one thread at a time loads code, or asks for an address."""
+
 
 def load(found: Mapping[str, Code]) -> None:
     """Load code into this process.
@@ -51,15 +55,16 @@ def load(found: Mapping[str, Code]) -> None:
         return
     import llvmlite.binding as llvm
 
-    engine = _engine()
-    for code in found.values():
-        for name in code.externals:
-            if not llvm.address_of_symbol(name):
-                raise KernelError(f"compiled code of {code.title} requires the function {name}, which is missing")
-    for code in found.values():
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
-    engine.finalize_object()
-    _loaded.update(found)
+    with _one_at_a_time:
+        engine = _engine()
+        for code in found.values():
+            for name in code.externals:
+                if not llvm.address_of_symbol(name):
+                    raise KernelError(f"compiled code of {code.title} requires the function {name}, which is missing")
+        for code in found.values():
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
+        engine.finalize_object()
+        _loaded.update(found)
 
 
 def address_of(symbol: str) -> int:
@@ -109,8 +114,9 @@ def entry_of(kernel: Formula, kinds: tuple[Any, ...]) -> Entry:
         If it cannot be compiled.
     """
     symbol, narrowed = entry_symbol(kernel, kinds)
-    _make_ready(symbol, ("entry", kernel, narrowed))
-    return Entry(symbol, kinds)
+    with _one_at_a_time:
+        _make_ready(symbol, ("entry", kernel, narrowed))
+        return Entry(symbol, kinds)
 
 
 def _make_ready(symbol: str, how: tuple[Any, ...]) -> None:
@@ -202,8 +208,9 @@ def generated_code(title: str, arguments: str, write: Any) -> int:
         Writer of its instructions (`symbolic.instructions`); `write.digest` covers everything that determines them.
     """
     symbol = generated_symbol(arguments, write)
-    _make_ready(symbol, ("generated", title, arguments, write))
-    return address_of(symbol)
+    with _one_at_a_time:
+        _make_ready(symbol, ("generated", title, arguments, write))
+        return address_of(symbol)
 
 
 def generated_symbol(arguments: str, write: Any) -> str:

@@ -24,6 +24,7 @@ from multibody_cli.lanes.schemes import Scheme, Sizes, readable
 from multibody_cli.lanes.tracing import Tracer
 from multibody_cli.methods.integrators.vectors import MAX_SPEED
 from multibody_cli.model import Floats, Integers, Model, Records, Tree
+from multibody_cli.signals import SCRATCH
 from multibody_cli.symbolic.generated import address_of
 
 VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "q_slope", "v_slope", "memory", "parameters",
@@ -173,7 +174,8 @@ def _structure_of(model: Model) -> Hashable:
     """Return everything that the runs of a batch have in common."""
     links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model))
     system = model.system
-    signals = tuple(array.tobytes() for array in system.forces.signals)
+    fields = system.forces.signals._asdict()
+    signals = tuple(array.tobytes() for name, array in fields.items() if name not in SCRATCH)
     tables = (*system.forces.tables, limits_of(model))
     return links, system.tree.gravity.tobytes(), signals, tuple(map(_whole_numbers, tables))
 

@@ -64,9 +64,7 @@ class RowFile:
             with ExitStack() as held:
                 held.enter_context(self._file)
                 self._claim()
-                if discard:
-                    self._file.truncate(0)
-                self._read(digest)
+                self._read(digest, discard)
                 held.pop_all()
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
@@ -142,8 +140,8 @@ class RowFile:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 raise ArgumentError(f"{self.path} is written by another sweep: wait, or choose another table") from None
 
-    def _read(self, digest: str) -> None:
-        """Read the rows up to the first line that is not complete, and remove the rest."""
+    def _read(self, digest: str, discard: bool) -> None:
+        """Read the rows up to the first line that is not complete, and remove the rest; `discard` those of others."""
         place = 0
         self._file.seek(0)
         for line in self._file:
@@ -152,6 +150,8 @@ class RowFile:
                 break
             if "digest" in content:
                 if content["digest"] != digest:
+                    if discard:
+                        break
                     raise ArgumentError(
                         f"{self.path} has rows of another sweep: repeat its command to complete it, use --force to "
                         "discard them, or choose another table with -o"
@@ -163,9 +163,11 @@ class RowFile:
                 self._note(content[RUN], content["of"], {name: content[name] for name in OUTCOMES}, place)
             place += len(line)
         self._file.truncate(place)
+        self._file.seek(place)
         if not place:
             self._file.write(_line({"digest": digest, "version": VERSION}))
             self._file.flush()
+            os.fsync(self._file.fileno())
 
     def _note(self, run: int, index: int, texts: dict[str, str], place: int) -> None:
         self._offsets[run] = place

@@ -60,11 +60,8 @@ def with_applied_forces(model: Model) -> Actuated:
     place = PLACES[joint_actuator.ELEMENT.name]
     actuators = np.array(rows, joint_actuator.ACTUATOR)
     tables[place] = records(np.concatenate([np.asarray(tables[place]), actuators]))
-    system = model.system._replace(
-        forces=model.system.forces._replace(signals=signals, tables=tuple(tables)),
-        motions=model.system.motions._replace(signals=signals),
-        constraints=model.system.constraints._replace(signals=signals),
-    )
+    system = model.system.with_signals(signals)
+    system = system._replace(forces=system.forces._replace(tables=tuple(tables)))
     forces = signals.operand[len(signals.operand) - len(rows) :]
     copy = replace(model, system=system, names=replace(model.names, accounts=tuple(accounts)))
     return Actuated(copy, forces, np.array(columns, np.int64), places)
@@ -73,11 +70,10 @@ def with_applied_forces(model: Model) -> Actuated:
 def _with_constants(signals: Signals, count: int) -> Signals:
     """Return a copy of the signals with further constants, 0 at first."""
     first = len(signals.code) + np.arange(count)
-    return signals._replace(
+    return signals.with_own_scratch()._replace(
         is_table=np.append(signals.is_table, np.zeros(count, np.bool_)),
         first=np.append(signals.first, first),
         last=np.append(signals.last, first + 1),
         code=np.append(signals.code, np.full(count, int(Operation.CONSTANT), np.int64)),
         operand=np.append(signals.operand, np.zeros(count)),
-        stack=np.zeros_like(signals.stack),
     )

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,12 @@ class Simulation:
     def fresh_state(self) -> State:
         """Return a copy of the initial state."""
         return State(*(array.copy() for array in self.compiled.state))
+
+    def with_own_scratch(self) -> Simulation:
+        """Return this simulation with scratch of its own, to run in another thread."""
+        system = self.compiled.model.system
+        own = system.with_signals(system.forces.signals.with_own_scratch())
+        return replace(self, compiled=replace(self.compiled, model=replace(self.compiled.model, system=own)))
 
     def method_for(self, state: State) -> Method:
         """Create the method of the scene for a state."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -331,3 +334,64 @@ def test_simulations_are_independent():
     for thread in threads:
         thread.join()
     assert [sim.q["hinge"][0] for sim in sims] == alone
+
+
+STATE = """
+mbsim: 1
+name: state
+bodies: {rod: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}}
+joints:
+  hinge:
+    type: revolute
+    child: rod
+    axis: [0, 1, 0]
+    q: 0.5
+    force: "-3*sin(q)*cos(2*t) - 0.1*v*abs(v) + 0.2*sin(t)"
+simulation: {duration: 2 s, step: 0.1 ms, integrator: rk4}
+"""
+
+
+def test_runs_and_simulations_in_threads_share_no_scratch():
+    """Long calls of compiled code at the same time, with forces that are programs of state and time."""
+    scene = mbsim.load(STATE)
+    alone, found = mbsim.Simulation(scene), {}
+    alone.step(20_000)
+    whole = scene.run()["joints/hinge/q"].values
+
+    def advance(k: int) -> None:
+        sim = mbsim.Simulation(scene)
+        for _ in range(4):
+            sim.step(5_000)
+        found[k] = sim.q["hinge"][0]
+
+    def complete(k: int) -> None:
+        found[k] = scene.run()["joints/hinge/q"].values
+
+    threads = [threading.Thread(target=advance if k < 4 else complete, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[k] for k in range(4)] == [alone.q["hinge"][0]] * 4
+    assert all(np.array_equal(found[k], whole) for k in range(4, 8))
+
+
+def test_threads_may_load_code_at_the_same_time():
+    """In a process whose first kernels are loaded by six threads at once."""
+    code = (
+        "import threading, mbsim\n"
+        f"scene = mbsim.load({STATE!r})\n"
+        "threads = [threading.Thread(target=lambda: mbsim.Simulation(scene).step(10)) for _ in range(6)]\n"
+        "[thread.start() for thread in threads]\n"
+        "[thread.join() for thread in threads]\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=300)
+
+
+def test_a_count_of_steps_is_a_whole_number():
+    sim = mbsim.Simulation(load(SWING))
+    with pytest.raises(mbsim.ArgumentError, match=r"expected a whole number of steps, found 2\.5"):
+        sim.step(2.5)
+    assert sim.time == 0.0

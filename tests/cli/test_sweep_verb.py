@@ -172,7 +172,7 @@ def test_the_same_command_again_does_nothing_and_another_one_is_refused(mbsim: C
     before = TABLE.stat().st_mtime_ns
     again = mbsim(*words)
     assert (again.code, TABLE.stat().st_mtime_ns) == (0, before)
-    assert "has the rows of all 2 runs: nothing is left to do" in again.stderr
+    assert "has the rows of all 2 runs: nothing is left to run" in again.stderr
     other = mbsim(*words[:-1], "vars.angle=10 deg, 30 deg")
     assert (other.code, TABLE.stat().st_mtime_ns) == (2, before)
     assert "is the table of another sweep: use --force" in other.stderr

@@ -90,6 +90,22 @@ def test_rows_of_another_sweep_are_refused_unless_they_are_discarded(tmp_path: P
         assert rows.missing == [0, 1, 2]
 
 
+def test_rows_of_the_same_sweep_are_never_discarded(tmp_path: Path) -> None:
+    with RowFile(tmp_path / "t.rows", "one", 2) as rows:
+        rows.add([row(1)])
+    with RowFile(tmp_path / "t.rows", "one", 2, discard=True) as rows:
+        assert rows.missing == [0]
+
+
+def test_a_first_line_that_is_cut_is_written_again(tmp_path: Path) -> None:
+    place = tmp_path / "t.rows"
+    place.write_bytes(b'12345678 {"dig')
+    with RowFile(place, "one", 2) as rows:
+        rows.add([row(0)])
+    with RowFile(place, "one", 2) as rows:
+        assert rows.missing == [1]
+
+
 def test_the_table_does_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
     tables = set()
     for seed in range(4):

@@ -52,12 +52,15 @@ class Task:
         What is kept of a run; nothing for `kept_by_default`.
     trajectories
         Folder of the result files; None keeps none.
+    digest
+        Digest of the sweep: a process reads the scene again for another one.
     """
 
     scene: UnreadScene
     overrides: tuple[str, ...] = ()
     kept: tuple[Kept, ...] = ()
     trajectories: Path | None = None
+    digest: str = ""
 
 
 class Run(NamedTuple):
@@ -89,11 +92,11 @@ def result_path(folder: Path, number: int) -> Path:
 
 def prepare_run(task: Task, run: Run) -> Simulation:
     """Load and compile the scene of a run; see `studies.simulation.prepare`."""
-    return prepare(_source(task.scene), (*task.overrides, *run.overrides))
+    return prepare(_source(task.scene, task.digest), (*task.overrides, *run.overrides))
 
 
 @lru_cache(maxsize=1)
-def _source(scene: UnreadScene) -> ReadScene:
+def _source(scene: UnreadScene, _digest: str) -> ReadScene:
     return read_scene(scene)
 
 

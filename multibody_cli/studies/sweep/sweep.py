@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +168,7 @@ def plan_sweep(
         "design": [design.keys, [[factor.keys, factor.rows] for factor in design.factors]],
     }
     digest = hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
-    return Sweep(task, design, simulation.scene.name, digest), simulation
+    return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest), simulation
 
 
 def _first_accepted(task: Task, design: Design) -> tuple[int, Simulation]:
