@@ -51,6 +51,8 @@ class PidSpec(ActuatorSpec):
             raise ValueError("expected `rate` or `period`: the integral is a state of a sampled controller")
         if self.tracking_time is not None and self.limits is None:
             raise ValueError("`tracking_time` has no effect without `limits`")
+        if self.tracking_time is not None and self.tracking_time < self.sampling_period:
+            raise ValueError("`tracking_time` is shorter than the period of sampling, and the integral would oscillate")
         return self
 
     def law(self) -> Law:

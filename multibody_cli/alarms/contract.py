@@ -98,6 +98,8 @@ class RunSettings:
         Integrator, its step, s, and its relative tolerance, if it is adaptive.
     order
         Order of accuracy: that of the integrator, or 1 with limits, whose impacts are at the end of a step.
+    n_dofs
+        Number of degrees of freedom at the start.
     options
         Options of the method, as in the scene.
     alternative
@@ -113,6 +115,7 @@ class RunSettings:
     integrator: Integrator
     step: float
     order: int
+    n_dofs: int
     rtol: float = 1e-9
     options: Mapping[str, Any] = field(default_factory=dict)
     alternative: str = ""

@@ -13,6 +13,9 @@ from multibody_cli.model import Floats, Model
 GROWTH = 1.5
 """Factor between the values whose times a `Peak` keeps."""
 
+RESOLVED = 1.0
+"""Angle, rad, between output instants up to which they show the course of a rotation."""
+
 SMALLEST_LIFT = 1e-3
 """Energy scale of a scene at rest: its weight is lifted by this part of its length."""
 
@@ -174,7 +177,8 @@ class RunRecord:
         Of a motion along a path with kinetic energy T, an energy R without a source changes the velocities by the
         fraction R/2T, at most 1.  With the largest T so far, an error of a fast motion that is damped later is too.
         The integral of the angular velocities times R/2T cancels in oscillations and grows with the turns of a
-        rotation.  A prescribed motion determines the angles, and its drive does work of any sign.
+        rotation.  A prescribed motion determines the angles, and its drive does work of any sign.  Where a body turns
+        by more than `RESOLVED` between output instants, they do not show which of both it is, and it does not count.
         """
         if self._is_prescribed:
             return
@@ -184,6 +188,8 @@ class RunRecord:
         rates = np.concatenate((self._excess[None], excess))
         steps = np.diff(times, prepend=times[0] if math.isnan(self._time) else self._time)
         changes = 0.5 * steps[:, None, None] * (rates[1:] + rates[:-1])
+        turned = steps[:, None] * np.linalg.norm(samples.angular_velocity[:count], axis=2)
+        changes[turned > RESOLVED] = 0.0
         phases = np.cumsum(np.concatenate((self._phases[None], changes)), axis=0)[1:]
         self.phase.add(times, np.sqrt(np.einsum("kbi,kbi->kb", phases, phases)))
         self._time, self._highest_kinetic = float(times[-1]), float(highest[-1])

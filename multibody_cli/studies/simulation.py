@@ -94,6 +94,7 @@ class Simulation:
             integrator=self.integrator,
             step=settings.step,
             order=1 if has_limits else self.integrator.order,
+            n_dofs=self.compiled.n_dofs,
             rtol=settings.tolerance.rtol,
             options=settings.options,
             alternative=default.name if better else "",
