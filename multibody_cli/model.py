@@ -20,7 +20,6 @@ from multibody_cli.forces.elements import Forces
 from multibody_cli.joints.coordinate import Coordinate
 from multibody_cli.joints.motion import Motions
 from multibody_cli.joints.shape import JointMap
-from multibody_cli.signals import Signals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -216,14 +215,6 @@ class System(NamedTuple):
     commands: Records  # coordinates with a computed torque
     implicit: bool = False  # whether forces on bodies are linearly implicit
     contacts: Any = ()  # `Contacts`, if there are contacts or joint friction
-
-    def with_signals(self, signals: Signals) -> System:
-        """Return the system with other arrays of signals."""
-        return self._replace(
-            forces=self.forces._replace(signals=signals),
-            motions=self.motions._replace(signals=signals),
-            constraints=self.constraints._replace(signals=signals),
-        )
 
     @property
     def is_constrained(self) -> bool:

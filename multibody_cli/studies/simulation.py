@@ -24,6 +24,7 @@ from multibody_cli.output.carried_state import Values
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
+from multibody_cli.packing.applied_forces import with_signals
 from multibody_cli.scene.default_integrator import default_integrator
 from multibody_cli.scene.dump import dump_resolved, without_files
 from multibody_cli.scene.load import LoadedScene, load_scene
@@ -65,7 +66,7 @@ class Simulation:
     def with_own_scratch(self) -> Simulation:
         """Return this simulation with scratch of its own, to run in another thread."""
         system = self.compiled.model.system
-        own = system.with_signals(system.forces.signals.with_own_scratch())
+        own = with_signals(system, system.forces.signals.with_own_scratch())
         return replace(self, compiled=replace(self.compiled, model=replace(self.compiled.model, system=own)))
 
     def method_for(self, state: State) -> Method:
