@@ -272,19 +272,23 @@ samples = samples_of(RICH, np.linspace(0.0, 2.0, 25))
     )
 
 
-def test_the_overhead_of_a_block_is_small(tmp_path):
+def test_blocks_are_written_without_the_general_indexing_of_datasets(tmp_path, monkeypatch):
+    """Indexing costs 0.2 ms for each of 514 datasets in each block; chunks are written directly."""
     names = names_of(joints=[(f"j{i}", (ANGLE,)) for i in range(100)], bodies=[f"b{i}" for i in range(100)])
     samples = samples_of(names, np.linspace(0.0, 0.05, 50))
     sink = Hdf5Sink(tmp_path / "run.h5")
     sink.open(header_of(names, block_rows=50))
-    costs = []
-    for _ in range(8):
-        start = time.process_time()
+    indexed = []
+    general = h5py.Dataset.__setitem__
+    monkeypatch.setattr(
+        h5py.Dataset, "__setitem__", lambda one, place, values: (indexed.append(one.name), general(one, place, values))
+    )
+    for _ in range(3):
         sink.write(samples, 50)
-        costs.append(time.process_time() - start)
     sink.close(DONE)
-    # 514 datasets; a general write of each would take more than 0.1 s
-    assert min(costs) < 0.05
+    assert indexed == []
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert file["time"].shape == (150,)
 
 
 def test_the_null_sink_accepts_every_sample():
