@@ -81,6 +81,15 @@ def test_a_row_does_not_depend_on_the_runs_before_it(folder: Path) -> None:
     assert [repr(row) for row in run_batch(task, runs)] == [repr(alone[run.number]) for run in runs]
 
 
+def test_another_sweep_reads_the_scene_again(folder: Path) -> None:
+    """A worker of a cluster lives longer than a sweep, and the scene may have been edited."""
+    scene, run = Path("pendulum.yaml"), Run(0, ())
+    first = run_batch(Task(scene, digest="one"), [run])[0]
+    scene.write_text(scene.read_text().replace("angle: 30 deg", "angle: 40 deg"))
+    assert repr(run_batch(Task(scene, digest="one"), [run])[0]) == repr(first)
+    assert repr(run_batch(Task(scene, digest="two"), [run])[0]) != repr(first)
+
+
 def test_the_table_has_the_same_bytes_for_any_number_of_workers(mbsim: Command, folder: Path) -> None:
     words = [
         "sweep",
@@ -173,6 +182,8 @@ def test_the_same_command_again_does_nothing_and_another_one_is_refused(mbsim: C
     again = mbsim(*words)
     assert (again.code, TABLE.stat().st_mtime_ns) == (0, before)
     assert "has the rows of all 2 runs: nothing is left to run" in again.stderr
+    assert mbsim(*words, "--parquet").code == 0
+    assert TABLE.with_suffix(".parquet").exists()
     other = mbsim(*words[:-1], "vars.angle=10 deg, 30 deg")
     assert (other.code, TABLE.stat().st_mtime_ns) == (2, before)
     assert "is the table of another sweep: use --force" in other.stderr
