@@ -7,6 +7,7 @@ into the program of a signal, so that a new kind of actuator compiles nothing, a
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
@@ -116,9 +117,9 @@ class ActuatorSpec(Spec):
         """Inertia of the rotor, as seen from the coordinate, kg*m^2 or kg."""
         return 0.0
 
+    @abstractmethod
     def law(self) -> Law:
         """Return the law of its force, without limits."""
-        raise NotImplementedError
 
     def limited(self, force: str) -> str:
         """Return the expression of a force within the limits."""

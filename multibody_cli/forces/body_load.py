@@ -94,17 +94,18 @@ def apply_wrench(body, moment, force):
 @formula
 def load_of(item, signals, t, R):
     """Force and torque of a load, world axes."""
-    force, torque = signal_vector(signals, item.force, t), signal_vector(signals, item.torque, t)
-    if item.turns_along:
-        axes = load(item.axes)
-        return R @ (axes @ force), R @ (axes @ torque)
-    return force, torque
+    return in_world_axes(item, R, signal_vector(signals, item.force, t), signal_vector(signals, item.torque, t))
 
 
 @formula
 def load_change_of(item, signals, t, R):
     """Change of force and torque of a load with the quantities of the state, world axes."""
-    force, torque = derivative_vector(signals, item.force, t), derivative_vector(signals, item.torque, t)
+    return in_world_axes(item, R, derivative_vector(signals, item.force, t), derivative_vector(signals, item.torque, t))
+
+
+@formula
+def in_world_axes(item, R, force, torque):
+    """Force and torque of a load, of which the signals are components along world axes or those of the body."""
     if item.turns_along:
         axes = load(item.axes)
         return R @ (axes @ force), R @ (axes @ torque)

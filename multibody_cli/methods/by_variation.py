@@ -166,8 +166,7 @@ class VariationalMethod:
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
-        self._start = float(state.time[0])
-        self._fresh = True
+        self._restart_from(state)
         if self._sampler:
             self._sampler.start(state)
             self._advance(state, self._start)  # a sample reads the work arrays
@@ -176,7 +175,7 @@ class VariationalMethod:
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""
         if self._sampler:
-            return self._sampler.advance(state, until, self._advance, lambda _barrier: self._restart_at_sample(state))
+            return self._sampler.advance(state, until, self._advance, lambda _barrier: self._restart_from(state))
         return self._advance(state, until)
 
     def step(self, state: State, count: int) -> Report | None:
@@ -188,8 +187,8 @@ class VariationalMethod:
         """Begin the next step from the state alone."""
         self._fresh = True
 
-    def _restart_at_sample(self, state: State) -> None:
-        """Begin a new series of steps at the present state, whose forces have jumped."""
+    def _restart_from(self, state: State) -> None:
+        """Begin a new series of steps at the present state."""
         self.restart()
         self._start, self._since_start = float(state.time[0]), 0
 

@@ -46,6 +46,7 @@ class Sampler:
         for controller in self._controllers:
             for update in controller.updates:
                 self._held[update.quantity] = update.initial
+        self._load()
 
     def advance(self, state: State, until: float, advance: Advance, restart: Callable[[float], None]) -> Report:
         """Advance the state to `until` with all samples up to there.
