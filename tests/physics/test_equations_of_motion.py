@@ -29,6 +29,12 @@ joints:
 simulation: {duration: 1 s, step: 0.1 ms}
 """
 
+ROTOR = (
+    "actuators={motor: {type: motor, joint: elbow, gear: 20, rotor_inertia: 1e-4, command: 0.3, "
+    "stall_torque: 1, no_load_speed: 1000}}"
+)
+"""A rotor of 0.04 kg*m^2, as seen from the elbow."""
+
 FOUR_BAR = """
 mbsim: 1
 name: four_bar
@@ -69,9 +75,10 @@ def test_mass_matrix_and_inverse_dynamics_of_random_trees(machine):
     np.testing.assert_allclose(equations.inverse_dynamics(state, a), expected.astype(float), rtol=0, atol=bound)
 
 
-def test_inverse_dynamics_is_the_inverse_of_the_motion():
+@pytest.mark.parametrize("overrides", [(), (ROTOR,)])
+def test_inverse_dynamics_is_the_inverse_of_the_motion(overrides):
     """The applied forces M a + bias cause the accelerations a, in simulated steps."""
-    sim = loaded(ARM)
+    sim = loaded(ARM, overrides)
     sim.step(50)
     wanted = np.linspace(-2.0, 3.0, len(sim.a[...]))
     tau = sim.inverse_dynamics(wanted)
@@ -89,8 +96,9 @@ def test_inverse_dynamics_is_the_inverse_of_the_motion():
     np.testing.assert_allclose(sim.mass_matrix() @ sim.a[...] + sim.bias(), expected, rtol=0, atol=1e-11)
 
 
-def test_the_mass_matrix_gives_the_kinetic_energy():
-    sim = loaded(ARM)
+@pytest.mark.parametrize("overrides", [(), (ROTOR,)])
+def test_the_mass_matrix_gives_the_kinetic_energy(overrides):
+    sim = loaded(ARM, overrides)
     v = sim.v[...]
     np.testing.assert_allclose(0.5 * v @ sim.mass_matrix() @ v, sim.channel("energy/kinetic"), rtol=1e-13)
 

@@ -163,6 +163,14 @@ def test_constraints_across_branches():
     require_agreement(scene, until=0.1, step=1e-3, assembly_tolerance=10.0, tolerance=1e-8)
 
 
+def test_impacts_pass_through_loops():
+    """A joint within a loop that closes at a body hits its limit: the impulse moves every body of the loop."""
+    scene = chain_of_loops(2, "free")
+    scene["joints"]["jc1"]["limits"] = [-1.2, -0.995]
+    run = require_agreement(scene, until=0.02, step=1e-3, tolerance=1e-8)
+    assert abs(run.multipliers("jc1")).max() > 0.0
+
+
 def test_dependent_loops_are_solved_together():
     """Two equal loop joints share their load in the least-norm sense: no row is eliminated, all are rows of W."""
     scene = ladder(2)
