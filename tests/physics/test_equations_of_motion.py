@@ -80,7 +80,7 @@ def test_inverse_dynamics_is_the_inverse_of_the_motion(overrides):
     """The applied forces M a + bias cause the accelerations a, in simulated steps."""
     sim = loaded(ARM, overrides)
     sim.step(50)
-    wanted = np.linspace(-2.0, 3.0, len(sim.a[...]))
+    wanted = np.linspace(-2.0, 7.0, len(sim.a[...]))
     tau = sim.inverse_dynamics(wanted)
     free = {name: slice(0, 0) for name in sim.v}
     for name in sim.force:
