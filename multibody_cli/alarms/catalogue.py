@@ -175,7 +175,7 @@ RUN_ALARMS = (
         lambda settings: LEDGER_THRESHOLDS.get(settings.order, 2e-3),
         _read_ledger,
         resolve_better,
-        failed=0.25,
+        failed=0.1,
     ),
     Alarm(
         "phase",
@@ -183,7 +183,7 @@ RUN_ALARMS = (
         _phase_threshold,
         _read_phase,
         resolve_better,
-        failed=0.25,
+        failed=0.1,
     ),
     Alarm(
         "damping",

@@ -233,6 +233,20 @@ def test_a_torn_engine_is_untrusted_and_the_remedy_makes_it_right(tmp_path: Path
     assert speeds[0] == pytest.approx(speeds[1], rel=1e-3)
 
 
+def test_an_engine_with_a_long_variational_step_is_untrusted(tmp_path: Path) -> None:
+    """The energy of variational steps oscillates: a residual of a tenth of it is an error of the motion."""
+    settings = ("simulation.method=variational", "simulation.duration=0.999 s")
+    outcome, wrong = run(ENGINE, tmp_path, *settings, "simulation.step=3 ms")
+    [ledger] = [alarm for alarm in outcome.alarms if alarm.name == "ledger"]
+    assert (outcome.status, ledger.level) == ("untrusted", "failed")
+    remedied, right = run(ENGINE, tmp_path, *settings, f"simulation.step={ledger.remedy.step} s")
+    reference = run(ENGINE, tmp_path, "simulation.integrator=dop853", *settings[1:])[1]
+    speeds = [found.channel("joints/bearing/v").values[-1, 0] for found in (wrong, right, reference)]
+    assert (remedied.status, remedied.alarms) == ("complete", ())
+    assert speeds[0] != pytest.approx(speeds[2], rel=0.1)
+    assert speeds[1] == pytest.approx(speeds[2], rel=5e-3)
+
+
 @pytest.mark.parametrize("seed", [0, 3, 18])
 def test_the_alarm_of_the_phase_estimates_the_error_of_the_angle(seed: int, tmp_path: Path) -> None:
     """Slider-cranks that turn by 3 revolutions or more with an integrator of first order."""
