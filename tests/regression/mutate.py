@@ -1,13 +1,13 @@
 """Mutation test: whether the regression or the suite notices that one sign of one kernel is wrong.
 
-    python tests/regression/mutate.py [--readers] [--seed S] [--count N]
+    python tests/regression/mutate.py [--readers] [--seed S] [--count N] [--jobs J]
 
 With `--readers` a mutant is a wrong operator, check or number in a reader of files, and meets the tests of readers.
 
 Writes a line for each mutant, with the test that caught it or SURVIVED, and ends with 1 if one survived.
 
-A kernel is a plain function too, so a mutant first meets scenes and tests that are short without a compiler, which
-takes seconds; what survives there is compiled, and meets all scenes and then the suite.
+A mutant meets the tests listed for its file, compiled.  A kernel is a plain function too: what survives meets scenes
+and tests that are short without a compiler, then all scenes, and then the suite.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +69,7 @@ QUICK = (
 """Scenes and methods of the regression that take a few seconds at most without a compiler."""
 
 FIRST = {
+    "actuators/": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
     "constraints/reduction.py": ("tests/physics/test_constrained_motion.py",),
     "constraints/": ("couplings-aba", "rolling_disc-aba"),
     "contacts/": ("tests/contacts",),
@@ -75,7 +78,11 @@ FIRST = {
     "contact_solver/friction/": ("tests/friction",),
     "observation/contacts.py": ("tests/physics/test_contact_steps.py",),
     "tree/affine.py": ("affine_body-baraff",),
+    "tree/computed_torque.py": ("tests/physics/test_computed_torque.py",),
+    "tree/inverse_dynamics.py": ("tests/physics/test_equations_of_motion.py",),
+    "constraint_solver/constrained_bodies.py": ("tests/physics/test_row_elimination.py",),
     "constraint_solver/loop_joints.py": ("floating_ring-aba",),
+    "constraint_solver/row_": ("tests/physics/test_row_elimination.py",),
     "linalg/free_rows.py": ("free_body-baraff", "couplings-baraff"),
     "constraint_solver/loop_frames.py": ("floating_ring-aba", "stewart_platform-aba"),
     "constraint_solver/ineffective_rows.py": ("floating_ring-aba", "stewart_platform-aba"),
@@ -93,14 +100,22 @@ FIRST = {
     "forces/quadratic_drag.py": ("quadratic_drag-aba",),
     "forces/body_load.py": ("point_force-aba",),
     "forces/joint_actuator.py": ("actuator_table-aba",),
+    "forces/joint_control.py": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
+    "implicit/": ("tests/plain/test_implicit.py", "tests/plain/test_force_derivatives.py"),
+    "initial/signal_resolution.py": ("tests/physics/test_signal_resolution.py",),
     "joints/directions.py": ("floating_ring-aba",),
     "joints/parts/ball.py": ("spherical_joint-aba",),
     "joints/parts/free.py": ("free_joint-aba",),
+    "lanes/": ("tests/lanes",),
+    "linalg/ranked_lu.py": ("tests/unit/test_ranked_lu.py",),
     "methods/baraff.py": ("free_body-baraff",),
     "methods/integrators/dop853": ("adaptive_tolerance-aba",),
     "methods/integrators/linearly_implicit_euler.py": ("tests/physics/test_integrators.py",),
     "methods/redmax.py": ("prismatic_joint-redmax",),
+    "render/": ("tests/render/test_images.py", "tests/render/test_picture.py"),
     "spatial/lu.py": ("tests/unit/test_ldu_tree.py",),
+    "symbolic/": ("tests/physics/test_symbolic.py", "tests/unit/test_generated_recursion.py"),
+    "variational/": ("tests/physics/test_variational_order.py", "tests/physics/test_variational_invariants.py"),
     "signals.py": ("actuator_expression-aba", "actuator_table-aba"),
 }
 """What surely reaches a file, by the beginning of its name: scenes and methods, or tests where no scene does.
@@ -164,12 +179,11 @@ def stages(file: str) -> list[Stage]:
         Stage(tuple(map(_test_of, quick)), False, LIMIT),
         Stage(("tests/unit", "-k", NEEDS_A_COMPILER), False, LIMIT),
     ]
-    compiled = [
-        *(Stage((_test_of(word),), True, LIMIT) for word in first),
-        Stage((BASELINES, *DAILY), True, 2 * LIMIT),
-        Stage((*SUITE, *DAILY), True, 3 * LIMIT),
-    ]
-    return plain + compiled if file else plain
+    if not file:
+        return plain
+    likely = [Stage((_test_of(word),), True, LIMIT) for word in first]
+    rest = [Stage((BASELINES, *DAILY), True, 2 * LIMIT), Stage((*SUITE, *DAILY), True, 3 * LIMIT)]
+    return likely + plain + rest
 
 
 def reader_stages(file: str) -> list[Stage]:
@@ -226,6 +240,16 @@ def _test_of(word: str) -> str:
     return word if word.startswith("tests/") else f"{BASELINES}::test_scene_agrees_with_its_baseline[{word}]"
 
 
+def _tried(mutant: Mutant | None, stages_of: Callable[[str], list[Stage]]) -> str:
+    """Return the verdict on a mutant, in a folder of its own, and report its time."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mbsim-mutant-") as workplace:
+        found = verdict(mutant, stages_of(mutant.file if mutant else ""), Path(workplace))
+    place = f"{mutant.file}:{mutant.line}" if mutant else "unchanged"
+    _report(f"{place}: {time.monotonic() - began:.0f} s: {found}")
+    return found
+
+
 def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -238,25 +262,21 @@ def main() -> int:
     )
     reader.add_argument("--seed", type=int, default=1, help="which mutants are drawn; default %(default)s")
     reader.add_argument("--count", type=int, default=24, help="how many; default %(default)s")
+    reader.add_argument("--jobs", type=int, default=1, help="mutants tried at a time; default %(default)s")
     wanted = reader.parse_args()
     if wanted.readers:
         chosen, stages_of = drawn_of_each_operator(reader_mutants(ROOT), wanted.seed, wanted.count), reader_stages
     else:
         chosen, stages_of = drawn(all_mutants(ROOT / "multibody_cli"), wanted.seed, wanted.count), stages
+    if (found := _tried(None, stages_of)) != SURVIVED:
+        _report(f"the unchanged copy fails {found}: mend that first, it would catch every mutant")
+        return 2
     survivors = 0
-    for done, mutant in enumerate([None, *chosen]):
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="mbsim-mutant-") as workplace:
-            found = verdict(mutant, stages_of(mutant.file if mutant else ""), Path(workplace))
-        _report(f"{done} of {len(chosen)}: {time.monotonic() - began:.0f} s")
-        if mutant is None:
-            if found != SURVIVED:
-                _report(f"the unchanged copy fails {found}: mend that first, it would catch every mutant")
-                return 2
-            continue
-        survivors += found == SURVIVED
-        change = mutant.described((ROOT / "multibody_cli" / mutant.file).read_text(encoding="utf-8"))
-        print(f"{mutant.file}:{mutant.line}: {change}\n    {found}", flush=True)
+    with ThreadPoolExecutor(wanted.jobs) as pool:
+        for mutant, found in zip(chosen, pool.map(lambda one: _tried(one, stages_of), chosen), strict=True):
+            survivors += found == SURVIVED
+            change = mutant.described((ROOT / "multibody_cli" / mutant.file).read_text(encoding="utf-8"))
+            print(f"{mutant.file}:{mutant.line}: {change}\n    {found}", flush=True)
     print(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     return int(survivors > 0)
 
