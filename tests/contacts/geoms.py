@@ -74,6 +74,18 @@ def contacts_of(form_a: Form, a: Pose, form_b: Form, b: Pose, margin=EVERYWHERE)
     return found(geometry_of([Collider(form_a, 1), Collider(form_b, 2)]), [a, b], margin)
 
 
+def smallest_gaps(form_a: Form, a: Pose, form_b: Form, positions, rotations) -> np.ndarray:
+    """The smallest gaps (K,) of a shape and another at K positions (K, 3) with rotations (K, 3, 3)."""
+    geometry = geometry_of([Collider(form_a, 1), Collider(form_b, 2)])
+    work, bodies, gaps = detection_workspace_for(geometry, pairs=12, contacts=240), bodies_at([a, a]), []
+    for x, R in zip(positions, rotations, strict=True):
+        bodies[2]["x"], bodies[2]["R"] = x, R.T.ravel()
+        n, overflow = detect(geometry, bodies, EVERYWHERE, work)
+        assert overflow == FITS
+        gaps.append(work.contacts["gap"][:n].min())
+    return np.array(gaps)
+
+
 def surface_points(contact):
     """The points on the surfaces of A and of B."""
     half = 0.5 * contact["gap"] * contact["normal"]
