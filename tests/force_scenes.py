@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,7 @@ ELEMENTS: dict[str, dict[str, Any]] = {
 INERTIA = {"mass": 2.0, "com": [0.1, 0.05, -0.1], "inertia": {"principal": [0.3, 0.4, 0.5]}}
 
 
+@cache
 def floating(name: str) -> System:
     """Three bodies that float, with one element between them."""
     scene = {"bodies": {body: INERTIA for body in "abc"}, **ELEMENTS[name]}

@@ -24,6 +24,11 @@ from multibody_cli.tree.configuration import displace
 K = 1e6
 
 
+@pytest.fixture(autouse=True)
+def _step_is_not_checked() -> None:
+    """Replace the fixture of the other plain tests: here the step is checked."""
+
+
 def oscillator(**more):
     """A kilogram and a spring of 1e6 N/m on a slider: 1000 rad/s."""
     spring = {"between": [{"body": "world", "point": [-1, 0, 0]}, {"body": "m"}], "stiffness": K, "rest_length": 1}
