@@ -13,6 +13,7 @@ each after all generators of its arguments.  Each rule thus leads to smaller mon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, topological_order
@@ -270,8 +271,10 @@ class Ring:
     def _rewritten(self, a: Polynomial, rules: list[_Rule]) -> Polynomial:
         terms, error = dict(a.terms), a.error
         done: dict[int, float] = {}
-        while terms:
-            monomial = max(terms)
+        order = [-monomial for monomial in terms]  # a heap, greatest first
+        heapify(order)
+        while order:
+            monomial = -heappop(order)
             number = terms.pop(monomial)
             rule = next((one for one in rules if one.applies(monomial)), None)
             if rule is None:
@@ -281,7 +284,9 @@ class Ring:
             error += abs(number) * (rule.form.error + EPSILON * rule.form.size)
             rest = monomial - rule.monomial
             for other, factor in rule.form.terms.items():
-                terms[rest + other] = terms.get(rest + other, 0.0) + number * factor
+                if (product := rest + other) not in terms:
+                    heappush(order, -product)
+                terms[product] = terms.get(product, 0.0) + number * factor
         return _without_round_off(done, error)
 
     def _count_products(self, products: int) -> None:
