@@ -129,6 +129,8 @@ def _exchange(file: h5py.File, one: str, other: str) -> None:
 
 def _write_number(file: h5py.File, name: str, chance: np.random.Generator) -> None:
     dataset = file[name]
+    if dataset.dtype.kind == "O":  # HDF5 may crash on a number in place of a list or a reference
+        return
     place = tuple(int(chance.integers(max(1, length))) for length in dataset.shape)
     with np.errstate(invalid="ignore"):  # not a number, as an integer
         dataset[place] = chance.choice([np.nan, np.inf, -1.0, 1e308, 77.0, -(2.0**62)])
