@@ -99,6 +99,8 @@ def _show(found: Fit, parameters: Sequence[Parameter]) -> None:
     for one in found.estimates:
         if one.at_bound:
             messages.warning(f"{one.parameter.key} lies at a bound, where its standard error has no meaning")
+    for alarm in found.alarms:
+        messages.warning(f"the run with these values: {alarm}")
     show("\nto run the scene with these values:")
     show("  " + " ".join(f"--set '{one.parameter.override(one.value)}'" for one in found.estimates))
 
@@ -158,5 +160,6 @@ def _as_data(found: Fit) -> dict[str, Any]:
         "degrees_of_freedom": found.n_free,
         "runs": found.runs,
         "undetermined": list(found.undetermined),
+        "alarms": [alarm.as_data() for alarm in found.alarms],
         "exit_code": EXIT_CODES[found.status],
     }

@@ -256,16 +256,16 @@ def _as_data(plan: _Plan, tally: Tally, executed: int, seconds: float, exit_code
 
 
 def _estimate(plan: _Plan, as_json: bool) -> int:
-    """Execute the first run alone, and report what the sweep would take."""
+    """Execute one run, and report the time and the size of the sweep."""
     from multibody_cli.studies.sweep.estimate import estimate
 
-    found = estimate(plan.sweep, plan.first, plan.processes)
+    found = estimate(plan.sweep, plan.first, 1 if plan.dask else plan.processes)
     if as_json:
         show_json({"name": plan.sweep.name, "table": str(plan.table), **found.as_data()})
         return 0
     show(f"{plan.sweep.name}: {counted(found.runs, 'run')}")
     show(f"  keys     {', '.join(plan.sweep.design.keys)}")
-    where = f"a cluster ({plan.dask})" if plan.dask else counted(plan.processes, "process", "processes")
+    where = f"one worker of {plan.dask}" if plan.dask else counted(plan.processes, "process", "processes")
     show(f"  time     {found.seconds_of_run:.3g} s for one run, about {found.seconds:.3g} s for all in {where}")
     show(f"  size     at most {found.table_bytes / 1e6:.3g} MB for the table")
     if found.trajectory_bytes:

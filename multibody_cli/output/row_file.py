@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, OutputError
-from multibody_cli.output.sweep_table import OUTCOMES, Column, Row
+from multibody_cli.output.sweep_table import OUTCOMES, Column, Row, distinct_columns
 
 VERSION = 1
 _MISSING = -1
@@ -115,7 +115,7 @@ class RowFile:
     def columns(self) -> list[Column]:
         """Return the columns of all rows, in the order of the runs in which they first occur."""
         ordered = sorted(range(len(self._columns)), key=self._first_run.__getitem__)
-        return list(dict.fromkeys(column for index in ordered for column in self._columns[index]))
+        return distinct_columns(column for index in ordered for column in self._columns[index])
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in the order of the runs."""

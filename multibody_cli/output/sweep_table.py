@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -90,7 +91,8 @@ def write_sweep_table(
     keys
         Columns of the varied keys.
     columns
-        Columns of the kept numbers of all rows; a row without one of them has NaN there.
+        Columns of the kept numbers of all rows, as `distinct_columns` returns them; a row without one of them has NaN
+        there.
     lengths
         Length of the longest text of each column of `OUTCOMES`, bytes.
     rows
@@ -105,7 +107,7 @@ def write_sweep_table(
     """
     import h5py
 
-    place_of = {column: place for place, column in enumerate(columns)}
+    place_of = {(column.name, column.units): place for place, column in enumerate(columns)}
     with replacement(path) as new, h5py.File(new, "w") as file:
         file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **attributes})
         create = _Creator(file, count)
@@ -115,14 +117,14 @@ def write_sweep_table(
             name: create(Column(name, "", about), "outcome", _type_of(max(1, lengths[name])))
             for name, about in OUTCOMES.items()
         }
-        kept = [create(column, "result", _type_of(0)) for column in columns]
+        kept = [create(column, "result", _type_of(0)) for column in _titled(columns)]
         rest, start = iter(rows), 0
         while block := list(islice(rest, BLOCK)):
             part = slice(start, start + len(block))
             numbers = np.full((len(columns), len(block)), np.nan)
             for place, row in enumerate(block):
                 for column, value in zip(row.columns, row.values, strict=True):
-                    numbers[place_of[column], place] = value
+                    numbers[place_of[column.name, column.units], place] = value
             runs = [row.run for row in block]
             run[part] = runs
             for dataset, one in zip(varied, keys, strict=True):
@@ -132,6 +134,23 @@ def write_sweep_table(
             for dataset, values in zip(kept, numbers, strict=True):
                 dataset[part] = values
             start += len(block)
+
+
+def distinct_columns(columns: Iterable[Column]) -> list[Column]:
+    """Return the columns that differ by name or unit, the first of each."""
+    found: dict[tuple[str, str], Column] = {}
+    for column in columns:
+        found.setdefault((column.name, column.units), column)
+    return list(found.values())
+
+
+def _titled(columns: Sequence[Column]) -> list[Column]:
+    """Return columns of which those that have one name and several units are named with their unit."""
+    counts = Counter(column.name for column in columns)
+    return [
+        column if counts[column.name] == 1 else column._replace(name=f"{column.name} [{column.units or '1'}]")
+        for column in columns
+    ]
 
 
 class _Creator:

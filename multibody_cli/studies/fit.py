@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from multibody_cli.alarms.contract import Raised
 from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import ArgumentError, MbsimError, RunFailed
 from multibody_cli.output.sink import MemorySink
@@ -134,6 +135,8 @@ class Fit:
         Sum of the squared weighted residuals, and number of values less the number of parameters.
     runs
         Number of runs.
+    alarms
+        Alarms of the run with the fitted values that are not notes.
     """
 
     status: Status
@@ -143,6 +146,7 @@ class Fit:
     chi_square: float
     n_free: int
     runs: int
+    alarms: tuple[Raised, ...] = ()
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -212,7 +216,11 @@ def _require_valid(measurements: Measurements, parameters: Sequence[Parameter], 
         raise ArgumentError(f"expected a standard deviation of every column or of none: {', '.join(sorted(left))}")
     if not all(sigma > 0.0 for sigma in sigmas.values()):
         raise ArgumentError("expected positive standard deviations")
-    count = int(np.count_nonzero(np.isfinite(measurements.values)))
+    there = np.isfinite(measurements.values)
+    empty = [name for name, some in zip(measurements.names, there.T, strict=True) if not some.any()]
+    if empty:
+        raise ArgumentError(f"{measurements.source} has no values of {', '.join(empty)}: leave the column out")
+    count = int(np.count_nonzero(there))
     if count <= len(parameters):
         raise ArgumentError(f"{measurements.source} has {count} values, too few for {len(parameters)} parameters")
     keys = [parameter.key for parameter in parameters]
@@ -236,6 +244,7 @@ class _Problem:
         self._runs, self._least = 0, math.inf
         self._failure: MbsimError | None = None
         self._units: list[str] = []
+        self._alarms: tuple[Raised, ...] = ()
         self.best = np.array([parameter.start for parameter in parameters])
 
     def _timing(self, source: SceneSource, overrides: Sequence[str]) -> list[str]:
@@ -316,6 +325,7 @@ class _Problem:
         self._runs += 1
         if not outcome.reached_end:
             raise RunFailed(f"the run with {', '.join(settings)} {outcome.status}: {outcome.message}")
+        self._alarms = tuple(alarm for alarm in outcome.alarms if alarm.level != "note")
         trajectory = sink.trajectory()
         scalars = self._measurements.scalars_of(trajectory)
         self._units = [scalar.units for scalar in scalars]
@@ -338,7 +348,7 @@ class _Problem:
             rows = self._there[:, k]
             residual = float(np.sqrt(np.mean(difference[rows, k] ** 2))) if rows.any() else 0.0
             columns.append(Column(name, self._units[k], int(rows.sum()), residual, float(sigmas[k])))
-        return Fit(status, tuple(estimates), covariance, tuple(columns), chi_square, n_free, self._runs)
+        return Fit(status, tuple(estimates), covariance, tuple(columns), chi_square, n_free, self._runs, self._alarms)
 
 
 def _covariance(J: Floats) -> Floats:

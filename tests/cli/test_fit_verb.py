@@ -163,3 +163,23 @@ def test_a_first_run_that_fails_is_an_error(mbsim: Command, folder: Path) -> Non
     ending = mbsim("fit", "cart.yaml", "--data", "data.csv", *words)
     assert ending.code == 1
     assert "the run with joints.rail.v=1.0 diverged" in ending.stderr
+
+
+def test_an_empty_column_is_refused(mbsim: Command, folder: Path) -> None:
+    (folder / "cart.yaml").write_text(CART)
+    time = np.linspace(0.0, 1.0, 11)
+    write(folder / "data.csv", {"time": time, "joints/rail/q": time, "joints/rail/v": np.full(11, np.nan)})
+    ending = mbsim("fit", "cart.yaml", "--data", "data.csv", "--vary", "bodies.cart.mass=2")
+    assert ending.code == 2
+    assert "data.csv has no values of joints/rail/v: leave the column out" in ending.stderr
+
+
+def test_the_alarms_of_the_run_with_the_fitted_values_are_reported(mbsim: Command, folder: Path) -> None:
+    """An oscillator of 31.6 rad/s with 1.3 rad in a step: its energy is wrong."""
+    cart = CART.replace("force: 3.0", "stiffness: 2000").replace("step: 10 ms", "step: 40 ms, integrator: rk4")
+    (folder / "cart.yaml").write_text(cart)
+    time = np.linspace(0.0, 1.0, 26)
+    measured = 0.5 * np.cos(np.sqrt(1000.0) * time)
+    write(folder / "data.csv", {"time": time, "joints/rail/q": measured})
+    ending = mbsim("fit", "cart.yaml", "--data", "data.csv", "--vary", "bodies.cart.mass=2")
+    assert "warning: the run with these values: " in ending.stderr

@@ -149,6 +149,35 @@ def test_runs_may_have_different_columns(mbsim: Command, folder: Path) -> None:
     assert np.isfinite(heights).sum(axis=1).tolist() == [3, 2, 1]
 
 
+def test_channels_with_several_units_have_a_column_for_each(mbsim: Command, folder: Path) -> None:
+    scene = "vars: {kind: revolute}\nbodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}}}\n"
+    joint = "joints: {j: {type: '${kind}', child: a, v: 2}}\ngravity: [0, 0, 0]\n"
+    (folder / "kinds.yaml").write_text(f"mbsim: 1\n{scene}{joint}simulation: {{duration: 10 ms, step: 1 ms}}\n")
+    words = ("sweep", "kinds.yaml", "--vary", "vars.kind=revolute,prismatic,revolute", "--keep", "joints/j/q")
+    ending = mbsim(*words, "-o", "t.h5")
+    assert ending.code == 0, ending.stderr
+    table = SweepTable(Path("t.h5"))
+    for unit, there in (("rad", [True, False, True]), ("m", [False, True, False])):
+        values = table.read(f"joints/j/q final [{unit}]")
+        assert table.column(f"joints/j/q final [{unit}]").units == unit
+        assert np.isfinite(values).tolist() == there
+        np.testing.assert_allclose(values[there], 0.02, rtol=1e-12)
+
+
+def test_result_files_of_another_sweep_are_kept(mbsim: Command, folder: Path) -> None:
+    words = ("sweep", "pendulum.yaml", "--trajectories", "-o", "t.h5", "--vary")
+    assert mbsim(*words, "vars.angle=1 deg, 2 deg").code == 0
+    Path("t.h5").unlink()
+    before = {path: path.read_bytes() for path in Path("t-runs").iterdir()}
+    refused = mbsim(*words, "vars.angle=3 deg")
+    assert refused.code == 2
+    assert "t-runs has result files of another sweep: use --force" in refused.stderr
+    assert {path: path.read_bytes() for path in Path("t-runs").iterdir()} == before
+    assert mbsim(*words, "vars.angle=1 deg, 2 deg").code == 0  # the same sweep again
+    assert mbsim(*words, "vars.angle=3 deg", "--force").code == 0
+    assert [path.name for path in sorted(Path("t-runs").glob("*.h5"))] == ["run-0000000.h5"]
+
+
 def test_the_period_of_a_pendulum_is_that_of_the_elliptic_integral(mbsim: Command, folder: Path) -> None:
     """T = 4 K(sin^2(a/2)) sqrt(I / (m g l)), with I / (m l) of a rod of 1 m and a square section of 0.1 m."""
     words = ["--vary", "vars.angle=10 deg:170 deg:9", "--keep", "joints/hinge/q@period", "--duration", "12s"]
@@ -201,6 +230,8 @@ def test_dry_run_writes_nothing(mbsim: Command, folder: Path) -> None:
     assert (ending.code, data["runs"]) == (0, 1000)
     assert data["seconds"] > data["seconds_of_run"] > 0.0
     assert data["trajectory_bytes"] > 1000 * 10_000
+    refused_first = mbsim("sweep", "pendulum.yaml", "--vary", "vars.angle=soft, 1 deg", "--dry-run", "--json")
+    assert "joints/hinge/q final" in json.loads(refused_first.stdout)["columns"]
     assert 1000 * 8 * len(data["columns"]) < data["table_bytes"] < 1000 * 1000
     assert "1000 runs" in mbsim(*words).stdout
     assert sorted(path.name for path in folder.iterdir()) == ["pendulum.yaml", "stiff.yaml"]

@@ -51,7 +51,7 @@ PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.fixture
-def shell(tmp_path: Path):
+def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
     """Run a command in a folder in which the scenes lie, with the `mbsim` and `python` of this test."""
     tools, folder = tmp_path / "bin", tmp_path / "folder"
     tools.mkdir()
@@ -66,7 +66,7 @@ def shell(tmp_path: Path):
         "PATH": os.pathsep.join([str(tools), os.environ["PATH"]]),
         "PYTHONPATH": str(ROOT),
         "MPLBACKEND": "agg",
-        "MPLCONFIGDIR": str(tmp_path),
+        "MPLCONFIGDIR": str(tmp_path_factory.getbasetemp()),
     }
 
     def run(words: str) -> tuple[int, list[str]]:

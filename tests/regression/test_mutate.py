@@ -81,8 +81,9 @@ def test_every_package_has_mutants():
 
 
 def test_a_mutant_parses_and_differs_in_one_operator():
+    """Every seventh mutant."""
     trees = {file: ast.parse(text) for file, text in TEXTS.items()}
-    for mutant in MUTANTS:
+    for mutant in MUTANTS[::7]:
         text = TEXTS[mutant.file]
         assert text[mutant.start : mutant.end] == mutant.old, mutant
         changed = mutant.applied(text)

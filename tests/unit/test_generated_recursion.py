@@ -75,7 +75,7 @@ def nearness(*arrays) -> float:
 
 # --- what it gives --------------------------------------------------------------------------------------------------
 @given(machines(loaded=False))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_accelerations_of_random_trees(machine):
     """Against articulated bodies by kernels, prescribed coordinates among them."""
     packed = pack(machine)
@@ -85,6 +85,7 @@ def test_accelerations_of_random_trees(machine):
 
 
 @given(machines(loaded=False, driven=False))
+@settings(max_examples=30)
 def test_accelerations_against_dense_equations(machine):
     packed = pack(machine)
     state = packed.fresh_state()
@@ -96,6 +97,7 @@ def test_accelerations_against_dense_equations(machine):
 
 
 @given(machines(loaded=False))
+@settings(max_examples=30)
 def test_armature_is_inertia_of_the_coordinates(machine):
     """(M + diag) a = -h."""
     packed = pack(machine)
@@ -110,7 +112,7 @@ def test_armature_is_inertia_of_the_coordinates(machine):
 
 
 @given(machines())
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_accelerations_and_impulse_responses_agree_with_aba(machine):
     """Accelerations from the bias wrenches of loaded bodies; then M^-1 (x + J^T w) by the stored factors."""
     packed = pack(machine)

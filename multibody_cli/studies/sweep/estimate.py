@@ -48,7 +48,7 @@ class Estimate:
 
 
 def estimate(sweep: Sweep, first: Simulation, processes: int) -> Estimate:
-    """Execute the first run, and estimate the time and size of all.
+    """Execute a run that can start, and estimate the time and size of all.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def estimate(sweep: Sweep, first: Simulation, processes: int) -> Estimate:
         Number of processes of the sweep.
     """
     compile_kernels(first)
-    runs, run = sweep.design.count, sweep.run(0)
+    runs, run = sweep.design.count, sweep.run(sweep.accepted)
     with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
         task = replace(sweep.task, trajectories=Path(folder) if sweep.task.trajectories is not None else None)
         run_batch(task, [run])  # fills the caches that a worker has

@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.document.nodes import plain
 from multibody_cli.document.source import UnreadScene, read_scene
-from multibody_cli.errors import ArgumentError, ResultError, SceneError
+from multibody_cli.errors import ArgumentError, OutputError, ResultError, SceneError
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
@@ -35,6 +35,9 @@ from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, 
 from multibody_cli.version import __version__
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
+DIGEST_FILE = "sweep.digest"
+"""File in the folder of the result files that names their sweep."""
+
 EXPECTATION = "expect "
 """Begin of the names of columns of expectations."""
 
@@ -54,12 +57,15 @@ class Sweep:
         Name of the scene.
     digest
         Digest of all that the table depends on.
+    accepted
+        Number of a run that can start.
     """
 
     task: Task
     design: Design
     name: str
     digest: str
+    accepted: int
 
     def run(self, number: int) -> Run:
         """Return a run."""
@@ -168,7 +174,7 @@ def plan_sweep(
         "design": [design.keys, [[factor.keys, factor.rows] for factor in design.factors]],
     }
     digest = hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
-    return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest), simulation
+    return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest, number), simulation
 
 
 def _first_accepted(task: Task, design: Design) -> tuple[int, Simulation]:
@@ -194,7 +200,9 @@ def open_rows(sweep: Sweep, table: Path, force: bool) -> RowFile | None:
     Raises
     ------
     ArgumentError
-        The table exists and is that of another sweep, or there are rows of another sweep.
+        The table exists and is that of another sweep, or there are rows or result files of another sweep.
+    OutputError
+        The folder of the result files cannot be written.
     """
     if table.exists() and not force:
         recorded = SweepTable(table).attributes if table.is_file() and is_sweep_table(table) else {}
@@ -206,7 +214,30 @@ def open_rows(sweep: Sweep, table: Path, force: bool) -> RowFile | None:
             require_replaceable(table, force)
         if recorded.get("status") == COMPLETE and not row_file_path(table).exists():
             return None
+    _claim_trajectories(sweep, force)
     return RowFile(row_file_path(table), sweep.digest, sweep.design.count, force)
+
+
+def _claim_trajectories(sweep: Sweep, force: bool) -> None:
+    """Prepare the folder of the result files, if they are kept; with `force`, remove those of another sweep."""
+    folder = sweep.task.trajectories
+    if folder is None:
+        return
+    marker = folder / DIGEST_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if marker.is_file() and marker.read_bytes() == sweep.digest.encode():
+            return
+        others = sorted(folder.glob("run-*.h5*"))
+        if others and not force:
+            raise ArgumentError(
+                f"{folder} has result files of another sweep: use --force to replace them, or -o to choose another name"
+            )
+        for other in others:
+            other.unlink()
+        marker.write_text(sweep.digest)
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error.strerror or error}; choose another place with -o") from error
 
 
 def execute(sweep: Sweep, rows: RowFile, execute_runs: Execute, on_rows: Callable[[Sequence[Row]], None]) -> None:
