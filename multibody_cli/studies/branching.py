@@ -158,7 +158,7 @@ def _require_same_layout(before: Simulation, after: Simulation) -> None:
 
 def _layout(simulation: Simulation) -> Iterator[tuple[str, object]]:
     model, timing = simulation.compiled.model, simulation.compiled.timing
-    yield "the output interval", timing.every
+    yield "the output interval", f"{timing.every:.9g} s"  # the product of step and steps is rounded
     yield "the list of coordinates", (model.nq, model.nv, model.names.coordinates)
     yield "`output.channels`", simulation.scene.output.channels
     for series in series_of(model.names):
