@@ -26,6 +26,7 @@ from multibody_cli.output.certificate import Certificate, ErrorBar
 from multibody_cli.output.channel import AXES, BOUND, INSTANT, ROWS, Channel
 from multibody_cli.output.channels import declaration_of
 from multibody_cli.output.contact_channels import BODY_PAIR, OFFSET
+from multibody_cli.output.global_heaps import open_checked
 from multibody_cli.output.hdf5_checks import (
     Defect,
     datasets_of,
@@ -116,7 +117,7 @@ class ResultFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stored: dict[str, _Stored] = {}
-        with self.translating_errors(), h5py.File(path, "r") as file:
+        with self.translating_errors(), open_checked(path) as file:
             self._identity = _identity_of(file)
             self.attributes = self._read_attributes(file.id)
             self._read_datasets(file.id)

@@ -202,6 +202,8 @@ class SweepTable:
     def __init__(self, path: Path) -> None:
         import h5py
 
+        from multibody_cli.output.global_heaps import open_checked
+
         self.path = path
         found: list[tuple[int, str, Column]] = []
 
@@ -212,7 +214,7 @@ class SweepTable:
                 found.append((int(about["position"]), str(about["role"]), column))
 
         try:
-            with h5py.File(path, "r") as file:
+            with open_checked(path) as file:
                 self.attributes = dict(file.attrs)
                 if self.attributes.get("format") != FORMAT:
                     raise ResultError(f"{path} is not a table of `mbsim sweep`")
@@ -301,10 +303,10 @@ def _plain(values: Array) -> Array:
 
 def is_sweep_table(path: Path) -> bool:
     """Whether a file is a table of a sweep, by its attribute `format`."""
-    import h5py
+    from multibody_cli.output.global_heaps import open_checked
 
     try:
-        with h5py.File(path, "r") as file:
+        with open_checked(path) as file:
             return bool(file.attrs.get("format") == FORMAT)
     except _FAILURES:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from result_files import DATASETS, EVERYTHING, TIME, changed, with_contacts, write_run
 
 from multibody_cli.errors import ResultError
-from multibody_cli.output import hdf5_checks
+from multibody_cli.output import global_heaps, hdf5_checks
 from multibody_cli.output.attributes import ATTRIBUTES
 from multibody_cli.output.channels import CHANNELS, declaration_of
 from multibody_cli.output.checkpoint import FORMAT, checkpoint_path, read_checkpoint
@@ -301,6 +302,61 @@ FACTS: dict[str, Any] = {
     **{"instants": 2, "checksums": {"time": 1}, "history": {}, "earlier": [["", 1.0]]},
     "values": {"a": {"dtype": [["", "<f8"]], "shape": [2]}},
 }
+
+
+# --- global heaps ---------------------------------------------------------------------------------------------------
+def free_space(content: bytes) -> int:
+    """Return the offset of the size of the free space of the first global heap collection that has one."""
+    start = content.find(b"GCOL")
+    while start >= 0:
+        end = start + int.from_bytes(content[start + 8 : start + 16], "little")
+        place = start + 16
+        while place + 16 <= end:
+            length = int.from_bytes(content[place + 8 : place + 16], "little")
+            if content[place] == content[place + 1] == 0:
+                return place + 8
+            place += 16 + (length + 7) // 8 * 8
+        start = content.find(b"GCOL", start + 1)
+    raise AssertionError("no collection has free space")
+
+
+@pytest.mark.parametrize("size", [0, 2**64 - 8, 2**32])
+@pytest.mark.parametrize("piece", [2**24, 7])
+def test_a_heap_on_which_hdf5_loops_is_refused(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, piece: int
+) -> None:
+    """HDF5 2.0 never returns from a free space of zero bytes."""
+    monkeypatch.setattr(global_heaps, "_PIECE", piece)
+    content = bytearray(run.read_bytes())
+    place = free_space(content)
+    content[place : place + 8] = size.to_bytes(8, "little")
+    (tmp_path / "heap.h5").write_bytes(content)
+    with pytest.raises(ResultError, match=rf"damaged at byte {place - 8}: a global heap holds an object without"):
+        ResultFile(tmp_path / "heap.h5")
+
+
+def test_numbers_with_the_bytes_of_a_heap_are_read(run: Path, tmp_path: Path) -> None:
+    number = np.frombuffer(global_heaps.SIGNATURE + b"\1\2\3")[0]
+    after = np.full(len(TIME), 1.5)
+    after[0] = number
+    path = changed(run, tmp_path / "bytes.h5", dataset(data=after))
+    assert number.tobytes() + after[1].tobytes() in path.read_bytes()
+    assert read_trajectory(path).channel(CHANNEL).values[0] == number
+
+
+def test_holes_of_a_file_are_not_searched(run: Path, tmp_path: Path) -> None:
+    """A terabyte without stored bytes takes no time."""
+    path = changed(run, tmp_path / "holes.h5", lambda file: None)
+    os.truncate(path, 2**40)
+    assert ResultFile(path).rows == ResultFile(run).rows
+
+
+def test_other_sizes_of_addresses_are_refused(tmp_path: Path) -> None:
+    properties = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    properties.set_sizes(4, 4)
+    h5py.h5f.create(bytes(tmp_path / "short.h5"), fcpl=properties).close()
+    with pytest.raises(ResultError, match="superblock: expected addresses and lengths of 8 bytes"):
+        ResultFile(tmp_path / "short.h5")
 
 
 def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
