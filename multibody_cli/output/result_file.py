@@ -79,8 +79,7 @@ class Dataset:
     def rows_of_a_slab(self) -> int:
         """Number of rows of a slab: whole chunks, so that no chunk is decompressed twice."""
         row = self.number_type.itemsize * math.prod(self.shape[1:])
-        chunks = SLAB_BYTES // max(1, row * self.rows_of_a_chunk)
-        return max(1, chunks) * self.rows_of_a_chunk
+        return max(1, SLAB_BYTES // max(1, row * self.rows_of_a_chunk)) * self.rows_of_a_chunk
 
 
 class _Stored(NamedTuple):
@@ -111,7 +110,7 @@ class ResultFile:
     Raises
     ------
     ResultError
-        The file is not a result file of this program, or is damaged.  `opened` raises it too.
+        The file is not a result file of this program, or is damaged.  `open` raises it too.
     """
 
     def __init__(self, path: Path) -> None:
@@ -139,7 +138,7 @@ class ResultFile:
             It has changed since it was checked.
         """
         with self.translating_errors():
-            file = h5py.File(self.path, "r")
+            file = open_checked(self.path)
             if _identity_of(file) != self._identity:
                 file.close()
                 raise ResultError(f"{self.path} has changed since it was opened: is a run writing it?")
