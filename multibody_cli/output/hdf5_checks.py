@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 from h5py import h5, h5a, h5d, h5g, h5l, h5o, h5p, h5t, h5z
 
 from multibody_cli.output.attributes import EARLIER, EarlierScene
+
+if TYPE_CHECKING:
+    from multibody_cli.output.channel import Array
 
 MAX_DEPTH = 16
 """Largest number of nested groups; paths of the program have at most 6."""
@@ -27,6 +30,12 @@ MAX_DEFLATION = 1032
 
 TEXT_BYTES = 2**26
 """Largest size, bytes, of the texts that are read at once."""
+
+ROWS_AT_ONCE = 2**17
+"""Rows of `time` and of `contacts/offset` that are checked at once."""
+
+MAX_TIME = 1e100
+"""Largest time, s, and largest index: differences of larger times overflow."""
 
 _FILTERS = frozenset({h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32})
 
@@ -141,6 +150,23 @@ def read_texts(where: str, dataset: h5d.DatasetID, file_bytes: int) -> tuple[str
         if left < 0:
             raise Defect(where, "has texts that are longer than the file")
     return tuple(found)
+
+
+def sorted_parts(file: h5py.File, path: str, least: float = -MAX_TIME) -> Iterator[Array]:
+    """Read a channel of one axis in parts.
+
+    Raises
+    ------
+    Defect
+        A value is not a number, exceeds `MAX_TIME`, or is less than the one before or than `least`.
+    """
+    dataset = file[path]
+    for first in range(0, dataset.shape[0], ROWS_AT_ONCE):
+        part = dataset[first : first + ROWS_AT_ONCE]
+        if not (part[0] >= least and part[-1] <= MAX_TIME and (part[1:] >= part[:-1]).all()):
+            raise Defect(path, f"its values decrease, are not numbers, or exceed {MAX_TIME:g}")
+        yield part
+        least = part[-1]
 
 
 def read_attribute(where: str, node: h5g.GroupID | h5d.DatasetID, name: str, kind: type) -> Any:

@@ -36,15 +36,13 @@ from multibody_cli.output.hdf5_checks import (
     read_texts,
     require_numbers,
     require_stored,
+    sorted_parts,
 )
 from multibody_cli.output.wholeness import complete_rows
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
     from multibody_cli.output.channel import Array
-
-ROWS_AT_ONCE = 2**17
-"""Rows of `time` and of `contacts/offset` that are checked at once."""
 
 MAX_INFLATION = 2**29
 """Largest difference of the sizes of compressed values in memory and in the file if they are read at once, bytes."""
@@ -120,9 +118,9 @@ class ResultFile:
             self._identity = _identity_of(file)
             self.attributes = self._read_attributes(file.id)
             self._read_datasets(file.id)
-            for _ in _sorted_parts(file, "time"):
+            for _ in sorted_parts(file, "time"):
                 pass
-            offset = list(_sorted_parts(file, OFFSET, 0)) if OFFSET in self._stored else None
+            offset = list(sorted_parts(file, OFFSET, 0)) if OFFSET in self._stored else None
             self.rows = complete_rows(
                 {name: stored.per for name, stored in self._stored.items()},
                 {name: stored.shape[0] for name, stored in self._stored.items()},
@@ -387,14 +385,3 @@ def _read_list(where: str, text: str, kind: type = str) -> tuple[Any, ...]:
 def _identity_of(file: h5py.File) -> tuple[int, int, int, int]:
     status = os.fstat(file.id.get_vfd_handle())
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _sorted_parts(file: h5py.File, path: str, least: float = -math.inf) -> Iterator[Array]:
-    """Read a channel in parts; refuse it if a value is not finite, or less than the one before or than `least`."""
-    dataset = file[path]
-    for first in range(0, dataset.shape[0], ROWS_AT_ONCE):
-        part = dataset[first : first + ROWS_AT_ONCE]
-        if not (np.isfinite(part).all() and least <= part[0] and (np.diff(part) >= 0).all()):
-            raise Defect(path, "its values decrease, or are not numbers")
-        yield part
-        least = part[-1]

@@ -206,6 +206,7 @@ def test_many_damaged_files(files: list[Path], tmp_path: Path) -> None:
     tally = Tally()
     first = int.from_bytes(os.urandom(4))
     for seed in range(first, first + CAMPAIGN // 5):
+        print(f"\r{seed}", end=" ")  # a failure, a crash and an endless loop show the seed
         tally.add(examine(tmp_path, files[seed % len(files)], seed), f"seed {seed}")
         if tally.count % 1000 == 0:
             print(tally, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -137,6 +138,11 @@ DAMAGES = {
     "no bodies": (lambda file: file.pop("bodies/name"), "at bodies/name: is missing"),
     "a body twice": (dataset("bodies/name", data=["a", "a", "b"]), "at bodies/name: has the same name twice"),
     "times that decrease": (dataset("time", data=TIME[::-1]), "at time: its values decrease"),
+    "times that no axis shows": (
+        dataset("time", data=1e101 + 0.0 * TIME),
+        "at time: its values decrease, are not numbers, or exceed 1e+100",
+    ),
+    "a time that is not a number": (dataset("time", data=[math.nan, *TIME[1:]]), "at time: its values decrease, are"),
     "a status that is an array": (attribute("status", [1, 2]), "at attribute `status`: expected a single value"),
     "an unknown status": (attribute("status", "happy"), "at attribute `status`: expected one of running, complete"),
     "steps that are a text": (attribute("steps", "many"), "at attribute `steps`: expected a number"),
