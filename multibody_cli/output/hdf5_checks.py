@@ -6,6 +6,7 @@ Readers of result files accept none of these: an object is read only if its own 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ MAX_CHUNK_BYTES = 2**28
 
 MAX_DEFLATION = 1032
 """Largest ratio of sizes before and after compression by deflate."""
+
+MAX_INFLATION = 2**29
+"""Largest difference of the sizes of compressed values in memory and in the file if they are read at once, bytes."""
 
 TEXT_BYTES = 2**26
 """Largest size, bytes, of the texts that are read at once."""
@@ -111,6 +115,19 @@ def require_stored(where: str, dataset: h5d.DatasetID, file_bytes: int) -> None:
     most = stored * (MAX_DEFLATION if h5z.FILTER_DEFLATE in filters else 1)
     if item * math.prod(dataset.shape) > most or stored > file_bytes:
         raise Defect(where, f"has the shape {dataset.shape}, but the file stores only {min(stored, file_bytes)} bytes")
+
+
+def require_bounded(where: str, dataset: h5d.DatasetID, rows: int) -> None:
+    """Refuse to read a number of rows that take much more space in memory than the dataset in the file.
+
+    Raises
+    ------
+    Defect
+        The difference exceeds `MAX_INFLATION`.
+    """
+    inflated = max(0, rows) * math.prod(dataset.shape[1:]) * dataset.get_type().get_size()
+    if inflated - dataset.get_storage_size() > MAX_INFLATION:
+        raise Defect(where, f"takes {inflated} bytes of memory, more than {MAX_INFLATION}: read fewer rows")
 
 
 def require_numbers(where: str, dataset: h5d.DatasetID, wanted: str) -> None:
@@ -200,6 +217,23 @@ _TYPES = {str: h5t.TypeStringID, int: h5t.TypeIntegerID, float: h5t.TypeIntegerI
 
 def _attribute(where: str, name: str) -> str:
     return f"{where} attribute `{name}`".lstrip()
+
+
+def read_list(where: str, text: str, kind: type = str) -> tuple[Any, ...]:
+    """Read a JSON list of texts, or of entries of another kind.
+
+    Raises
+    ------
+    Defect
+        The text is something else.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(entry, kind) for entry in found):
+        raise Defect(where, f"expected a JSON list of entries of the type {kind.__name__}")
+    return tuple(found)
 
 
 def plain_attributes(node: h5g.GroupID) -> dict[str, Any]:

@@ -6,7 +6,6 @@ it has the attribute `rtol`; other datasets are not read.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -33,7 +32,9 @@ from multibody_cli.output.hdf5_checks import (
     plain_attributes,
     read_attribute,
     read_earlier_scenes,
+    read_list,
     read_texts,
+    require_bounded,
     require_numbers,
     require_stored,
     sorted_parts,
@@ -43,9 +44,6 @@ from multibody_cli.output.wholeness import complete_rows
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
     from multibody_cli.output.channel import Array
-
-MAX_INFLATION = 2**29
-"""Largest difference of the sizes of compressed values in memory and in the file if they are read at once, bytes."""
 
 SLAB_BYTES = 2**22
 """Size of a slab of a dataset, bytes; at least one chunk."""
@@ -189,7 +187,7 @@ class ResultFile:
         if found["status"] not in get_args(Status):
             raise Defect("attribute `status`", f"expected one of {', '.join(get_args(Status))}")
         for name, kind in (("accepted", str), ("accepted_misses", str), ("alarms", dict)):
-            _read_list(f"attribute `{name}`", found.get(name, "[]"), kind)
+            read_list(f"attribute `{name}`", found.get(name, "[]"), kind)
         return found
 
     def _read_datasets(self, file: h5g.GroupID) -> None:
@@ -263,9 +261,7 @@ class OpenFile(AbstractContextManager["OpenFile"]):
         start, stop, _ = slice(start, stop).indices(self._result.rows[path])
         with self._result.translating_errors():
             dataset = h5py.Dataset(h5d.open(self._file.id, path.encode()))
-            inflated = max(0, stop - start) * math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
-            if inflated - dataset.id.get_storage_size() > MAX_INFLATION:
-                raise Defect(path, f"takes {inflated} bytes of memory, more than {MAX_INFLATION}: read fewer rows")
+            require_bounded(path, dataset.id, stop - start)
             values: Array = dataset[start:stop]
             if path in BODY_PAIR and values.size and not -1 <= values.min() <= values.max() < len(self._result.bodies):
                 raise Defect(path, "has an index of a body that does not exist")
@@ -337,8 +333,8 @@ class OpenFile(AbstractContextManager["OpenFile"]):
             verdict=read_attribute(CERTIFICATE, group, "verdict", str),
             digits=read_attribute(CERTIFICATE, group, "digits", int),
             until=read_attribute(CERTIFICATE, group, "until", float),
-            methods=_read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "methods", str)),
-            settings=_read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "settings", str)),
+            methods=read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "methods", str)),
+            settings=read_list(CERTIFICATE, read_attribute(CERTIFICATE, group, "settings", str)),
             bars=bars,
         )
 
@@ -363,23 +359,6 @@ def _tolerance(path: str, node: h5d.DatasetID, name: str) -> float | None:
     if not 0.0 <= found < math.inf:
         raise Defect(path, f"attribute `{name}`: expected a finite number of at least 0")
     return found
-
-
-def _read_list(where: str, text: str, kind: type = str) -> tuple[Any, ...]:
-    """Read a JSON list of texts, or of entries of another kind.
-
-    Raises
-    ------
-    Defect
-        The text is something else.
-    """
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(entry, kind) for entry in found):
-        raise Defect(where, f"expected a JSON list of entries of the type {kind.__name__}")
-    return tuple(found)
 
 
 def _identity_of(file: h5py.File) -> tuple[int, int, int, int]:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import h5py
 import numpy as np
+from h5py import h5d, h5g, h5t
 
 from multibody_cli.errors import ResultError, nearest
+from multibody_cli.output.global_heaps import open_checked
+from multibody_cli.output.hdf5_checks import (
+    Defect,
+    datasets_of,
+    plain_attributes,
+    read_attribute,
+    read_list,
+    require_bounded,
+    require_numbers,
+    require_stored,
+)
 from multibody_cli.output.place import replacement
 
 if TYPE_CHECKING:
@@ -105,8 +118,6 @@ def write_sweep_table(
     OutputError
         The file cannot be written.
     """
-    import h5py
-
     place_of = {(column.name, column.units): place for place, column in enumerate(columns)}
     with replacement(path) as new, h5py.File(new, "w") as file:
         file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **attributes})
@@ -171,8 +182,6 @@ class _Creator:
 
 def _type_of(length: int) -> Any:
     """Return the type of a column: float64, or texts of at most `length` bytes."""
-    import h5py
-
     return h5py.string_dtype("utf-8", length) if length else np.dtype(np.float64)
 
 
@@ -200,42 +209,35 @@ class SweepTable:
     """
 
     def __init__(self, path: Path) -> None:
-        import h5py
-
-        from multibody_cli.output.global_heaps import open_checked
-
         self.path = path
-        found: list[tuple[int, str, Column]] = []
-
-        def add(name: str, item: Any) -> None:
-            if isinstance(item, h5py.Dataset):
-                about = item.attrs
-                column = Column(name, str(about["units"]), str(about["description"]))
-                found.append((int(about["position"]), str(about["role"]), column))
-
-        try:
-            with open_checked(path) as file:
-                self.attributes = dict(file.attrs)
-                if self.attributes.get("format") != FORMAT:
-                    raise ResultError(f"{path} is not a table of `mbsim sweep`")
-                file.visititems(add)
-                self.count = len(file[RUN])
-        except _FAILURES as error:
-            raise ResultError(f"{path} is damaged: {error}; run the sweep again") from error
-        ordered = sorted(found)
-        self.columns = tuple(column for _, _, column in ordered)
-        self._roles = {column.name: role for _, role, column in ordered}
+        with _translating_errors(path), open_checked(path) as file:
+            root = h5g.open(file.id, b"/")
+            self.attributes = plain_attributes(root)
+            if self.attributes.get("format") != FORMAT:
+                raise ResultError(f"{path} is not a table of `mbsim sweep`")
+            for name in ("accepted", "accepted_misses"):
+                read_list(f"attribute `{name}`", str(self.attributes.get(name, "[]")))
+            file_bytes = path.stat().st_size
+            found = []
+            for name, node in datasets_of(root):
+                role = _role_of(name, node, file_bytes)
+                texts = (read_attribute(name, node, word, str) for word in ("units", "description"))
+                found.append((read_attribute(name, node, "position", int), role, Column(name, *texts), node.shape))
+            found.sort()
+            self.columns = tuple(column for _, _, column, _ in found)
+            self._roles = {column.name: role for _, role, column, _ in found}
+            missing = {RUN, *OUTCOMES} - {*self._roles}
+            if missing:
+                raise Defect(min(missing), "is missing")
+            (self.count,) = shape = next(shape for _, _, column, shape in found if column.name == RUN)
+            other = next((column.name for _, _, column, own in found if own != shape), None)
+            if other is not None:
+                raise Defect(other, "has another number of rows than `run`")
 
     @property
     def keys(self) -> list[Column]:
         """Columns of the varied keys."""
         return self.of_role("key")
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """The definition of the sweep."""
-        found: dict[str, Any] = json.loads(str(self.attributes.get("definition", "{}")))
-        return found
 
     def of_role(self, role: str) -> list[Column]:
         """Return the columns of a role, a key of `ROLES`."""
@@ -256,17 +258,13 @@ class SweepTable:
 
     def read(self, name: str, rows: slice = slice(None)) -> Array:
         """Return values of a column, (K,): numbers, or texts as objects."""
-        import h5py
-
         self.column(name)
-        try:
-            with h5py.File(self.path, "r") as file:
-                dataset = file[name]
-                if h5py.check_string_dtype(dataset.dtype):
-                    return np.asarray(dataset.asstr()[rows], object)
-                return np.asarray(dataset[rows])
-        except _FAILURES as error:
-            raise ResultError(f"{self.path} is damaged at {name}: {error}; run the sweep again") from error
+        with _translating_errors(self.path), open_checked(self.path) as file:
+            dataset = file[name]
+            require_bounded(name, dataset.id, len(range(self.count)[rows]))
+            if h5py.check_string_dtype(dataset.dtype):
+                return np.asarray(dataset.asstr()[rows], object)
+            return np.asarray(dataset[rows])
 
     # --- as the formats of `output.tables` read it -----------------------------------------------------------------
     @property
@@ -301,12 +299,36 @@ def _plain(values: Array) -> Array:
     return values.astype(str) if values.dtype == object else values
 
 
+def _role_of(name: str, node: h5d.DatasetID, file_bytes: int) -> str:
+    """Return the role of a column, a key of `ROLES`; refuse other values than those of its role."""
+    role: str = read_attribute(name, node, "role", str)
+    if role not in ROLES or (role == RUN) != (name == RUN) or (role == "outcome") != (name in OUTCOMES):
+        raise Defect(name, f"cannot have the role `{role}`")
+    if len(node.shape) != 1:
+        raise Defect(name, f"expected one axis, found the shape {node.shape}")
+    kind = node.get_type()
+    is_text = isinstance(kind, h5t.TypeStringID) and not kind.is_variable_str()
+    if role == "outcome" and not is_text:
+        raise Defect(name, "expected texts of a fixed length")
+    if role == RUN or not (is_text and role in ("key", "outcome")):
+        require_numbers(name, node, "<i8" if role == RUN else "<f8")
+    require_stored(name, node, file_bytes)
+    return role
+
+
+@contextmanager
+def _translating_errors(path: Path) -> Iterator[None]:
+    """Translate errors of HDF5, and defects, into a `ResultError` with a remedy."""
+    try:
+        yield
+    except _FAILURES as error:
+        raise ResultError(f"{path} is damaged: {error}; run the sweep again") from error
+
+
 def is_sweep_table(path: Path) -> bool:
     """Whether a file is a table of a sweep, by its attribute `format`."""
-    from multibody_cli.output.global_heaps import open_checked
-
     try:
         with open_checked(path) as file:
-            return bool(file.attrs.get("format") == FORMAT)
+            return plain_attributes(h5g.open(file.id, b"/")).get("format") == FORMAT
     except _FAILURES:
         return False

@@ -11,6 +11,7 @@ import numpy as np
 from multibody_cli.errors import ArgumentError, ResultError, nearest
 from multibody_cli.output.sweep_table import Column, SweepTable
 from multibody_cli.pictures.style import Style, escape_mathtext, new_figure
+from multibody_cli.pictures.thinning import LARGEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ BANDS = ((5.0, 95.0, 0.15), (25.0, 75.0, 0.3))
 
 
 class _Codes:
-    """Numbers of a column: its values, or the indices of its texts."""
+    """Numbers of a column: its values, NaN for those beyond `LARGEST`, or the indices of its texts."""
 
     def __init__(self, table: SweepTable, column: Column) -> None:
         values = table.read(column.name)
@@ -40,7 +41,7 @@ class _Codes:
         if values.dtype == object:
             texts, codes = np.unique(values.astype(str), return_inverse=True)
             self.texts, values = texts.tolist(), codes
-        self.values: Floats = values.astype(np.float64)
+        self.values: Floats = np.where(np.abs(values) <= LARGEST, values, np.nan)
         self.label = escape_mathtext(f"{column.name}, {column.units}" if column.units else column.name)
 
 
@@ -102,7 +103,7 @@ def _chosen(table: SweepTable, words: Sequence[str]) -> list[Column]:
 
 
 def _finite(values: Floats) -> Floats:
-    known = values[np.isfinite(values)]
+    known = values[np.abs(values) <= LARGEST]
     return known if len(known) else np.zeros(1)
 
 
@@ -112,7 +113,7 @@ def _is_grid(table: SweepTable, keys: Sequence[Column]) -> bool:
         return False
     values = [_Codes(table, key).values for key in keys]
     sizes = [len(np.unique(some)) for some in values]
-    return sizes[0] * sizes[1] == table.count and min(sizes) > 1
+    return sizes[0] * sizes[1] == table.count and min(sizes) > 1 and bool(np.isfinite(values).all())
 
 
 def _axes_of(columns: Sequence[Column], style: Style, remarks: list[str]) -> tuple[Figure, list[tuple[Column, Any]]]:

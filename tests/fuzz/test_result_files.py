@@ -35,12 +35,15 @@ SIGNATURES = (b"OHDR", b"OCHK", b"TREE", b"HEAP", b"SNOD", b"GCOL", b"FRHP", b"F
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Whole files: a run, one with every kind of channel, and one with contacts."""
+    """Whole files: a run, one with every kind of channel, one with contacts, and a table of a sweep."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "scene.yaml").write_text(SCENE)
     assert call(["run", f"{folder / 'scene.yaml'}", "-o", f"{folder / 'run.h5'}"]).code == 0
+    table = ["--vary", "gravity=[0, 0, -9],[0, 0, -8]", "--jobs", "1", "-o", f"{folder / 'table.h5'}"]
+    assert call(["sweep", f"{folder / 'scene.yaml'}", *table]).code == 0
     every = write_run(folder / "every.h5")
-    return [folder / "run.h5", every, with_contacts(every, folder / "contacts.h5", [[{}, {"mode": 2}]] * len(TIME))]
+    contacts = with_contacts(every, folder / "contacts.h5", [[{}, {"mode": 2}]] * len(TIME))
+    return [folder / "run.h5", every, contacts, folder / "table.h5"]
 
 
 # --- damages of bytes -----------------------------------------------------------------------------------------------
