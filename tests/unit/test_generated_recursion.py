@@ -73,8 +73,8 @@ def nearness(*arrays) -> float:
     return 1e-10 * max(1.0, *(float(np.abs(array).max(initial=0.0)) for array in arrays))
 
 
-# Random trees are few, since each is generated and interpreted anew: 30 of them have every kind of part, and another test
-# has a tree of all kinds of joints.
+# Random trees are few, since each is generated and interpreted anew: 30 of them have every kind of part, and another
+# test has a tree of all kinds of joints.
 # --- what it gives --------------------------------------------------------------------------------------------------
 @given(machines(loaded=False))
 @settings(max_examples=30)
