@@ -5,16 +5,22 @@
     compiled  runs compiled kernels
     nightly   the full matrix of what `compiled` samples; the schedule of continuous integration runs it
 
-A test of the first two tiers that asks for compiled code fails.
+A test of the first two tiers that asks for compiled code fails.  NumPy uses one thread, as in the program: threads that
+wait for each other would take most of the time of small matrices.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from multibody_cli.cli.startup import use_one_blas_thread
+
+use_one_blas_thread()  # which counts before the import of NumPy only
 
 from multibody_cli.kernel import interpreted, is_interpreted
 from multibody_cli.kernel.functions import Kernel
@@ -59,6 +65,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(TESTS)
         if not any(item.get_closest_marker(tier) for tier in ("pure", "plain", "compiled")):
             item.add_marker(tier_of(place))
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collections pass over the thousands of tests, which live until the end."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -28,6 +29,7 @@ def serve() -> None:
     from llvmlite.binding import ffi
 
     ffi.lib._lock._cblist.clear()  # this process does not use LLVM's lock callbacks
+    gc.freeze()  # collections pass over numba itself, which takes an eighth of the time of compilation
     connection = Connection(int(sys.argv[1]))
     while True:
         try:

@@ -80,6 +80,7 @@ class _Worker:
         self.connection, theirs = Pipe()
         # numba's settings would change the code; `-P` and the working directory exclude modules of the user
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # it colors every message, shown or not
         environment["MBSIM_CACHE_DIR"] = str(store.cache_root())
         environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)
         self._process = subprocess.Popen(

@@ -50,7 +50,7 @@ def tool(name: str) -> str:
         ("lint-imports", "--no-cache"),
         ("ruff", "check", "--no-cache", "multibody_cli", "tests"),
         ("ruff", "format", "--no-cache", "--check", "multibody_cli", "tests"),
-        ("mypy",),
+        pytest.param(("mypy",), marks=pytest.mark.nightly),  # a minute; continuous integration runs it on each change
     ],
     ids=["imports point downward", "ruff check", "ruff format", "mypy"],
 )

@@ -185,9 +185,9 @@ def test_a_complete_run_is_continued_to_a_longer_duration(
     assert checkpoint_path(folder / "run.h5").exists() == long
     assert mbsim("run", "--resume", "run.h5").code == 2  # it is complete
     assert mbsim("run", "--resume", "run.h5", "--duration", "50 ms").code == 2  # it has passed that
-    end = mbsim("run", "--resume", "run.h5", "--duration", "0.3 s")
+    end = mbsim("run", "--resume", "run.h5", "--duration", "0.15 s")
     assert (end.code, "begins again" in end.stderr) == (0, not long)
-    assert mbsim("run", *words, "--duration", "0.3 s", "--set", "output.every=0.001 s", "-o", "whole.h5").code == 0
+    assert mbsim("run", *words, "--duration", "0.15 s", "--set", "output.every=0.001 s", "-o", "whole.h5").code == 0
     assert (folder / "run.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 

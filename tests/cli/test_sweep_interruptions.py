@@ -17,8 +17,11 @@ import pytest
 from multibody_cli.output.sweep_table import SweepTable
 
 Start = Callable[..., subprocess.Popen[str]]
-RUNS = 240
-WORDS = ("sweep", "pendulum.yaml", "--vary", "vars.angle=uniform(1 deg, 9 deg)", "--samples", RUNS)
+RUNS = 100
+SWEEP = ("sweep", "pendulum.yaml", "--vary", "vars.angle=uniform(1 deg, 9 deg)", "--samples")
+WORDS = (*SWEEP, RUNS)
+LONG = (*SWEEP, 240)
+"""A sweep that takes longer than the start of another."""
 ROWS = Path("outputs/pendulum-sweep.h5.rows")
 TABLE = Path("outputs/pendulum-sweep.h5")
 
@@ -38,27 +41,27 @@ def wait_for_rows(process: subprocess.Popen[str], count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.nightly)])
-def test_a_sweep_that_is_killed_at_random_has_the_same_table(start: Start, folder: Path, kills: int) -> None:
-    chance, done = random.Random(kills), 0
+@pytest.mark.parametrize(("kills", "runs"), [(2, RUNS), pytest.param(20, 240, marks=pytest.mark.nightly)])
+def test_a_sweep_that_is_killed_at_random_has_the_same_table(start: Start, folder: Path, kills: int, runs: int) -> None:
+    chance, done, words = random.Random(kills), 0, (*SWEEP, runs)
     for _ in range(kills):
-        process = start(*WORDS)
-        wait_for_rows(process, done + chance.randrange(RUNS // kills - 5) + 1)
+        process = start(*words)
+        wait_for_rows(process, done + chance.randrange(runs // kills - 5) + 1)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         if not ROWS.exists():
-            done = RUNS  # the table was written before the signal
+            done = runs  # the table was written before the signal
             break
         rows = rows_written()
         assert len(set(rows)) == len(rows) >= done
         done = len(rows)
-    last = start(*WORDS, "--json")
+    last = start(*words, "--json")
     summary = json.loads(last.communicate(timeout=300)[0])
     assert last.returncode == 0
-    assert summary["rows"] == RUNS
-    assert summary["executed"] == RUNS - done
+    assert summary["rows"] == runs
+    assert summary["executed"] == runs - done
     assert not ROWS.exists()
-    assert start(*WORDS, "-o", "whole.h5", "--jobs", 1).wait(timeout=300) == 0
+    assert start(*words, "-o", "whole.h5", "--jobs", 1).wait(timeout=300) == 0
     assert TABLE.read_bytes() == Path("whole.h5").read_bytes()
 
 
@@ -94,9 +97,9 @@ def test_a_worker_that_is_killed_loses_nothing(start: Start, folder: Path) -> No
 
 
 def test_two_sweeps_do_not_write_one_table(start: Start, folder: Path) -> None:
-    first = start(*WORDS)
+    first = start(*LONG)
     wait_for_rows(first, 1)
-    second = start(*WORDS)
+    second = start(*LONG)
     _, err = second.communicate(timeout=60)
     assert second.returncode == 2
     assert "is written by another sweep" in err

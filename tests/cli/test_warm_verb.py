@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_result import Command
 
-from multibody_cli.kernel import is_interpreted
+from multibody_cli.kernel import is_interpreted, store
 
 pytestmark = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
 
@@ -20,11 +21,29 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_warmed_scene_compiles_nothing(cache: Path, mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new process with MBSIM_COMPILE=never would refuse the run if a kernel were missing."""
-    words = [sys.executable, "-m", "multibody_cli"]
-    warmed = subprocess.run([*words, "warm", "pendulum.yaml"], capture_output=True, text=True, check=True)
+WARM = """
+import atexit, json, pathlib
+from multibody_cli.cli.app import main
+from multibody_cli.kernel import loading
+atexit.register(lambda: pathlib.Path("loaded.json").write_text(json.dumps(sorted(loading._loaded))))
+main()
+"""
+
+
+def test_a_warmed_scene_compiles_nothing(folder: Path, mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new process with MBSIM_COMPILE=never would refuse the run if a kernel were missing.
+
+    `warm` compiles into the cache of all tests; the other commands have only the code that it has made ready.
+    """
+    warmed = subprocess.run(
+        [sys.executable, "-c", WARM, "warm", "pendulum.yaml"], capture_output=True, text=True, check=True
+    )
     assert warmed.stdout.startswith("compiled ")
+    codes = [store.find(symbol) for symbol in json.loads((folder / "loaded.json").read_text())]
+    cache = folder / "cache"
+    monkeypatch.setenv("MBSIM_CACHE_DIR", str(cache))
+    assert all(code is not None and store.keep(code) for code in codes)
+    words = [sys.executable, "-m", "multibody_cli"]
     monkeypatch.setenv("MBSIM_COMPILE", "never")
     ran = subprocess.run([*words, "run", "pendulum.yaml"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

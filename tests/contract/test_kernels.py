@@ -52,6 +52,7 @@ import json, sys
 sys.path.insert(0, {tests!r})
 from machines import *
 from test_integrators import mixed_tree
+from multibody_cli.kernel import loading
 packed = mixed_tree()
 states = {{}}
 for name in {integrators!r}:
@@ -59,7 +60,7 @@ for name in {integrators!r}:
     method.start(state)
     method.advance(state, 0.01)
     states[name] = state.q.tobytes().hex()
-print(json.dumps({{"numba": "numba" in sys.modules, "states": states}}))
+print(json.dumps({{"numba": "numba" in sys.modules, "states": states, "loaded": sorted(loading._loaded)}}))
 """
 
 
@@ -96,8 +97,12 @@ def run_in_a_process(cache, integrators):
 
 @compiled
 def test_a_second_process_compiles_nothing_and_does_not_import_numba(tmp_path, monkeypatch):
+    """The first process compiles into the cache of all tests; the second has only the code that the first loaded."""
     integrators = ["semi_implicit_euler"]
-    first = run_in_a_process(tmp_path, integrators)
+    first = run_in_a_process(cache_root(), integrators)
+    loaded = [store.find(symbol) for symbol in first["loaded"]]
+    monkeypatch.setenv("MBSIM_CACHE_DIR", str(tmp_path))
+    assert all(store.keep(code) for code in loaded)
     monkeypatch.setenv("MBSIM_COMPILE", "never")
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[ekfg]*") if path.is_file()}
     assert files

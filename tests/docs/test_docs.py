@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +18,7 @@ import yaml
 from pages import ROOT, Block, agree, blocks_of, commands_of, headings_of, links_of
 
 import multibody_cli
+from multibody_cli.cli.app import main
 from multibody_cli.cli.list import list_features
 from multibody_cli.cli.reference import ENVIRONMENT
 from multibody_cli.cli.scene_values import EXAMPLES
@@ -51,8 +55,11 @@ PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.fixture
-def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
-    """Run a command in a folder in which the scenes lie, with the `mbsim` and `python` of this test."""
+def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
+    """Run a command in a folder in which the scenes lie, with the `mbsim` and `python` of this test.
+
+    A command of `mbsim` alone runs in this process, since the start of a process takes most of its time.
+    """
     tools, folder = tmp_path / "bin", tmp_path / "folder"
     tools.mkdir()
     folder.mkdir()
@@ -61,29 +68,48 @@ def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
         tool = tools / name
         tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         tool.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(tools), os.environ["PATH"]]),
-        "PYTHONPATH": str(ROOT),
-        "MPLBACKEND": "agg",
-        "MPLCONFIGDIR": str(tmp_path_factory.getbasetemp()),
-    }
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tools), os.environ["PATH"]]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path_factory.getbasetemp()))
 
     def run(words: str) -> tuple[int, list[str]]:
-        ended = subprocess.run(
-            ["bash", "-c", words],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=900,  # kernels for contacts take minutes to compile
-        )
-        lines = [line.rstrip() for line in ended.stdout.splitlines()]
-        return ended.returncode, [line for line in lines if not line.startswith("compiling ")]
+        program, *arguments = words_of(words)
+        code, text = here(arguments) if program == "mbsim" else in_a_shell(words)
+        lines = [line.rstrip() for line in text.splitlines()]
+        return code, [line for line in lines if not line.startswith("compiling ")]
 
     run.folder = folder
     return run
+
+
+def words_of(line: str) -> list[str]:
+    """Words of a command; those of a shell if the line contains more than one command."""
+    found = shlex.shlex(line, posix=True, punctuation_chars=True)
+    found.whitespace_split = True
+    words = list(found)
+    return ["bash"] if any(set(word) <= set("|&;<>()") for word in words if word) else words
+
+
+def here(words: list[str]) -> tuple[int, str]:
+    """Run `mbsim` in this process; return its exit code and what it writes."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), pytest.raises(SystemExit) as end:
+        main(words)
+    return int(end.value.code or 0), text.getvalue()
+
+
+def in_a_shell(words: str) -> tuple[int, str]:
+    """Run a command in a shell; return its exit code and what it writes."""
+    ended = subprocess.run(
+        ["bash", "-c", words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,  # kernels for contacts take minutes to compile
+    )
+    return ended.returncode, ended.stdout
 
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.name)

@@ -140,6 +140,7 @@ FEEDBACK = {"semi_implicit_euler": 2.0 * (math.sqrt(2.0) - 1.0), "linearly_impli
 """Longest stable step times the rate of Baumgarte: 2 (sqrt 2 - 1), and the real limit of the polynomial of rk4."""
 
 
+@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("name", FEEDBACK)
 def test_the_feedback_of_baumgarte_limits_the_step(name):
     """error'' + 2 r error' + r^2 error = 0 grows above the limit, with explicit and with implicit Euler steps."""

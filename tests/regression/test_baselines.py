@@ -22,7 +22,8 @@ SCENES = sorted(GALLERY.glob("*.yaml"))
 def trials() -> Iterator[Any]:
     """Every scene with its own method, and nightly with every other."""
     for scene in SCENES:
-        own = (yaml.safe_load(scene.read_text(encoding="utf-8")).get("simulation") or {}).get("method", "aba")
+        tree = yaml.load(scene.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        own = (tree.get("simulation") or {}).get("method", "aba")
         for method in METHODS:
             marks = [] if method == own else [pytest.mark.nightly]
             yield pytest.param(scene, method, marks=marks, id=f"{scene.stem}-{method}")

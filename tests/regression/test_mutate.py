@@ -15,13 +15,17 @@ from reader_mutants import EQUIVALENT as EQUIVALENT_OF_READERS
 from reader_mutants import drawn_of_each_operator, faults_of, reader_mutants
 
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
-MUTANTS = all_mutants(PACKAGE)
-TEXTS = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in MUTANTS}}
 PACKAGES = {
     *("constraints", "contacts", "forces", "initial", "joints", "methods", "render", "signals", "spatial"),
     *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
     *("lanes", "symbolic"),
 }
+
+
+@pytest.fixture(scope="module")
+def every_mutant() -> list[Mutant]:
+    """Made when a test asks for it: reading the whole package takes seconds."""
+    return all_mutants(PACKAGE)
 
 
 def differences(one: ast.AST, other: ast.AST) -> list[str]:
@@ -76,15 +80,17 @@ def test_only_compiled_functions_are_mutated():
     assert [mutant.line for mutant in mutants_of("forces/some.py", text)] == [5]
 
 
-def test_every_package_has_mutants():
-    assert {mutant.package for mutant in MUTANTS} == PACKAGES
+def test_every_package_has_mutants(every_mutant):
+    assert {mutant.package for mutant in every_mutant} == PACKAGES
 
 
-def test_a_mutant_parses_and_differs_in_one_operator():
+def test_a_mutant_parses_and_differs_in_one_operator(every_mutant):
     """Every seventh mutant."""
-    trees = {file: ast.parse(text) for file, text in TEXTS.items()}
-    for mutant in MUTANTS[::7]:
-        text = TEXTS[mutant.file]
+    chosen = every_mutant[::7]
+    texts = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in {mutant.file for mutant in chosen}}
+    trees = {file: ast.parse(text) for file, text in texts.items()}
+    for mutant in chosen:
+        text = texts[mutant.file]
         assert text[mutant.start : mutant.end] == mutant.old, mutant
         changed = mutant.applied(text)
         assert changed[: mutant.start] == text[: mutant.start], mutant
@@ -97,27 +103,27 @@ def test_a_mutant_parses_and_differs_in_one_operator():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_seed_draws_the_same_mutants_from_all_packages(seed):
-    chosen = drawn(MUTANTS, seed, 24)
-    assert chosen == drawn(MUTANTS[::-1], seed, 24)
+def test_a_seed_draws_the_same_mutants_from_all_packages(every_mutant, seed):
+    chosen = drawn(every_mutant, seed, 24)
+    assert chosen == drawn(every_mutant[::-1], seed, 24)
     assert len(chosen) == len(set(chosen)) == 24
     assert {mutant.package for mutant in chosen} == PACKAGES
     assert max(Counter(mutant.file for mutant in chosen).values()) <= PER_FILE
-    assert chosen != drawn(MUTANTS, seed + 1, 24)
+    assert chosen != drawn(every_mutant, seed + 1, 24)
 
 
-def test_most_drawn_mutants_change_a_sign():
-    kinds = Counter(mutant.kind for seed in range(20) for mutant in drawn(MUTANTS, seed, 24))
+def test_most_drawn_mutants_change_a_sign(every_mutant):
+    kinds = Counter(mutant.kind for seed in range(20) for mutant in drawn(every_mutant, seed, 24))
     assert kinds["sign"] > 0.7 * kinds.total()
     assert len(kinds) == 5
 
 
-def test_equivalent_mutants_refer_to_existing_source():
+def test_equivalent_mutants_refer_to_existing_source(every_mutant):
     """An entry whose line has changed would otherwise let a mutant be drawn again, unseen."""
     for file, described in EQUIVALENT:
         text = (PACKAGE / file).read_text(encoding="utf-8")
         assert described in [mutant.described(text) for mutant in mutants_of(file, text)]
-        assert described not in [mutant.described(text) for mutant in MUTANTS if mutant.file == file]
+        assert described not in [mutant.described(text) for mutant in every_mutant if mutant.file == file]
 
 
 def test_a_mutant_is_described_in_one_line():

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,16 +71,19 @@ class Polynomial:
         """Not constant."""
 
     def cut(self, row: Row, parts: int) -> list[Row]:
-        """p(u) with u = (j + w) / parts, by powers of w."""
+        """p(u) with u = (j + w) / parts, by powers of w, for all j at once."""
         coefficients = np.array(row).reshape(-1, 3)
-        rows = []
-        for j in range(parts):
-            within = np.zeros_like(coefficients)
-            for k, a in enumerate(coefficients):
-                for i in range(k + 1):
-                    within[i] += math.comb(k, i) * j ** (k - i) / parts**k * a
-            rows.append(tuple(within.ravel().tolist()))
-        return rows
+        within = np.zeros((parts, *coefficients.shape))
+        for k, a in enumerate(coefficients):
+            for i in range(k + 1):
+                within[:, i] += np.outer(_binomial_terms(k, i, parts), a)
+        return [tuple(one) for one in within.reshape(parts, -1).tolist()]
+
+
+@cache
+def _binomial_terms(k: int, i: int, parts: int) -> Floats:
+    """Return the coefficients (parts,) of w^i in ((j + w) / parts)^k for j = 0, 1, ..."""
+    return np.array([math.comb(k, i) * j ** (k - i) / parts**k for j in range(parts)])
 
 
 class _OneFormula:
