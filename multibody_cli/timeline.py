@@ -214,14 +214,15 @@ class _Pace:
     def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
         """Advance the state to the end of an output interval; also return whether it stopped before."""
         every, pauses, progress = self._timing.every, self._timing.pauses, self.progress
-        report = progress.report if progress.done else Report()
+        earlier = progress.report if progress.done else Report()
         while True:
             done = min(progress.done + self._length, pauses)
             began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
             with self._computing:
-                report = self._method.advance(state, until).after(report)
-            report = report._replace(steps=report.steps + progress.earlier_steps)
+                report = self._method.advance(state, until).after(earlier)
+            if progress.earlier_steps:
+                report = report._replace(steps=report.steps + progress.earlier_steps)
             seconds = clock.monotonic() - began
             if seconds < self.SHORT:
                 self._length = min(2 * self._length, pauses)
@@ -230,6 +231,7 @@ class _Pace:
             if done == pauses or report.status is not Status.OK:
                 return report, False
             progress.done, progress.report = done, report
+            earlier = report
             if stop_asked():
                 return report, True
 
