@@ -86,6 +86,11 @@ class Runs(NamedTuple):
     start: float = 0.0
 
 
+def is_worthwhile(runs: int, steps: int, bodies: int) -> bool:
+    """Whether lanes save time in a number of runs of so many steps and bodies."""
+    return runs * steps * bodies >= WORTHWHILE
+
+
 def supported(models: Sequence[Model], integrator: str) -> str | None:
     """Return why lanes do not support models with an integrator; None if they do."""
     for is_given, reason in _obstacles(models[0], integrator):
@@ -153,7 +158,7 @@ def run_batch(
     batch = _nothing_of(runs)
     count, last = len(runs.q), int(runs.instants[-1])
     if in_lanes is None:
-        in_lanes = count * last * len(runs.models[0].names.bodies) >= WORTHWHILE
+        in_lanes = is_worthwhile(count, last, len(runs.models[0].names.bodies))
     if in_lanes and count > 0 and supported(runs.models, runs.integrator) is None:
         program = compile_program(runs.models, SCHEMES[runs.integrator])
         _run_lanes(runs, program, jobs or cores(), batch, on_done)

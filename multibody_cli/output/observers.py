@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import complete_state
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import GROUP
 from multibody_cli.output.elements import EXPANSIONS
@@ -60,6 +61,24 @@ observe: Any = reduce(
     _observe_nothing,
 )
 """`observe(system, state, work, rows, samples, k)` fills row k of the samples from a state (see `observation`)."""
+
+
+@template(complete_state, observe_before)
+def observe_states(
+    system: Any, state: Any, work: Any, rows: Any, samples: Any, powers: Any,
+    time: Any, q: Any, v: Any, ledger: Any, first: int, k: int, count: int,
+) -> None:  # fmt: skip
+    """Fill rows k to k + count of the samples from known states, from number `first`; the last one stays in `state`."""
+    for i in range(count):
+        state.time[0] = time[first + i]
+        for j in range(len(state.q)):
+            state.q[j] = q[first + i, j]
+        for j in range(len(state.v)):
+            state.v[j] = v[first + i, j]
+        for j in range(len(state.ledger)):
+            state.ledger[j] = ledger[first + i, j]
+        complete_state(system, work, state, powers)
+        observe_before(system, state, work, rows, samples, k + i)
 
 
 def contact_observers(names: Names) -> list[Any]:

@@ -16,12 +16,14 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
+from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats, State
 from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
 from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.recorder import States
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
 from multibody_cli.packing.applied_forces import with_signals
@@ -32,7 +34,7 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
-from multibody_cli.timeline import Summary, WhileComputing, simulate
+from multibody_cli.timeline import Summary, WhileComputing, replay, simulate
 from multibody_cli.version import __version__
 
 
@@ -175,6 +177,14 @@ class Simulation:
             carried,
             while_computing,
         )
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def replay(self, states: States, sink: Sink) -> Summary:
+        """Record a complete run whose states after the initial one are known; see `timeline.replay`."""
+        state, steps = self.fresh_state(), self.compiled.timing.steps
+        method = self.method_for(state)
+        assert isinstance(method, AccelerationMethod)
+        return replay(self.compiled.model, state, method, states, steps, self.header(), sink, self.run_settings())
 
 
 def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:
