@@ -16,6 +16,7 @@ import numpy as np
 
 from multibody_cli.document.source import ReadScene, UnreadScene, read_scene
 from multibody_cli.errors import MbsimError, SceneError, shortened
+from multibody_cli.kernel import LANES
 from multibody_cli.model import Names
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.recorder import States
@@ -73,6 +74,11 @@ class Task:
     trajectories: Path | None = None
     reference: Run | None = None
     digest: str = ""
+
+    @property
+    def least_batch(self) -> int:
+        """Smallest useful number of runs of a batch."""
+        return 1 if self.reference is None else LANES
 
 
 def run_batch(task: Task, runs: Sequence[Run]) -> list[Row]:
