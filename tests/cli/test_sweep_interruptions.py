@@ -38,27 +38,37 @@ def wait_for_rows(process: subprocess.Popen[str], count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.nightly)])
-def test_a_sweep_that_is_killed_at_random_has_the_same_table(start: Start, folder: Path, kills: int) -> None:
-    chance, done = random.Random(kills), 0
+@pytest.mark.parametrize(
+    ("choice", "kills", "runs"),
+    [
+        ("--no-lanes", 2, RUNS),
+        ("--lanes", 2, 2 * RUNS),
+        pytest.param("--no-lanes", 20, RUNS, marks=pytest.mark.nightly),
+        pytest.param("--lanes", 20, 16 * RUNS, marks=pytest.mark.nightly),
+    ],
+)
+def test_a_sweep_that_is_killed_at_random_has_the_same_table(
+    start: Start, folder: Path, choice: str, kills: int, runs: int
+) -> None:
+    words, chance, done = (*WORDS[:-1], runs, choice), random.Random(kills), 0
     for _ in range(kills):
-        process = start(*WORDS)
-        wait_for_rows(process, done + chance.randrange(RUNS // kills - 5) + 1)
+        process = start(*words)
+        wait_for_rows(process, done + chance.randrange(runs // kills - 5) + 1)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         if not ROWS.exists():
-            done = RUNS  # the table was written before the signal
+            done = runs  # the table was written before the signal
             break
         rows = rows_written()
         assert len(set(rows)) == len(rows) >= done
         done = len(rows)
-    last = start(*WORDS, "--json")
+    last = start(*words, "--json")
     summary = json.loads(last.communicate(timeout=300)[0])
     assert last.returncode == 0
-    assert summary["rows"] == RUNS
-    assert summary["executed"] == RUNS - done
+    assert summary["rows"] == runs
+    assert summary["executed"] == runs - done
     assert not ROWS.exists()
-    assert start(*WORDS, "-o", "whole.h5", "--jobs", 1).wait(timeout=300) == 0
+    assert start(*words, "-o", "whole.h5", "--jobs", 1).wait(timeout=300) == 0
     assert TABLE.read_bytes() == Path("whole.h5").read_bytes()
 
 
