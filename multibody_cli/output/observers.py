@@ -1,6 +1,6 @@
 """Kernels that fill one row of the samples: the files of `observation` that the channels name.
 
-This module imports compiled code; the rest of the package does not.
+This module and `recorder`, which uses it, import compiled code; the rest of the package does not.
 """
 
 from __future__ import annotations
