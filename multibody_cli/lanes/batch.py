@@ -195,8 +195,8 @@ def _nothing_of(runs: Runs) -> Batch:
     if len(instants) == 0 or instants[0] < 0 or (np.diff(instants) <= 0).any():
         raise ValueError("the numbers of steps must increase from 0 or more")
     sizes = runs.q.shape[1], runs.v.shape[1], len(runs.models[0].names.accounts)
-    results = [np.full((count, len(instants), size), np.nan) for size in sizes]
-    return Batch(*results, np.full(count, -1), np.zeros(count, np.bool_))
+    q, v, ledger = (np.full((count, len(instants), size), np.nan) for size in sizes)
+    return Batch(q, v, ledger, np.full(count, -1), np.zeros(count, np.bool_))
 
 
 # --- lanes --------------------------------------------------------------------------------------------------------

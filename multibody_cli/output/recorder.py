@@ -94,8 +94,7 @@ class Recorder:
         while done < count:
             first, some = self._filled, min(self._rows - self._filled, count - done)
             observe_them(done, first, some)
-            for k in range(first, first + some):
-                observe_report(self._report_fields, report, self._samples, k)
+            observe_report(self._report_fields, report, self._samples, slice(first, first + some))
             done += some
             self._filled += some
             self.reached.instants += some

@@ -85,7 +85,7 @@ class Lanes:
         runs = self._runs._replace(q=np.array([one.q for one in states]), v=np.array([one.v for one in states]))
         batch = run_in_lanes(runs, self._program)
         complete = batch.in_lanes & (batch.steps == runs.instants[-1])
-        times = runs.instants * runs.step
+        times = np.asarray(runs.instants * runs.step, np.float64)
         return {
             places[i]: States(times, batch.q[i], batch.v[i], batch.ledger[i]) for i in np.flatnonzero(complete).tolist()
         }
