@@ -109,7 +109,7 @@ def test_the_table_has_the_same_bytes_for_any_number_of_workers(mbsim: Command, 
         assert len({Path(f"{jobs}.{suffix}").read_bytes() for jobs in (1, 2, 3)}) == 1
 
 
-def test_the_table_and_the_summary_tell_how_runs_were_made(mbsim: Command, folder: Path) -> None:
+def test_the_table_and_the_summary_report_how_runs_were_made(mbsim: Command, folder: Path) -> None:
     words = ["sweep", "pendulum.yaml", "--vary", "vars.angle=10 deg, 20 deg", "--json"]
     for lanes, choice in enumerate(["--no-lanes", "--lanes"]):
         ending = mbsim(*words, choice, "-o", f"{lanes}.h5")
