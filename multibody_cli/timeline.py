@@ -6,13 +6,12 @@ import time as clock
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.remedies import said_once
 from multibody_cli.force_warnings import force_warnings
-from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State
 from multibody_cli.outcome import Before, outcome_of
@@ -21,6 +20,9 @@ from multibody_cli.output.recorder import FLUSH_AFTER, Recorder, States
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
 from multibody_cli.watch import JointDomainMonitor
+
+if TYPE_CHECKING:
+    from multibody_cli.methods.by_acceleration import AccelerationMethod
 
 SHOW_AFTER = 0.5
 """Seconds after which the progress within an output interval is reported."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time as clock
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.kernel import bound_kernel
-from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Method, Report
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.observers import contact_observers, observe, observe_report, observe_states, report_fields
 from multibody_cli.output.samples import samples_for
 from multibody_cli.output.sink import Sink
+
+if TYPE_CHECKING:
+    from multibody_cli.methods.by_acceleration import AccelerationMethod
 
 FLUSH_AFTER = 10.0
 """Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""

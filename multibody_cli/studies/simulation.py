@@ -16,7 +16,6 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Problem, SceneError
 from multibody_cli.limits import LimitError, require_within
 from multibody_cli.methods import METHODS, integrator_of
-from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Integrator, Method
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import Floats, State
@@ -181,6 +180,8 @@ class Simulation:
     @np.errstate(over="ignore", invalid="ignore")
     def replay(self, states: States, sink: Sink) -> Summary:
         """Record a complete run whose states after the initial one are known; see `timeline.replay`."""
+        from multibody_cli.methods.by_acceleration import AccelerationMethod  # slow import
+
         state, steps = self.fresh_state(), self.compiled.timing.steps
         method = self.method_for(state)
         assert isinstance(method, AccelerationMethod)
