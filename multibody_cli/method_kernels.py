@@ -43,6 +43,11 @@ def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: A
 
 
 @kernel_parameter
+def complete_state(system: Any, work: Any, state: Any, powers: Any) -> None:
+    """Compute the accelerations and the work arrays of a state, as at the end of a step."""
+
+
+@kernel_parameter
 def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
     """Project q and v onto all constraints, in place, after a step."""
 

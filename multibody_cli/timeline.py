@@ -6,26 +6,23 @@ import time as clock
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
-from multibody_cli.alarms.record import RunRecord
 from multibody_cli.alarms.remedies import said_once
 from multibody_cli.force_warnings import force_warnings
 from multibody_cli.methods.contract import Method, Report, Status
 from multibody_cli.model import Model, State
-from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.outcome import Before, outcome_of
 from multibody_cli.output.carried_state import Values, collect, restore
-from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
-from multibody_cli.output.samples import samples_for
+from multibody_cli.output.recorder import FLUSH_AFTER, Recorder, States
 from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
 from multibody_cli.watch import JointDomainMonitor
 
-FLUSH_AFTER = 10.0
-"""Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""
+if TYPE_CHECKING:
+    from multibody_cli.methods.by_acceleration import AccelerationMethod
 
 SHOW_AFTER = 0.5
 """Seconds after which the progress within an output interval is reported."""
@@ -98,7 +95,7 @@ def simulate(
     LayoutError
         `carried` belongs to another model, method or integrator.
     """
-    recorder = _Recorder(model, method, header.block_rows, sink)
+    recorder = Recorder(model, method, header.block_rows, sink)
     monitor = JointDomainMonitor(model)
     is_open = False
 
@@ -160,14 +157,9 @@ def simulate(
         if is_valid:
             forces = force_warnings(model, method.work.warnings)
             others = [*(Raised("forces", "warning", text) for text in forces), *others]
-        alarms = alarms_of(settings, recorder.record_of_run, others, diverged=not is_valid)
         if outcome.status == "complete":
             checkpoints.keep_at_end()
-            if any(alarm.level == "failed" for alarm in alarms):
-                outcome = replace(outcome, status="untrusted")
-        outcome = replace(outcome, alarms=alarms)
-        shown = map(str, said_once(outcome.later_alarms))
-        outcome = replace(outcome, message="; ".join(filter(None, [outcome.message, *shown])))
+        outcome = _with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=not is_valid))
         recorder.flush()
     except BaseException:
         try:
@@ -177,6 +169,59 @@ def simulate(
         raise
     sink.close(outcome)
     return Summary(outcome, reached.instants, reached.time, report.steps, steps_before)
+
+
+def replay(
+    model: Model,
+    state: State,
+    method: AccelerationMethod,
+    states: States,
+    steps: int,
+    header: Header,
+    sink: Sink,
+    settings: RunSettings,
+) -> Summary:
+    """Record a complete run whose states at the output instants are known.
+
+    The joints have no domains and no joint maps, whose monitor needs the single instants.
+
+    Parameters
+    ----------
+    model, state, method, header, sink, settings
+        As in `simulate`; the method computes accelerations and work arrays.
+    states, steps
+        The states at the output instants after the first one, and the number of steps of the run.
+
+    Raises
+    ------
+    OutputError
+        The sink cannot write.
+    """
+    recorder = Recorder(model, method, header.block_rows, sink)
+    report = method.start(state)
+    recorder.prepare(state)
+    sink.open(header)
+    try:
+        recorder.record(state, report)
+        recorder.record_states(state, method, states, report._replace(steps=steps))
+        recorder.flush()
+        others = [Raised("forces", "warning", text) for text in force_warnings(model, method.work.warnings)]
+        outcome = Outcome("complete", steps=steps)
+        outcome = _with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=False))
+    except BaseException:
+        sink.close(None)
+        raise
+    sink.close(outcome)
+    return Summary(outcome, recorder.reached.instants, recorder.reached.time, steps)
+
+
+def _with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:
+    """Add the alarms of a run to its outcome: a failed one makes it untrusted."""
+    if outcome.status == "complete" and any(alarm.level == "failed" for alarm in alarms):
+        outcome = replace(outcome, status="untrusted")
+    outcome = replace(outcome, alarms=alarms)
+    shown = map(str, said_once(outcome.later_alarms))
+    return replace(outcome, message="; ".join(filter(None, [outcome.message, *shown])))
 
 
 def _stopped_at(time: float) -> str:
@@ -214,14 +259,15 @@ class _Pace:
     def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
         """Advance the state to the end of an output interval; also return whether it stopped before."""
         every, pauses, progress = self._timing.every, self._timing.pauses, self.progress
-        report = progress.report if progress.done else Report()
+        earlier = progress.report if progress.done else Report()
         while True:
             done = min(progress.done + self._length, pauses)
             began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
             with self._computing:
-                report = self._method.advance(state, until).after(report)
-            report = report._replace(steps=report.steps + progress.earlier_steps)
+                report = self._method.advance(state, until).after(earlier)
+            if progress.earlier_steps:
+                report = report._replace(steps=report.steps + progress.earlier_steps)
             seconds = clock.monotonic() - began
             if seconds < self.SHORT:
                 self._length = min(2 * self._length, pauses)
@@ -230,6 +276,7 @@ class _Pace:
             if done == pauses or report.status is not Status.OK:
                 return report, False
             progress.done, progress.report = done, report
+            earlier = report
             if stop_asked():
                 return report, True
 
@@ -257,7 +304,7 @@ class _Checkpoints:
     """
 
     def __init__(
-        self, holders: Mapping[str, Any], recorder: _Recorder, receive: Callable[[Values], None] | None
+        self, holders: Mapping[str, Any], recorder: Recorder, receive: Callable[[Values], None] | None
     ) -> None:
         self._holders = holders
         self._recorder = recorder
@@ -284,69 +331,3 @@ class _Checkpoints:
         """Keep the state at the end of a run that took long."""
         if clock.monotonic() - self._began > FLUSH_AFTER:
             self.keep()
-
-
-@dataclass
-class _Reached:
-    """Number of recorded instants, and the time of the last, s."""
-
-    instants: int = 0
-    time: float = 0.0
-
-
-class _Recorder:
-    """Collects output instants in a block and writes full blocks to the sink."""
-
-    def __init__(self, model: Model, method: Method, rows: int, sink: Sink) -> None:
-        self._system = model.system
-        self._work, self._contact_work = method.work, method.contact_work
-        self._element_rows = element_rows(model)
-        self._names = model.names
-        self._report_fields = report_fields(model.names)
-        self._samples = samples_for(model.names, rows)
-        self._rows = rows
-        self._filled = 0
-        self._sink = sink
-        self._flushed = clock.monotonic()
-        self.reached = _Reached()
-        self.record_of_run = RunRecord(model)
-
-    def prepare(self, state: State) -> None:
-        """Sample a state without recording it; the run advances this state in place."""
-        rows, samples = self._element_rows, self._samples
-        self._observers = [observe.on(self._system, state, self._work, rows, samples)]
-        self._observers += [
-            one.on(self._system, self._contact_work, rows, samples) for one in contact_observers(self._names)
-        ]
-        self._observe(0)
-
-    def _observe(self, k: int) -> None:
-        """Write the output quantities of the state into row k of the samples."""
-        for observe_all in self._observers:
-            observe_all(k)
-
-    def record(self, state: State, report: Report) -> None:
-        """Record the state, that of `prepare`, as the next output instant."""
-        self._observe(self._filled)
-        observe_report(self._report_fields, report, self._samples, self._filled)
-        self.reached.instants += 1
-        self.reached.time = float(state.time[0])
-        self.record_of_run.add_report(report, self.reached.time)
-        self._filled += 1
-        late = self._sink.accepts_partial_blocks and clock.monotonic() - self._flushed > FLUSH_AFTER
-        if self._filled == self._rows or late:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the recorded instants to the sink."""
-        if self._filled:
-            self.record_of_run.add_samples(self._samples, self._filled)
-            self._sink.write(self._samples, self._filled)
-        self._filled = 0
-        self._flushed = clock.monotonic()
-
-    def flush_if_allowed(self) -> bool:
-        """Write the recorded instants, unless the sink requires full blocks; return whether all are written."""
-        if self._sink.accepts_partial_blocks:
-            self.flush()
-        return self._filled == 0

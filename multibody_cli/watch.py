@@ -29,6 +29,7 @@ class JointDomainMonitor:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._joints = [joint for joint in model.names.joints if joint.sizes]
+        self._bounded = [joint for joint in model.names.joints if joint.domains]
         self._first_columns = np.array([joint.columns.start for joint in self._joints], dtype=np.int64)
         self._last_columns = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
         self._sizes = np.ones(model.nv)
@@ -55,7 +56,7 @@ class JointDomainMonitor:
             smaller = self._independence < self._least_independence
             self._least_independence[smaller], self._least_times[smaller] = self._independence[smaller], state.time[0]
             self._check_frames(state, work)
-        return domain_violation(self._model, state)
+        return domain_violation(self._model, state) if self._bounded else ""
 
     def _check_frames(self, state: State, work: Work) -> None:
         """Note the frames that have jumped since the last check."""

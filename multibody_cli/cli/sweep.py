@@ -55,6 +55,12 @@ SCHEME_NAMES = ("random", "lhs", "sobol")
     help="Numbers to keep of each run. Default: final coordinates and energies.",
 )
 @click.option("--trajectories", is_flag=True, help="Keep the result file of each run in a folder beside the table.")
+@click.option(
+    "--lanes/--no-lanes",
+    "in_lanes",
+    default=None,
+    help="Step several runs at a time in vector registers, or each by itself. Default: whichever is faster.",
+)
 @click.option("--jobs", metavar="N", type=click.IntRange(1), help="Number of processes. Default: one for each core.")
 @click.option("--dask", metavar="ADDRESS", help="Execute the runs on a Dask cluster, as in tcp://10.0.0.1:8786.")
 @click.option("--dry-run", is_flag=True, help="Report the number of runs, the time and the size, and write nothing.")
@@ -78,6 +84,7 @@ def verb(
     sampling: str,
     keep: tuple[str, ...],
     trajectories: bool,
+    in_lanes: bool | None,
     jobs: int | None,
     dask: str | None,
     dry_run: bool,
@@ -97,6 +104,9 @@ def verb(
     `period`, `time_of_max`, `time_of_min`, or the time of an output instant, separated by commas, as in
     joints/hinge/q@max,1s.
 
+    Runs that differ in their initial states alone are stepped several at a time if that is faster (--lanes), which
+    changes their numbers by round-off; --no-lanes makes each like `mbsim run`, to the last bit.
+
     A run that is refused, diverges or is untrusted is a row with its reason. The same command completes a sweep that
     was interrupted or killed. The table does not depend on the number of processes, nor on interruptions.
 
@@ -109,6 +119,8 @@ def verb(
 
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is the number of processes of this machine, and --dask uses others.")
+    if trajectories and in_lanes:
+        raise click.UsageError("--trajectories keeps the result files of single runs, and --lanes makes none.")
     if parquet:
         from multibody_cli.output.tables import FORMATS
 
@@ -118,7 +130,7 @@ def verb(
     show_compilation(f"the start of {scene.name}")
     source = scene_of(scene)
     with Waiting(f"preparing {scene.name}"):
-        sweep, first = plan_sweep(source, overrides, design, kept, None)
+        sweep, first = plan_sweep(source, overrides, design, kept, None, in_lanes)
     table = output or OUTPUTS / f"{sweep.name}-sweep.h5"
     if table.exists() and scene.exists() and table.samefile(scene):
         raise ArgumentError(f"{table} is the scene itself: use another name with -o")
@@ -180,7 +192,7 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
             if tally.done:
                 messages.note(f"{tally.done} of {counted(count, 'run')} have their rows: the others follow")
             if tally.done < count and plan.dask is None:
-                compile_kernels(plan.first)
+                compile_kernels(sweep, plan.first)
             began = time.perf_counter()
             with Bar("runs") as bar:
 
@@ -232,6 +244,8 @@ def _conclude(plan: _Plan, tally: Tally, executed: int, seconds: float, as_json:
             show(f"  expect   {counted(tally.missed, 'run')} missed an expectation")
         if rate is not None:
             show(f"  time     {seconds:.3g} s for {counted(executed, 'run')}, {rate:.3g} runs/s")
+        if plan.sweep.task.reference is not None:
+            show("  steps    of several runs at a time, in lanes")
         show(f"  table    {plan.table}")
     if stop_code:
         messages.error("interrupted: the same command completes the sweep")
@@ -244,6 +258,7 @@ def _as_data(plan: _Plan, tally: Tally, executed: int, seconds: float, exit_code
         "name": plan.sweep.name,
         "table": str(plan.table),
         "keys": list(design.keys),
+        "lanes": plan.sweep.task.reference is not None,
         "runs": design.count,
         "rows": tally.done,
         "executed": executed,

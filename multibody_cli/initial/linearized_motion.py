@@ -136,16 +136,19 @@ def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Flo
         An acceleration is not finite.
     """
     system, work = model.system, workspace_for(model.system)
-    evaluate, powers = ABA.dynamics(system).evaluate, np.zeros_like(state.ledger)
+    q, v, a, change = state.q.copy(), state.v.copy(), np.zeros(model.nv), np.zeros(model.nv)
+    powers = np.zeros_like(state.ledger)
+    evaluate = ABA.dynamics(system).evaluate.on(system, work, float(state.time[0]), q, v, a, powers)
+    move, to_unit_length = displace.on(system.tree, q, change, 1.0), normalize.on(system.tree, q)
 
-    def accelerations(shift: Floats, change: Floats) -> Floats:
-        q, a, v = state.q.copy(), np.zeros(model.nv), state.v + change
-        displace(system.tree, q, np.ascontiguousarray(shift), 1.0)
-        normalize(system.tree, q)
-        evaluate(system, work, state.time[0], q, v, a, powers)
+    def accelerations(shift: Floats, rate: Floats) -> Floats:
+        q[:], v[:], a[:], change[:] = state.q, state.v + rate, 0.0, shift
+        move()
+        to_unit_length()
+        evaluate()
         if not np.isfinite(a).all():
             raise np.linalg.LinAlgError("an acceleration is not finite")
-        return a
+        return a.copy()
 
     nothing = np.zeros(model.nv)
     columns = []

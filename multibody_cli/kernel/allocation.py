@@ -13,8 +13,8 @@ their dtype.  A field that is a named tuple itself is allocated with the same si
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -50,9 +50,7 @@ def allocate(kind: type[T], /, **given: Any) -> T:
 
 
 def _allocate(kind: type[T], sizes: Mapping[str, int], values: Mapping[str, Any]) -> T:
-    fields = _declared(kind)
-    missing = {name: hint for name, hint in fields.items() if name not in values and _has_arrays(hint)}
-    return kind(**values, **{name: _allocated(hint, sizes) for name, hint in missing.items()})
+    return kind(**values, **{name: make(sizes) for name, make in _makers(kind).items() if name not in values})
 
 
 def records(array: Any) -> Any:
@@ -81,12 +79,23 @@ def _has_arrays(hint: Any) -> bool:
     return get_origin(hint) is Annotated or hasattr(hint, "_fields")
 
 
-def _allocated(hint: Any, sizes: Mapping[str, int]) -> Any:
+@cache
+def _makers(kind: type) -> Mapping[str, Callable[[Mapping[str, int]], Any]]:
+    """Return for each field that is allocated the function from the sizes to its value."""
+    return {name: _maker(hint) for name, hint in _declared(kind).items() if _has_arrays(hint)}
+
+
+def _maker(hint: Any) -> Callable[[Mapping[str, int]], Any]:
     if get_origin(hint) is not Annotated:
-        return _allocate(hint, sizes, {})
+        return partial(_allocate, hint, values={})
     array, *declared = get_args(hint)
     (dtype,) = get_args(get_args(array)[1])
     if dtype is np.void:
         *declared, dtype = declared
-    zeros = np.zeros([sizes[one] if isinstance(one, str) else one for one in declared], dtype)
-    return records(zeros) if zeros.dtype.names else zeros
+    dtype = np.dtype(dtype)
+
+    def make(sizes: Mapping[str, int]) -> Any:
+        zeros = np.zeros([sizes[one] if isinstance(one, str) else one for one in declared], dtype)
+        return records(zeros) if dtype.names else zeros
+
+    return make

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from struct import Struct
@@ -77,6 +78,11 @@ class Block:
     size: int
 
     @cached_property
+    def packer(self) -> Struct:
+        """The packer of its words."""
+        return Struct("@" + format_of(self))
+
+    @cached_property
     def _hash(self) -> int:
         return hash((self.fields, self.size))
 
@@ -125,30 +131,59 @@ def kind_of(value: Any) -> Any:
     TypeError
         If kernels do not accept values of that kind.
     """
+    return _write(value, [])
+
+
+def _write(value: Any, words: list[Any]) -> Any:
+    """Append the words of an argument, and return its kind."""
     if isinstance(value, np.ndarray):
-        return _array(value.dtype, value.ndim, value.flags.c_contiguous)
+        kind = _array(value.dtype, value.ndim, value.flags.c_contiguous)
+        words.append(value.ctypes.data)
+        words += value.shape
+        if not kind.contiguous:
+            words += value.strides
+        return kind
+    if isinstance(value, tuple):
+        return _kind_of_tuple(type(value), tuple([_write(part, words) for part in value]))
     if isinstance(value, float | np.floating):
+        words.append(value)
         return REAL
     if isinstance(value, bool | np.bool_):
+        words.append(int(value))
         return BOOLEAN
     if isinstance(value, int | np.integer):
+        words.append(value)
         return INTEGER
     if isinstance(value, np.void):
+        words.append(value.__array_interface__["data"][0])
         return _interned(Record(_plain(value.dtype)))
-    if isinstance(value, tuple):
-        kinds = tuple(map(kind_of, value))
-        if not hasattr(value, "_fields"):
-            return _interned(Sequence(kinds))
-        if all(isinstance(kind, Number | Value) for kind in kinds):
-            return _interned(Value(type(value), value._fields, kinds))
-        fields, offset = [], 0
-        for name, kind in zip(value._fields, kinds, strict=True):
-            if isinstance(kind, Sequence) and any(isinstance(one, Block) for one in kind.kinds):
-                raise TypeError(f"{type(value).__name__}.{name} is a tuple of blocks: give each a field of its own")
-            fields.append(Field(name, offset, kind))
-            offset += size_of(kind)
-        return _interned(Block(tuple(fields), offset))
     raise TypeError(f"a kernel takes numbers, arrays and tuples of these, not {type(value).__name__}")
+
+
+def _kind_of_tuple(instance: type, kinds: tuple[Any, ...]) -> Any:
+    """Return the kind of a tuple whose parts have interned kinds."""
+    key = (instance, *map(id, kinds))
+    if key not in _kinds_of_tuples:
+        _kinds_of_tuples[key] = _interned(_new_kind_of_tuple(instance, kinds))
+    return _kinds_of_tuples[key]
+
+
+_kinds_of_tuples: dict[Any, Any] = {}
+"""Kinds of tuples by their class and the identities of the kinds of their parts, which are interned."""
+
+
+def _new_kind_of_tuple(instance: Any, kinds: tuple[Any, ...]) -> Any:
+    if not hasattr(instance, "_fields"):
+        return Sequence(kinds)
+    if all(isinstance(kind, Number | Value) for kind in kinds):
+        return Value(instance, instance._fields, kinds)
+    fields, offset = [], 0
+    for name, kind in zip(instance._fields, kinds, strict=True):
+        if isinstance(kind, Sequence) and any(isinstance(one, Block) for one in kind.kinds):
+            raise TypeError(f"{instance.__name__}.{name} is a tuple of blocks: give each a field of its own")
+        fields.append(Field(name, offset, kind))
+        offset += size_of(kind)
+    return Block(tuple(fields), offset)
 
 
 def narrow(kind: Any, names: frozenset[str]) -> Any:
@@ -178,34 +213,13 @@ def format_of(kind: Any) -> str:
     return "".join(map(format_of, kind.kinds))
 
 
-def _words(kind: Any, value: Any, words: list[Any]) -> None:
-    """Append the words of a value."""
-    if isinstance(kind, Number):
-        words.append(int(value) if kind is BOOLEAN else value)
-    elif isinstance(kind, Record):
-        words.append(value.__array_interface__["data"][0])
-    elif isinstance(kind, Array):
-        words.append(value.__array_interface__["data"][0])
-        words += value.shape
-        if not kind.contiguous:
-            words += value.strides
-    elif isinstance(kind, Block):
-        for field, part in zip(kind.fields, value, strict=True):
-            _words(field.kind, part, words)
-    else:
-        for one, part in zip(kind.kinds, value, strict=True):
-            _words(one, part, words)
-
-
 class _Memory:
     """The block of a named tuple of arrays in memory; it keeps the arrays alive."""
 
     __slots__ = ("_buffer", "address", "kind", "value")
 
-    def __init__(self, value: Any, kind: Block) -> None:
-        words: list[Any] = []
-        _words(kind, value, words)
-        data = Struct("@" + format_of(kind)).pack(*words)
+    def __init__(self, value: Any, kind: Block, words: Iterable[Any]) -> None:
+        data = kind.packer.pack(*words)
         self.value, self.kind = value, kind
         self._buffer = ctypes.create_string_buffer(data, max(len(data), WORD))
         self.address = ctypes.addressof(self._buffer)
@@ -222,10 +236,11 @@ def _memory_of(value: Any) -> _Memory | None:
     found = _blocks.get(id(value))
     if found is not None:
         return found
-    kind = kind_of(value)
+    words: list[Any] = []
+    kind = _write(value, words)
     if not isinstance(kind, Block):
         return None
-    found = _blocks[id(value)] = _Memory(value, kind)
+    found = _blocks[id(value)] = _Memory(value, kind, words)
     if len(_blocks) > _MAX_BLOCKS:
         _blocks.popitem(last=False)
     return found
@@ -259,15 +274,10 @@ class Arguments:
     def _add(self, value: Any) -> Any:
         if isinstance(value, tuple):
             if not hasattr(value, "_fields"):
-                return _interned(Sequence(tuple(self._add(part) for part in value)))
+                return _kind_of_tuple(tuple, tuple([self._add(part) for part in value]))
             memory = _memory_of(value)
             if memory is not None:
                 self._alive.append(memory)
                 self.words.append(memory.address)
                 return memory.kind
-        if isinstance(value, np.ndarray):
-            kind: Any = _array(value.dtype, value.ndim, value.flags.c_contiguous)
-        else:
-            kind = kind_of(value)
-        _words(kind, value, self.words)
-        return kind
+        return _write(value, self.words)

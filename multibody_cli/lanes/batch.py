@@ -43,6 +43,8 @@ class Batch(NamedTuple):
     ----------
     q, v
         (N, K, nq) and (N, K, nv); NaN at instants that a run did not reach.
+    ledger
+        (N, K, na) energies of the accounts, J; NaN at the same instants.
     steps
         (N,) how many steps ended valid; -1 if the accelerations at the start are not finite.
     in_lanes
@@ -51,6 +53,7 @@ class Batch(NamedTuple):
 
     q: Floats
     v: Floats
+    ledger: Floats
     steps: Integers
     in_lanes: NDArray[np.bool_]
 
@@ -83,13 +86,19 @@ class Runs(NamedTuple):
     start: float = 0.0
 
 
+def is_worthwhile(runs: int, steps: int, bodies: int) -> bool:
+    """Whether lanes save time in a number of runs of so many steps and bodies."""
+    return runs * steps * bodies >= WORTHWHILE
+
+
 def supported(models: Sequence[Model], integrator: str) -> str | None:
     """Return why lanes do not support models with an integrator; None if they do."""
     for is_given, reason in _obstacles(models[0], integrator):
         if is_given:
             return reason
     try:
-        write_forces([one.system.forces for one in models], models[0].nq, models[0].nv, Parameters())
+        sizes = models[0].nq, models[0].nv, len(models[0].names.accounts)
+        write_forces([one.system.forces for one in models], *sizes, Parameters())
     except NotImplementedError as refusal:
         return str(refusal)
     return None if are_alike(models) else "models that differ in more than the values of constants"
@@ -146,26 +155,48 @@ def run_batch(
     ValueError
         The numbers of steps do not increase from 0 or more.
     """
-    count, instants = len(runs.q), np.asarray(runs.instants, np.int64)
-    if len(instants) == 0 or instants[0] < 0 or (np.diff(instants) <= 0).any():
-        raise ValueError("the numbers of steps must increase from 0 or more")
-    runs = runs._replace(instants=instants)
-    batch = Batch(
-        np.full((count, len(instants), runs.q.shape[1]), np.nan),
-        np.full((count, len(instants), runs.v.shape[1]), np.nan),
-        np.full(count, -1),
-        np.zeros(count, np.bool_),
-    )
+    batch = _nothing_of(runs)
+    count, last = len(runs.q), int(runs.instants[-1])
     if in_lanes is None:
-        in_lanes = count * int(instants[-1]) * len(runs.models[0].names.bodies) >= WORTHWHILE
+        in_lanes = is_worthwhile(count, last, len(runs.models[0].names.bodies))
     if in_lanes and count > 0 and supported(runs.models, runs.integrator) is None:
-        _run_lanes(runs, jobs or cores(), batch, on_done)
+        program = compile_program(runs.models, SCHEMES[runs.integrator])
+        _run_lanes(runs, program, jobs or cores(), batch, on_done)
     done = int(batch.in_lanes.sum())
     for k in np.flatnonzero(~batch.in_lanes).tolist():
         _run_single(runs, k, method_for, batch)
         done += 1
         on_done(done)
     return batch
+
+
+def run_in_lanes(runs: Runs, program: Program) -> Batch:
+    """Make runs by a compiled program, on one core; those that reach a limit of a joint are left out.
+
+    Parameters
+    ----------
+    runs, program
+        The runs, and the program of their models and integrator.
+    """
+    batch = _nothing_of(runs)
+    _run_lanes(runs, program, 1, batch, lambda _count: None)
+    return batch
+
+
+def _nothing_of(runs: Runs) -> Batch:
+    """Return the results of runs that have not begun.
+
+    Raises
+    ------
+    ValueError
+        The numbers of steps do not increase from 0 or more.
+    """
+    instants, count = np.asarray(runs.instants), len(runs.q)
+    if len(instants) == 0 or instants[0] < 0 or (np.diff(instants) <= 0).any():
+        raise ValueError("the numbers of steps must increase from 0 or more")
+    sizes = runs.q.shape[1], runs.v.shape[1], len(runs.models[0].names.accounts)
+    q, v, ledger = (np.full((count, len(instants), size), np.nan) for size in sizes)
+    return Batch(q, v, ledger, np.full(count, -1), np.zeros(count, np.bool_))
 
 
 # --- lanes --------------------------------------------------------------------------------------------------------
@@ -177,17 +208,23 @@ def tabulate(signals: Any, numbers: Any, times: Any, values: Any) -> None:
             values[i, k], _, _ = evaluate(signals, numbers[k], times[i])
 
 
-def _run_lanes(runs: Runs, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
+def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
     """Run all groups of `LANES` runs; runs that reach a limit are left to single runs."""
-    scheme, instants, count = SCHEMES[runs.integrator], runs.instants, len(runs.q)
-    program = compile_program(runs.models, scheme)
+    scheme, instants, count = SCHEMES[runs.integrator], np.asarray(runs.instants), len(runs.q)
     steps = int(instants[-1]) + 1
     times = runs.start + (np.arange(steps)[:, None] + np.array(scheme.offsets)).ravel() * runs.step
     signals = np.zeros((len(times) if program.signals else 0, len(program.signals)))
     numbers = np.array(program.signals, np.int64)
     tabulate(runs.models[0].system.forces.signals, numbers, times[: len(signals)], signals)
     shared = {
-        "settings": np.array([runs.step, *(runs.step * x for x in scheme.reaches), *scheme.weights]),
+        "settings": np.array(
+            [
+                runs.step,
+                *(runs.step * x for x in scheme.reaches),
+                *scheme.weights,
+                *(runs.step * x for x in (*scheme.powers, scheme.closing_power)),
+            ]
+        ),
         "signals": signals,
         "runs": program.runs,
         "steps": np.array([steps, *instants, -1]),
@@ -203,8 +240,8 @@ def _run_lanes(runs: Runs, jobs: int, batch: Batch, on_done: Callable[[int], Non
         batch.steps[own] = arrays["done"][0, :width].astype(np.int64) - 1
         batch.in_lanes[own] = arrays["clearance"][0, :width] > ACTIVATION_TOLERANCE
         reached = instants <= batch.steps[own, None]
-        for results, word in ((batch.q, "q_out"), (batch.v, "v_out")):
-            rows = arrays[word].reshape(len(instants), -1, LANES).transpose(2, 0, 1)[:width]
+        for results, word in ((batch.q, "q_out"), (batch.v, "v_out"), (batch.ledger, "ledger_out")):
+            rows = arrays[word].reshape(len(instants), results.shape[2], LANES).transpose(2, 0, 1)[:width]
             results[own][reached] = rows[reached]
         return own.stop
 
@@ -219,9 +256,11 @@ def _run_lanes(runs: Runs, jobs: int, batch: Batch, on_done: Callable[[int], Non
 
 def _vectors(program: Program, runs: Runs, lanes: Integers) -> dict[str, Any]:
     """Return the arrays of vectors of one group: its states, and the constants in which its runs differ."""
-    nq, nv, instants = runs.q.shape[1], runs.v.shape[1], len(runs.instants)
+    nq, nv, na = runs.q.shape[1], runs.v.shape[1], len(runs.models[0].names.accounts)
+    instants = len(runs.instants)
     sizes = {"a": nv, "tau": nv, "q_start": nq, "v_start": nv, "q_slope": nq, "v_slope": nv,
-             "q_out": instants * nq, "v_out": instants * nv, "done": 1}  # fmt: skip
+             "powers": na, "ledger": na, "q_out": instants * nq, "v_out": instants * nv, "ledger_out": instants * na,
+             "done": 1}  # fmt: skip
     arrays = {word: aligned(size) for word, size in sizes.items()}
     numbers = {
         "q": runs.q[lanes],
@@ -263,4 +302,4 @@ def _run_single(runs: Runs, k: int, method_for: Callable[[int, State], Method], 
         report = method.advance(state, runs.start + count * runs.step)
         batch.steps[k] = report.steps
         if report.status is Status.OK:
-            batch.q[k, i], batch.v[k, i] = state.q, state.v
+            batch.q[k, i], batch.v[k, i], batch.ledger[k, i] = state.q, state.v, state.ledger

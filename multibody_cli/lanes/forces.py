@@ -46,8 +46,10 @@ class SymbolicRecord:
         return np.array([self._parameters.number(self._tracer, column) for column in values.T], object)
 
 
-def write_forces(variants: Sequence[Forces], nq: int, nv: int, parameters: Parameters) -> tuple[list[str], list[int]]:
-    """Write the statements that compute `tau` from `q`, `v` and the forces of time of the present stage.
+def write_forces(
+    variants: Sequence[Forces], nq: int, nv: int, accounts: int, parameters: Parameters
+) -> tuple[list[str], list[int]]:
+    """Write the statements that compute `tau` and `powers` from `q`, `v` and the forces of time of the present stage.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ def write_forces(variants: Sequence[Forces], nq: int, nv: int, parameters: Param
         The forces of one model, or of one for each run.
     nq, nv
         Lengths of q and v.
+    accounts
+        Number of accounts of the energy ledger.
     parameters
         Receives the numbers in which the runs differ.
 
@@ -80,22 +84,17 @@ def write_forces(variants: Sequence[Forces], nq: int, nv: int, parameters: Param
         return tracer.script.load("signal", f"signals[row_of_time + {place}]"), 0.0, 0.0
 
     q, v, tau = tracer.array("q", nq), tracer.array("v", nv), tracer.array("tau", nv)
-    for j in range(nv):
-        tau[j] = 0.0
+    powers = tracer.array("powers", accounts)
+    for array in (tau, powers):
+        for j in range(len(array)):
+            array[j] = 0.0
     for place, element in enumerate(ELEMENTS):
         tables = [one.tables[place] for one in variants]
         records = [SymbolicRecord(tracer, parameters, [table[k] for table in tables]) for k in range(len(tables[0]))]
         if records:
-            args = (records, base, None, q, v, None, tau, _Discarded(), False, None)
+            args = (records, base, None, q, v, None, tau, powers, False, None)
             try:
                 tracer.run(element.apply_force, *args, replaced={signals.evaluate: signal})
             except TypeError:  # a comparison of symbols
                 raise NotImplementedError(f"{element.description} that branch on the state") from None
     return tracer.lines(), numbers
-
-
-class _Discarded(dict[int, Any]):
-    """Powers, which lanes do not compute."""
-
-    def __missing__(self, _account: int) -> float:
-        return 0.0

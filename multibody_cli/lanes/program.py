@@ -1,13 +1,14 @@
 """A whole run as one generated function: the time steps of a scheme around the accelerations of Method I.
 
-The function advances `LANES` runs from their initial states, and stores q and v at given steps.  A run is valid up to
-the first step whose accelerations are not finite or whose velocities exceed `MAX_SPEED`, like a single run.
+The function advances `LANES` runs from their initial states, and stores q, v and the energy ledger at given steps.  A
+run is valid up to the first step whose accelerations are not finite or whose velocities exceed `MAX_SPEED`, like a
+single run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from multibody_cli.signals import SCRATCH
 from multibody_cli.symbolic.generated import address_of
 
 VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "q_slope", "v_slope", "memory", "parameters",
-           "q_out", "v_out", "done", "clearance")  # fmt: skip
+           "powers", "ledger", "q_out", "v_out", "ledger_out", "done", "clearance")  # fmt: skip
 """Arrays of vectors of the generated function; `table` is one as well if the constants of the runs differ."""
 
 
@@ -65,7 +66,7 @@ class Program(NamedTuple):
 def compile_program(models: Sequence[Model], scheme: Scheme) -> Program:
     """Write and compile the run of a model, or of one for each run, which differ in constants only."""
     model = models[0]
-    tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv), Parameters()
+    tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv, len(model.names.accounts)), Parameters()
     links = with_common_structures([_links_of(one) for one in models])
     tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
     limits = _write_clearance(models, parameters)
@@ -98,19 +99,21 @@ def _body(
     stages = len(scheme.offsets)
     writers = (scheme.start, scheme.stage, scheme.slope, scheme.step)
     start, stage, slope, step = (write(readable(tree), sizes) for write in writers)
-    at_step = [*_check(sizes.nv), *limits, *_record(sizes), *start]
+    opening, closing = _add_powers(scheme, sizes.accounts)
+    at_step = [*_check(sizes.nv), *limits, *closing, *_record(sizes), *start]
     if stages == 1:
-        inner = [f"row_of_time = {signals} * step", *evaluation, *at_step]
+        inner = [f"row_of_time = {signals} * step", *evaluation, *at_step, *opening]
     else:
         inner = [
             f"for stage in range({stages}):",
             *indented([
                 f"row_of_time = {signals} * ({stages} * step + stage)",
                 f"reach, weight = settings[1 + stage], settings[{1 + stages} + stage]",
-                *_unless_first(stage),
+                *_unless_first("stage", stage),
                 *evaluation,
                 "if stage == 0:",
                 *indented(at_step),
+                *opening,
                 *slope,
             ]),
         ]  # fmt: skip
@@ -121,8 +124,26 @@ def _body(
     ]
 
 
-def _unless_first(lines: Iterable[str]) -> list[str]:
-    return ["if stage == 0:", "    pass", "else:", *indented(list(lines))]
+def _unless_first(counter: str, lines: Iterable[str]) -> list[str]:
+    return [f"if {counter} == 0:", "    pass", "else:", *indented(list(lines))]
+
+
+def _add_powers(scheme: Scheme, accounts: int) -> tuple[list[str], list[str]]:
+    """Write the part of a stage in the energies of the step that it belongs to, and of the step that ends with it."""
+    if not accounts:
+        return [], []
+    weights = 1 + 2 * len(scheme.offsets)
+
+    def add(weight: str) -> list[str]:
+        return [
+            f"share = settings[{weight}]",
+            f"for place in range({accounts}):",
+            "    ledger[place] = ledger[place] + share * powers[place]",
+        ]
+
+    closing = _unless_first("step", add(f"{weights + len(scheme.offsets)}")) if scheme.closing_power else []
+    stage = " + stage" if len(scheme.offsets) > 1 else ""
+    return add(f"{weights}{stage}"), closing
 
 
 def _check(nv: int) -> list[str]:
@@ -140,14 +161,11 @@ def _check(nv: int) -> list[str]:
 
 def _record(sizes: Sizes) -> list[str]:
     """Write the output at the requested steps."""
-    return [
-        "if step == steps[1 + instant]:",
-        f"    for place in range({sizes.nq}):",
-        f"        q_out[{sizes.nq} * instant + place] = q[place]",
-        f"    for place in range({sizes.nv}):",
-        f"        v_out[{sizes.nv} * instant + place] = v[place]",
-        "    instant += 1",
-    ]
+    lines = []
+    for word, size in (("q", sizes.nq), ("v", sizes.nv), ("ledger", sizes.accounts)):
+        if size:
+            lines += [f"for place in range({size}):", f"    {word}_out[{size} * instant + place] = {word}[place]"]
+    return ["if step == steps[1 + instant]:", *indented([*lines, "instant += 1"])]
 
 
 def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[str]:
@@ -163,6 +181,13 @@ def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[st
     return [*tracer.lines(), *lines]
 
 
+def content_of(model: Model) -> Hashable:
+    """Return everything of a model that the code and the tables of its lanes depend on."""
+    system = model.system
+    arrays = (*system.tree, *_signals_of(model), *system.forces.tables, limits_of(model))
+    return tuple(array.tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
+
+
 def are_alike(models: Sequence[Model]) -> bool:
     """Return whether models differ only in the values of the constants of links, forces and limits."""
     if len(models) == 1:
@@ -174,10 +199,15 @@ def _structure_of(model: Model) -> Hashable:
     """Return everything that the runs of a batch have in common."""
     links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model))
     system = model.system
-    fields = system.forces.signals._asdict()
-    signals = tuple(array.tobytes() for name, array in fields.items() if name not in SCRATCH)
+    signals = tuple(array.tobytes() for array in _signals_of(model))
     tables = (*system.forces.tables, limits_of(model))
-    return links, system.tree.gravity.tobytes(), signals, tuple(map(_whole_numbers, tables))
+    return links, system.tree.gravity.tobytes(), signals, tuple(map(_whole_numbers, tables)), len(model.names.accounts)
+
+
+def _signals_of(model: Model) -> list[Any]:
+    """Return the arrays of the signals that evaluations only read."""
+    fields = model.system.forces.signals._asdict()
+    return [array for name, array in fields.items() if name not in SCRATCH]
 
 
 def _whole_numbers(table: Records) -> Hashable:

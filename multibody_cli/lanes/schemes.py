@@ -26,10 +26,11 @@ from multibody_cli.tree.configuration import displace, normalize, rate
 
 
 class Sizes(NamedTuple):
-    """Lengths of q and v."""
+    """Lengths of q and v, and number of accounts of the energy ledger."""
 
     nq: int
     nv: int
+    accounts: int
 
 
 Writer = Callable[[Tree, Sizes], list[str]]
@@ -46,6 +47,10 @@ class Scheme(NamedTuple):
         Weight of the slopes of each stage in the step.
     reaches
         Step from the start to each stage along the slopes of the stage before it, in steps.
+    powers
+        Weight of the powers of each stage in the energies of the step.
+    closing_power
+        Weight of the powers at the end of the step, which are those of the first stage of the next one.
     stage, start, slope, step
         Writers of the statements; h is the number `h`, those of the stage are `reach` and `weight`.
     """
@@ -53,6 +58,8 @@ class Scheme(NamedTuple):
     offsets: tuple[float, ...]
     weights: tuple[float, ...]
     reaches: tuple[float, ...]
+    powers: tuple[float, ...]
+    closing_power: float
     stage: Writer
     start: Writer
     slope: Writer
@@ -129,11 +136,12 @@ def _weighted_step(tree: Tree, sizes: Sizes) -> list[str]:
 
 
 SCHEMES = {
-    "semi_implicit_euler": Scheme((0.0,), (1.0,), (0.0,), _nothing, _nothing, _nothing, _euler_step),
+    "semi_implicit_euler": Scheme((0.0,), (1.0,), (0.0,), (0.5,), 0.5, _nothing, _nothing, _nothing, _euler_step),
     "rk4": Scheme(
         (0.0, 0.5, 0.5, 1.0),
         (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0),
         (0.0, 0.5, 0.5, 1.0),
+        (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0), 0.0,
         _next_stage, _keep_start, _add_slope, _weighted_step,
     ),
 }  # fmt: skip

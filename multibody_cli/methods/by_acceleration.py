@@ -21,6 +21,7 @@ from multibody_cli.constraint_solver.solver import (
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
 from multibody_cli.implicit import implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
+from multibody_cli.methods.completion import completion, skip_work_update
 from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl
 from multibody_cli.methods.evaluation import (
     constrained_dynamics,
@@ -199,6 +200,11 @@ class AccelerationMethod:
         self._stepper = integrator.bind(self.dynamics, system, self.work, self.contact_work, state, control)
         self._sampler = Sampler(model, self.work) if model.controllers else None
         self._step = control.step
+
+    @property
+    def completion(self) -> Kernel:
+        """The kernel `method_kernels.complete_state`."""
+        return completion(self.dynamics, self._shortcut.update_work if self._shortcut else skip_work_update)
 
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""

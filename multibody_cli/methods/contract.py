@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
 from multibody_cli.tree.workspace import Work
@@ -119,13 +117,23 @@ class Report(NamedTuple):
 
     def after(self, earlier: Report) -> Report:
         """Combine this report with that of the advance before it."""
-        return self._replace(
-            iterations=max(self.iterations, earlier.iterations),
-            contact_residual=float(np.fmax(self.contact_residual, earlier.contact_residual)),
-            unsolved=self.unsolved + earlier.unsolved,
-            implicit_unsolved=self.implicit_unsolved + earlier.implicit_unsolved,
-            diagnostics=merged(self.diagnostics, earlier.diagnostics),
+        return Report(
+            self.steps,
+            max(self.iterations, earlier.iterations),
+            self.residual,
+            _larger(self.contact_residual, earlier.contact_residual),
+            self.unsolved + earlier.unsolved,
+            self.implicit_unsolved + earlier.implicit_unsolved,
+            self.status,
+            self.culprit,
+            self.remedy,
+            merged(self.diagnostics, earlier.diagnostics),
         )
+
+
+def _larger(one: float, other: float) -> float:
+    """Return the larger number; if one is not a number, the other."""
+    return other if math.isnan(one) or other > one else one
 
 
 def merged(now: VariationalDiagnostics | None, earlier: VariationalDiagnostics | None) -> VariationalDiagnostics | None:
@@ -133,7 +141,7 @@ def merged(now: VariationalDiagnostics | None, earlier: VariationalDiagnostics |
     if now is None or earlier is None:
         return now
     return now._replace(
-        residual_impulse=float(np.fmax(now.residual_impulse, earlier.residual_impulse)),
+        residual_impulse=_larger(now.residual_impulse, earlier.residual_impulse),
         step_subdivisions=now.step_subdivisions + earlier.step_subdivisions,
         fallbacks=now.fallbacks + earlier.fallbacks,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Channel:
     per: str = INSTANT
     element: str = ""
 
-    @property
+    @cached_property
     def expansion(self) -> str:
         """Key of `EXPANSIONS`: the placeholder of the path, else `element`."""
         return next((word for _, word, _, _ in string.Formatter().parse(self.path) if word), self.element)

@@ -1,6 +1,6 @@
 """Kernels that fill one row of the samples: the files of `observation` that the channels name.
 
-This module imports compiled code; the rest of the package does not.
+This module and `recorder`, which uses it, import compiled code; the rest of the package does not.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import complete_state
 from multibody_cli.output.channels import CHANNELS
 from multibody_cli.output.contact_channels import GROUP
 from multibody_cli.output.elements import EXPANSIONS
@@ -62,6 +63,24 @@ observe: Any = reduce(
 """`observe(system, state, work, rows, samples, k)` fills row k of the samples from a state (see `observation`)."""
 
 
+@template(complete_state, observe_before)
+def observe_states(
+    system: Any, state: Any, work: Any, rows: Any, samples: Any, powers: Any,
+    time: Any, q: Any, v: Any, ledger: Any, first: int, k: int, count: int,
+) -> None:  # fmt: skip
+    """Fill rows k to k + count of the samples from known states, from number `first`; the last one stays in `state`."""
+    for i in range(count):
+        state.time[0] = time[first + i]
+        for j in range(len(state.q)):
+            state.q[j] = q[first + i, j]
+        for j in range(len(state.v)):
+            state.v[j] = v[first + i, j]
+        for j in range(len(state.ledger)):
+            state.ledger[j] = ledger[first + i, j]
+        complete_state(system, work, state, powers)
+        observe_before(system, state, work, rows, samples, k + i)
+
+
 def contact_observers(names: Names) -> list[Any]:
     """Return the kernels `observe(system, contact_work, rows, samples, k)` for the contact steps of a model."""
     return _kernels(
@@ -80,7 +99,7 @@ def report_fields(names: Names) -> list[tuple[str, Any]]:
     ]
 
 
-def observe_report(fields: list[tuple[str, Any]], report: Report, samples: Samples, k: int) -> None:
-    """Fill row k of the samples from the report of an advance."""
+def observe_report(fields: list[tuple[str, Any]], report: Report, samples: Samples, k: int | slice) -> None:
+    """Fill a row or rows k of the samples from the report of an advance."""
     for field, read in fields:
         getattr(samples, field)[k] = read(report)

@@ -36,6 +36,7 @@ ENERGIES = (
 _ACCOUNTS = ("energy/work", "energy/dissipation")
 _ALL_BODIES = {path for channel in BODY_CHANNELS.values() for path in channel.paths}
 _WORD = re.compile(r"(?P<pattern>.+?)(?:\[(?P<component>[^\[\]]*)\])?", re.DOTALL)
+_WILDCARDS = frozenset("*?[")
 _NO_ROWS = slice(0, 0)
 
 
@@ -160,6 +161,8 @@ def _chosen_by(word: str, trajectory: Trajectory, per: str) -> list[Scalar]:
 
 def _paths(pattern: str, trajectory: Trajectory) -> list[str]:
     """List the channels that a pattern selects; `time` only by its exact name."""
+    if pattern in trajectory.paths and _WILDCARDS.isdisjoint(pattern):
+        return [pattern]
     stored = [path for path in trajectory.paths if path == pattern or (matches(path, pattern) and path != "time")]
     if not _ALL_BODIES.isdisjoint(stored):
         return stored

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,18 @@ def signals_of(value: Any, path: Path) -> Iterator[tuple[Path, SignalSpec]]:
     """Yield the functions of time of an entry, each with its path in the scene."""
     if isinstance(value, SignalSpec):
         yield path, value
-    elif isinstance(value, Spec):
-        for name in type(value).model_fields:
-            yield from signals_of(getattr(value, name), (*path, name))
+        return
+    entries: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, Spec):
+        entries = ((name, getattr(value, name)) for name in type(value).model_fields)
     elif isinstance(value, Mapping):
-        for key, entry in value.items():
-            yield from signals_of(entry, (*path, key))
+        entries = value.items()
     elif isinstance(value, list | tuple):
-        for index, entry in enumerate(value):
-            yield from signals_of(entry, (*path, index))
+        entries = enumerate(value)
+    for key, entry in entries:
+        if type(entry) not in _PLAIN:
+            yield from signals_of(entry, (*path, key))
+
+
+_PLAIN = frozenset((NoneType, bool, int, float, str))
+"""Types of most entries, which are passed over without a call."""

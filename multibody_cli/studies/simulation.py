@@ -22,6 +22,7 @@ from multibody_cli.model import Floats, State
 from multibody_cli.output.attributes import EarlierScene
 from multibody_cli.output.carried_state import Values
 from multibody_cli.output.channel import INSTANT
+from multibody_cli.output.recorder import States
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Header, Sink, block_rows
 from multibody_cli.packing.applied_forces import with_signals
@@ -32,7 +33,7 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.shapes.mesh import MeshSpec, convex_vertices
 from multibody_cli.spec import Spec
 from multibody_cli.studies.expect import find_unreadable
-from multibody_cli.timeline import Summary, WhileComputing, simulate
+from multibody_cli.timeline import Summary, WhileComputing, replay, simulate
 from multibody_cli.version import __version__
 
 
@@ -175,6 +176,16 @@ class Simulation:
             carried,
             while_computing,
         )
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def replay(self, states: States, sink: Sink) -> Summary:
+        """Record a complete run whose states after the initial one are known; see `timeline.replay`."""
+        from multibody_cli.methods.by_acceleration import AccelerationMethod  # slow import
+
+        state, steps = self.fresh_state(), self.compiled.timing.steps
+        method = self.method_for(state)
+        assert isinstance(method, AccelerationMethod)
+        return replay(self.compiled.model, state, method, states, steps, self.header(), sink, self.run_settings())
 
 
 def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> Simulation:

@@ -218,6 +218,26 @@ def test_the_ledger_closes_under_a_controller():
     assert abs(sim.channel("energy/work/joints/hinge/applied")) > 0.1
 
 
+def test_computed_torque_in_python_is_that_of_the_scene():
+    """An arm of six joints: Euler's step evaluates the forces of a scene at its start, like a controller in Python."""
+    text = (GALLERY / "computed_torque.yaml").read_text(encoding="utf-8")
+    short = text[: text.index("expect:")].replace("integrator: rk4", "integrator: semi_implicit_euler")
+    followed = mbsim.Simulation(load(short))
+    sim = mbsim.Simulation(load(short[: short.index("actuators:")] + short[short.index("simulation:") :]))
+    size, pace = np.array([0.5, 0.3, 0.4, 0.5, 0.4, 0.5]), np.array([1.0, 2.0, 2.0, 2.0, 3.0, 3.0])
+    middle = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0])
+    for k in range(2000):
+        wave, slope = size * np.sin(pace * sim.time), size * pace * np.cos(pace * sim.time)
+        error, error_rate = middle + wave - sim.q[...], slope - sim.v[...]
+        sim.force[...][:] = sim.inverse_dynamics(-(pace**2) * wave + 100.0 * error + 20.0 * error_rate)
+        sim.step()
+        followed.step()
+        if k % 100 == 99:
+            np.testing.assert_allclose(sim.q[...], followed.q[...], rtol=0.0, atol=1e-12)
+            np.testing.assert_allclose(sim.v[...], followed.v[...], rtol=0.0, atol=1e-12)
+    assert np.abs(sim.q[...] - middle - size * np.sin(pace * 2.0)).max() < 2e-3  # the error of steps of 1 ms
+
+
 def test_forces_act_on_joints_that_close_loops():
     """A force on the joint of a loop that opens it does the work that the energy grows by."""
     sim = mbsim.Simulation(load(GALLERY / "stewart_platform.yaml"))

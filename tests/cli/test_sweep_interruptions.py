@@ -41,9 +41,19 @@ def wait_for_rows(process: subprocess.Popen[str], count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("kills", "runs"), [(2, RUNS), pytest.param(20, 240, marks=pytest.mark.nightly)])
-def test_a_sweep_that_is_killed_at_random_has_the_same_table(start: Start, folder: Path, kills: int, runs: int) -> None:
-    chance, done, words = random.Random(kills), 0, (*SWEEP, runs)
+@pytest.mark.parametrize(
+    ("choice", "kills", "runs"),
+    [
+        ("--no-lanes", 2, RUNS),
+        ("--lanes", 2, 2 * RUNS),
+        pytest.param("--no-lanes", 20, 240, marks=pytest.mark.nightly),
+        pytest.param("--lanes", 20, 4000, marks=pytest.mark.nightly),
+    ],
+)
+def test_a_sweep_that_is_killed_at_random_has_the_same_table(
+    start: Start, folder: Path, choice: str, kills: int, runs: int
+) -> None:
+    words, chance, done = (*SWEEP, runs, choice), random.Random(kills), 0
     for _ in range(kills):
         process = start(*words)
         wait_for_rows(process, done + chance.randrange(runs // kills - 5) + 1)

@@ -90,7 +90,8 @@ def test_another_sweep_reads_the_scene_again(folder: Path) -> None:
     assert repr(run_batch(Task(scene, digest="two"), [run])[0]) != repr(first)
 
 
-def test_the_table_has_the_same_bytes_for_any_number_of_workers(mbsim: Command, folder: Path) -> None:
+@pytest.mark.parametrize("choice", ["--lanes", "--no-lanes"])
+def test_the_table_has_the_same_bytes_for_any_number_of_workers(mbsim: Command, folder: Path, choice: str) -> None:
     words = [
         "sweep",
         "pendulum.yaml",
@@ -100,11 +101,36 @@ def test_the_table_has_the_same_bytes_for_any_number_of_workers(mbsim: Command, 
         25,
         "--sampling",
         "lhs",
+        choice,
     ]
     for jobs in (1, 2, 3):
         assert mbsim(*words, "--jobs", jobs, "-o", f"{jobs}.h5", "--parquet").code == 0
     for suffix in ("h5", "parquet"):
         assert len({Path(f"{jobs}.{suffix}").read_bytes() for jobs in (1, 2, 3)}) == 1
+
+
+def test_the_table_and_the_summary_report_how_runs_were_made(mbsim: Command, folder: Path) -> None:
+    words = ["sweep", "pendulum.yaml", "--vary", "vars.angle=10 deg, 20 deg", "--json"]
+    for lanes, choice in enumerate(["--no-lanes", "--lanes"]):
+        ending = mbsim(*words, choice, "-o", f"{lanes}.h5")
+        assert json.loads(ending.stdout)["lanes"] == bool(lanes)
+        assert SweepTable(Path(f"{lanes}.h5")).attributes["lanes"] == lanes
+    assert mbsim("compare", "0.h5", "1.h5").code == 0
+    assert "is the table of another sweep" in mbsim(*words, "--no-lanes", "-o", "1.h5").stderr
+    assert mbsim(*words).code == 0
+    assert SweepTable(TABLE).attributes["lanes"] == 0  # two runs are too few
+
+
+def test_lanes_that_are_asked_for_are_used_or_refused(mbsim: Command, folder: Path) -> None:
+    words = ["sweep", "pendulum.yaml", "--lanes", "--vary"]
+    for more, reason in (
+        (["bodies.rod.mass=1 kg, 2 kg"], "the runs differ in more than their initial states"),
+        (["vars.angle=1 deg, 2 deg", "--set", "simulation.integrator=dop853"], "lanes do not support integrators"),
+        (["vars.angle=1 deg, 2 deg", "--trajectories"], "--trajectories keeps the result files of single runs"),
+    ):
+        ending = mbsim(*words, *more)
+        assert ending.code == 2
+        assert reason in ending.stderr
 
 
 def test_failed_runs_are_rows_with_their_reason(mbsim: Command, folder: Path) -> None:

@@ -27,14 +27,17 @@ def variational_step_limit(c: Floats, w: Floats) -> Floats:
 def rk4_step_limit(c: Floats, w: Floats) -> Floats:
     """|1 + z + z^2/2 + z^3/6 + z^4/24| <= 1 at z = h lambda, for both exponents lambda, by bisection."""
     split = np.sqrt((0.25 * c * c - w * w).astype(complex))
-    return np.minimum(*(_along(-0.5 * c + sign * split) for sign in (1.0, -1.0)))
+    return np.asarray(_along(np.stack((-0.5 * c + split, -0.5 * c - split))).min(axis=0))
 
 
 def _along(exponents: NDArray[np.complex128]) -> Floats:
+    """Return the limits of h for exponents of any shape."""
     size = np.maximum(np.abs(exponents), _TINY)
-    low, high = np.zeros(len(size)), np.full(len(size), 3.0)
+    low, high, directions = np.zeros(size.shape), np.full(size.shape, 3.0), exponents / size
     for _ in range(50):
-        z = 0.5 * (low + high) * (exponents / size)
+        middle = 0.5 * (low + high)
+        z = middle * directions
         inside = np.abs(1.0 + z * (1.0 + z / 2.0 * (1.0 + z / 3.0 * (1.0 + z / 4.0)))) <= 1.0 + 1e-12
-        low, high = np.where(inside, 0.5 * (low + high), low), np.where(inside, high, 0.5 * (low + high))
-    return low / size
+        np.copyto(low, middle, where=inside)
+        np.copyto(high, middle, where=~inside)
+    return np.asarray(low / size)

@@ -57,7 +57,7 @@ def run_on_cluster(
     except (OSError, ValueError, TimeoutError) as error:
         reason = " ".join(str(error).split()) or "no answer"
         raise ArgumentError(f"--dask {address}: cannot connect to a scheduler: {reason}") from None
-    content, batches = pickle.dumps(task), Batches(runs)
+    content, batches = pickle.dumps(task), Batches(runs, task.least_batch)
     pending: dict[Any, list[Run]] = {}
     with client:
         if not client.nthreads():

@@ -57,14 +57,14 @@ def estimate(sweep: Sweep, first: Simulation, processes: int) -> Estimate:
     processes
         Number of processes of the sweep.
     """
-    compile_kernels(first)
+    compile_kernels(sweep, first)
     runs, run = sweep.design.count, sweep.run(sweep.accepted)
     with tempfile.TemporaryDirectory(prefix="mbsim-") as folder:
         task = replace(sweep.task, trajectories=Path(folder) if sweep.task.trajectories is not None else None)
         run_batch(task, [run])  # fills the caches that a worker has
         began = time.perf_counter()
-        [row] = run_batch(task, [run])
-        seconds = time.perf_counter() - began
+        row = run_batch(task, [run] * task.least_batch)[0]
+        seconds = (time.perf_counter() - began) / task.least_batch
         file = result_path(Path(folder), run.number)
         file_bytes = file.stat().st_size if file.exists() else 0
     row_bytes = 8 * (1 + len(sweep.design.keys) + len(row.values)) + TEXT * len(OUTCOMES)

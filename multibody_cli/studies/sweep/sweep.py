@@ -29,9 +29,10 @@ from multibody_cli.output.sweep_table import (
     write_sweep_table,
 )
 from multibody_cli.studies.simulation import Simulation
-from multibody_cli.studies.sweep.batch import Run, Task, forget_scene, prepare_run
+from multibody_cli.studies.sweep.batch import Run, Task, forget_scene, lanes_of, prepare_run
 from multibody_cli.studies.sweep.design import Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
+from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
 from multibody_cli.version import __version__
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
@@ -83,6 +84,7 @@ class Sweep:
             "name": self.name,
             "runs": self.design.count,
             "digest": self.digest,
+            "lanes": int(self.task.reference is not None),
             "definition": json.dumps(definition, ensure_ascii=False),
         }
 
@@ -141,20 +143,43 @@ class Tally:
 
 
 def plan_sweep(
-    scene: UnreadScene, overrides: Sequence[str], design: Design, kept: Sequence[Kept], trajectories: Path | None
+    scene: UnreadScene,
+    overrides: Sequence[str],
+    design: Design,
+    kept: Sequence[Kept],
+    trajectories: Path | None,
+    in_lanes: bool | None = None,
 ) -> tuple[Sweep, Simulation]:
     """Check a sweep before it is executed; also return the first of its runs that can start.
+
+    Parameters
+    ----------
+    scene, overrides, design, kept, trajectories
+        See `Task` and `Design`.
+    in_lanes
+        Whether runs are made in lanes; by default if lanes support them and save time, and no result files are kept.
 
     Raises
     ------
     SceneError
         The scene is invalid, or its first, middle and last run are all refused, with the problems of the first.
     ArgumentError
-        A kept channel or instant does not exist.
+        A kept channel or instant does not exist, or lanes are asked for and do not support the runs.
     """
     forget_scene()
     task = Task(scene, tuple(overrides), tuple(kept), trajectories)
-    number, simulation = _first_accepted(task, design)
+    accepted = _accepted(task, design)
+    number, simulation = next(iter(accepted.items()))
+    if in_lanes is None:
+        in_lanes = (
+            trajectories is None
+            and save_time(simulation, design.count)
+            and objection_to_lanes([*accepted.values()]) is None
+        )
+    elif in_lanes and (objection := objection_to_lanes([*accepted.values()])) is not None:
+        raise ArgumentError(f"--lanes: {objection}")
+    if in_lanes:
+        task = replace(task, reference=Run(number, design.overrides(number)))
     settings, timing = simulation.scene.simulation, simulation.compiled.timing
     ends = [0.0, timing.outputs * timing.every]
     try:
@@ -170,28 +195,33 @@ def plan_sweep(
         "text": plain(read_scene(scene).root),
         "resolved": simulation.header().scene_sha256,
         "of": number,
-        "task": [task.overrides, [asdict(one) for one in kept], trajectories is not None],
+        "task": [task.overrides, [asdict(one) for one in kept], trajectories is not None, in_lanes],
         "design": [design.keys, [[factor.keys, factor.rows] for factor in design.factors]],
     }
     digest = hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
     return Sweep(replace(task, digest=digest), design, simulation.scene.name, digest, number), simulation
 
 
-def _first_accepted(task: Task, design: Design) -> tuple[int, Simulation]:
+def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
+    """Return the first, the middle and the last run, without those that are refused, by their numbers."""
     refusal: SceneError | None = None
+    found = {}
     for number in sorted({0, design.count // 2, design.count - 1}):
         try:
-            return number, prepare_run(task, Run(number, design.overrides(number)))
+            found[number] = prepare_run(task, Run(number, design.overrides(number)))
         except SceneError as error:
             refusal = refusal or error
-    assert refusal is not None
-    raise refusal
+    if refusal is not None and not found:
+        raise refusal
+    return found
 
 
-def compile_kernels(simulation: Simulation) -> None:
-    """Start a run and take its first steps, so that its kernels are compiled and loaded."""
+def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
+    """Start a run and take its first steps, and compile the lanes, so that kernels are compiled and loaded."""
     answers = iter([False])
     simulation.run(MemorySink(), stop_asked=lambda: next(answers, True))
+    if sweep.task.reference is not None:
+        lanes_of(sweep.task)
 
 
 def open_rows(sweep: Sweep, table: Path, force: bool) -> RowFile | None:

@@ -44,13 +44,15 @@ class Batches:
     ----------
     runs
         All runs.
+    least
+        Smallest number of runs of a batch, of which the others are multiples.
     """
 
-    def __init__(self, runs: Iterable[Run]) -> None:
-        self._runs = iter(runs)
+    def __init__(self, runs: Iterable[Run], least: int = 1) -> None:
+        self._runs, self._least = iter(runs), least
         self._again: deque[Run] = deque()
         self._deaths: Counter[int] = Counter()
-        self._length = 1
+        self._length = least
 
     def next(self) -> list[Run]:
         """Return the next batch; empty if no run is left."""
@@ -61,7 +63,8 @@ class Batches:
     def took(self, runs: int, seconds: float) -> None:
         """Adapt the length of the next batches to the duration of one."""
         wanted = runs * SECONDS / max(seconds, 1e-6)
-        self._length = max(1, min(int(wanted), 2 * self._length, MOST_RUNS))
+        length = min(int(wanted), 2 * self._length, MOST_RUNS)
+        self._length = max(length // self._least, 1) * self._least
 
     def lost(self, batch: list[Run], reason: str) -> list[Row]:
         """Return the rows of runs that fail because their worker died; the others are executed again."""
@@ -89,7 +92,7 @@ def run_locally(
     stop_asked
         Called several times a second; if it returns True, the runs in progress are given up.
     """
-    batches, busy = Batches(runs), {}  # type: ignore[var-annotated]
+    batches, busy = Batches(runs, task.least_batch), {}  # type: ignore[var-annotated]
     try:
         for _ in range(jobs):
             _assign(task, batches, _Worker(task), busy)

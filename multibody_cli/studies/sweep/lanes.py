@@ -1,0 +1,97 @@
+"""Runs of a sweep in lanes.
+
+Whether a sweep uses lanes follows from its definition, and whether a run is made in a lane from its own values: not
+from the other runs of its batch.  The code of the lanes is that of one run of the sweep, the reference.  A run is made
+in a lane if it has the model, the step and the output instants of the reference: only its initial state differs.
+Runs that reach a limit of a joint or diverge are made again as single runs, which report the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from multibody_cli.kernel import LANES
+from multibody_cli.lanes.batch import Runs, is_worthwhile, run_in_lanes, supported
+from multibody_cli.lanes.program import compile_program, content_of
+from multibody_cli.lanes.schemes import SCHEMES
+from multibody_cli.methods import METHODS
+from multibody_cli.output.recorder import States
+from multibody_cli.studies.simulation import Simulation
+
+MOST_BYTES = 2**28
+"""Size of the states of `LANES` runs up to which lanes are used."""
+
+
+def objection_to_lanes(simulations: Sequence[Simulation]) -> str | None:
+    """Return why some runs of a sweep cannot be made in lanes; None if they can.
+
+    Parameters
+    ----------
+    simulations
+        Runs of the sweep; the first one is the reference.
+    """
+    reference = simulations[0]
+    model, name = reference.compiled.model, reference.scene.simulation.method
+    if METHODS[name].maximal or METHODS[name].own_integrator is not None:
+        return f"lanes do not support method `{name}`"
+    if (reason := supported([model], reference.integrator.name)) is not None:
+        return f"lanes do not support {reason}"
+    if any(joint.sizes or joint.domains for joint in model.names.joints):
+        return "lanes do not support joints that are monitored at each output instant"
+    numbers = model.nq + model.nv + len(model.names.accounts)
+    if 8 * LANES * numbers * reference.compiled.timing.outputs > MOST_BYTES:
+        return "there are too many output instants for lanes"
+    if len({_common_part(one) for one in simulations}) > 1:
+        return "the runs differ in more than their initial states"
+    return None
+
+
+def save_time(reference: Simulation, count: int) -> bool:
+    """Whether lanes save time in `count` runs like one."""
+    return is_worthwhile(count, reference.compiled.timing.steps, len(reference.compiled.model.names.bodies))
+
+
+class Lanes:
+    """The lanes of a sweep.
+
+    Parameters
+    ----------
+    reference
+        The run whose code the lanes execute.
+    """
+
+    def __init__(self, reference: Simulation) -> None:
+        timing, model = reference.compiled.timing, reference.compiled.model
+        self._common = _common_part(reference)
+        self._program = compile_program([model], SCHEMES[reference.integrator.name])
+        instants = timing.steps_per_output * np.arange(1, timing.outputs + 1)
+        none = np.zeros((0, model.nq)), np.zeros((0, model.nv))
+        self._runs = Runs([model], reference.integrator.name, *none, timing.step, instants)
+
+    def make(self, simulations: Sequence[Simulation]) -> dict[int, States]:
+        """Make the runs that suit the lanes, each independently of the others.
+
+        Returns
+        -------
+        dict
+            States at the output instants after the first one, by the places of the runs that are complete.
+        """
+        places = [k for k, one in enumerate(simulations) if _common_part(one) == self._common]
+        if not places:
+            return {}
+        states = [simulations[k].compiled.state for k in places]
+        runs = self._runs._replace(q=np.array([one.q for one in states]), v=np.array([one.v for one in states]))
+        batch = run_in_lanes(runs, self._program)
+        complete = batch.in_lanes & (batch.steps == runs.instants[-1])
+        times = np.asarray(runs.instants * runs.step, np.float64)
+        return {
+            places[i]: States(times, batch.q[i], batch.v[i], batch.ledger[i]) for i in np.flatnonzero(complete).tolist()
+        }
+
+
+def _common_part(simulation: Simulation) -> Hashable:
+    """Return everything of a run that all runs in lanes have in common."""
+    compiled = simulation.compiled
+    return content_of(compiled.model), compiled.timing, simulation.integrator.name, simulation.scene.simulation.method
