@@ -183,7 +183,13 @@ def contact_dynamics(
         alone.evaluate,
         alone.project_onto_constraints,
         solve_contact_step=contact_step.bind(
-            kinematics_kernel, accelerate, apply_inverse_mass, staggered, has_contacts, has_joint_friction, friction_of_tree
+            kinematics_kernel,
+            accelerate,
+            apply_inverse_mass,
+            staggered,
+            has_contacts,
+            has_joint_friction,
+            friction_of_tree,
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,
