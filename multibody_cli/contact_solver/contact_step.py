@@ -14,7 +14,8 @@ the end of the step.  An impulse x along a row with velocities u before and u' a
 
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
-previous step.  A sticking patch satisfies every limit above its impulse.
+previous step.  A sticking patch satisfies every limit above its impulse.  In a tree without contacts and active rows,
+one recursion solves for both (`contact_solver.tree_friction`); if it does not, the step solves the rows.
 
 Penetration predicted for the end of the step is removed by a displacement of minimal norm in the metric of M.  The
 displacement does not change velocities.

@@ -1,4 +1,4 @@
-"""Dry friction of trees in O(n): laws checked by inverse dynamics written here, and agreement with the rows of `redmax`."""
+"""Dry friction of trees in O(n): its laws by inverse dynamics that is written here, and the rows of `redmax`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def simulated(bodies, joints, integrator="semi_implicit_euler"):
 
 
 def hinge_torques_and_loads(q, v, a):
-    """Torques about y and loads |f_x| + |f_z|, in the axes of the rods, of the hinges of a plane chain: Newton and Euler."""
+    """Torques about y, and loads |f_x| + |f_z| in the axes of the rods, of all hinges: Newton and Euler."""
     angle, spin, turning = np.cumsum(q), np.cumsum(v), np.cumsum(a)
     down = 0.5 * L * np.array([-np.sin(angle), -np.cos(angle)]).T  # from the hinge to the centre of mass, (x, z)
     across = 0.5 * L * np.array([-np.cos(angle), np.sin(angle)]).T
@@ -160,24 +160,21 @@ def test_random_trees_move_as_with_rows(tmp_path, seed, integrator):
     np.testing.assert_allclose(one.ledger, other.ledger, atol=1e-8 * np.abs(other.ledger).max())
 
 
-def test_steps_in_which_joints_jam_return_to_the_rows(tmp_path):
-    """Much friction and long levers: sliding would press some sliders more than it moves them."""
-    solved = returned = 0
-    for seed in range(3):
-        scene = random_tree(np.random.default_rng(seed), 6, 1.5, 0.5)
-        (one, tree), (other, rows) = (
-            started(prepared(tmp_path, scene, f"simulation.method={name}")) for name in ("aba", "redmax")
-        )
-        for _ in range(20):
-            tree.contact_work.factors.rank[:] = -1
-            other.q[:], other.v[:] = one.q, one.v
-            rows.start(other)
-            assert tree.step(one, 1) is None
-            assert rows.step(other, 1) is None
-            returned += (tree.contact_work.factors.rank >= 0).any()
-            unsolved = tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0]
-            tree.contact_work.unsolved_steps[0] = rows.contact_work.unsolved_steps[0] = 0
-            if not unsolved:
-                solved += 1
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_steps_in_which_joints_jam_return_to_the_rows(tmp_path, seed):
+    """Much friction and long levers: sliding would press some joints by more than it moves them."""
+    scene = random_tree(np.random.default_rng(seed), 6, 3.0, 0.3)
+    (one, tree), (other, rows) = (
+        started(prepared(tmp_path, scene, f"simulation.method={name}")) for name in ("aba", "redmax")
+    )
+    returned = 0
+    for _ in range(10):
+        tree.contact_work.factors.rank[:] = -1
+        other.q[:], other.v[:] = one.q, one.v
+        rows.start(other)
+        assert tree.step(one, 1) is None
+        assert rows.step(other, 1) is None
+        returned += (tree.contact_work.factors.rank >= 0).any()
+        assert tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0] == 0
+        np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
     assert returned > 0
-    assert solved > 0
