@@ -6,6 +6,8 @@
     factors         factors of the Delassus matrix (2.123)
     solution        impulses, island by island: Alg. 8, line 23
     joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
+    tree_friction   dry friction of a tree in O(n)
+    loaded_tree     one pass over a tree with friction: unsymmetric articulated bodies
     warm_start      initial guess from the previous step: Alg. 7, line 2
     results         energy accounts, diagnostics, forces for output
     parameters      parameters of the step

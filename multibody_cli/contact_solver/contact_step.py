@@ -14,7 +14,8 @@ the end of the step.  An impulse x along a row with velocities u before and u' a
 
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
-previous step.  A sticking patch satisfies every limit above its impulse.
+previous step.  A sticking patch satisfies every limit above its impulse.  In a tree without contacts and active rows,
+one recursion solves for both (`contact_solver.tree_friction`); if it does not, the step solves the rows.
 
 Penetration predicted for the end of the step is removed by a displacement of minimal norm in the metric of M.  The
 displacement does not change velocities.
@@ -39,7 +40,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import apply_row_impulse, velocity_of_row
-from multibody_cli.contact_solver import joint_friction, solution
+from multibody_cli.contact_solver import joint_friction, solution, tree_friction
 from multibody_cli.contact_solver.factors import factor_rows
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import (
@@ -59,6 +60,7 @@ from multibody_cli.contact_solver.joint_friction import (
 from multibody_cli.contact_solver.parameters import (
     find_contacts,
     solve_island,
+    solve_tree_friction,
     update_friction_limits,
     update_joint_reactions,
     update_kinematics,
@@ -192,12 +194,48 @@ def apply_impulses(system, work, contact_work, size):
     impulse_response(system, work)
 
 
+@template(accelerate, apply_inverse_mass, solve_island, update_friction_limits)
+def solve_rows(system, work, contact_work, h, v, equalities, constraint_rows, count) -> int:
+    """Solve for the impulses of all rows and the change `work.response` (nv,) of the velocity v* (nv,).
+
+    Return the number of islands, or -1 if the capacity of the factors is exceeded.
+    """
+    G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
+    first = constraint_rows + PER_CONTACT * len(patches)
+    size = first + PER_CONTACT * count
+    accelerate(system, work, work.response)
+    for k in range(equalities):
+        contact_work.r[k] = 0.0
+    add_gap_and_restitution_bias(contact_work, h, first, count)
+    articulations = find_articulations(system, work, G)
+    contacts = contact_work.detection.contacts
+    assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
+    list_body_blocks(size, articulations, contact_work.rows, G)
+    islands = find_islands(size, articulations, G)
+    set_ineffective_bounds(system.tree, work, contact_work, constraint_rows)
+    if not factor_rows(system, work, v, articulations, contact_work.rows, contact_work.terms, G, contact_work.factors):
+        contact_work.overflow[0] = 1
+        return -1
+    load_initial_guess(contact_work, constraint_rows, count)
+    reset_limit_iteration(contact_work.joint_friction)
+    for island in range(islands):
+        contact_work.converged[island] = 0
+    for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
+        solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
+        apply_impulses(system, work, contact_work, size)
+        if not update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance):
+            break
+    record_diagnostics(contact_work, islands)
+    return islands
+
+
 # --- step -------------------------------------------------------------------------------------------------------------
 @template(
     update_kinematics,
     accelerate,
     apply_inverse_mass,
     find_contacts,
+    solve_tree_friction,
     solve_island,
     update_joint_reactions,
     update_friction_limits,
@@ -207,7 +245,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
 
     Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
-    G, settings, patches = contact_work.groups, system.contacts, system.contacts.joint_friction.patches
+    settings, patches = system.contacts, system.contacts.joint_friction.patches
     update_joint_reactions(patches, system.tree, work, contact_work.joint_friction)
     count = find_contacts(system, work, contact_work, h)
     if contact_work.overflow[0]:
@@ -227,32 +265,15 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         contact_work, work.bodies, work.response, constraint_rows, size, contact_work.velocity_before
     )
     update_kinematics(system, t, q, v, contact_work.free_acceleration, work)
-    accelerate(system, work, work.response)
     copy_rows(contact_work.active_rows, constraint_rows, work.rows, work.terms, contact_work.rows, contact_work.terms)
     compute_row_velocities(contact_work, work.bodies, v, 0, size, contact_work.r)
     for k in range(size):
         contact_work.velocity_after[k] = contact_work.r[k]
-    for k in range(equalities):
-        contact_work.r[k] = 0.0
-    add_gap_and_restitution_bias(contact_work, h, first, count)
-    articulations = find_articulations(system, work, G)
-    assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
-    list_body_blocks(size, articulations, contact_work.rows, G)
-    islands = find_islands(size, articulations, G)
-    set_ineffective_bounds(system.tree, work, contact_work, constraint_rows)
-    if not factor_rows(system, work, v, articulations, contact_work.rows, contact_work.terms, G, contact_work.factors):
-        contact_work.overflow[0] = 1
-        return False
-    load_initial_guess(contact_work, constraint_rows, count)
-    reset_limit_iteration(contact_work.joint_friction)
-    for island in range(islands):
-        contact_work.converged[island] = 0
-    for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
-        solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
-        apply_impulses(system, work, contact_work, size)
-        if not update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance):
-            break
-    record_diagnostics(contact_work, islands)
+    islands, tolerance = 0, settings.options.tolerance
+    if constraint_rows + count > 0 or not solve_tree_friction(system, work, contact_work, h, v, tolerance):
+        islands = solve_rows(system, work, contact_work, h, v, equalities, constraint_rows, count)
+        if islands < 0:
+            return False
     account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)
     account_contacts(settings, contact_work, work.bodies, work.response, first, count, ledger)
     account_row_work(contact_work, equalities, ledger)
@@ -277,6 +298,7 @@ def bind(
     staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
+    friction_of_tree: bool,
 ) -> Any:
     """Bind the contact step to the kernels of a method, a friction solver, and the features of a system."""
     return bound_kernel(
@@ -285,6 +307,7 @@ def bind(
         accelerate=accelerate,
         apply_inverse_mass=apply_inverse_mass,
         find_contacts=detect_contacts if has_contacts else no_contacts,
+        solve_tree_friction=tree_friction.solve_tree_friction if friction_of_tree else tree_friction.no_tree_friction,
         solve_island=solution.SOLVERS[staggered],
         update_joint_reactions=joint_friction.update_joint_reactions if has_joint_friction else skip_joint_reactions,
         update_friction_limits=(joint_friction.update_friction_limits if has_joint_friction else no_limit_iteration),

@@ -40,3 +40,12 @@ def update_friction_limits(
     It returns False in systems without joint friction.
     """
     raise NotImplementedError
+
+
+@kernel_parameter
+def solve_tree_friction(system: Any, work: Any, contact_work: Any, h: float, v: Any, tolerance: float) -> bool:
+    """Solve for the friction of the joints of a tree without other rows; return False if it is not solved.
+
+    It returns False in systems that are no such tree.
+    """
+    raise NotImplementedError

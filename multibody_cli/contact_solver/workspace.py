@@ -13,6 +13,7 @@ from multibody_cli.contact_solver.friction.proximal import ProximalScratch, prox
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
+from multibody_cli.contact_solver.loaded_tree import TreeFriction, tree_friction_for
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
@@ -25,6 +26,7 @@ class ContactWorkspace(NamedTuple):
 
     detection: DetectionWorkspace
     joint_friction: JointFrictionWorkspace
+    tree_friction: TreeFriction
     contact_count: Integers  # (1,) contacts of this step
     overflow: Integers  # (1,) whether a capacity is exceeded
     converged: Integers  # (bodies,) whether the impulses of an island have converged
@@ -65,6 +67,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     return ContactWorkspace(
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
         joint_friction=joint_friction_workspace_for(contacts.joint_friction, bodies),
+        tree_friction=tree_friction_for(system),
         contact_count=np.zeros(1, np.int64),
         overflow=np.zeros(1, np.int64),
         converged=np.zeros(bodies, np.int64),

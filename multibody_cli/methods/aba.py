@@ -30,6 +30,7 @@ ABA: AccelerationKind = AccelerationKind(
     apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=ImplicitOptions,
+    friction_of_tree=True,
     chosen=lambda _, system: ABA if row_elimination_for(system) is None else CONSTRAINED,
 )
 

@@ -18,6 +18,7 @@ import numpy as np
 from multibody_cli.constraint_solver.solver import (
     update_kinematics,
 )
+from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
 from multibody_cli.implicit import implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
@@ -73,6 +74,8 @@ class AccelerationKind:
         The two kernels; see the top of this file.
     factor
         `accelerate` for the factors alone, if that is faster.
+    friction_of_tree
+        Whether dry friction in a tree is solved in O(n) (`contact_solver.tree_friction`) instead of by rows.
     supports
         The supported features.
     Options
@@ -101,6 +104,7 @@ class AccelerationKind:
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
     factor: Kernel | None = None
+    friction_of_tree: bool = False
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -137,6 +141,7 @@ class AccelerationKind:
             contacts.options.staggered,
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
+            self.friction_of_tree and not contacts.options.staggered and tree_friction.suits(system),
         )
         return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
 

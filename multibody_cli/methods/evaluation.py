@@ -174,6 +174,7 @@ def contact_dynamics(
     staggered: bool,
     has_contacts: bool,
     has_joint_friction: bool,
+    friction_of_tree: bool,
 ) -> Dynamics:
     """Bind a method's kernels for systems with contacts or joint friction; `alone` are those without."""
     from multibody_cli.contact_solver import contact_step  # with all that detects and solves contacts
@@ -182,7 +183,13 @@ def contact_dynamics(
         alone.evaluate,
         alone.project_onto_constraints,
         solve_contact_step=contact_step.bind(
-            kinematics_kernel, accelerate, apply_inverse_mass, staggered, has_contacts, has_joint_friction
+            kinematics_kernel,
+            accelerate,
+            apply_inverse_mass,
+            staggered,
+            has_contacts,
+            has_joint_friction,
+            friction_of_tree,
         ),
         finalize_output=bound_kernel(
             finalize_contact_output,

@@ -1,0 +1,186 @@
+"""Dry friction of the joints of a tree in O(n): friction, motion and loads are the solution of one recursion.
+
+A joint with one coordinate of rate v' after the step and one friction patch either *sticks*, v' = 0, or *slides* with
+the sign s = 1 or -1.  Its friction impulse x then is the limit, which depends on its own reaction W alone:
+
+    x = -s limit,   limit = mu sum_k a_k,   a_k = sum_i |c_i . W|,   W = h F + G - friction at the points.
+
+Points share the friction in proportion to their loads a_k, so that the friction at the points is -s mu sum_k a_k w_k
+for their unit friction wrenches w_k.  With the signs of c_i . W, a_k = C_k . W is linear, and so is x in the wrench
+h F + G that the joint transmits:
+
+    (1 - s mu sum_k w_k C_k^T) W = h F + G,    x = -s mu (sum_k C_k) . W = g . (h F + G).
+
+With S the column of the joint and sigma its slip velocity at unit rate, S . G + armature dv = sigma x is
+(S - sigma g) . G + armature dv = sigma g . h F.  This is the elimination of one coordinate (`tree.articulated_body`)
+with S - sigma g in place of S on the left, so that articulated inertias are not symmetric:
+
+    U = A S,   V = A^T (S - sigma g),   D = (S - sigma g) . U + armature,   A' = A - U V^T / D.
+
+A sticking joint passes A on as it is, with the impulse A S dv of its given change of rate dv = -v.
+
+One pass is Newton's step for the states and signs of the last one; it is exact if they do not change.  A sticking joint
+slides if its friction exceeds its limit; a sliding one sticks if its rate has the wrong sign.  D is positive unless
+friction increases with the slip by more than the slip requires: the joint jams.
+
+The conditions are those of the rows of `joint_friction`.  Where the iteration does not end, as with several joints that
+jam, the step solves the rows.
+
+Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, notes 2.11, (2.115)-(2.118).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, joint_reaction
+from multibody_cli.contact_solver.loaded_tree import (
+    STICKS,
+    compute_changes,
+    eliminate_joints,
+    load_vector,
+    slip_per_rate,
+    store_vector,
+    transmit_changes,
+    write_load_shares,
+)
+from multibody_cli.contact_solver.results import AT_LIMIT
+from multibody_cli.kernel import kernel
+from multibody_cli.linalg.dense_lu import solve_dense
+from multibody_cli.model import System
+from multibody_cli.spatial.memory import load_force
+from multibody_cli.spatial.products import dot, power
+from multibody_cli.tree.jacobian import column_of, write_ball_columns
+
+MAX_ITERATIONS = 30
+"""Largest number of passes over the tree in a step."""
+
+JOINT_ITERATIONS = 10
+"""Passes after which all states that disagree change at once; from then on one at a time, against cycles."""
+
+
+def suits(system: System) -> bool:
+    """Return whether the joints of a system are a tree in which all friction is that of single free coordinates."""
+    tree, patches = system.tree, system.contacts.joint_friction.patches
+    if len(patches) == 0 or system.implicit or len(tree.closures) + len(tree.markers) > 0:
+        return False
+    joints = tree.links[patches["row"]]
+    single = (patches["slip_directions"] == 1) & (joints["nv"] == 1)
+    return bool(np.all(system.rows["one_sided"]) and np.all(single) and not np.any(tree.driven[joints["iv"]]))
+
+
+# --- friction and loads -----------------------------------------------------------------------------------------------
+@kernel
+def compute_friction(system, work, joint_friction, T, h):
+    """Compute friction, loads and limits of all joints from the impulses that they transmit."""
+    table, links = system.contacts.joint_friction, system.tree.links
+    for i in range(len(links)):
+        T.largest_load[i] = 0.0
+    for p in range(len(table.patches)):
+        patch = table.patches[p]
+        i = patch.row
+        j = links[i].iv
+        carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+        if T.state[p] == STICKS:
+            torque = (
+                power(column_of(work.columns[j]), load_force(work.wrenches[i])) + work.armature[j] * work.response[j]
+            )
+            T.friction[p] = torque / slip_per_rate(patch, work.bodies[i], work.columns[j])
+            W = carried - friction_wrench(patch, T.friction[p], 0.0, table.points, joint_friction.normal_loads)
+            store_vector(T.reaction[p], W)
+        else:
+            g = load_vector(T.share[p])
+            T.friction[p] = dot(g.t, carried.t) + dot(g.f, carried.f)
+            store_vector(T.reaction[p], carried)
+            if not T.jams[p]:
+                store_vector(T.vector, carried)
+                solve_dense(T.matrix[p], T.order[p], T.vector, T.reaction[p])
+            W = load_vector(T.reaction[p])
+        load_sum = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
+        joint_friction.limit[p] = patch.coefficient * load_sum
+        T.largest_load[T.base[i]] = max(T.largest_load[T.base[i]], load_sum)
+
+
+@kernel
+def update_states(system, work, joint_friction, T, v, tolerance, switches) -> tuple[bool, float]:
+    """Update the signs of the loads and up to `switches` states that disagree with the motion or the friction.
+
+    Return whether all friction, limits and states agree, and the largest relative error of a limit.
+    """
+    table, links, agree, residual = system.contacts.joint_friction, system.tree.links, True, 0.0
+    for p in range(len(table.patches)):
+        patch = table.patches[p]
+        j, scale = links[patch.row].iv, patch.coefficient * T.largest_load[T.base[patch.row]]
+        friction, limit, s = T.friction[p], joint_friction.limit[p], T.state[p]
+        excess = abs(friction) - limit
+        if s == STICKS:
+            if excess > tolerance * scale:
+                if switches > 0:
+                    T.state[p] = -1 if friction > 0.0 else 1
+                switches -= 1
+                agree = False
+        else:
+            slip = slip_per_rate(patch, work.bodies[patch.row], work.columns[j])
+            error = abs(friction + s * limit)
+            if error > tolerance * scale:
+                agree = False
+            elif scale > 0.0:
+                residual = max(residual, error / scale)
+            if s * slip * (v[j] + work.response[j]) < 0.0:
+                if switches > 0:
+                    T.state[p] = STICKS
+                switches -= 1
+                agree = False
+        W = load_vector(T.reaction[p])
+        for k in range(patch.first_point, patch.last_point):
+            for i in range(table.points[k].first_load, table.points[k].last_load):
+                c = load_force(table.loads[i])
+                T.signs[i] = 1.0 if dot(c.t, W.t) + dot(c.f, W.f) >= 0.0 else -1.0
+    return agree, residual
+
+
+# --- step -------------------------------------------------------------------------------------------------------------
+@kernel
+def guess_states(joint_friction, T):
+    """Guess the states from the friction of the previous step."""
+    for p in range(len(T.state)):
+        limit, friction = joint_friction.previous_impulses[p, 0], joint_friction.previous_impulses[p, 1]
+        T.state[p], T.jams[p] = STICKS, 0
+        if abs(friction) >= (1.0 - AT_LIMIT) * limit:
+            T.state[p] = -1 if friction > 0.0 else 1
+
+
+@kernel
+def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
+    """Solve for the friction impulses x and the change `work.response` (nv,) of v (nv,).
+
+    Return False if the iteration does not end.
+    """
+    joint_friction, T, table = contact_work.joint_friction, contact_work.tree_friction, system.contacts.joint_friction
+    write_ball_columns(system.tree, work)
+    guess_states(joint_friction, T)
+    for iteration in range(MAX_ITERATIONS):
+        if not (write_load_shares(table, T) and eliminate_joints(system, work, joint_friction, T, h, v)):
+            return False
+        compute_changes(system.tree, work, T, work.response)
+        transmit_changes(system.tree, work)
+        compute_friction(system, work, joint_friction, T, h)
+        switches = len(T.state) if iteration < JOINT_ITERATIONS else 1
+        agree, residual = update_states(system, work, joint_friction, T, v, tolerance, switches)
+        if agree:
+            for p in range(len(T.state)):
+                k = PER_CONTACT * p
+                contact_work.x[k] = joint_friction.limit[p]
+                contact_work.x[k + 1] = T.friction[p]
+                contact_work.x[k + 2] = 0.0
+            contact_work.newton_steps[0] = max(contact_work.newton_steps[0], iteration + 1)
+            contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
+            return True
+    return False
+
+
+@kernel
+def no_tree_friction(system, work, contact_work, h, v, tolerance):
+    """Replace `solve_tree_friction` in systems that it does not suit."""
+    return False

@@ -1,0 +1,180 @@
+"""Dry friction of trees in O(n): its laws by inverse dynamics that is written here, and the rows of `redmax`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+
+from multibody_cli import MemorySink, prepare
+
+G, H, L, MASS, SPIN = 9.81, 1e-3, 0.5, 1.5, 0.04
+MU, RADIUS = 0.4, 0.03
+PLAIN = ("simulation.alarms.phase=false", "expect=[]")
+
+
+def prepared(tmp_path, scene, *settings):
+    """Return a simulation of a scene given as a mapping."""
+    file = tmp_path / "scene.yaml"
+    file.write_text(yaml.safe_dump({"mbsim": 1, **scene}), encoding="utf-8")
+    return prepare(file, [*PLAIN, *settings])
+
+
+def started(simulation):
+    state = simulation.fresh_state()
+    method = simulation.method_for(state)
+    method.start(state)
+    return state, method
+
+
+def plane_chain(n, swing=0.3):
+    """Rods about y below one another, each held at its upper end, its centre of mass in the middle."""
+    bodies, joints = {}, {}
+    for i in range(n):
+        bodies[f"rod{i}"] = {"mass": MASS, "com": [0, 0, -L / 2], "inertia": {"principal": [SPIN, SPIN, 0.01]}}
+        joints[f"hinge{i}"] = {
+            "type": "revolute",
+            "axis": [0, 1, 0],
+            "parent": f"rod{i - 1}" if i else "world",
+            "child": f"rod{i}",
+            "origin": {"position": [0, 0, -L if i else 0]},
+            "q": float(swing * np.sin(1 + i)),
+            "v": float(swing * np.cos(2 + 3 * i)),
+            "friction": {"coefficient": MU, "surface": {"radius": RADIUS, "length": 0.1}},
+        }
+    return simulated(bodies, joints)
+
+
+def simulated(bodies, joints, integrator="semi_implicit_euler"):
+    settings = {"duration": 1.0, "step": H, "integrator": integrator}
+    return {"bodies": bodies, "joints": joints, "simulation": settings, "output": {"every": H}}
+
+
+def hinge_torques_and_loads(q, v, a):
+    """Torques about y, and loads |f_x| + |f_z| in the axes of the rods, of all hinges: Newton and Euler."""
+    angle, spin, turning = np.cumsum(q), np.cumsum(v), np.cumsum(a)
+    down = 0.5 * L * np.array([-np.sin(angle), -np.cos(angle)]).T  # from the hinge to the centre of mass, (x, z)
+    across = 0.5 * L * np.array([-np.cos(angle), np.sin(angle)]).T
+    pull = across * turning[:, None] - down * spin[:, None] ** 2
+    hinges = np.vstack([np.zeros(2), np.cumsum(2 * pull, axis=0)[:-1]])
+    needed = MASS * (hinges + pull + [0, G])
+    torques, loads, force, torque = np.zeros(len(q)), np.zeros(len(q)), np.zeros(2), 0.0
+    for i in reversed(range(len(q))):
+        torque += SPIN * turning[i] + moment(down[i], needed[i]) + moment(2 * down[i], force)
+        force = force + needed[i]
+        c, s = np.cos(angle[i]), np.sin(angle[i])
+        loads[i] = abs(c * force[0] - s * force[1]) + abs(s * force[0] + c * force[1])
+        torques[i] = torque
+    return torques, loads
+
+
+def moment(arm, force):
+    """Moment about y of a force in the plane x, z."""
+    return arm[1] * force[0] - arm[0] * force[1]
+
+
+def test_hinges_of_a_chain_stick_within_their_limit_and_slide_at_it(tmp_path):
+    """Coulomb's law for the mean acceleration of each step, by inverse dynamics that share nothing with the program."""
+    state, method = started(prepared(tmp_path, plane_chain(30)))
+    sticks = slides = 0
+    for _ in range(400):
+        q, v = state.q.copy(), state.v.copy()
+        assert method.step(state, 1) is None
+        torques, loads = hinge_torques_and_loads(q, v, (state.v - v) / H)
+        limit, stuck = MU * RADIUS * loads, state.v == 0.0
+        accuracy = 1e-9 * limit.max()
+        assert (np.abs(torques[stuck]) <= limit[stuck] + accuracy).all()
+        np.testing.assert_allclose(torques[~stuck], (-np.sign(state.v) * limit)[~stuck], atol=accuracy)
+        sticks += stuck.sum()
+        slides += (~stuck).sum()
+    assert sticks > 1000
+    assert slides > 1000
+
+
+@pytest.mark.parametrize("n", [20, 200])
+def test_the_number_of_passes_does_not_grow_with_the_number_of_joints(tmp_path, n):
+    state, method = started(prepared(tmp_path, plane_chain(n)))
+    assert method.step(state, 100) is None
+    report = method.advance(state, float(state.time[0]))
+    assert report.unsolved == 0
+    assert report.iterations <= 12
+    assert not method.contact_work.factors.rank.any()  # no step factored rows
+
+
+def test_a_chain_only_loses_energy(tmp_path):
+    sink = MemorySink()
+    prepared(tmp_path, plane_chain(20), "simulation.duration=0.5").run(sink)
+    trajectory = sink.trajectory()
+    energy = trajectory.channel("energy/total").values
+    assert np.diff(energy).max() <= 1e-12 * np.ptp(trajectory.channel("energy/kinetic").values)
+    for i in range(20):
+        assert np.diff(trajectory.channel(f"energy/dissipation/joints/hinge{i}/friction").values).min() >= 0.0
+
+
+def random_tree(rng, n, mu, sliders, integrator="semi_implicit_euler"):
+    """A tree of hinges, sliders and balls in space; most hinges and all sliders have friction."""
+    bodies, joints = {}, {}
+    for i in range(n):
+        bodies[f"b{i}"] = {
+            "mass": float(rng.uniform(0.5, 2.0)),
+            "com": rng.uniform(-0.3, 0.3, 3).tolist(),
+            "inertia": {"principal": rng.uniform(0.02, 0.03, 3).tolist()},
+        }
+        axis = rng.normal(size=3)
+        joint = {
+            "parent": f"b{rng.integers(max(0, i - 3), i)}" if i else "world",
+            "child": f"b{i}",
+            "origin": {"position": rng.uniform(-0.3, 0.3, 3).tolist()},
+        }
+        hinge = {"type": "revolute", "axis": (axis / np.linalg.norm(axis)).tolist(), "v": float(rng.normal())}
+        friction = {"coefficient": float(mu * rng.uniform(0.3, 1.0)), "surface": {"radius": 0.03, "length": 0.12}}
+        match rng.choice(4, p=[0.8 - sliders, sliders, 0.1, 0.1]):
+            case 0:
+                joint |= {**hinge, "friction": friction, "damping": 0.1, "force": float(rng.normal())}
+            case 1:
+                guide = {**friction, "surface": {"size": [0.4, 0.3, 0.3]}}
+                joint |= {"type": "prismatic", "axis": [1, 0, 0], "stiffness": 200.0, "friction": guide}
+            case 2:
+                joint |= {"type": "spherical"}
+            case 3:
+                joint |= hinge
+        joints[f"j{i}"] = joint
+    return simulated(bodies, joints, integrator)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "linearly_implicit_euler"])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trees_move_as_with_rows(tmp_path, seed, integrator):
+    """`redmax` solves the rows by the proximal method; loads across and along the axes are unequal here."""
+    scene = random_tree(np.random.default_rng(seed), 10, 0.3, 0.1, integrator)
+    ends = []
+    for name in ("aba", "redmax"):
+        state, method = started(prepared(tmp_path, scene, f"simulation.method={name}"))
+        for _ in range(30):
+            assert method.step(state, 1) is None
+        assert method.contact_work.factors.rank.any() == (name == "redmax")
+        ends.append((state, method.contact_work.joint_friction.previous_impulses[:, 1].copy()))
+    (one, friction), (other, expected) = ends
+    np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
+    np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(one.ledger, other.ledger, atol=1e-8 * np.abs(other.ledger).max())
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_steps_in_which_joints_jam_return_to_the_rows(tmp_path, seed):
+    """Much friction and long levers: sliding would press some joints by more than it moves them."""
+    scene = random_tree(np.random.default_rng(seed), 6, 3.0, 0.3)
+    (one, tree), (other, rows) = (
+        started(prepared(tmp_path, scene, f"simulation.method={name}")) for name in ("aba", "redmax")
+    )
+    returned = 0
+    for _ in range(10):
+        tree.contact_work.factors.rank[:] = -1
+        other.q[:], other.v[:] = one.q, one.v
+        rows.start(other)
+        assert tree.step(one, 1) is None
+        assert rows.step(other, 1) is None
+        returned += (tree.contact_work.factors.rank >= 0).any()
+        assert tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0] == 0
+        np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
+    assert returned > 0
