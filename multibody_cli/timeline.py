@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
@@ -26,6 +28,9 @@ from multibody_cli.watch import JointDomainMonitor
 
 FLUSH_AFTER = 10.0
 """Seconds after which a partial block is written, to a sink that accepts partial blocks, and a checkpoint is kept."""
+
+INSTANTS_AT_ONCE = 10_000
+"""Most output instants that one call of compiled code passes."""
 
 SHOW_AFTER = 0.5
 """Seconds after which the progress within an output interval is reported."""
@@ -78,11 +83,11 @@ def simulate(
     settings
         Settings of the alarms.
     on_output
-        Called after each output instant with the number of instants so far and, within intervals that take long,
-        several times a second with the part of the interval added.
+        Called after output instants, several times a second, with the number of instants so far and, within intervals
+        that take long, with the part of the interval added.
     stop_asked
-        Called before each output instant and, within long intervals, several times a second; if it returns True, the
-        run ends with the status `interrupted`.
+        Called between output instants and within long intervals, several times a second; if it returns True, the run
+        ends with the status `interrupted`.
     keep
         Receives the carried state of the run when rows have been written to the sink: every `FLUSH_AFTER` seconds, when
         the run stops, and at the end of a run that took longer than that.
@@ -98,8 +103,8 @@ def simulate(
     LayoutError
         `carried` belongs to another model, method or integrator.
     """
-    recorder = _Recorder(model, method, header.block_rows, sink)
     monitor = JointDomainMonitor(model)
+    recorder = _Recorder(model, method, header.block_rows, sink, at_once=not monitor.watches)
     is_open = False
 
     def end_run() -> Summary | None:
@@ -135,7 +140,8 @@ def simulate(
     is_open = True
     try:
         if carried is None and outcome.status == "complete":
-            recorder.record(state, report)
+            recorder.observe()
+            recorder.add(report)
             on_output(reached.instants)
         while outcome.status == "complete" and reached.instants <= timing.outputs:
             if stop_asked():
@@ -143,15 +149,19 @@ def simulate(
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
             before = Before(float(state.time[0]), state.v.copy())
-            report, stopped = pace.advance(state, reached.instants - 1, show_and_ask)
-            outcome = outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
-            if stopped:  # the state between two output instants is recorded as well
+            report, instants = pace.advance(state, recorder, show_and_ask)
+            violation = monitor.check(state, method.work)
+            if instants and not violation:
+                recorder.add(report, instants)
+                before = recorder.last
+            outcome = outcome_of(model, state, report, before, violation, settings)
+            if outcome.status == "complete" and not instants:  # stopped between two output instants
                 checkpoints.keep()
-                recorder.record(state, report)
+                recorder.observe()
+                recorder.add(report)
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
             elif outcome.status == "complete":
                 pace.begin_interval(report)
-                recorder.record(state, report)
                 on_output(reached.instants)
                 checkpoints.keep_late()
         is_valid = outcome.status != "diverged"
@@ -184,20 +194,20 @@ def _stopped_at(time: float) -> str:
 
 
 class _Pace:
-    """Advances from one output instant to the next in pieces of a fraction of a second.
+    """Advances in calls of compiled code of a fraction of a second: to several output instants, or to a part of one.
 
     Compiled code, which runs in the context `computing`, cannot be interrupted, so `stop_asked` is called between
-    pieces.  The pieces do not affect the results.  `progress` is the position within the output interval.
+    calls.  The division into calls does not affect the results.  `progress` is the position within the output interval.
     """
 
     SHORT, LONG = 0.02, 0.08
-    """Bounds of the duration of a piece, s: below, the length of the next piece is doubled; above, it is halved."""
+    """Bounds of the duration of a call, s: below, the length of the next one is doubled; above, it is halved."""
 
     def __init__(self, method: Method, timing: Timing, report: Report, computing: AbstractContextManager[None]) -> None:
         self._method = method
         self._computing = computing
         self._timing = timing
-        self._length = 1
+        self._length, self._longest = 1, timing.pauses * timing.outputs
         self._began = clock.monotonic()
         self.progress = IntervalProgress(report)
 
@@ -211,27 +221,51 @@ class _Pace:
         self.progress.done, self.progress.report = 0, report
         self._began = clock.monotonic()
 
-    def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
-        """Advance the state to the end of an output interval; also return whether it stopped before."""
-        every, pauses, progress = self._timing.every, self._timing.pauses, self.progress
+    def advance(self, state: State, recorder: _Recorder, stop_asked: Callable[[], bool]) -> tuple[Report, int]:
+        """Advance the state to the next output instants, and observe them.
+
+        Returns
+        -------
+        Report
+            That of the last instant, or of a step that failed.
+        int
+            Number of output instants; 0 if a step failed before the first one, or if it stopped there.
+        """
+        pauses, progress = self._timing.pauses, self.progress
+        interval = recorder.reached.instants - 1
+        count = min(self._length // pauses, self._timing.outputs - interval, recorder.room)
+        if count and not progress.done:
+            with self._timed():
+                instants, report = recorder.take(count, pauses)
+            return report._replace(steps=report.steps + progress.earlier_steps), instants
+        every = self._timing.every
         report = progress.report if progress.done else Report()
         while True:
             done = min(progress.done + self._length, pauses)
-            began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
-            with self._computing:
+            with self._timed():
                 report = self._method.advance(state, until).after(report)
             report = report._replace(steps=report.steps + progress.earlier_steps)
-            seconds = clock.monotonic() - began
-            if seconds < self.SHORT:
-                self._length = min(2 * self._length, pauses)
-            elif seconds > self.LONG:
-                self._length = max(self._length // 2, 1)
-            if done == pauses or report.status is not Status.OK:
-                return report, False
+            if report.status is not Status.OK:
+                return report, 0
+            if done == pauses:
+                recorder.observe()
+                return report, 1
             progress.done, progress.report = done, report
             if stop_asked():
-                return report, True
+                return report, 0
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Compute in this context, and choose the length of the next call by the duration of this one."""
+        began = clock.monotonic()
+        with self._computing:
+            yield
+        seconds = clock.monotonic() - began
+        if seconds < self.SHORT:
+            self._length = min(2 * self._length, self._longest)
+        elif seconds > self.LONG:
+            self._length = max(self._length // 2, 1)
 
 
 @dataclass
@@ -295,44 +329,62 @@ class _Reached:
 
 
 class _Recorder:
-    """Collects output instants in a block and writes full blocks to the sink."""
+    """Collects output instants in a block and writes full blocks to the sink.
 
-    def __init__(self, model: Model, method: Method, rows: int, sink: Sink) -> None:
-        self._system = model.system
-        self._work, self._contact_work = method.work, method.contact_work
+    `at_once` is whether several instants may be passed in one call of compiled code.
+    """
+
+    def __init__(self, model: Model, method: Method, rows: int, sink: Sink, at_once: bool) -> None:
+        self._model = model
+        self._method = method
         self._element_rows = element_rows(model)
-        self._names = model.names
         self._report_fields = report_fields(model.names)
         self._samples = samples_for(model.names, rows)
         self._rows = rows
         self._filled = 0
         self._sink = sink
+        self._at_once = at_once
         self._flushed = clock.monotonic()
         self.reached = _Reached()
+        self.last = Before(0.0, np.zeros(model.nv))
         self.record_of_run = RunRecord(model)
 
     def prepare(self, state: State) -> None:
-        """Sample a state without recording it; the run advances this state in place."""
-        rows, samples = self._element_rows, self._samples
-        self._observers = [observe.on(self._system, state, self._work, rows, samples)]
-        self._observers += [
-            one.on(self._system, self._contact_work, rows, samples) for one in contact_observers(self._names)
-        ]
-        self._observe(0)
+        """Observe a state without recording it; the run advances this state in place."""
+        system, rows, samples, method = self._model.system, self._element_rows, self._samples, self._method
+        of_contacts = contact_observers(self._model.names)
+        self._observers = [observe.on(system, state, method.work, rows, samples)]
+        self._observers += [one.on(system, method.contact_work, rows, samples) for one in of_contacts]
+        self.observe()
+        RunRecord(self._model).add_samples(samples, 1)
+        self._loop = method.recording(state, observe, rows, samples) if self._at_once else None
+        if self._loop:
+            self._loop(0, 0, 1)
 
-    def _observe(self, k: int) -> None:
-        """Write the output quantities of the state into row k of the samples."""
+    @property
+    def room(self) -> int:
+        """Number of output instants that `take` may pass in one call; 0 if Python is needed between them."""
+        return min(self._rows - self._filled, INSTANTS_AT_ONCE) if self._loop else 0
+
+    def take(self, count: int, steps: int) -> tuple[int, Report]:
+        """Advance to the next output instants, after `steps` steps each, and observe them; see `methods.contract`."""
+        assert self._loop is not None
+        return self._loop(self._filled, count, steps)
+
+    def observe(self) -> None:
+        """Observe the state, that of `prepare`, as the next output instant."""
         for observe_all in self._observers:
-            observe_all(k)
+            observe_all(self._filled)
 
-    def record(self, state: State, report: Report) -> None:
-        """Record the state, that of `prepare`, as the next output instant."""
-        self._observe(self._filled)
-        observe_report(self._report_fields, report, self._samples, self._filled)
-        self.reached.instants += 1
-        self.reached.time = float(state.time[0])
+    def add(self, report: Report, count: int = 1) -> None:
+        """Record observed instants, up to that of a report."""
+        last = self._filled + count - 1
+        observe_report(self._report_fields, report, self._samples, slice(self._filled, last + 1))
+        self.reached.instants += count
+        self.reached.time = float(self._samples.time[last])
+        self.last = Before(self.reached.time, self._samples.velocity[last].copy())
         self.record_of_run.add_report(report, self.reached.time)
-        self._filled += 1
+        self._filled += count
         late = self._sink.accepts_partial_blocks and clock.monotonic() - self._flushed > FLUSH_AFTER
         if self._filled == self._rows or late:
             self.flush()
