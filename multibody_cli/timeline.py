@@ -233,8 +233,9 @@ class _Pace:
         """
         pauses, progress = self._timing.pauses, self.progress
         interval = recorder.reached.instants - 1
-        count = min(self._length // pauses, self._timing.outputs - interval, recorder.room)
-        if count and not progress.done:
+        left = self._timing.outputs - interval - 1  # the last one alone: a branch stops the run before it
+        count = min(self._length // pauses, left, recorder.room)
+        if count > 0 and not progress.done:
             with self._timed():
                 instants, report = recorder.take(count, pauses)
             return report._replace(steps=report.steps + progress.earlier_steps), instants
