@@ -234,7 +234,7 @@ class _Pace:
         pauses, progress = self._timing.pauses, self.progress
         interval = recorder.reached.instants - 1
         left = self._timing.outputs - interval - 1  # the last one alone: a branch stops the run before it
-        count = min(self._length // pauses, left, recorder.room)
+        count = min(self._length // pauses, left, recorder.most_at_once)
         if count > 0 and not progress.done:
             with self._timed():
                 instants, report = recorder.take(count, pauses)
@@ -363,7 +363,7 @@ class _Recorder:
             self._loop(0, 0, 1)
 
     @property
-    def room(self) -> int:
+    def most_at_once(self) -> int:
         """Number of output instants that `take` may pass in one call; 0 if Python is needed between them."""
         return min(self._rows - self._filled, INSTANTS_AT_ONCE) if self._loop else 0
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from multibody_cli import timeline
+from multibody_cli.methods.contract import Report
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import NullSink, Outcome
 from multibody_cli.studies.simulation import Simulation, prepare
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.compiled
 SCENES = Path(__file__).parents[2] / "scenes"
 CHAIN = (SCENES / "bench" / "chain.yaml", "vars.n=5", "output.every=3 ms", "simulation.duration=1.2 s")
 SHORT_BLOCKS = (SCENES / "bench" / "chain.yaml", "vars.n=2", "output.every=1 ms", "simulation.duration=4.3 s")
-RUNS = {
+RUNS: dict[str, tuple[Any, ...]] = {
     "tree": CHAIN,
     "many blocks": SHORT_BLOCKS,
     "fourth order": (*CHAIN, "simulation.integrator=rk4"),
@@ -31,7 +32,7 @@ RUNS = {
     "prescribed motion": (SCENES / "gallery" / "hybrid_dynamics.yaml",),
     "a run that diverges": (CHAIN[0], "vars.n=20", "simulation.step=0.1", "simulation.duration=10", "output.every=0.1"),
 }
-ALONE = {
+ALONE: dict[str, tuple[Any, ...]] = {
     "contacts": (SCENES / "gallery" / "falling_boxes.yaml", "simulation.duration=0.1"),
     "sampled controllers": (SCENES / "gallery" / "pid_control.yaml", "simulation.duration=1"),
     "adaptive steps": (*CHAIN, "simulation.integrator=dop853"),
@@ -49,7 +50,7 @@ class Calls:
         self.counts: list[int] = []
         take = timeline._Recorder.take
 
-        def noted(recorder: timeline._Recorder, count: int, steps: int) -> tuple[int, timeline.Report]:
+        def noted(recorder: timeline._Recorder, count: int, steps: int) -> tuple[int, Report]:
             self.counts.append(count)
             return take(recorder, count, steps)
 
@@ -57,7 +58,7 @@ class Calls:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return Calls(monkeypatch)
 
 
@@ -107,12 +108,12 @@ def test_slow_calls_become_shorter(calls: Calls, monkeypatch: pytest.MonkeyPatch
     now = [0.0]
     take = timeline._Recorder.take
 
-    def slow(recorder: timeline._Recorder, count: int, steps: int) -> tuple[int, timeline.Report]:
+    def slow(recorder: timeline._Recorder, count: int, steps: int) -> tuple[int, Report]:
         now[0] += 0.03 * count
         return take(recorder, count, steps)
 
     monkeypatch.setattr(timeline._Recorder, "take", slow)
-    monkeypatch.setattr(timeline.clock, "monotonic", lambda: now[0])
+    monkeypatch.setattr("multibody_cli.timeline.clock.monotonic", lambda: now[0])
     scene, *overrides = CHAIN
     prepare(scene, overrides).run(NullSink())
     assert calls.counts
