@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,9 @@ from multibody_cli.watch import JointDomainMonitor
 
 if TYPE_CHECKING:
     from multibody_cli.methods.by_acceleration import AccelerationMethod
+
+INSTANTS_AT_ONCE = 10_000
+"""Most output instants that one call of compiled code passes."""
 
 SHOW_AFTER = 0.5
 """Seconds after which the progress within an output interval is reported."""
@@ -75,11 +78,11 @@ def simulate(
     settings
         Settings of the alarms.
     on_output
-        Called after each output instant with the number of instants so far and, within intervals that take long,
-        several times a second with the part of the interval added.
+        Called after output instants, several times a second, with the number of instants so far and, within intervals
+        that take long, with the part of the interval added.
     stop_asked
-        Called before each output instant and, within long intervals, several times a second; if it returns True, the
-        run ends with the status `interrupted`.
+        Called between output instants and within long intervals, several times a second; if it returns True, the run
+        ends with the status `interrupted`.
     keep
         Receives the carried state of the run when rows have been written to the sink: every `FLUSH_AFTER` seconds, when
         the run stops, and at the end of a run that took longer than that.
@@ -95,8 +98,8 @@ def simulate(
     LayoutError
         `carried` belongs to another model, method or integrator.
     """
-    recorder = Recorder(model, method, header.block_rows, sink)
     monitor = JointDomainMonitor(model)
+    recorder = Recorder(model, method, header.block_rows, sink, at_once=not monitor.watches)
     is_open = False
 
     def end_run() -> Summary | None:
@@ -132,7 +135,8 @@ def simulate(
     is_open = True
     try:
         if carried is None and outcome.status == "complete":
-            recorder.record(state, report)
+            recorder.observe()
+            recorder.add(report)
             on_output(reached.instants)
         while outcome.status == "complete" and reached.instants <= timing.outputs:
             if stop_asked():
@@ -140,15 +144,19 @@ def simulate(
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
                 break
             before = Before(float(state.time[0]), state.v.copy())
-            report, stopped = pace.advance(state, reached.instants - 1, show_and_ask)
-            outcome = outcome_of(model, state, report, before, monitor.check(state, method.work), settings)
-            if stopped:  # the state between two output instants is recorded as well
+            report, instants = pace.advance(state, recorder, show_and_ask)
+            violation = monitor.check(state, method.work)
+            if instants and not violation:
+                recorder.add(report, instants)
+                before = Before(*recorder.last)
+            outcome = outcome_of(model, state, report, before, violation, settings)
+            if outcome.status == "complete" and not instants:  # stopped between two output instants
                 checkpoints.keep()
-                recorder.record(state, report)
+                recorder.observe()
+                recorder.add(report)
                 outcome = Outcome("interrupted", _stopped_at(float(state.time[0])), report.steps)
             elif outcome.status == "complete":
                 pace.begin_interval(report)
-                recorder.record(state, report)
                 on_output(reached.instants)
                 checkpoints.keep_late()
         is_valid = outcome.status != "diverged"
@@ -202,8 +210,9 @@ def replay(
     recorder.prepare(state)
     sink.open(header)
     try:
-        recorder.record(state, report)
-        recorder.record_states(state, method, states, report._replace(steps=steps))
+        recorder.observe()
+        recorder.add(report)
+        recorder.add_states(state, method, states, report._replace(steps=steps))
         recorder.flush()
         others = [Raised("forces", "warning", text) for text in force_warnings(model, method.work.warnings)]
         outcome = Outcome("complete", steps=steps)
@@ -229,20 +238,20 @@ def _stopped_at(time: float) -> str:
 
 
 class _Pace:
-    """Advances from one output instant to the next in pieces of a fraction of a second.
+    """Advances in calls of compiled code of a fraction of a second: to several output instants, or to a part of one.
 
     Compiled code, which runs in the context `computing`, cannot be interrupted, so `stop_asked` is called between
-    pieces.  The pieces do not affect the results.  `progress` is the position within the output interval.
+    calls.  The division into calls does not affect the results.  `progress` is the position within the output interval.
     """
 
     SHORT, LONG = 0.02, 0.08
-    """Bounds of the duration of a piece, s: below, the length of the next piece is doubled; above, it is halved."""
+    """Bounds of the duration of a call, s: below, the length of the next one is doubled; above, it is halved."""
 
     def __init__(self, method: Method, timing: Timing, report: Report, computing: AbstractContextManager[None]) -> None:
         self._method = method
         self._computing = computing
         self._timing = timing
-        self._length = 1
+        self._length, self._longest = 1, timing.pauses * timing.outputs
         self._began = clock.monotonic()
         self.progress = IntervalProgress(report)
 
@@ -256,29 +265,52 @@ class _Pace:
         self.progress.done, self.progress.report = 0, report
         self._began = clock.monotonic()
 
-    def advance(self, state: State, interval: int, stop_asked: Callable[[], bool]) -> tuple[Report, bool]:
-        """Advance the state to the end of an output interval; also return whether it stopped before."""
-        every, pauses, progress = self._timing.every, self._timing.pauses, self.progress
-        earlier = progress.report if progress.done else Report()
+    def advance(self, state: State, recorder: Recorder, stop_asked: Callable[[], bool]) -> tuple[Report, int]:
+        """Advance the state to the next output instants, and observe them.
+
+        Returns
+        -------
+        Report
+            That of the last instant, or of a step that failed.
+        int
+            Number of output instants; 0 if a step failed before the first one, or if it stopped there.
+        """
+        pauses, progress = self._timing.pauses, self.progress
+        interval = recorder.reached.instants - 1
+        left = self._timing.outputs - interval - 1  # the last one alone: a branch stops the run before it
+        count = min(self._length // pauses, left, recorder.most_at_once, INSTANTS_AT_ONCE)
+        if count > 0 and not progress.done:
+            with self._timed():
+                instants, report = recorder.take(count, pauses)
+            return report._replace(steps=report.steps + progress.earlier_steps), instants
+        every = self._timing.every
+        report = progress.report if progress.done else Report()
         while True:
             done = min(progress.done + self._length, pauses)
-            began = clock.monotonic()
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
-            with self._computing:
-                report = self._method.advance(state, until).after(earlier)
-            if progress.earlier_steps:
-                report = report._replace(steps=report.steps + progress.earlier_steps)
-            seconds = clock.monotonic() - began
-            if seconds < self.SHORT:
-                self._length = min(2 * self._length, pauses)
-            elif seconds > self.LONG:
-                self._length = max(self._length // 2, 1)
-            if done == pauses or report.status is not Status.OK:
-                return report, False
+            with self._timed():
+                report = self._method.advance(state, until).after(report)
+            report = report._replace(steps=report.steps + progress.earlier_steps)
+            if report.status is not Status.OK:
+                return report, 0
+            if done == pauses:
+                recorder.observe()
+                return report, 1
             progress.done, progress.report = done, report
-            earlier = report
             if stop_asked():
-                return report, True
+                return report, 0
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Compute in this context, and choose the length of the next call by the duration of this one."""
+        began = clock.monotonic()
+        with self._computing:
+            yield
+        seconds = clock.monotonic() - began
+        if seconds < self.SHORT:
+            self._length = min(2 * self._length, self._longest)
+        elif seconds > self.LONG:
+            self._length = max(self._length // 2, 1)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -47,6 +47,11 @@ class JointDomainMonitor:
         self._before = State(*(np.zeros(0) for _ in State._fields))
         self._jumps: dict[str, tuple[float, float]] = {}
 
+    @property
+    def watches(self) -> bool:
+        """Whether the model has joints to check."""
+        return bool(self._joints or self._bounded)
+
     def check(self, state: State, work: Work) -> str:
         """Check a state; return a message if a coordinate has left its domain, else an empty string."""
         if self._joints:
@@ -56,7 +61,7 @@ class JointDomainMonitor:
             smaller = self._independence < self._least_independence
             self._least_independence[smaller], self._least_times[smaller] = self._independence[smaller], state.time[0]
             self._check_frames(state, work)
-        return domain_violation(self._model, state) if self._bounded else ""
+        return _first_violation(self._bounded, state)
 
     def _check_frames(self, state: State, work: Work) -> None:
         """Note the frames that have jumped since the last check."""
@@ -96,7 +101,11 @@ def _generated_in(model: Model, joints: list[JointEntry]) -> Iterator[tuple[int,
 
 def domain_violation(model: Model, state: State) -> str:
     """Return a message for the first coordinate that has left its domain; empty if there is none."""
-    return next(filter(None, (_joint_violation(joint, state) for joint in model.names.joints)), "")
+    return _first_violation(model.names.joints, state)
+
+
+def _first_violation(joints: Iterable[JointEntry], state: State) -> str:
+    return next(filter(None, (_joint_violation(joint, state) for joint in joints)), "")
 
 
 def _joint_violation(joint: JointEntry, state: State) -> str:

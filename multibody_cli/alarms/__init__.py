@@ -5,6 +5,7 @@ record of the run, and a remedy.
 
     contract    alarms, the settings that they depend on, and the messages that they raise
     record      largest values of a run, from its samples and reports
+    largest     largest vectors of output instants
     remedies    remedies with numbers
     catalogue   the alarms
     monitor     evaluation of the alarms at the end of a run

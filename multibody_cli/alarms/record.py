@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.alarms.largest import find_largest, integrate_phases
 from multibody_cli.methods.contract import Report
-from multibody_cli.model import Floats, Model
+from multibody_cli.model import Floats, Integers, Model
 
 GROWTH = 1.5
 """Factor between the values whose times a `Peak` keeps."""
@@ -34,9 +35,12 @@ class Peak:
             return
         sizes = np.abs(values)
         sizes[np.isnan(sizes)] = math.inf
-        rows = sizes.max(axis=1)
-        for k in np.flatnonzero(rows > np.maximum.accumulate(np.concatenate(([self.largest], rows[:-1])))):
-            self.largest, self.element = float(rows[k]), int(sizes[k].argmax())
+        self.add_largest(times, sizes.max(axis=1), sizes.argmax(axis=1))
+
+    def add_largest(self, times: Floats, sizes: Floats, elements: Integers) -> None:
+        """Add the largest value of each instant (K,), and its element."""
+        for k in np.flatnonzero(sizes > np.maximum.accumulate(np.concatenate(([self.largest], sizes[:-1])))):
+            self.largest, self.element = float(sizes[k]), int(elements[k])
             if not self._growth or self.largest > GROWTH * self._growth[-1][0]:
                 self._growth.append((self.largest, float(times[k])))
 
@@ -139,7 +143,9 @@ class RunRecord:
             residual = self._add_energies(times, samples, count)
             self._add_phases(times, residual, samples, count)
             for peak, field in ((self.spin, samples.angular_velocity), (self.speed, samples.linear_velocity)):
-                peak.add(times, np.sqrt(np.einsum("kbi,kbi->kb", field[:count], field[:count])))
+                sizes, elements = np.empty(count), np.empty(count, np.int64)
+                find_largest(field[:count], sizes, elements)
+                peak.add_largest(times, sizes, elements)
         self.loop_error.add(times, samples.constraint_error[:count])
         self.row_error.add(times, samples.row_error[:count, self._rows])
         if self.names.contacts:
@@ -184,16 +190,12 @@ class RunRecord:
             return
         highest = np.maximum.accumulate(np.append(self._highest_kinetic, samples.kinetic[:count]))[1:]
         ratio = np.divide(residual, 2.0 * highest, out=np.zeros(count), where=highest > 0.0)
-        excess = np.clip(ratio, -1.0, 1.0)[:, None, None] * samples.angular_velocity[:count]
-        rates = np.concatenate((self._excess[None], excess))
         steps = np.diff(times, prepend=times[0] if math.isnan(self._time) else self._time)
-        changes = 0.5 * steps[:, None, None] * (rates[1:] + rates[:-1])
-        turned = steps[:, None] * np.linalg.norm(samples.angular_velocity[:count], axis=2)
-        changes[turned > RESOLVED] = 0.0
-        phases = np.cumsum(np.concatenate((self._phases[None], changes)), axis=0)[1:]
-        self.phase.add(times, np.sqrt(np.einsum("kbi,kbi->kb", phases, phases)))
+        sizes, elements = np.empty(count), np.empty(count, np.int64)
+        factors, carried = np.clip(ratio, -1.0, 1.0), (self._excess, self._phases)
+        integrate_phases(samples.angular_velocity[:count], factors, steps, RESOLVED, *carried, sizes, elements)
+        self.phase.add_largest(times, sizes, elements)
         self._time, self._highest_kinetic = float(times[-1]), float(highest[-1])
-        self._excess, self._phases = excess[-1].copy(), phases[-1].copy()
 
     def add_energy(self, energy: float) -> None:
         """Count an energy, J, that a change of the scene adds, as present from the start."""

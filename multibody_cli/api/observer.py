@@ -33,7 +33,7 @@ class Observer:
         observe(self._model.system, state, self._work, self._rows, self._samples, 0)
         for observe_contacts in self._contacts:
             observe_contacts(self._model.system, self._contact_work, self._rows, self._samples, 0)
-        observe_report(self._fields, report, self._samples, 0)
+        observe_report(self._fields, report, self._samples, slice(1))
         self._block = self._history.block(self._samples, 1)
 
     def value(self, path: str) -> Floats:

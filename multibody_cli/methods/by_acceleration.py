@@ -22,8 +22,18 @@ from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
 from multibody_cli.implicit import implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
+from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import completion, skip_work_update
-from multibody_cli.methods.contract import Dynamics, Feature, Integrator, Kernel, Report, Status, StepControl
+from multibody_cli.methods.contract import (
+    Dynamics,
+    Feature,
+    Integrator,
+    Kernel,
+    Recording,
+    Report,
+    Status,
+    StepControl,
+)
 from multibody_cli.methods.evaluation import (
     constrained_dynamics,
     contact_dynamics,
@@ -31,6 +41,7 @@ from multibody_cli.methods.evaluation import (
     shortcut_dynamics,
     unconstrained_dynamics,
 )
+from multibody_cli.methods.recording import observe_updated
 from multibody_cli.methods.sampling import Sampler
 from multibody_cli.methods.stabilization import StabilizationOptions, set_stabilization
 from multibody_cli.model import Model, State, System
@@ -233,6 +244,14 @@ class AccelerationMethod:
         failed = self._stepper.step(state, count)
         return None if failed is None else self._completed(state, failed)
 
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
+        """Return the compiled loop over output instants; None with controllers, contacts or implicit forces."""
+        if self._sampler or self.contact_work or self._system.implicit:
+            return None
+        if self._shortcut:
+            observe = bound_kernel(observe_updated, update_work=self._shortcut.update_work, observe=observe)
+        return self._stepper.recording(state, observe, rows, samples)
+
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one."""
         self._stepper.restart(self._sampler.next_instant() if self._sampler else math.inf)
@@ -242,7 +261,6 @@ class AccelerationMethod:
 
     def _completed(self, state: State, report: Report) -> Report:
         """Complete the work arrays of a state, and the report of the steps that led to it."""
-        report = report._replace(residual=float(self.work.dual.position_error[0]))
         if self._shortcut:
             if state is self._state:
                 self._update_work()

@@ -183,6 +183,9 @@ class VariationalMethod:
         report = self.advance(state, float(state.time[0]) + count * self._control.step)
         return None if report.status is Status.OK else report
 
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
+        """Return None: the diagnostics of each output instant are read in Python."""
+
     def restart(self) -> None:
         """Begin the next step from the state alone."""
         self._fresh = True
@@ -215,7 +218,6 @@ class VariationalMethod:
         report = Report(
             steps=self._steps,
             iterations=int(values[StepDiagnostic.ITERATIONS]),
-            residual=float(self.work.dual.position_error[0]),
             diagnostics=diagnostics,
         )
         failed = int(values[StepDiagnostic.FAILED_COORDINATE])

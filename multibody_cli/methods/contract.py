@@ -98,15 +98,14 @@ class VariationalDiagnostics(NamedTuple):
 class Report(NamedTuple):
     """Result of an advance.
 
-    `steps` counts all steps since the start.  Since the last report: the most iterations of a step, the position error
-    of constraints at the end, the largest relative residual of contacts, the steps whose contacts miss their tolerance
-    (`unsolved`), and the implicit solves that miss theirs (`implicit_unsolved`).  `culprit` is the coordinate with the
-    largest correction of a step that did not converge, and `remedy` is advice for it.
+    `steps` counts all steps since the start.  Since the last report: the most iterations of a step, the largest
+    relative residual of contacts, the steps whose contacts miss their tolerance (`unsolved`), and the implicit solves
+    that miss theirs (`implicit_unsolved`).  `culprit` is the coordinate with the largest correction of a step that did
+    not converge, and `remedy` is advice for it.
     """
 
     steps: int = 0
     iterations: int = 0
-    residual: float = 0.0
     contact_residual: float = 0.0
     unsolved: int = 0
     implicit_unsolved: int = 0
@@ -120,7 +119,6 @@ class Report(NamedTuple):
         return Report(
             self.steps,
             max(self.iterations, earlier.iterations),
-            self.residual,
             _larger(self.contact_residual, earlier.contact_residual),
             self.unsolved + earlier.unsolved,
             self.implicit_unsolved + earlier.implicit_unsolved,
@@ -157,6 +155,13 @@ class StepControl:
     end: float = math.inf
 
 
+Recording = Callable[[int, int, int], tuple[int, Report]]
+"""Function `record(k, count, steps)`: `count` times, take `steps` steps and fill one row of the samples, from row k.
+
+All of it is one call of compiled code.  It returns the number of filled rows, and the report of the last step.
+"""
+
+
 class Stepper(Protocol):
     """An integrator bound to one model: advances a state from output to output."""
 
@@ -165,6 +170,9 @@ class Stepper(Protocol):
 
     def step(self, state: State, count: int) -> Report | None:
         """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
+
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
+        """Return the compiled loop over output instants of a state; None if it has none."""
 
     def restart(self, barrier: float = math.inf) -> None:
         """Use nothing of earlier steps in the next one: the state or forces have jumped.
@@ -228,6 +236,22 @@ class Method(Protocol):
 
         This is the fast way for single steps: work arrays that only output reads are left behind the state until
         `advance` is called, which may be with the present time.
+        """
+
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
+        """Return the compiled loop over output instants of a state, which the method advances in place.
+
+        None if Python is needed at each instant: for sampled controllers, for the reports of contacts and of implicit
+        solves, and for integrators without such a loop.
+
+        Parameters
+        ----------
+        state
+            The state.
+        observe
+            The kernel `observe(system, state, work, rows, samples, k)`.
+        rows, samples
+            Its arguments.
         """
 
     def restart(self) -> None:

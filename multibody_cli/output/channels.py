@@ -302,7 +302,7 @@ CHANNELS: tuple[Channel, ...] = (
         "m or rad",
         "Largest position error of loop joints and constraints after the last projection.",
         "residual",
-        lambda report: report.residual,
+        "constraints",
         rtol=0.0,
         atol=1e-6,
         role="solver",

@@ -116,17 +116,13 @@ class CommittedFile(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Write bytes at the position."""
-        end = self._position + len(data)
+        start, self._position = self._position, self._position + len(data)
+        self._changed.append((start, self._position))
         if self.error is None:
             try:
-                _write(self._working, data, self._position)
+                _write(self._working, data, start)
             except BaseException as error:
                 self.error = error
-        if self._changed and self._changed[-1][1] == self._position:
-            self._changed[-1] = (self._changed[-1][0], end)
-        else:
-            self._changed.append((self._position, end))
-        self._position = end
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:
@@ -151,9 +147,7 @@ class CommittedFile(io.RawIOBase):
         """Make the working copy equal to the committed one."""
         size = os.fstat(self._other).st_size
         for start, end in _merged(self._changed):
-            for position in range(start, min(end, size), PIECE):
-                data = os.pread(self._other, min(PIECE, end - position), position)
-                _write(self._working, data, position)
+            _copy(self._other, self._working, start, min(end, size))
         os.ftruncate(self._working, size)
         self._changed = []
 
@@ -224,6 +218,20 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+def _copy(source: int, target: int, start: int, end: int) -> None:
+    """Copy a range of a file to the same range of another."""
+    while start < end:
+        try:  # within the system, in a sixth of the time
+            done = os.copy_file_range(source, target, end - start, start, start)
+        except (AttributeError, OSError):  # a system or a file system without this call
+            done = 0
+        if not done:
+            data = os.pread(source, min(PIECE, end - start), start)
+            _write(target, data, start)
+            done = len(data)
+        start += done
 
 
 def _write(descriptor: int, data: Any, position: int) -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import h5py
@@ -33,15 +32,13 @@ class Column:
     series: Series
     dataset: h5d.DatasetID
     chunk: int
+    rows: int = 0
     checksum: int = 0
 
-
-class Piece(NamedTuple):
-    """Rows of a block within one chunk: instant of the first row, index of the column, and range of rows."""
-
-    instant: int
-    column: int
-    rows: slice
+    @property
+    def per(self) -> str:
+        """Meaning of its rows, one of `channel.ROWS`."""
+        return self.series.channel.per
 
 
 def append_lead(columns: Sequence[Column], direct: bool) -> None:
@@ -74,36 +71,39 @@ def append_rows(
         Whether chunks are stored unfiltered, so that a new chunk can bypass the filters and caches of HDF5.
     """
     rows = [read(column) for column in columns]  # once: rows of contacts are copied out of the block
-    pieces = [piece for k, one in enumerate(columns) for piece in _pieces(k, one, instants, instant_of_contact)]
-    for _, begun in groupby(sorted(pieces, key=lambda piece: piece[:2]), key=lambda piece: piece.instant):
-        for piece in begun:
-            _append(columns[piece.column], rows[piece.column][piece.rows], direct)
+    begun: dict[int, dict[str, list[slice]]] = {}  # columns with rows of the same meaning grow alike
+    for one in {column.per: column for column in columns}.values():
+        for instant, piece in _pieces(one, instants, instant_of_contact):
+            begun.setdefault(instant, {}).setdefault(one.per, []).append(piece)
+    for instant in sorted(begun):
+        for column, values in zip(columns, rows, strict=True):
+            for piece in begun[instant].get(column.per, ()):
+                _append(column, values[piece], direct)
         h5f.flush(columns[0].dataset)
 
 
-def _pieces(number: int, column: Column, instants: int, instant_of_contact: Integers) -> Iterator[Piece]:
-    """Divide the new rows of a column at the boundaries of its chunks."""
-    series, row = column.series, int(column.dataset.shape[0])
-    of_contacts = series.channel.per == CONTACT
+def _pieces(column: Column, instants: int, instant_of_contact: Integers) -> Iterator[tuple[int, slice]]:
+    """Divide the new rows of a column at the boundaries of its chunks; yield the first instant of each piece too."""
+    of_contacts = column.per == CONTACT
     count = len(instant_of_contact) if of_contacts else instants
     start = 0
     while start < count:
-        stop = min(count, start + column.chunk - (row + start) % column.chunk)
-        instant = int(instant_of_contact[start]) if of_contacts else row + start - len(series.leading_rows)
-        yield Piece(instant, number, slice(start, stop))
+        stop = min(count, start + column.chunk - (column.rows + start) % column.chunk)
+        before = column.rows - len(column.series.leading_rows)
+        yield int(instant_of_contact[start]) if of_contacts else before + start, slice(start, stop)
         start = stop
 
 
 def _append(column: Column, rows: Array, direct: bool) -> None:
     """Append rows of one chunk."""
-    dataset, row = column.dataset, int(column.dataset.shape[0])
     values = np.ascontiguousarray(rows, dtype=column.series.channel.dtype)
+    first, column.rows = column.rows, column.rows + len(values)
     column.checksum = crc32(values.data, column.checksum)
-    dataset.set_extent((row + len(values), *values.shape[1:]))
-    if direct and row % column.chunk == 0:
+    column.dataset.set_extent((column.rows, *values.shape[1:]))
+    if direct and first % column.chunk == 0:
         if len(values) < column.chunk:
             rest = np.zeros((column.chunk - len(values), *values.shape[1:]), values.dtype)
             values = np.concatenate([values, rest])
-        dataset.write_direct_chunk((row, *(0 for _ in values.shape[1:])), values)
+        column.dataset.write_direct_chunk((first, *(0 for _ in values.shape[1:])), values)
     else:
-        h5py.Dataset(dataset)[row:] = values
+        h5py.Dataset(column.dataset)[first:] = values

@@ -132,8 +132,9 @@ class History:
         agreement = np.empty(quaternion.shape[:2])
         np.einsum("bi,bi->b", self._last_quaternion, quaternion[0], out=agreement[0])
         np.einsum("kbi,kbi->kb", quaternion[:-1], quaternion[1:], out=agreement[1:])
-        signs = np.cumprod(np.where(agreement < 0.0, -1.0, 1.0), axis=0)
-        continuous = quaternion if np.all(signs > 0.0) else signs[:, :, None] * quaternion
+        continuous, turned = quaternion, agreement < 0.0
+        if turned.any():
+            continuous = np.cumprod(np.where(turned, -1.0, 1.0), axis=0)[:, :, None] * quaternion
         self._last_quaternion = continuous[-1].copy()
         return continuous
 

@@ -99,7 +99,7 @@ def report_fields(names: Names) -> list[tuple[str, Any]]:
     ]
 
 
-def observe_report(fields: list[tuple[str, Any]], report: Report, samples: Samples, k: int | slice) -> None:
-    """Fill a row or rows k of the samples from the report of an advance."""
+def observe_report(fields: list[tuple[str, Any]], report: Report, samples: Samples, rows: slice) -> None:
+    """Fill rows of the samples from the report of an advance."""
     for field, read in fields:
-        getattr(samples, field)[k] = read(report)
+        getattr(samples, field)[rows] = read(report)

@@ -42,68 +42,81 @@ class Reached:
 
 
 class Recorder:
-    """Collects output instants in a block and writes full blocks to the sink."""
+    """Collects output instants in a block and writes full blocks to the sink.
 
-    def __init__(self, model: Model, method: Method, rows: int, sink: Sink) -> None:
-        self._system = model.system
-        self._work, self._contact_work = method.work, method.contact_work
+    `at_once` is whether several instants may be passed in one call of compiled code.
+    """
+
+    def __init__(self, model: Model, method: Method, rows: int, sink: Sink, at_once: bool = False) -> None:
+        self._model = model
+        self._method = method
         self._element_rows = element_rows(model)
-        self._names = model.names
         self._report_fields = report_fields(model.names)
         self._samples = samples_for(model.names, rows)
         self._rows = rows
         self._filled = 0
         self._sink = sink
+        self._at_once = at_once
         self._flushed = clock.monotonic()
         self.reached = Reached()
+        self.last = 0.0, np.zeros(model.nv)
         self.record_of_run = RunRecord(model)
 
     def prepare(self, state: State) -> None:
-        """Sample a state without recording it; the run advances this state in place."""
-        rows, samples = self._element_rows, self._samples
-        self._observers = [observe.on(self._system, state, self._work, rows, samples)]
-        self._observers += [
-            one.on(self._system, self._contact_work, rows, samples) for one in contact_observers(self._names)
-        ]
-        self._observe(0)
+        """Observe a state without recording it; the run advances this state in place."""
+        system, rows, samples, method = self._model.system, self._element_rows, self._samples, self._method
+        of_contacts = contact_observers(self._model.names)
+        self._observers = [observe.on(system, state, method.work, rows, samples)]
+        self._observers += [one.on(system, method.contact_work, rows, samples) for one in of_contacts]
+        self.observe()
+        RunRecord(self._model).add_samples(samples, 1)
+        self._loop = method.recording(state, observe, rows, samples) if self._at_once else None
+        if self._loop:
+            self._loop(0, 0, 1)
 
-    def _observe(self, k: int) -> None:
-        """Write the output quantities of the state into row k of the samples."""
+    @property
+    def most_at_once(self) -> int:
+        """Number of output instants that `take` may pass in one call; 0 if Python is needed between them."""
+        return self._rows - self._filled if self._loop else 0
+
+    def take(self, count: int, steps: int) -> tuple[int, Report]:
+        """Advance to the next output instants, after `steps` steps each, and observe them; see `methods.contract`."""
+        assert self._loop is not None
+        return self._loop(self._filled, count, steps)
+
+    def observe(self) -> None:
+        """Observe the state, that of `prepare`, as the next output instant."""
         for observe_all in self._observers:
-            observe_all(k)
+            observe_all(self._filled)
 
-    def record(self, state: State, report: Report) -> None:
-        """Record the state, that of `prepare`, as the next output instant."""
-        self._observe(self._filled)
-        observe_report(self._report_fields, report, self._samples, self._filled)
-        self.reached.instants += 1
-        self.reached.time = float(state.time[0])
+    def add(self, report: Report, count: int = 1) -> None:
+        """Record observed instants, up to that of a report; `last` is the time and the velocities (nv,) of the last."""
+        last = self._filled + count - 1
+        observe_report(self._report_fields, report, self._samples, slice(self._filled, last + 1))
+        self.reached.instants += count
+        self.reached.time = float(self._samples.time[last])
+        self.last = self.reached.time, self._samples.velocity[last].copy()
         self.record_of_run.add_report(report, self.reached.time)
-        self._filled += 1
+        self._filled += count
         late = self._sink.accepts_partial_blocks and clock.monotonic() - self._flushed > FLUSH_AFTER
         if self._filled == self._rows or late:
             self.flush()
 
-    def record_states(self, state: State, method: AccelerationMethod, states: States, report: Report) -> None:
+    def add_states(self, state: State, method: AccelerationMethod, states: States, report: Report) -> None:
         """Record known states; `state`, that of `prepare`, ends as the last one.
 
         The method computes accelerations and work arrays.  `report` belongs to each of the states.
         """
         observe_them = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe).on(
-            self._system, state, self._work, self._element_rows, self._samples, np.zeros_like(state.ledger), *states
-        )
+            self._model.system, state, method.work, self._element_rows, self._samples, np.zeros_like(state.ledger),
+            *states,
+        )  # fmt: skip
         done, count = 0, len(states.time)
         while done < count:
-            first, some = self._filled, min(self._rows - self._filled, count - done)
-            observe_them(done, first, some)
-            observe_report(self._report_fields, report, self._samples, slice(first, first + some))
+            some = min(self._rows - self._filled, count - done)
+            observe_them(done, self._filled, some)
+            self.add(report, some)
             done += some
-            self._filled += some
-            self.reached.instants += some
-            self.reached.time = float(states.time[done - 1])
-            self.record_of_run.add_report(report, self.reached.time)
-            if self._filled == self._rows:
-                self.flush()
 
     def flush(self) -> None:
         """Write the recorded instants to the sink."""

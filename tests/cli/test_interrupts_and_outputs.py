@@ -98,6 +98,7 @@ def test_an_internal_error_completes_no_result(mbsim: Command, folder: Path, mon
         return advance(method, state, until)
 
     monkeypatch.setattr(AccelerationMethod, "advance", fail)
+    monkeypatch.setattr("multibody_cli.timeline.INSTANTS_AT_ONCE", 0)
     end = mbsim("run", "pendulum.yaml", "-o", "run.h5", "--force")
     assert end.code == 1
     assert "internal error: ZeroDivisionError: a mistake" in end.stderr

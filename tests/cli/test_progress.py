@@ -140,7 +140,8 @@ def test_a_pipe_and_a_quiet_command_get_nothing(use: Use, quiet: bool) -> None:
     assert stream.getvalue() == ""
 
 
-def test_certify_reports_the_simulated_time_of_all_runs(folder: Path) -> None:
+def test_certify_reports_the_simulated_time_of_all_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multibody_cli.timeline.INSTANTS_AT_ONCE", 1)
     simulation, own = prepare("pendulum.yaml"), MemorySink()
     simulation.run(own)
     prepared = plan_of(simulation, lambda more: prepare("pendulum.yaml", more))
@@ -153,7 +154,8 @@ def test_certify_reports_the_simulated_time_of_all_runs(folder: Path) -> None:
     assert len(seen) == 11 * runs
 
 
-def test_a_trial_reports_the_part_of_its_run_that_is_done(folder: Path) -> None:
+def test_a_trial_reports_the_part_of_its_run_that_is_done(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multibody_cli.timeline.INSTANTS_AT_ONCE", 1)
     [trial] = plan([Path("pendulum.yaml")], Path("none"), ())
     seen: list[float] = []
     run_trial(trial, Path("none"), Path("results"), Policy(rules=()), None, seen.append)

@@ -43,17 +43,28 @@ RUNS = {
 }
 
 
+def never() -> bool:
+    """Return no request to stop."""
+    return False
+
+
 def run(
     simulation: Simulation,
     path: Path,
-    stop_asked: Callable[[], bool] = lambda: False,
+    stop_asked: Callable[[], bool] = never,
     continued: Continued | None = None,
 ) -> str:
-    """Run to a file, from a checkpoint if there is one; return the status."""
+    """Run to a file, from a checkpoint if there is one; return the status.
+
+    A run that is asked to stop passes one output instant at a time, so that the request comes at each of them.
+    """
     output = simulation.scene.output
     sink = Hdf5Sink(path, output.channels, output.compression, force=True, continued=continued)
     carried = continued.checkpoint.values if continued else None
-    return simulation.run(sink, lambda _: None, stop_asked, sink.checkpoint, carried).outcome.status
+    with pytest.MonkeyPatch.context() as patch:
+        if stop_asked is not never:
+            patch.setattr(timeline, "INSTANTS_AT_ONCE", 1)
+        return simulation.run(sink, lambda _: None, stop_asked, sink.checkpoint, carried).outcome.status
 
 
 def after(count: int) -> Callable[[], bool]:

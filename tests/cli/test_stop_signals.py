@@ -21,8 +21,10 @@ Start = Callable[..., subprocess.Popen[str]]
 SLOW = """
 import sys, time
 import multibody_cli.methods.by_acceleration as m
+from multibody_cli import timeline
 from multibody_cli.cli.app import main
 
+timeline.INSTANTS_AT_ONCE = 0
 advance = m.{name}.advance
 
 def slow(method, state, until):

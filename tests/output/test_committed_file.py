@@ -24,7 +24,7 @@ from multibody_cli.output.sink import Outcome
 from multibody_cli.output.trajectory import read_trajectory
 
 TIME = np.linspace(0.0, 2.0, 25)
-CHANGES = ("pwrite", "ftruncate", "replace", "link", "unlink")
+CHANGES = ("pwrite", "copy_file_range", "ftruncate", "replace", "link", "unlink")
 """Calls by which a file or a folder changes."""
 
 
@@ -192,6 +192,25 @@ def test_a_system_without_hard_links_is_written_all_the_same(tmp_path, monkeypat
     assert read_trajectory(tmp_path / "run.h5").time.size == 25
 
 
+@pytest.mark.parametrize("refusal", [OSError(errno.EXDEV, "not here"), None], ids=["refused", "missing"])
+def test_a_system_that_does_not_copy_ranges_is_written_all_the_same(tmp_path, monkeypatch, refusal):
+    def refuse(*_words, **_settings):
+        raise refusal
+
+    if refusal:
+        monkeypatch.setattr(committed_file.os, "copy_file_range", refuse)
+    else:
+        monkeypatch.delattr(committed_file.os, "copy_file_range")
+    monkeypatch.setattr(committed_file, "PIECE", 3)
+    file = CommittedFile(tmp_path / "run.h5.part")
+    for number in range(4):
+        file.seek(5 * number)
+        file.write(b"rows ")
+        file.commit()
+        assert (tmp_path / "run.h5.part").read_bytes() == b"rows " * (number + 1)
+    file.close()
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 @pytest.mark.parametrize("call", [0, 1, 50, 400, 500, 600, 700])
 def test_a_failed_call_ends_the_run_in_one_line_with_all_earlier_blocks(tmp_path, monkeypatch, number, call):
@@ -203,7 +222,7 @@ def test_a_failed_call_ends_the_run_in_one_line_with_all_earlier_blocks(tmp_path
         if calls[0] > call:
             raise OSError(number, os.strerror(number))
 
-    for name in ("pwrite", "ftruncate"):
+    for name in ("pwrite", "copy_file_range", "ftruncate"):
         real = getattr(os, name)
         monkeypatch.setattr(committed_file.os, name, lambda *w, c=real: (fail(), c(*w))[1])
     samples = samples_of(TOUCHING, TIME)

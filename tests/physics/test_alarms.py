@@ -197,7 +197,8 @@ def test_the_springs_of_a_large_model_are_checked(count: int, tmp_path: Path) ->
         assert len(found) == (1 if factor > 1.0 else 0)
 
 
-def test_an_interrupted_run_reports_its_alarms(tmp_path: Path) -> None:
+def test_an_interrupted_run_reports_its_alarms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multibody_cli.timeline.INSTANTS_AT_ONCE", 1)
     scene = tmp_path / "scene.yaml"
     scene.write_text(BULLET, encoding="utf-8")
     instants: list[int] = []

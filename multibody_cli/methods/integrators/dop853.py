@@ -232,6 +232,9 @@ class Dop853Stepper:
         report = self.advance(state, float(state.time[0]) + count * self._control.step)
         return None if report.status is Status.OK else report
 
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
+        """Return None: it has no compiled loop over output instants."""
+
     def restart(self, barrier: float = math.inf) -> None:
         """Begin the next step at the state, not at the end of the last step; no step crosses `barrier`, s."""
         times = self._scratch.times

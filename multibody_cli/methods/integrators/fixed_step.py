@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from multibody_cli.methods.contract import Kernel, Report, Status, StepControl
+from multibody_cli.kernel import bound_kernel
+from multibody_cli.methods.contract import Kernel, Recording, Report, Status, StepControl
+from multibody_cli.methods.recording import record_steps
 from multibody_cli.model import Floats, State, System
 from multibody_cli.tree.workspace import Work
 
@@ -54,10 +56,26 @@ class FixedStepper:
         if self._start is None:
             self._start = float(state.time[0])
         done = int(prepared.take(self._h, self._start, self._since_start, count, int(self._fresh)))
+        return self._count(done, count)
+
+    def _count(self, done: int, count: int) -> Report | None:
+        """Count the steps done of `count`; return a report if some failed."""
         self._fresh = False
         self._since_start += max(done, 0)
         self._steps += max(done, 0)
         return None if done == count else self._failure()
+
+    def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording:
+        """Return the compiled loop over output instants of a state."""
+        loop = bound_kernel(record_steps, take_steps=self._kernel, observe=observe)
+        take = loop.on(self._system, state, self._work, self._scratch, rows, samples)
+
+        def record(k: int, count: int, steps: int) -> tuple[int, Report]:
+            done = int(take(self._h, self._start, self._since_start, int(self._fresh), k, count, steps))
+            failed = self._count(done, count * steps)
+            return max(done, 0) // steps, failed or Report(steps=self._steps)
+
+        return record
 
     def restart(self, barrier: float = math.inf) -> None:
         """Begin the next step from the state alone; with a finite barrier, count steps from the present time."""
