@@ -197,7 +197,7 @@ def test_a_channel_is_checked_when_it_is_read(run: Path, tmp_path: Path, damage:
 
 
 def test_compressed_values_are_not_expanded_beyond_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multibody_cli.output.result_file.MAX_INFLATION", 2**20)
+    monkeypatch.setattr("multibody_cli.output.hdf5_checks.MAX_INFLATION", 2**20)
     path = write_run(tmp_path / "run.h5", channels=["time", CHANNEL])
     for name in ("time", CHANNEL):
         changed(path, tmp_path / "bad.h5", dataset(name, data=np.zeros(140_000), chunks=(10_000,), compression="gzip"))

@@ -17,7 +17,18 @@ from reader_mutants import drawn_of_each_operator, faults_of, reader_mutants
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 PACKAGES = {
     *("constraints", "contacts", "forces", "initial", "joints", "methods", "render", "signals", "spatial"),
-    *("linalg", "tree", "kkt", "constraint_solver", "implicit", "contact_solver", "variational", "observation"),
+    *(
+        "alarms",
+        "output",
+        "linalg",
+        "tree",
+        "kkt",
+        "constraint_solver",
+        "implicit",
+        "contact_solver",
+        "variational",
+        "observation",
+    ),
     *("lanes", "symbolic"),
 }
 
