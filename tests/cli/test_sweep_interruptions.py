@@ -20,8 +20,6 @@ Start = Callable[..., subprocess.Popen[str]]
 RUNS = 100
 SWEEP = ("sweep", "pendulum.yaml", "--vary", "vars.angle=uniform(1 deg, 9 deg)", "--samples")
 WORDS = (*SWEEP, RUNS)
-LONG = (*SWEEP, 240)
-"""A sweep that takes longer than the start of another."""
 ROWS = Path("outputs/pendulum-sweep.h5.rows")
 TABLE = Path("outputs/pendulum-sweep.h5")
 
@@ -107,13 +105,19 @@ def test_a_worker_that_is_killed_loses_nothing(start: Start, folder: Path) -> No
 
 
 def test_two_sweeps_do_not_write_one_table(start: Start, folder: Path) -> None:
-    first = start(*LONG)
+    first = start(*WORDS, "--no-lanes", "--jobs", 1)
     wait_for_rows(first, 1)
-    second = start(*LONG)
-    _, err = second.communicate(timeout=60)
+    first.send_signal(signal.SIGSTOP)  # the first sweep cannot end before the second has started
+    try:
+        assert 1 <= len(rows_written()) < RUNS
+        second = start(*WORDS)
+        _, err = second.communicate(timeout=60)
+    finally:
+        first.send_signal(signal.SIGCONT)
     assert second.returncode == 2
     assert "is written by another sweep" in err
     assert first.wait(timeout=300) == 0
+    assert SweepTable(TABLE).read("run").tolist() == list(range(RUNS))
 
 
 CLUSTER = """
