@@ -16,6 +16,9 @@ from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
 
+LEDGER_FAILED = {1: 0.1, 2: 0.1}
+"""Residuals of the energy ledger above which a run fails; 0.02 for higher orders, whose residual falls faster."""
+
 SPIN_THRESHOLDS = {1: 0.15, 2: 0.3}
 """Thresholds of the angle of a step by the order of the integrator, rad."""
 
@@ -167,7 +170,7 @@ RUN_ALARMS = (
         lambda _: 1e-4,
         _read_constraints,
         _close_constraints,
-        failed=1e-2,
+        failed=lambda _: 1e-2,
     ),
     Alarm(
         "ledger",
@@ -175,7 +178,7 @@ RUN_ALARMS = (
         lambda settings: LEDGER_THRESHOLDS.get(settings.order, 2e-3),
         _read_ledger,
         resolve_better,
-        failed=0.1,
+        failed=lambda settings: LEDGER_FAILED.get(settings.order, 0.02),
     ),
     Alarm(
         "phase",
@@ -183,7 +186,7 @@ RUN_ALARMS = (
         _phase_threshold,
         _read_phase,
         resolve_better,
-        failed=0.1,
+        failed=lambda _: 0.1,
     ),
     Alarm(
         "damping",
@@ -219,7 +222,7 @@ RUN_ALARMS = (
         lambda *_: Remedy(
             change="replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`"
         ),
-        failed=1e-2,
+        failed=lambda _: 1e-2,
     ),
     Alarm(
         "contacts",

@@ -148,7 +148,7 @@ class Alarm:
     remedy
         Returns advice for a value and the threshold.
     failed
-        Value above which the run fails; never below the threshold.
+        Value above which the run fails; never below the threshold. Infinity if it does not fail.
     level
         Level below `failed`.
     """
@@ -158,5 +158,5 @@ class Alarm:
     threshold: Callable[[RunSettings], float]
     read: Callable[[RunRecord, RunSettings], Reading]
     remedy: Callable[[RunSettings, float, float], Remedy]
-    failed: float = math.inf
+    failed: Callable[[RunSettings], float] = lambda _: math.inf
     level: Level = "warning"

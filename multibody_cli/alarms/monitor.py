@@ -41,7 +41,7 @@ def _raised(record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
         reading = alarm.read(record, settings)
         if not reading.value > threshold:
             continue
-        failed = reading.value > max(threshold, alarm.failed)
+        failed = reading.value > max(threshold, alarm.failed(settings))
         yield Raised(
             alarm.name,
             "failed" if failed else alarm.level,

@@ -248,6 +248,20 @@ def test_an_engine_with_a_long_variational_step_is_untrusted(tmp_path: Path) -> 
     assert speeds[1] == pytest.approx(speeds[2], rel=5e-3)
 
 
+def test_an_engine_with_a_long_step_of_fourth_order_is_untrusted(tmp_path: Path) -> None:
+    """A residual of 3 % at fourth order: four steps in a revolution do not resolve the motion."""
+    outcome, wrong = run(ENGINE, tmp_path, "simulation.integrator=rk4", "simulation.step=5 ms", "output.every=5 ms")
+    [ledger] = [alarm for alarm in outcome.alarms if alarm.name == "ledger"]
+    assert (outcome.status, ledger.level) == ("untrusted", "failed")
+    assert 0.02 < ledger.value < 0.1
+    remedied, right = run(ENGINE, tmp_path, f"simulation.step={ledger.remedy.step} s")
+    reference = run(ENGINE, tmp_path, "simulation.integrator=dop853")[1]
+    places = [found.channel("joints/bore/q").values[-1, 0] for found in (wrong, right, reference)]
+    assert (remedied.status, remedied.alarms) == ("complete", ())
+    assert abs(places[0] - places[2]) > 0.03
+    assert places[1] == pytest.approx(places[2], abs=1e-5)
+
+
 @pytest.mark.parametrize("seed", [0, 3, 18])
 def test_the_alarm_of_the_phase_estimates_the_error_of_the_angle(seed: int, tmp_path: Path) -> None:
     """Slider-cranks that turn by 3 revolutions or more with an integrator of first order."""
