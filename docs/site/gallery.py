@@ -19,6 +19,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 
+import av
+
 from multibody_cli import read_trajectory
 from multibody_cli.cli.app import main
 
@@ -67,8 +69,9 @@ def _draw(scene: Path, folder: Path) -> None:
     duration = float(instants[-1] - instants[0])
     speed = f"{duration / min(max(duration, SHORTEST), LONGEST):.4g}"
     small, own = ("--size", SIZE), ("--scene", scene)
-    _mbsim("render", result, "-o", folder / FIRST, *small, *own)
     _mbsim("render", result, "-o", folder / FILM, *small, "--fps", FPS, "--speed", speed, *own)
+    with av.open(str(folder / FILM)) as film:
+        next(film.decode(video=0)).to_image().save(folder / FIRST)
     _mbsim("render", result, "-o", folder / PLAYER, "--speed", speed, *own)
 
 

@@ -19,6 +19,9 @@ FIELD_OF_VIEW = math.radians(26.0)
 MARGIN = 0.9
 """Part of the picture that the mechanism fills."""
 
+FAR = 8.0
+"""Length of a path, relative to the mechanism, from which the camera of a film follows it."""
+
 SAMPLED = 150
 """Number of instants from which the extreme points of the motion are taken."""
 

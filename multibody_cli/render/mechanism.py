@@ -18,6 +18,7 @@ from multibody_cli.meshes.mesh import Mesh, merged
 from multibody_cli.meshes.tubes import coil
 from multibody_cli.model import Floats
 from multibody_cli.output.trajectory import Trajectory
+from multibody_cli.render.camera import FAR
 from multibody_cli.render.drawing import (
     BODY_COLORS,
     GROUND,
@@ -198,9 +199,10 @@ def _scale(scene: Scene, number: Mapping[str, int], shapes: Sequence[Solid], mot
     ends = [np.array(_points_on(scene, "world")).reshape(-1, 3), points[0]]
     reach = float(np.linalg.norm(np.ptp(np.concatenate(ends), axis=0))) or 1.0
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
-    slim = SLIM * float(np.median(widths)) if widths else reach
-    symbol = min(max(slim, LEAST * reach), MOST * reach)
     travel = max(float(np.linalg.norm(high - low)), reach)
+    shown = reach if widths else min(travel, FAR * reach)  # bodies without shapes are symbols, to be seen in all motion
+    slim = SLIM * float(np.median(widths)) if widths else shown
+    symbol = min(max(slim, LEAST * shown), MOST * shown)
     return _Scale(symbol, reach, travel, 0.5 * (low + high))
 
 

@@ -11,15 +11,12 @@ import numpy as np
 from multibody_cli.model import Floats
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.render.camera import View, default_view, extreme_points, upward
+from multibody_cli.render.camera import FAR, View, default_view, extreme_points, upward
 from multibody_cli.render.drawing import SURFACE_COLOR, Drawing
 from multibody_cli.render.mechanism import draw_mechanism
 from multibody_cli.render.motion import Integers, Motion, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import Simulation
-
-FAR = 8.0
-"""Length of a path, relative to the mechanism, from which the camera of a film follows it."""
 
 HOLLOW = 0.4
 """Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""

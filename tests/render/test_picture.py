@@ -10,6 +10,7 @@ from renders import GALLERY, rendered
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.joints import JOINTS
+from multibody_cli.output.sink import MemorySink
 from multibody_cli.render.camera import FIELD_OF_VIEW, MARGIN, View, fitted_camera, read_view
 from multibody_cli.render.drawing import GROUND, LONGEST, bar_color, placed_at
 from multibody_cli.render.events import events_of
@@ -194,3 +195,24 @@ def test_the_camera_of_a_film_follows_what_goes_far():
             if is_near:
                 assert 30 < columns.mean() < 60
                 assert 10 < rows.mean() < 50
+
+
+SLIDERS = """
+mbsim: 1
+bodies: {one: {mass: 1, inertia: {principal: [1, 1, 1]}}, two: {mass: 1, inertia: {principal: [1, 1, 1]}}}
+joints:
+  first: {type: prismatic, child: one, axis: [1, 0, 0], v: 0.5}
+  second: {type: prismatic, child: two, axis: [1, 0, 0], origin: {position: [0, 0.1, 0]}, v: 0.4}
+simulation: {duration: 1 s, step: 10 ms}
+"""
+
+
+def test_bodies_without_shapes_are_large_enough_to_be_seen_in_their_motion(tmp_path):
+    """Bodies that start within 0.1 m and move by 0.5 m: the balls are 3 % of the picture, as for bodies at rest."""
+    (tmp_path / "sliders.yaml").write_text(SLIDERS)
+    simulation, sink = prepare(tmp_path / "sliders.yaml"), MemorySink()
+    simulation.run(sink)
+    picture = Picture(simulation.loaded, sink.trajectory(), np.arange(0, 101, 10))
+    balls = [solid.mesh for solid in picture.drawing.solids if solid.layer == "bodies"]
+    width = np.ptp(np.concatenate([ball.vertices for ball in balls]), axis=0).min()
+    assert 0.02 < width / np.ptp(picture.points, axis=0).max() < 0.06
