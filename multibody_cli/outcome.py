@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.remedies import remedy_of_divergence
+from multibody_cli.limits import VARIABLE
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.output.sink import Outcome
@@ -45,6 +46,12 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float, se
         return (
             f"the adaptive step became too small near t = {reached:.9g} s; {culprit} changes fastest there. "
             "Check for a singular position or a discontinuous force, or loosen `simulation.tolerance`."
+        )
+    if report.status is Status.TOO_MANY_STEPS:
+        return (
+            f"the run reached t = {reached:.9g} s after {report.steps} adaptive steps, which is the limit; {culprit} "
+            f"changes fastest there. Loosen `simulation.tolerance`, or raise the limit: "
+            f"{VARIABLE}=steps={10 * report.steps}"
         )
     if report.status is Status.NOT_CONVERGED:
         return (

@@ -140,10 +140,10 @@ def _redistributed(
     found = np.zeros(len(left), np.bool_)
     if not {POINT, NORMAL, NORMAL_IMPULSE, TANGENTIAL_IMPULSE} <= one.columns.keys():
         return found
-    paired = (left >= 0) & (right >= 0)
-    pairs = one.pairs()[left]
-    for pair in np.unique(pairs[paired], axis=0):
-        among = paired & (pairs == pair).all(axis=1)
+    paired = np.flatnonzero((left >= 0) & (right >= 0))
+    pairs = one.pairs()[left[paired]]
+    for pair in np.unique(pairs, axis=0):
+        among = paired[(pairs == pair).all(axis=1)]
         rows = (one, left[among]), (other, right[among])
         impulses = [_impulses(run, which) for run, which in rows]
         points = [run.columns[POINT][which] for run, which in rows]
@@ -153,7 +153,7 @@ def _redistributed(
         moments = [np.cross(arm, impulse).sum(axis=0) for arm, impulse in zip(arms, impulses, strict=True)]
         agree = np.abs(forces[1] - forces[0]).max() <= allowed
         agree = agree and np.abs(moments[1] - moments[0]).max() <= allowed * np.abs(arms[0]).max()
-        found[among] = agree and not _slips_otherwise(rows) and among.sum() > 1
+        found[among] = agree and not _slips_otherwise(rows) and len(among) > 1
     return found
 
 

@@ -76,6 +76,7 @@ class Status(Enum):
     OK = "ok"
     DIVERGED = "diverged"
     STEP_TOO_SMALL = "step too small"
+    TOO_MANY_STEPS = "more adaptive steps than the limit"
     NOT_CONVERGED = "a step did not converge"
     CONTACT_CAPACITY_EXCEEDED = "more contacts than the capacity"
 

@@ -103,6 +103,8 @@ def find_resumption(path: Path) -> Resumption:
     ResultError
         There is no such run, it diverged, it is still in progress, or its checkpoint cannot be used.
     """
+    if path.is_dir():
+        raise ResultError(f"{path} is a folder, not a result file")
     result = path.with_suffix("") if path.suffix == ".part" else path
     result = without_links(result)
     source = part_path(result) if part_path(result).exists() else result

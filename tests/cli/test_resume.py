@@ -253,6 +253,11 @@ def test_a_diverged_run_is_not_resumed(mbsim: Command, folder: Path) -> None:
     assert (end.code, "the run diverged, and would diverge again" in end.stderr) == (2, True)
 
 
+def test_a_folder_is_not_resumed(mbsim: Command) -> None:
+    end = mbsim("run", "--resume", "")
+    assert (end.code, end.stderr) == (2, "error: . is a folder, not a result file\n")
+
+
 def test_a_new_run_removes_an_old_checkpoint(mbsim: Command, interrupted: Path) -> None:
     assert mbsim("run", "pendulum.yaml", "-o", "run.h5", "--force").code == 0
     assert not checkpoint_path(interrupted).exists()

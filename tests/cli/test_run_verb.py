@@ -196,6 +196,17 @@ def test_a_run_that_diverges_ends_with_1_and_a_valid_file(mbsim: Command, folder
     assert not (folder / "outputs/stiff.h5.part").exists()
 
 
+def test_a_run_with_more_adaptive_steps_than_the_limit_states_how_to_raise_it(
+    mbsim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MBSIM_LIMITS", "steps=20")
+    spinning = ("--integrator", "dop853", "--set", "joints.hinge.v=1e6 rad/s")
+    ending = mbsim("run", "pendulum.yaml", *spinning)
+    assert ending.code == 1
+    assert "after 20 adaptive steps, which is the limit; joint hinge changes fastest" in ending.stderr
+    assert "MBSIM_LIMITS=steps=200" in ending.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_ends_with_the_code_of_the_signal_and_a_valid_file(
     number: signal.Signals, start: Callable[..., subprocess.Popen[str]], folder: Path

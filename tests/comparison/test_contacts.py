@@ -111,6 +111,16 @@ def test_contacts_missing_in_one_run(run: Path) -> None:
     assert any(note.startswith("only in the result: contacts/") for note in found.notes)
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_contacts_of_one_run_alone_differ(run: Path, swapped: bool) -> None:
+    """A run without any contact at an instant where the other has several."""
+    pair = ([[], [], [TOUCH], []], USUAL)
+    found = compared(run, *(reversed(pair) if swapped else pair))
+    assert found.first_difference is not None
+    assert found.first_difference.time == 0.1
+    assert {one.path for one in found.findings if one.differs} >= {"contacts/point", "contacts/normal_impulse"}
+
+
 @pytest.mark.parametrize(
     ("lost", "said"),
     [

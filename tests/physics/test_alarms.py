@@ -13,6 +13,7 @@ import pytest
 from random_machines import random_machine
 
 from multibody_cli.alarms.catalogue import DESCRIPTIONS
+from multibody_cli.alarms.largest import find_largest
 from multibody_cli.alarms.record import Peak
 from multibody_cli.errors import SceneError
 from multibody_cli.output.sink import MemorySink, Outcome
@@ -411,6 +412,15 @@ def machines(count: int, nightly: int) -> list[Any]:
 def test_nothing_alarms_in_random_machines_with_defaults(seed: int, tmp_path: Path) -> None:
     outcome, _ = run(json.dumps(random_machine(seed)), tmp_path)
     assert (outcome.status, outcome.message) == ("complete", "")
+
+
+def test_the_largest_vector_of_an_instant_is_found_whatever_its_size() -> None:
+    """Vectors of lengths far below 1, and one that is not a number, which counts as infinite."""
+    vectors = np.array([[[3e-4, 0.0, 4e-4], [0.0, 1e-5, 0.0]], [[0.0, 0.0, 0.0], [0.0, 2e-9, 0.0]]])
+    sizes, elements = np.empty(3), np.empty(3, np.int64)
+    find_largest(np.concatenate([vectors, [[[1.0, 0.0, 0.0], [0.0, math.nan, 0.0]]]]), sizes, elements)
+    assert sizes == pytest.approx([5e-4, 2e-9, math.inf], rel=1e-12)
+    assert elements.tolist() == [0, 1, 1]
 
 
 def test_a_peak_knows_when_its_value_exceeded_a_bound() -> None:

@@ -327,6 +327,22 @@ def test_a_singularity_in_finite_time_stops_the_adaptive_integrator():
     assert method.advance(state, 1.5).status is not Status.OK
 
 
+def test_adaptive_steps_are_limited_and_go_on_when_the_limit_is_raised(monkeypatch):
+    packed = mixed_tree()
+    expected, whole = run(packed, "dop853", 1e-3, 1.0)
+    method, state = packed.method("dop853", 1e-3, 1e-9, 1e-9), packed.fresh_state()
+    method.start(state)
+    most = whole.steps // 2
+    monkeypatch.setenv("MBSIM_LIMITS", f"steps={most}")
+    report = method.advance(state, 1.0)
+    assert (report.status, report.steps) == (Status.TOO_MANY_STEPS, most)
+    assert 0.0 < state.time[0] < 1.0
+    assert np.isfinite(state.q).all()
+    monkeypatch.delenv("MBSIM_LIMITS")
+    assert method.advance(state, 1.0) == whole
+    assert np.array_equal(state.q, expected.q)
+
+
 @every
 def test_a_mechanism_without_degrees_of_freedom_runs(integrator):
     packed = pack(Machine([tree_link(1, 0, ())]))

@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import allocate, bound_kernel, kernel, template
+from multibody_cli.limits import limit_of
 from multibody_cli.method_kernels import evaluate, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
@@ -117,8 +118,8 @@ def prepare_interpolant(system, work, scratch, nq, nv):
 
 
 @template(evaluate, project_onto_constraints)
-def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
-    """Advance the state to `until`, or until the step becomes too small; return the number of steps."""
+def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int:
+    """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps."""
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
     if times[1] == times[0]:  # the first call
         project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
@@ -126,13 +127,14 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol) -> int:
         slope(system, work, times[1], scratch.y1, scratch.slopes[_LAST], scratch.a, nq, nv)
         copy(scratch.y1, scratch.y0)
         reached = is_finite(scratch.a)
-    while reached and times[1] < until - 1e-13 * max(1.0, abs(until)):
+    end = until - 1e-13 * max(1.0, abs(until))
+    while reached and times[1] < end and steps < most:
         reached = take_step(system, work, scratch, rtol, atol, nq, nv) > 0
         if reached:
             steps += 1
-            if times[1] >= until - 1e-13 * max(1.0, abs(until)):
+            if times[1] >= end:
                 prepare_interpolant(system, work, scratch, nq, nv)
-    if not reached:
+    if not reached or times[1] < end:
         state.time[0] = times[0]
         copy(scratch.y0, scratch.stage)
     elif times[1] > times[0]:
@@ -219,13 +221,15 @@ class Dop853Stepper:
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to `until`, by as many steps as the tolerance requires."""
-        control = self._control
-        self._steps += int(
-            self._advance(self._system, state, self._work, self._scratch, until, control.rtol, control.atol)
-        )
+        control, most = self._control, limit_of("steps")
+        tolerance, left = (control.rtol, control.atol), most - self._steps
+        self._steps += int(self._advance(self._system, state, self._work, self._scratch, until, *tolerance, left))
         if not np.isfinite(state.a).all():
             return Report(steps=self._steps, status=Status.DIVERGED)
-        return Report(steps=self._steps, status=Status.OK if state.time[0] == until else Status.STEP_TOO_SMALL)
+        if state.time[0] == until:
+            return Report(steps=self._steps)
+        status = Status.STEP_TOO_SMALL if self._steps < most else Status.TOO_MANY_STEPS
+        return Report(steps=self._steps, status=status)
 
     def step(self, state: State, count: int) -> Report | None:
         """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
