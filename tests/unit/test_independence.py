@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from multibody_cli.constraint_solver.column_independence import compute_column_independence
 from multibody_cli.kernel import records
@@ -40,3 +41,12 @@ def test_independent_parts_bound_the_smallest_singular_value():
             least = np.linalg.svd(S, compute_uv=False)[-1]
             found = shares_of(S)[0]
             assert min(least, 1.0) * (1 - 1e-6) - 1e-15 <= found <= 30 * least + 1e-15
+
+
+def test_the_independent_part_is_the_smallest_distance_from_the_columns_before():
+    """Distances from a span are the diagonal of R of a QR factorization, whatever the lengths of the columns."""
+    rng = np.random.default_rng(2)
+    for count in range(2, 7):
+        S = rng.normal(size=(6, count)) * rng.uniform(0.2, 0.9, size=count)
+        distances = np.abs(np.diag(np.linalg.qr(S)[1]))
+        assert shares_of(S)[0] == pytest.approx(min(1.0, distances.min()), rel=1e-10)
