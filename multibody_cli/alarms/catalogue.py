@@ -16,7 +16,7 @@ from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
 """Thresholds of the energy ledger by the order of the integrator; 0.002 for higher orders."""
 
-LEDGER_FAILED = {1: 0.1, 2: 0.1}
+LEDGER_FAILED = {1: 0.1, 2: 0.05}
 """Residuals of the energy ledger above which a run fails; 0.02 for higher orders, whose residual falls faster."""
 
 SPIN_THRESHOLDS = {1: 0.15, 2: 0.3}
