@@ -251,7 +251,7 @@ class _Pace:
         self._method = method
         self._computing = computing
         self._timing = timing
-        self._length, self._longest = 1, timing.pauses * timing.outputs
+        self._length = 1
         self._began = clock.monotonic()
         self.progress = IntervalProgress(report)
 
@@ -280,7 +280,7 @@ class _Pace:
         left = self._timing.outputs - interval - 1  # the last one alone: a branch stops the run before it
         count = min(self._length // pauses, left, recorder.most_at_once, INSTANTS_AT_ONCE)
         if count > 0 and not progress.done:
-            with self._timed():
+            with self._timed(pauses * self._timing.outputs):
                 instants, report = recorder.take(count, pauses)
             return report._replace(steps=report.steps + progress.earlier_steps), instants
         every = self._timing.every
@@ -288,7 +288,7 @@ class _Pace:
         while True:
             done = min(progress.done + self._length, pauses)
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
-            with self._timed():
+            with self._timed(pauses):
                 report = self._method.advance(state, until).after(report)
             report = report._replace(steps=report.steps + progress.earlier_steps)
             if report.status is not Status.OK:
@@ -301,14 +301,14 @@ class _Pace:
                 return report, 0
 
     @contextmanager
-    def _timed(self) -> Iterator[None]:
-        """Compute in this context, and choose the length of the next call by the duration of this one."""
+    def _timed(self, longest: int) -> Iterator[None]:
+        """Compute in this context, and choose the length of the next call, up to `longest`, by the duration."""
         began = clock.monotonic()
         with self._computing:
             yield
         seconds = clock.monotonic() - began
         if seconds < self.SHORT:
-            self._length = min(2 * self._length, self._longest)
+            self._length = min(2 * self._length, longest)
         elif seconds > self.LONG:
             self._length = max(self._length // 2, 1)
 

@@ -108,6 +108,7 @@ def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
     system, tree = model.system, model.system.tree
     yield is_interpreted(), "kernels that are interpreted"
     yield integrator not in SCHEMES, f"integrators other than {' and '.join(SCHEMES)}"
+    yield model.nv == 0, "scenes without coordinates"
     yield len(tree.closures) > 0, "closed loops"
     yield bool(system.contacts), "contacts or dry friction of joints"
     yield system.implicit, "implicit forces"

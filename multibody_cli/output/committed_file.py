@@ -229,6 +229,8 @@ def _copy(source: int, target: int, start: int, end: int) -> None:
             done = 0
         if not done:
             data = os.pread(source, min(PIECE, end - start), start)
+            if not data:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))  # something else has shortened the file
             _write(target, data, start)
             done = len(data)
         start += done

@@ -25,6 +25,7 @@ from multibody_cli.output.hdf5_checks import (
     require_bounded,
     require_numbers,
     require_stored,
+    sorted_parts,
 )
 from multibody_cli.output.place import replacement
 
@@ -215,6 +216,8 @@ class SweepTable:
             self.attributes = plain_attributes(root)
             if self.attributes.get("format") != FORMAT:
                 raise ResultError(f"{path} is not a table of `mbsim sweep`")
+            if (version := self.attributes.get("format_version")) != FORMAT_VERSION:
+                raise ResultError(f"{path} has format version {version}; this mbsim reads {FORMAT_VERSION}")
             for name in ("accepted", "accepted_misses"):
                 read_list(f"attribute `{name}`", str(self.attributes.get(name, "[]")))
             file_bytes = path.stat().st_size
@@ -233,6 +236,7 @@ class SweepTable:
             other = next((column.name for _, _, column, own in found if own != shape), None)
             if other is not None:
                 raise Defect(other, "has another number of rows than `run`")
+            _require_distinct_runs(file)
 
     @property
     def keys(self) -> list[Column]:
@@ -314,6 +318,15 @@ def _role_of(name: str, node: h5d.DatasetID, file_bytes: int) -> str:
         require_numbers(name, node, "<i8" if role == RUN else "<f8")
     require_stored(name, node, file_bytes)
     return role
+
+
+def _require_distinct_runs(file: h5py.File) -> None:
+    """Refuse a table whose rows are not in the order of the runs, or of which two belong to one run."""
+    last = -1
+    for runs in sorted_parts(file, RUN, 0):
+        if (np.diff(runs, prepend=last) < 1).any():
+            raise Defect(RUN, "two rows have the same number")
+        last = runs[-1]
 
 
 @contextmanager

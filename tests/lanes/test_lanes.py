@@ -195,6 +195,7 @@ def test_each_run_has_constants_of_its_own(tmp_path: Path) -> None:
 
 
 UNSUPPORTED = {
+    "scenes without coordinates": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: fixed, child: a}}}}\n",
     "forces on bodies": f"bodies: {{a: {ROD}}}\njoints: {{i: {{type: free, child: a}}}}\n"
     "forces: {f: {body: a, force: [1, 0, 0]}}\n",
     "prescribed motions": f"bodies: {{a: {ROD}}}\njoints:\n  i: {{type: revolute, child: a, axis: [0, 1, 0], "

@@ -211,6 +211,17 @@ def test_a_system_that_does_not_copy_ranges_is_written_all_the_same(tmp_path, mo
     file.close()
 
 
+def test_a_committed_copy_that_is_shorter_than_its_size_ends_the_run(tmp_path, monkeypatch):
+    """A file that something else has shortened: its missing bytes are not waited for."""
+    file = CommittedFile(tmp_path / "run.h5.part")
+    monkeypatch.setattr(committed_file.os, "copy_file_range", lambda *_words: 0)
+    monkeypatch.setattr(committed_file.os, "pread", lambda *_words: b"")
+    file.write(b"rows")
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        file.commit()
+    file.close()
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 @pytest.mark.parametrize("call", [0, 1, 50, 400, 500, 600, 700])
 def test_a_failed_call_ends_the_run_in_one_line_with_all_earlier_blocks(tmp_path, monkeypatch, number, call):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from multibody_cli import timeline
+from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Report
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.sink import NullSink, Outcome
@@ -118,3 +119,25 @@ def test_slow_calls_become_shorter(calls: Calls, monkeypatch: pytest.MonkeyPatch
     prepare(scene, overrides).run(NullSink())
     assert calls.counts
     assert max(calls.counts[3:]) * 0.03 <= 0.2
+
+
+def test_slow_intervals_are_divided_after_many_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which a step takes 1 s from 0.05 s on: two calls have several steps, in which no signal is answered.
+
+    Runs with contacts pass one output instant at a time; intervals before 0.05 s are short.
+    """
+    now, advance = [0.0], AccelerationMethod.advance
+    steps_of_slow_calls: list[int] = []
+
+    def slow(method: AccelerationMethod, state: Any, until: float) -> Report:
+        if state.time[0] > 0.0499:
+            steps_of_slow_calls.append(round((until - float(state.time[0])) / 1e-3))
+            now[0] += steps_of_slow_calls[-1]
+        return advance(method, state, until)
+
+    monkeypatch.setattr(AccelerationMethod, "advance", slow)
+    monkeypatch.setattr("multibody_cli.timeline.clock.monotonic", lambda: now[0])
+    scene, *overrides = ALONE["contacts"]
+    prepare(scene, [*overrides, "output.every=5 ms", "simulation.step=1 ms"]).run(NullSink())
+    assert sum(steps_of_slow_calls) == 50
+    assert steps_of_slow_calls[2:] == [1] * (len(steps_of_slow_calls) - 2)

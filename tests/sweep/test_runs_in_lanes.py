@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,3 +162,27 @@ def test_lanes_are_chosen_where_they_save_time(tmp_path: Path) -> None:
     assert planned(10, True)[0]
     assert planned(10, True)[1] != planned(10)[1]
     assert not planned(20_000, False)[0]
+
+
+LOADED = """
+import pathlib, sys
+from multibody_cli.kernel import loading
+from multibody_cli.studies.sweep.batch import run_batch
+from multibody_cli.studies.sweep.design import Sampling, design_of
+from multibody_cli.studies.sweep.sweep import compile_kernels, plan_sweep
+
+design = design_of(["vars.a=0.2,0.4"], None, Sampling())
+sweep, first = plan_sweep(pathlib.Path("scene.yaml"), (), design, (), None, True)
+compile_kernels(sweep, first)
+before = set(loading._loaded)
+rows = run_batch(sweep.task, [sweep.run(0), sweep.run(1)])
+print([row.status for row in rows], *(set(loading._loaded) - before))
+"""
+
+
+def test_workers_have_all_kernels_of_lanes_before_they_are_forked(tmp_path: Path) -> None:
+    """Otherwise each of them compiles, unseen, while no row is made."""
+    (tmp_path / "scene.yaml").write_text(ARM)
+    words = [sys.executable, "-c", LOADED]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout == "['complete', 'complete']\n"

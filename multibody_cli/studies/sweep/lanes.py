@@ -18,6 +18,7 @@ from multibody_cli.lanes.program import compile_program, content_of
 from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.methods import METHODS
 from multibody_cli.output.recorder import States
+from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.simulation import Simulation
 
 MOST_BYTES = 2**28
@@ -69,6 +70,12 @@ class Lanes:
         instants = timing.steps_per_output * np.arange(1, timing.outputs + 1)
         none = np.zeros((0, model.nq)), np.zeros((0, model.nv))
         self._runs = Runs([model], reference.integrator.name, *none, timing.step, instants)
+
+    def start(self, simulation: Simulation) -> None:
+        """Evaluate and record the start of a run, so that all kernels of runs in lanes are compiled and loaded."""
+        time, q, v, _, ledger = simulation.fresh_state()
+        run_in_lanes(self._runs._replace(q=q[None], v=v[None], instants=np.array([0])), self._program)
+        simulation.replay(States(time, q[None], v[None], ledger[None]), MemorySink())
 
     def make(self, simulations: Sequence[Simulation]) -> dict[int, States]:
         """Make the runs that suit the lanes, each independently of the others.

@@ -217,11 +217,11 @@ def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
 
 
 def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
-    """Start a run and take its first steps, and compile the lanes, so that kernels are compiled and loaded."""
+    """Start a run and take its first steps, also in lanes, so that kernels are compiled and loaded before the fork."""
     answers = iter([False])
     simulation.run(MemorySink(), stop_asked=lambda: next(answers, True))
     if sweep.task.reference is not None:
-        lanes_of(sweep.task)
+        lanes_of(sweep.task).start(simulation)
 
 
 def open_rows(sweep: Sweep, table: Path, force: bool) -> RowFile | None:
