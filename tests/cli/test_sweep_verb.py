@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,25 @@ def test_the_table_and_the_summary_report_how_runs_were_made(mbsim: Command, fol
     assert "is the table of another sweep" in mbsim(*words, "--no-lanes", "-o", "1.h5").stderr
     assert mbsim(*words).code == 0
     assert SweepTable(TABLE).attributes["lanes"] == 0  # two runs are too few
+
+
+def test_lanes_that_may_not_be_compiled_are_refused_with_the_remedy(
+    mbsim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mass that no other test has, so that the code of the lanes is in no cache."""
+    words = [
+        "sweep",
+        "pendulum.yaml",
+        "--vary",
+        "vars.angle=1 deg, 2 deg",
+        "--set",
+        f"bodies.rod.mass={1.0 + time.time() % 1.0!r}",
+    ]
+    assert mbsim(*words, "--no-lanes").code == 0
+    monkeypatch.setenv("MBSIM_COMPILE", "never")
+    ending = mbsim(*words, "--lanes", "-o", "lanes.h5")
+    assert (ending.code, "use --no-lanes, or execute the sweep once" in ending.stderr) == (2, True), ending.stderr
+    assert mbsim(*words, "--no-lanes", "-o", "single.h5").code == 0
 
 
 def test_lanes_that_are_asked_for_are_used_or_refused(mbsim: Command, folder: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.document.nodes import plain
 from multibody_cli.document.source import UnreadScene, read_scene
-from multibody_cli.errors import ArgumentError, OutputError, ResultError, SceneError
+from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError, SceneError
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
@@ -217,11 +217,23 @@ def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
 
 
 def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
-    """Start a run and take its first steps, also in lanes, so that kernels are compiled and loaded before the fork."""
+    """Start a run and take its first steps, also in lanes, so that kernels are compiled and loaded before the fork.
+
+    Raises
+    ------
+    Refused
+        Kernels are missing, and may not be compiled.
+    """
     answers = iter([False])
     simulation.run(MemorySink(), stop_asked=lambda: next(answers, True))
     if sweep.task.reference is not None:
-        lanes_of(sweep.task).start(simulation)
+        try:
+            lanes_of(sweep.task).start(simulation)
+        except Refused:
+            raise Refused(
+                "the code of the lanes of this sweep is not in the cache, and MBSIM_COMPILE=never forbids compiling "
+                "it: use --no-lanes, or execute the sweep once where compiling is allowed"
+            ) from None
 
 
 def open_rows(sweep: Sweep, table: Path, force: bool) -> RowFile | None:
