@@ -215,7 +215,7 @@ def _from_pint(name: str) -> Unit:
     registry = pint.application_registry
     try:
         found = registry.Quantity(1.0, name).to_base_units()
-    except (pint.errors.PintError, ValueError, TypeError, ArithmeticError):
+    except (pint.errors.PintError, ValueError, TypeError, ArithmeticError, AssertionError):  # pint asserts its grammar
         meant = next((f"; did you mean `{unit}`?" for unit in COMMON if unit.lower() == name.lower()), "")
         raise QuantityError(f"unknown unit `{name}`{meant}") from None
     exponents = {key.strip("[]"): power for key, power in found.dimensionality.items()}

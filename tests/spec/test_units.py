@@ -57,6 +57,7 @@ def test_quantities_of_a_scene(text, kind, value):
         ("20 degC", units.LENGTH, "but `20 degC` is another quantity"),
         ("1 A*m", units.LENGTH, "but `1 A\\*m` is another quantity"),
         ("3 blorps", units.LENGTH, "unknown unit `blorps`"),
+        ("9.8¼", units.LENGTH, "unknown unit `¼`"),
         ("1e400 m", units.LENGTH, "found a number that is not finite"),
         ("m", units.LENGTH, r"expected a length \(m\), found `m`"),
         ("1 m m^", units.LENGTH, "found `1 m m\\^`"),
