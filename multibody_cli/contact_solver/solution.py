@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multibody_cli.contact_solver.factors import filled
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
@@ -29,7 +30,7 @@ def number_blocks_of_island(first, last, contact_work) -> int:
             if c >= 0 and T.rank[c] > 0 and contact_work.block_of_articulation[c] < 0:
                 contact_work.block_of_articulation[c] = blocks
                 contact_work.articulation_of_block[blocks] = c
-                S.width[blocks] = T.rank[c]
+                S.width[blocks] = filled(T.rank[c])
                 blocks += 1
     return blocks
 
@@ -87,7 +88,7 @@ def initialize_island(F, island, constraint_rows, contact_work):
     for b in range(len(F.width)):
         c = contact_work.articulation_of_block[b]
         for i in range(F.width[b]):
-            F.xi0[place + i] = T.xi0[T.first_velocity[c] + i]
+            F.xi0[place + i] = T.xi0[T.first_velocity[c] + i] if i < T.rank[c] else 0.0
         place += F.width[b]
     for j in range(len(F.r)):
         F.r[j] = contact_work.r[G.rows[first + j]]

@@ -26,17 +26,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.central_path import follow_path, step_along
-from multibody_cli.contact_solver.friction.cones import project
-from multibody_cli.contact_solver.friction.envelope import (
-    Envelope,
+from multibody_cli.contact_solver.friction.block_matrix import (
+    BlockMatrix,
     add_rows,
+    block_matrix_for,
     clear,
     eliminate,
-    envelope_scratch_for,
-    order_blocks,
     substitute,
 )
+from multibody_cli.contact_solver.friction.central_path import follow_path, step_along
+from multibody_cli.contact_solver.friction.cones import project
+from multibody_cli.contact_solver.friction.elimination_order import order_blocks
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     Factored,
@@ -107,7 +107,7 @@ class ProximalScratch(NamedTuple):
     best: Floats  # (m,) impulses with the smallest residual
     unsolved: Floats  # (m,) impulses of an unsolved problem
     relaxed: Floats  # (m,) impulses of its convex relaxation
-    envelope: Envelope
+    matrix: BlockMatrix
     smoothed: SmoothedScratch
 
 
@@ -129,7 +129,7 @@ def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
         best=np.zeros(m),
         unsolved=np.zeros(m),
         relaxed=np.zeros(m),
-        envelope=envelope_scratch_for(n, blocks, contacts),
+        matrix=block_matrix_for(n, blocks, contacts),
         smoothed=smoothed_scratch_for(m, n, contacts),
     )
 
@@ -141,7 +141,7 @@ def solve_proximal(F, options, x, S) -> Report:
     `F` is a `Factored` problem; the positions of its blocks and the scales of its rows are computed here.
     """
     scale_rows(F)
-    n = order_blocks(F, S.envelope)
+    n = order_blocks(F, S.matrix.elimination)
     set_free_velocity(F, S.xi0)
     compute_offset(F, S.xi0)
     total = 0.0
@@ -196,7 +196,7 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     while best_residual > EXACT and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
         set_normal_velocities(F, x, xi, S)
         new_steps, reached = follow_path(
-            F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.envelope
+            F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.matrix
         )
         steps += new_steps
         best_residual = keep_if_better(F, x, best_residual, S)
@@ -297,21 +297,21 @@ def equation_residual(F, compliance, proximal_point, xi, S) -> tuple[float, floa
 @kernel
 def compute_step(F, compliance, n, S):
     """Compute the Newton step from the result of `equation_residual` into `S.step`."""
-    E = S.envelope
-    clear(n, E)
+    M = S.matrix
+    clear(n, M)
     constraint_rows = F.equalities + F.limits
     for k in range(constraint_rows):
         if S.D[k, 0] != 0.0:
-            add_rows(F, k, 1, S.D, 1.0 / (compliance * F.w[k]), E)
+            add_rows(F, k, 1, S.D, 1.0 / (compliance * F.w[k]), M)
     for c in range(len(F.mu)):
         k = constraint_rows + PER_CONTACT * c
         if S.D[k, 0] != 0.0 and (c >= F.friction_patches or S.D[k + 1, 1] != 0.0 or S.D[k + 2, 2] != 0.0):
-            add_rows(F, k, PER_CONTACT, S.D, 1.0 / (compliance * F.w[k]), E)
-    eliminate(n, E)
+            add_rows(F, k, PER_CONTACT, S.D, 1.0 / (compliance * F.w[k]), M)
+    eliminate(n, M)
     step = S.step[:n]
     for i in range(n):
         step[i] = -S.xi_residual[i]
-    substitute(n, E, step)
+    substitute(n, M, step)
 
 
 @kernel
