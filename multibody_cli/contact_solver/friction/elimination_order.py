@@ -1,8 +1,8 @@
 """Elimination order of a sparse matrix over the contact graph, by minimum degree, and the resulting fill.
 
-Two blocks are neighbours if a contact acts on both.  Eliminating a block makes all its remaining neighbours neighbours
-of each other, which is the fill of the factors.  The next block is always one with the fewest remaining neighbours;
-among equals, the one with the lowest number.
+Two blocks are neighbours if a contact or a unilateral row acts on both.  Eliminating a block makes all its remaining
+neighbours neighbours of each other, which is the fill of the factors.  The next block is always one with the fewest
+remaining neighbours; among equals, the one with the lowest number.
 
 Normal velocities are divided into *nodes* of six.  The nodes of a block are consecutive, and all are neighbours.
 
@@ -69,13 +69,20 @@ def couple_blocks(F, E):
         E.degree[a] = 0
         for b in range(blocks):
             E.coupled[a, b] = 0
+    for k in range(F.equalities, F.equalities + F.limits):
+        couple(F.block[k, 0], F.block[k, 1], E)
     for c in range(len(F.mu)):
         k = F.equalities + F.limits + PER_CONTACT * c
-        a, b = block_of_rows(F, k, PER_CONTACT, 0), block_of_rows(F, k, PER_CONTACT, 1)
-        if a >= 0 and b >= 0 and not E.coupled[a, b]:
-            E.coupled[a, b] = E.coupled[b, a] = 1
-            E.degree[a] += 1
-            E.degree[b] += 1
+        couple(block_of_rows(F, k, PER_CONTACT, 0), block_of_rows(F, k, PER_CONTACT, 1), E)
+
+
+@kernel
+def couple(a, b, E):
+    """Make the blocks a and b of a row neighbours; -1 is no block."""
+    if a >= 0 and b >= 0 and not E.coupled[a, b]:
+        E.coupled[a, b] = E.coupled[b, a] = 1
+        E.degree[a] += 1
+        E.degree[b] += 1
 
 
 @kernel

@@ -11,9 +11,10 @@ energy is 1/2 xi.xi: B = J L with M^-1 = L L^T.  With xi0 the normal velocities 
 The offset b, due to gaps and prescribed motion, is the only nonzero term for bodies at rest, so that u is not computed
 as a difference of large numbers.
 
-Each articulation is a *block* of xi, filled up to a multiple of six velocities by zeros in B and xi0.  A contact row
-has at most two blocks, any other row one.  In loops over blocks, side 0 is body A of a contact and side 1 is body B.  W
-has as many entries as there are pairs of rows on a common articulation; B has one or two blocks for each row.
+Each articulation is a *block* of xi, filled up to a multiple of six velocities by zeros in B and xi0.  Contact rows and
+unilateral rows have at most two blocks, equalities one.  In loops over blocks, side 0 is body A of a contact and side 1
+is body B.  W has as many entries as there are pairs of rows on a common articulation; B has one or two blocks for each
+row.
 """
 
 from __future__ import annotations

@@ -84,7 +84,9 @@ LOOSE = 1e-6
 """Tolerance at which iterations end; with smaller tolerances they continue, to round-off with the default of 1e-10."""
 
 EXACT, EXTRA_PATHS = 1e-12, 1
-"""Residual above which a path is followed even if the tolerance is met, and number of such paths."""
+"""Residual above which a path is followed even if the tolerance is met, and number of such paths.  From a guess with at
+most this residual, iterations are those that would be the last ones.
+"""
 
 ROUND_OFF, NEAR_ROUND_OFF = 1e-14, 1e-8
 """Residual that cannot be improved, and residual below which a lack of improvement is due to round-off."""
@@ -243,6 +245,8 @@ def proximal_iterations(F, aim, x, n, best_residual, S) -> tuple[int, float]:
     copy(x, S.proximal_point, len(x))
     compliance = min(max(INITIAL_RATIO * best_residual, MIN_INITIAL_COMPLIANCE), MAX_INITIAL_COMPLIANCE)
     steps, last, polishing = 0, 1.0, False
+    if best_residual <= EXACT:
+        last, polishing, compliance = best_residual, True, POLISHING_COMPLIANCE
     for _ in range(MAX_ITERATIONS):
         accuracy = max(min(ACCURACY * last, MAX_ACCURACY), EQUATION_TOLERANCE)
         new_steps, met = follow_coulomb(F, compliance, accuracy, S.proximal_point, xi, S)
