@@ -198,17 +198,17 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     """Alternate proximal iterations and paths until the residual meets the tolerance."""
     xi = S.xi[:n]
     project(F, x, S.best, S.D)
-    aim = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
-    steps, best_residual = proximal_iterations(F, aim, x, n, relative_residual(F, S.best, S), S)
+    sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
+    steps, best_residual = proximal_iterations(F, sufficient, x, n, relative_residual(F, S.best, S), S)
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
-    while best_residual > max(aim, EXACT) and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
+    while best_residual > max(sufficient, EXACT) and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
         set_normal_velocities(F, x, xi, S)
         new_steps, reached = follow_path(
             F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.matrix
         )
         steps += new_steps
         best_residual = keep_if_better(F, x, best_residual, S)
-        new_steps, best_residual = proximal_iterations(F, aim, x, n, best_residual, S)
+        new_steps, best_residual = proximal_iterations(F, sufficient, x, n, best_residual, S)
         steps += new_steps
         copy(S.best, x, len(x))
         if reached:
@@ -237,7 +237,7 @@ def set_normal_velocities(F, x, xi, S):
 
 # --- proximal iterations --------------------------------------------------------------------------------------------
 @kernel
-def proximal_iterations(F, aim, x, n, best_residual, S) -> tuple[int, float]:
+def proximal_iterations(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
     """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual."""
     xi, last_xi = S.xi_iterate[:n], S.xi_last[:n]
     set_normal_velocities(F, x, xi, S)
@@ -262,7 +262,7 @@ def proximal_iterations(F, aim, x, n, best_residual, S) -> tuple[int, float]:
         if residual < best_residual:
             best_residual = residual
             copy(S.proximal_point, S.best, len(x))
-        if residual <= (ROUND_OFF if new_steps <= 1 else aim) or (polishing and not residual < 0.9 * last):
+        if residual <= (ROUND_OFF if new_steps <= 1 else sufficient) or (polishing and not residual < 0.9 * last):
             break
         if residual < 0.9 * last and not polishing:
             compliance = max((FAST_DECREASE if new_steps <= FEW_STEPS else DECREASE) * compliance, MIN_COMPLIANCE)
