@@ -65,6 +65,7 @@ from multibody_cli.contact_solver.parameters import (
     update_joint_reactions,
     update_kinematics,
 )
+from multibody_cli.contact_solver.penetration import correct_penetration
 from multibody_cli.contact_solver.results import (
     account_contacts,
     account_drive_work,
@@ -72,7 +73,7 @@ from multibody_cli.contact_solver.results import (
     record_diagnostics,
 )
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
-from multibody_cli.contact_solver.solution import correct_penetration, solve_impulses
+from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.contacts.detect import detect
 from multibody_cli.kernel import bound_kernel, kernel, template

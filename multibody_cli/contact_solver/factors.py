@@ -19,9 +19,9 @@ import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.constraint_solver.solver import clear_impulses, zero_rhs
-from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW
+from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE
 from multibody_cli.contact_solver.islands import body_of_term
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.model import Floats, Integers
@@ -67,11 +67,17 @@ def factors_for(bodies: int, m: int) -> Factors:
         first_A=np.zeros(bodies, np.int64),
         xi0=np.zeros(n),
         first_velocity=np.zeros(bodies, np.int64),
-        B=np.zeros(min(BLOCKS_PER_ROW * m * widest, MAX_ENTRIES)),
+        B=np.zeros(min(BLOCKS_PER_ROW * m * filled(widest), MAX_ENTRIES)),
         first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         independent=np.zeros(n, np.int64),
         column=np.zeros(n),
     )
+
+
+@formula
+def filled(width):
+    """Return the width of a block in B, up to the next multiple of six."""
+    return (width + NODE - 1) // NODE * NODE
 
 
 # --- body blocks ------------------------------------------------------------------------------------------------------
@@ -125,7 +131,7 @@ def choose_impulse_basis(articulations, G, T) -> int:
         for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
             k, side = G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW
             T.first[k, side] = place_B
-            place_B += g
+            place_B += filled(g)
     return widest if place_B <= len(T.B) else -1
 
 
@@ -213,9 +219,10 @@ def factor_articulation(c, v, rows, terms, G, T, work):
     for a in range(rank):
         T.xi0[T.first_velocity[c] + a] = column[a]
     for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
-        forward_substitute(
-            T, at, g, rank, T.first[G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW], T.B
-        )
+        first = T.first[G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW]
+        forward_substitute(T, at, g, rank, first, T.B)
+        for a in range(rank, filled(g)):
+            T.B[first + a] = 0.0
 
 
 @kernel

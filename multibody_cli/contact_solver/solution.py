@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multibody_cli.contact_solver.factors import filled
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT, Factored, Report, delassus_entry
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
@@ -9,9 +10,6 @@ from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
-
-PENETRATION_TOLERANCE = 1e-6
-"""Largest penetration that is not corrected, relative to the contact margin."""
 
 
 # --- problems -------------------------------------------------------------------------------------------------------
@@ -29,7 +27,7 @@ def number_blocks_of_island(first, last, contact_work) -> int:
             if c >= 0 and T.rank[c] > 0 and contact_work.block_of_articulation[c] < 0:
                 contact_work.block_of_articulation[c] = blocks
                 contact_work.articulation_of_block[blocks] = c
-                S.width[blocks] = T.rank[c]
+                S.width[blocks] = filled(T.rank[c])
                 blocks += 1
     return blocks
 
@@ -47,20 +45,33 @@ def gather_island(island, equalities, constraint_rows, convex, contact_work):
         own_equalities += k < equalities
         own_static += k < constraint_rows
         own_patches += constraint_rows <= k < first_contact
-        for side in range(BLOCKS_PER_ROW):
-            c = G.row_articulations[k, side]
-            S.block[j, side] = (
-                contact_work.block_of_articulation[c] if c >= 0 and has_nonzero_terms(contact_work.rows[k]) else -1
-            )
-            S.first[j, side] = T.first[k, side]
+        gather_row(j, k, contact_work)
     contacts = (m - own_static) // PER_CONTACT
     kinds = (own_equalities, own_static - own_equalities, own_patches // PER_CONTACT, convex)
     rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:contacts])
     F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.xi0, *rows, *kinds)
-    for j in range(own_static):
-        if delassus_entry(F, j, j) <= contact_work.diagonal_bound[G.rows[first + j]]:
-            S.block[j, 0] = S.block[j, 1] = -1
+    remove_ineffective_rows(F, first, own_static, contact_work)
     return F
+
+
+@kernel
+def gather_row(j, k, contact_work):
+    """Set the blocks of row j of a problem to those of row k of the step."""
+    G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
+    for side in range(BLOCKS_PER_ROW):
+        c = G.row_articulations[k, side]
+        S.block[j, side] = (
+            contact_work.block_of_articulation[c] if c >= 0 and has_nonzero_terms(contact_work.rows[k]) else -1
+        )
+        S.first[j, side] = T.first[k, side]
+
+
+@kernel
+def remove_ineffective_rows(F, first, count, contact_work):
+    """Remove the ineffective ones among the first `count` rows, the constraint rows of an island."""
+    for j in range(count):
+        if delassus_entry(F, j, j) <= contact_work.diagonal_bound[contact_work.groups.rows[first + j]]:
+            F.block[j, 0] = F.block[j, 1] = -1
 
 
 # --- velocities -----------------------------------------------------------------------------------------------------
@@ -87,7 +98,7 @@ def initialize_island(F, island, constraint_rows, contact_work):
     for b in range(len(F.width)):
         c = contact_work.articulation_of_block[b]
         for i in range(F.width[b]):
-            F.xi0[place + i] = T.xi0[T.first_velocity[c] + i]
+            F.xi0[place + i] = T.xi0[T.first_velocity[c] + i] if i < T.rank[c] else 0.0
         place += F.width[b]
     for j in range(len(F.r)):
         F.r[j] = contact_work.r[G.rows[first + j]]
@@ -132,47 +143,3 @@ def scatter_island(island, m, contact_work):
     first = contact_work.groups.first_row[island]
     for j in range(m):
         contact_work.x[contact_work.groups.rows[first + j]] = contact_work.island_impulses[j]
-
-
-# --- penetration ----------------------------------------------------------------------------------------------------
-@kernel
-def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> bool:
-    """Compute displacements that remove the penetration at the end of the step; return whether there is any.
-
-    The displacements are computed as impulses.  Constraint rows stay at their values, and there is no friction.
-    """
-    penetrates = False
-    for k in range(len(contact_work.x)):
-        contact_work.x[k] = 0.0
-    for island in range(islands):
-        F = gather_island(island, constraint_rows, constraint_rows, False, contact_work)
-        if (
-            compute_gaps_at_step_end(F, island, contact_work, h, constraint_rows)
-            > PENETRATION_TOLERANCE * settings.margin
-        ):
-            penetrates = True
-            for i in range(len(F.xi0)):
-                F.xi0[i] = 0.0
-            for c in range(len(F.mu)):
-                F.mu[c] = 0.0
-            solve_proximal(F, settings.options, contact_work.island_impulses[: len(F.r)], contact_work.proximal)
-            scatter_island(island, len(F.r), contact_work)
-    return penetrates
-
-
-@kernel
-def compute_gaps_at_step_end(F, island, contact_work, h, constraint_rows) -> float:
-    """Compute the gaps at the end of the step into F.r; return the largest penetration, m, as a positive number."""
-    first, deepest = contact_work.groups.first_row[island], 0.0
-    for j in range(len(F.r)):
-        F.r[j] = contact_work.island_impulses[j] = 0.0
-    patches = len(contact_work.joint_friction.limit)
-    for c in range(F.friction_patches, len(F.mu)):
-        j = F.equalities + F.limits + PER_CONTACT * c
-        k = contact_work.groups.rows[first + j]
-        F.r[j] = (
-            contact_work.detection.contacts[(k - constraint_rows) // PER_CONTACT - patches].gap
-            + h * contact_work.velocity_after[k]
-        )
-        deepest = max(deepest, -F.r[j])
-    return deepest

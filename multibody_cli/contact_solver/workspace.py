@@ -51,6 +51,7 @@ class ContactWorkspace(NamedTuple):
     block_of_articulation: Integers  # (bodies,) block number of each articulation in its island
     articulation_of_block: Integers  # (bodies,) articulation of each block number
     island_impulses: Floats  # (m,) impulses of one island
+    gathered_rows: Integers  # (m,) rows of the step that are rows of a problem of displacements
     factored: FactoredScratch
     proximal: ProximalScratch
     staggered: Any  # work arrays of staggered projections; empty if they are not used
@@ -92,6 +93,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         block_of_articulation=np.zeros(bodies, np.int64),
         articulation_of_block=np.zeros(bodies, np.int64),
         island_impulses=np.zeros(m),
+        gathered_rows=np.zeros(m, np.int64),
         factored=factored_scratch_for(others, discs, AXES * bodies, bodies),
         proximal=proximal_scratch_for(others, discs, AXES * bodies, bodies),
         staggered=staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if contacts.options.staggered else (),

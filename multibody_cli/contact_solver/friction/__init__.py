@@ -4,9 +4,11 @@
     dense                   the problem with its whole matrix, and the conditions of Coulomb's law
     cones                   projections onto admissible sets; convex relaxation, notes (1.85)-(1.88)
     proximal                the solver of all scenes
+    proximal_step           Newton's method of one of its iterations
     smoothed_law            smoothed Coulomb's law and its Newton step
     central_path            path following for the smoothed law
-    envelope                sparse linear systems of the Newton steps
+    elimination_order       order of a sparse matrix over the contact graph, and its fill
+    block_matrix            sparse linear systems of the Newton steps
     staggered_projections   independent solution: notes 2.11, (2.113), (2.114), Alg. 7
     anderson                acceleration of its iteration
 

@@ -26,7 +26,7 @@ SHORT_STEP, MIN_STEP, MAX_SHORT_STEPS = 0.1, 1e-3, 10
 
 
 @kernel
-def follow_path(F, xi0, compliance, first, last, x, xi, S, E) -> tuple[int, bool]:
+def follow_path(F, xi0, compliance, first, last, x, xi, S, M) -> tuple[int, bool]:
     """Follow the path from sigma = `first` to `last`, relative to the velocities of the problem.
 
     The guess x (m,) is replaced by the impulses at the end, and xi (n,) by their normal velocities.  Returns the number
@@ -43,7 +43,7 @@ def follow_path(F, xi0, compliance, first, last, x, xi, S, E) -> tuple[int, bool
         and (sigma > least or residual > near * sigma)
     ):
         target = max(SMOOTHING_REDUCTION * sigma, 0.9 * least) if residual <= near * sigma else sigma
-        compute_step(F, compliance, sigma, target, n, S, E)
+        compute_step(F, compliance, sigma, target, n, S, M)
         share, then, then_left, taken = 2.0, sigma, math.inf, False
         while not taken and share > MIN_STEP:
             share *= 0.5

@@ -11,9 +11,10 @@ energy is 1/2 xi.xi: B = J L with M^-1 = L L^T.  With xi0 the normal velocities 
 The offset b, due to gaps and prescribed motion, is the only nonzero term for bodies at rest, so that u is not computed
 as a difference of large numbers.
 
-Each articulation is a *block* of xi.  A contact row has at most two blocks, any other row one.  In loops over blocks,
-side 0 is body A of a contact and side 1 is body B.  W has as many entries as there are pairs of rows on a common
-articulation; B has one or two blocks for each row.
+Each articulation is a *block* of xi, filled up to a multiple of six velocities by zeros in B and xi0.  Contact rows and
+unilateral rows have at most two blocks, equalities one.  In loops over blocks, side 0 is body A of a contact and side 1
+is body B.  W has as many entries as there are pairs of rows on a common articulation; B has one or two blocks for each
+row.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ PER_CONTACT = 3
 
 MIN_FRICTION_IMPULSE = 1e-150
 """Friction impulses below this value count as 0, to avoid overflow in divisions."""
+
+NODE = 6
+"""Normal velocities are stored in groups of six; the width of a block is a multiple of it."""
 
 BLOCKS_PER_ROW = 2
 """Largest number of articulations that a row acts on."""
@@ -65,7 +69,7 @@ class Factored(NamedTuple):
     first: Integers  # (m, 2) start of the entries of a row in B, for each side
     block: Integers  # (m, 2) block of xi of each side; -1 for none
     start: Integers  # (blocks,) start of each block in xi
-    width: Integers  # (blocks,) number of normal velocities of each block
+    width: Integers  # (blocks,) number of normal velocities of each block, a multiple of six
     xi0: Floats  # (n,) normal velocities without impulses, in the order of block numbers
     r: Floats  # (m,) velocities of the rows without impulses
     b: Floats  # (m,) offset, see above
@@ -115,8 +119,11 @@ def add_row_product(F, k, xi, total):
         b = block[k, side]
         if b >= 0:
             at, start = first[k, side], F.start[b]
-            for i in range(F.width[b]):
-                total += B[at + i] * xi[start + i]
+            for i in range(0, F.width[b], NODE):
+                p, q = at + i, start + i
+                total += (B[p] * xi[q] + B[p + 1] * xi[q + 1] + B[p + 2] * xi[q + 2]) + (
+                    B[p + 3] * xi[q + 3] + B[p + 4] * xi[q + 4] + B[p + 5] * xi[q + 5]
+                )
     return total
 
 
@@ -157,8 +164,9 @@ def accumulate_transposed(F, x, xi):
                 b = block[k, side]
                 if b >= 0:
                     at, start = first[k, side], F.start[b]
-                    for i in range(F.width[b]):
-                        xi[start + i] += B[at + i] * x[k]
+                    for i in range(0, F.width[b], NODE):
+                        for j in range(NODE):
+                            xi[start + i + j] += B[at + i + j] * x[k]
 
 
 @kernel

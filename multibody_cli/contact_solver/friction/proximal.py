@@ -6,13 +6,16 @@ With a guess x of the impulses and a compliance R = eps w,
 
 is one equation for xi.  Its dimension is the number of velocities, not of rows, and it has the sparsity of the contact
 graph.  Its solution gamma is the next guess.  As gamma converges to x, velocities converge to those that satisfy P
-exactly, even with redundant rows, and x converges to the admissible impulses closest to the first guess.  The
-compliance is reduced tenfold in each iteration, so that a few iterations suffice.
+exactly, even with redundant rows, and x converges to the admissible impulses closest to the first guess.
 
-Newton's method may fail far from the solution.  The solver then follows the path of `central_path` and restarts from
-its end: in rounds, with less compliance if the end of the path was reached, and with more if it was not.  A heap at
-rest takes one round, because the impulses of the previous step are nearly those of the next.  If all rounds fail, the
-solver restarts from the convex relaxation of the problem.
+The compliance begins in proportion to the residual of the guess.  It is reduced after each iteration and increased if
+Newton's method fails, because little compliance needs fewer iterations, and much compliance fewer Newton steps.
+Iterations end at a loose tolerance; while single Newton steps suffice, as for bodies at rest, they continue to
+round-off, and with a tight tolerance in any case.
+
+If that fails, the solver follows the path of `central_path` and restarts from its end: in rounds, with less compliance
+if the end of the path was reached, and with more if it was not.  If all rounds fail, the solver restarts from the
+convex relaxation of the problem.
 
 Sources: Rockafellar, SIAM J. Control Optim. 14 (1976) (proximal points); Castro, Permenter and Han, An unconstrained
 convex formulation of compliant contact, IEEE Trans. Robot. 39 (2023) (velocities as unknowns).
@@ -26,17 +29,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.central_path import follow_path, step_along
+from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix, block_matrix_for
+from multibody_cli.contact_solver.friction.central_path import follow_path
 from multibody_cli.contact_solver.friction.cones import project
-from multibody_cli.contact_solver.friction.envelope import (
-    Envelope,
-    add_rows,
-    clear,
-    eliminate,
-    envelope_scratch_for,
-    order_blocks,
-    substitute,
-)
+from multibody_cli.contact_solver.friction.elimination_order import order_blocks
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     Factored,
@@ -47,20 +43,26 @@ from multibody_cli.contact_solver.friction.problem import (
     scale_rows,
     set_free_velocity,
 )
+from multibody_cli.contact_solver.friction.proximal_step import EQUATION_TOLERANCE, follow_coulomb
 from multibody_cli.contact_solver.friction.smoothed_law import SmoothedScratch, smoothed_scratch_for
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 Floats = NDArray[np.float64]
 
-INITIAL_COMPLIANCE, MIN_COMPLIANCE, COMPLIANCE_FACTOR = 1e-4, 1e-6, 0.1
-"""Compliance of a row relative to its own W: of the first iteration, its minimum, and its ratio between iterations."""
+MIN_INITIAL_COMPLIANCE, MAX_INITIAL_COMPLIANCE, INITIAL_RATIO, MIN_COMPLIANCE = 1e-4, 0.03, 10.0, 1e-8
+"""Compliance of a row relative to its own W: bounds of the initial value, its ratio to the residual of the guess, and
+the minimum, at which contacts within a millionth of the friction threshold stick exactly.
+"""
+
+FAST_DECREASE, DECREASE, FEW_STEPS, INCREASE = 0.1, 0.3, 2, 3.0
+"""Factors of the compliance: after an iteration of at most that few Newton steps, after others, and after a failure."""
 
 POLISHING_COMPLIANCE = 1e-3
 """Compliance of the last iterations: round-off in u is amplified by 1 / eps in impulses."""
 
-MAX_STEPS, MAX_ITERATIONS = 12, 15
-"""Largest number of Newton steps in a proximal iteration, and of proximal iterations."""
+MAX_ITERATIONS, MAX_TOTAL_STEPS = 40, 100
+"""Largest number of iterations, and of Newton steps in all of them."""
 
 INITIAL_PATH_COMPLIANCE, MIN_PATH_COMPLIANCE, COMPLIANCE_DECREASE, COMPLIANCE_INCREASE = 1e-4, 1e-9, 0.01, 3.0
 """Compliance of a path relative to a row's own W: initial value, minimum, factor after a path whose end was reached,
@@ -75,19 +77,22 @@ another one, relative to the final sigma there.
 MAX_PATHS = 8
 """Largest number of paths."""
 
-EXACT, EXTRA_PATHS = 1e-12, 1
-"""Residual below which no further path is followed, and number of paths followed to reach it after the tolerance is
-met.
-"""
-
 NEARLY_SOLVED = 1e-6
 """Residual above which the impulses of the convex relaxation replace those of an unsolved problem."""
 
-ROUND_OFF = 1e-14
-"""Residual that cannot be improved."""
+LOOSE = 1e-6
+"""Tolerance at which iterations end; with smaller tolerances they continue, to round-off with the default of 1e-10."""
 
-EQUATION_TOLERANCE, LOOSE_EQUATION_TOLERANCE = 1e-13, 1e-9
-"""Residual of the equation for xi, relative to its terms: tolerance, and tolerance once steps no longer halve it."""
+EXACT, EXTRA_PATHS = 1e-12, 1
+"""Residual above which a path is followed even if the tolerance is met, and number of such paths.  From a guess with at
+most this residual, iterations are those that would be the last ones.
+"""
+
+ROUND_OFF, NEAR_ROUND_OFF = 1e-14, 1e-8
+"""Residual that cannot be improved, and residual below which a lack of improvement is due to round-off."""
+
+ACCURACY, MAX_ACCURACY = 0.01, 1e-3
+"""Residual of the equation for xi: relative to the residual of the previous iteration, and its largest value."""
 
 
 class ProximalScratch(NamedTuple):
@@ -96,6 +101,7 @@ class ProximalScratch(NamedTuple):
     xi0: Floats  # (n,) normal velocities without impulses
     xi: Floats  # (n,) of a path
     xi_iterate: Floats  # (n,) of the proximal iterations
+    xi_last: Floats  # (n,) of the last one that converged
     trial: Floats  # (n,) at a trial step
     step: Floats  # (n,)
     xi_residual: Floats  # (n,) residual of the equation for xi
@@ -107,7 +113,7 @@ class ProximalScratch(NamedTuple):
     best: Floats  # (m,) impulses with the smallest residual
     unsolved: Floats  # (m,) impulses of an unsolved problem
     relaxed: Floats  # (m,) impulses of its convex relaxation
-    envelope: Envelope
+    matrix: BlockMatrix
     smoothed: SmoothedScratch
 
 
@@ -118,6 +124,7 @@ def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
         xi0=np.zeros(n),
         xi=np.zeros(n),
         xi_iterate=np.zeros(n),
+        xi_last=np.zeros(n),
         trial=np.zeros(n),
         step=np.zeros(n),
         xi_residual=np.zeros(n),
@@ -129,7 +136,7 @@ def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
         best=np.zeros(m),
         unsolved=np.zeros(m),
         relaxed=np.zeros(m),
-        envelope=envelope_scratch_for(n, blocks, contacts),
+        matrix=block_matrix_for(n, blocks, contacts),
         smoothed=smoothed_scratch_for(m, n, contacts),
     )
 
@@ -141,7 +148,7 @@ def solve_proximal(F, options, x, S) -> Report:
     `F` is a `Factored` problem; the positions of its blocks and the scales of its rows are computed here.
     """
     scale_rows(F)
-    n = order_blocks(F, S.envelope)
+    n = order_blocks(F, S.matrix.elimination)
     set_free_velocity(F, S.xi0)
     compute_offset(F, S.xi0)
     total = 0.0
@@ -191,16 +198,17 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     """Alternate proximal iterations and paths until the residual meets the tolerance."""
     xi = S.xi[:n]
     project(F, x, S.best, S.D)
-    steps, best_residual = proximal_iterations(F, x, n, relative_residual(F, S.best, S), S)
+    sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
+    steps, best_residual = proximal_iterations(F, sufficient, x, n, relative_residual(F, S.best, S), S)
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
-    while best_residual > EXACT and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
+    while best_residual > max(sufficient, EXACT) and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
         set_normal_velocities(F, x, xi, S)
         new_steps, reached = follow_path(
-            F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.envelope
+            F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.matrix
         )
         steps += new_steps
         best_residual = keep_if_better(F, x, best_residual, S)
-        new_steps, best_residual = proximal_iterations(F, x, n, best_residual, S)
+        new_steps, best_residual = proximal_iterations(F, sufficient, x, n, best_residual, S)
         steps += new_steps
         copy(S.best, x, len(x))
         if reached:
@@ -229,30 +237,39 @@ def set_normal_velocities(F, x, xi, S):
 
 # --- proximal iterations --------------------------------------------------------------------------------------------
 @kernel
-def proximal_iterations(F, x, n, best_residual, S) -> tuple[int, float]:
+def proximal_iterations(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
     """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual."""
-    xi_iterate = S.xi_iterate[:n]
-    set_normal_velocities(F, x, xi_iterate, S)
+    xi, last_xi = S.xi_iterate[:n], S.xi_last[:n]
+    set_normal_velocities(F, x, xi, S)
+    copy(xi, last_xi, n)
     copy(x, S.proximal_point, len(x))
-    steps, compliance, last, polishing = 0, INITIAL_COMPLIANCE, math.inf, False
+    compliance = min(max(INITIAL_RATIO * best_residual, MIN_INITIAL_COMPLIANCE), MAX_INITIAL_COMPLIANCE)
+    steps, last, polishing = 0, 1.0, False
+    if best_residual <= EXACT:
+        last, polishing, compliance = best_residual, True, POLISHING_COMPLIANCE
     for _ in range(MAX_ITERATIONS):
-        new_steps, met = follow_coulomb(F, compliance, S.proximal_point, xi_iterate, S)
+        accuracy = max(min(ACCURACY * last, MAX_ACCURACY), EQUATION_TOLERANCE)
+        new_steps, met = follow_coulomb(F, compliance, accuracy, S.proximal_point, xi, S)
         steps += new_steps
         if not met:
-            break
-        for k in range(len(x)):
-            S.proximal_point[k] = S.gamma[k]
+            if polishing or steps > MAX_TOTAL_STEPS:
+                break
+            copy(last_xi, xi, n)
+            compliance *= INCREASE
+            continue
+        copy(S.gamma, S.proximal_point, len(x))
         residual = relative_residual(F, S.proximal_point, S)
         if residual < best_residual:
             best_residual = residual
             copy(S.proximal_point, S.best, len(x))
-        if residual <= ROUND_OFF or (polishing and not residual < 0.9 * last):
+        if residual <= (ROUND_OFF if new_steps <= 1 else sufficient) or (polishing and not residual < 0.9 * last):
             break
         if residual < 0.9 * last and not polishing:
-            compliance = max(COMPLIANCE_FACTOR * compliance, MIN_COMPLIANCE)
-        else:
+            compliance = max((FAST_DECREASE if new_steps <= FEW_STEPS else DECREASE) * compliance, MIN_COMPLIANCE)
+        elif residual < NEAR_ROUND_OFF:
             polishing, compliance = True, POLISHING_COMPLIANCE
         last = residual
+        copy(xi, last_xi, n)
     return steps, best_residual
 
 
@@ -273,74 +290,6 @@ def keep_if_better(F, x, best_residual, S):
         copy(S.proximal_point, S.best, len(x))
         return residual
     return best_residual
-
-
-@kernel
-def equation_residual(F, compliance, proximal_point, xi, S) -> tuple[float, float]:
-    """Compute gamma, its derivatives, and the residual xi - xi0 - B^T gamma; return its norm and that of B^T gamma."""
-    xi_residual = S.xi_residual[: len(xi)]
-    compute_row_velocities(F, xi, S.u)
-    for k in range(len(F.r)):
-        S.y[k] = proximal_point[k] - S.u[k] / (compliance * F.w[k])
-    project(F, S.y, S.gamma, S.D)
-    norm = scale = 0.0
-    for i in range(len(xi)):
-        xi_residual[i] = 0.0
-    accumulate_transposed(F, S.gamma, xi_residual)
-    for i in range(len(xi)):
-        scale += xi_residual[i] * xi_residual[i]
-        xi_residual[i] = xi[i] - S.xi0[i] - xi_residual[i]
-        norm += xi_residual[i] * xi_residual[i]
-    return math.sqrt(norm), math.sqrt(scale)
-
-
-@kernel
-def compute_step(F, compliance, n, S):
-    """Compute the Newton step from the result of `equation_residual` into `S.step`."""
-    E = S.envelope
-    clear(n, E)
-    constraint_rows = F.equalities + F.limits
-    for k in range(constraint_rows):
-        if S.D[k, 0] != 0.0:
-            add_rows(F, k, 1, S.D, 1.0 / (compliance * F.w[k]), E)
-    for c in range(len(F.mu)):
-        k = constraint_rows + PER_CONTACT * c
-        if S.D[k, 0] != 0.0 and (c >= F.friction_patches or S.D[k + 1, 1] != 0.0 or S.D[k + 2, 2] != 0.0):
-            add_rows(F, k, PER_CONTACT, S.D, 1.0 / (compliance * F.w[k]), E)
-    eliminate(n, E)
-    step = S.step[:n]
-    for i in range(n):
-        step[i] = -S.xi_residual[i]
-    substitute(n, E, step)
-
-
-@kernel
-def follow_coulomb(F, compliance, proximal_point, xi, S) -> tuple[int, bool]:
-    """Solve for xi in place by Newton's method, updating gamma; return the number of steps, and convergence."""
-    n, failed = len(xi), 0
-    norm, scale = equation_residual(F, compliance, proximal_point, xi, S)
-    for steps in range(MAX_STEPS):
-        if norm <= EQUATION_TOLERANCE * scale:
-            return steps, True
-        compute_step(F, compliance, n, S)
-        share = 1.0
-        step_along(xi, share, S.step, S.trial[:n])
-        now, scale = equation_residual(F, compliance, proximal_point, S.trial[:n], S)
-        if now <= LOOSE_EQUATION_TOLERANCE * scale and now > 0.5 * norm:
-            step_along(xi, share, S.step, xi)
-            return steps + 1, True
-        while not now < (1.0 - 0.1 * share) * norm and share > 0.1:
-            share *= 0.5
-            step_along(xi, share, S.step, S.trial[:n])
-            now, scale = equation_residual(F, compliance, proximal_point, S.trial[:n], S)
-        if not now < norm:
-            failed += 1
-            if failed == 2 or not now < math.inf:
-                return steps + 1, norm <= LOOSE_EQUATION_TOLERANCE * scale
-        for i in range(n):
-            xi[i] = S.trial[i]
-        norm = now
-    return MAX_STEPS, norm <= LOOSE_EQUATION_TOLERANCE * scale
 
 
 # --- residual and fallback --------------------------------------------------------------------------------------------

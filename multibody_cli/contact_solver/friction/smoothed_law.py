@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
 from multibody_cli.contact_solver.friction.cones import (
     multiply,
     project_smoothed_cone,
@@ -35,7 +36,6 @@ from multibody_cli.contact_solver.friction.cones import (
     write_flat,
     write_function,
 )
-from multibody_cli.contact_solver.friction.envelope import add_rows, clear, eliminate, substitute
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     accumulate_transposed,
@@ -188,7 +188,7 @@ def residual_norm(xi0, xi, m, F, S) -> float:
 
 # --- step -----------------------------------------------------------------------------------------------------------
 @kernel
-def compute_step(F, compliance, sigma, target, n, S, E):
+def compute_step(F, compliance, sigma, target, n, S, M):
     """Compute the Newton step for y, xi and sigma^2, with the target value target^2.
 
     Rows: residual + z_step + (1 - P' + eps P') y_step = 0, with |u_t| in z_step; xi, with x_step = P' y_step +
@@ -198,31 +198,31 @@ def compute_step(F, compliance, sigma, target, n, S, E):
     for k in range(m):
         S.square_slope[k] *= square_slope
         S.residual[k] -= (1.0 - compliance) * S.square_slope[k]
-    clear(n, E)
+    clear(n, M)
     for k in range(constraint_rows):
         eliminate_line(k, compliance, S)
-        add_rows(F, k, 1, S.D, 1.0, E)
+        add_rows(F, k, 1, S.D, 1.0, M)
     for c in range(len(F.mu)):
         k = constraint_rows + PER_CONTACT * c
         if c < F.friction_patches:
             eliminate_disc(c, k, compliance, S)
-            add_rows(F, k, PER_CONTACT, S.D, 1.0, E)
+            add_rows(F, k, PER_CONTACT, S.D, 1.0, M)
         elif has_cone(F, c):
             if not F.convex:
                 S.residual[k] += (
                     SPEED_SMOOTHING * (SPEED_SMOOTHING * sigma / smoothed_speed(k, sigma, S) - 1.0) * (target - sigma)
                 )
             eliminate_cone(c, k, compliance, sigma, F.convex, S)
-            add_rows(F, k, PER_CONTACT, S.D, 1.0, E)
+            add_rows(F, k, PER_CONTACT, S.D, 1.0, M)
         else:
             eliminate_line(k, compliance, S)
-            add_rows(F, k, 1, S.D, 1.0, E)
-    eliminate(n, E)
+            add_rows(F, k, 1, S.D, 1.0, M)
+    eliminate(n, M)
     step = S.xi_step[:n]
     for i in range(n):
         step[i] = -S.xi_residual[i]
     accumulate_transposed(F, S.impulse[:m], step)
-    substitute(n, E, step)
+    substitute(n, M, step)
     back_substitute_rows(F, sigma, S)
 
 

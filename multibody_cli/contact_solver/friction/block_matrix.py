@@ -1,0 +1,265 @@
+"""Sparse nonsymmetric linear systems of the form 1 + B^T D B, by elimination of 6 x 6 blocks.
+
+Rows and columns are the nodes of `elimination_order`.  A node has a diagonal block, and for each later node
+one block beside the diagonal and one below it, which is stored transposed.  There is no pivoting: 1
++ B^T D B is positive definite for symmetric D, and close to it otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.contact_solver.friction.elimination_order import Elimination, elimination_for
+from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE, PER_CONTACT, block_of_rows
+from multibody_cli.kernel import kernel
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ENTRIES = NODE * NODE
+"""Entries of a block, row by row."""
+
+STRIP = PER_CONTACT * NODE
+"""Entries of three rows of B for one node."""
+
+
+class BlockMatrix(NamedTuple):
+    """Blocks of a matrix, one after the other; those of `lower` and `upper` in the order of `Elimination.later`."""
+
+    elimination: Elimination
+    diagonal: Floats
+    lower: Floats  # transposed; untouched pages take no memory
+    upper: Floats
+    node: Integers  # (nodes,) nodes of one contact
+    rows: Floats  # B of one contact, a strip for each node
+    product: Floats  # D B of one contact, in the same layout
+
+
+def block_matrix_for(n: int, blocks: int, contacts: int) -> BlockMatrix:
+    """Allocate the storage for n unknowns in so many blocks."""
+    nodes = n // NODE
+    return BlockMatrix(
+        elimination=elimination_for(nodes, blocks, contacts),
+        diagonal=np.zeros(ENTRIES * nodes),
+        lower=np.zeros(ENTRIES * (nodes * (nodes - 1) // 2)),
+        upper=np.zeros(ENTRIES * (nodes * (nodes - 1) // 2)),
+        rows=np.zeros(STRIP * nodes),
+        product=np.zeros(STRIP * nodes),
+        node=np.zeros(nodes, np.int64),
+    )
+
+
+# --- entries --------------------------------------------------------------------------------------------------------
+@kernel
+def clear(n, M):
+    """Set the matrix to the identity."""
+    nodes = n // NODE
+    for k in range(nodes):
+        for i in range(ENTRIES):
+            M.diagonal[ENTRIES * k + i] = 0.0
+        for i in range(NODE):
+            M.diagonal[ENTRIES * k + (NODE + 1) * i] = 1.0
+    for k in range(ENTRIES * M.elimination.begin[nodes]):
+        M.lower[k] = 0.0
+        M.upper[k] = 0.0
+
+
+@kernel
+def add_rows(F, k, rows, D, stiffness, M):
+    """Add stiffness B^T D B for `rows` rows from k on, one or three; D (m, 3) are the derivatives of `cones`."""
+    strips = 0
+    for side in range(BLOCKS_PER_ROW):
+        b = block_of_rows(F, k, rows, side)
+        if b >= 0:
+            for i in range(F.width[b] // NODE):
+                M.node[strips] = F.start[b] // NODE + i
+                load_strip(F, k, rows, side, b, NODE * i, STRIP * strips, M.rows)
+                multiply_strip(k, rows, D, stiffness, STRIP * strips, M)
+                strips += 1
+    contact = (k - F.equalities - F.limits) // PER_CONTACT
+    for p in range(strips):
+        for q in range(strips):
+            add_strips(contact, p, q, M)
+
+
+@kernel
+def load_strip(F, k, rows, side, b, offset, at, strips):
+    """Copy the part of B of `rows` rows for six velocities of block b; rows that do not act on the block are 0."""
+    for j in range(PER_CONTACT):
+        if j < rows and F.block[k + j, side] == b:
+            first = F.first[k + j, side] + offset
+            for i in range(NODE):
+                strips[at + NODE * j + i] = F.B[first + i]
+        else:
+            for i in range(NODE):
+                strips[at + NODE * j + i] = 0.0
+
+
+@kernel
+def multiply_strip(k, rows, D, stiffness, at, M):
+    """Compute the product of stiffness D and a strip of B."""
+    for j in range(PER_CONTACT):
+        if j < rows:
+            for i in range(NODE):
+                total = D[k + j, 0] * M.rows[at + i]
+                if rows == PER_CONTACT:
+                    total += D[k + j, 1] * M.rows[at + NODE + i] + D[k + j, 2] * M.rows[at + 2 * NODE + i]
+                M.product[at + NODE * j + i] = stiffness * total
+        else:
+            for i in range(NODE):
+                M.product[at + NODE * j + i] = 0.0
+
+
+@kernel
+def add_strips(contact, p, q, M):
+    """Add the transposed strip p of B times strip q of D B to the block of their nodes."""
+    i, j, at, by = M.node[p], M.node[q], STRIP * p, STRIP * q
+    if i == j:
+        add_transposed_product(M.rows, at, M.product, by, M.diagonal, ENTRIES * i)
+    elif i < j:
+        add_transposed_product(M.rows, at, M.product, by, M.upper, ENTRIES * entry_of(contact, i, j, M.elimination))
+    else:
+        add_transposed_product(M.product, by, M.rows, at, M.lower, ENTRIES * entry_of(contact, j, i, M.elimination))
+
+
+@kernel
+def entry_of(contact, i, j, E) -> int:
+    """Return the place of node j among the later nodes of node i < j; both are of the same contact or constraint."""
+    e = E.begin[i]
+    if contact >= 0 and e + E.entry[contact] < E.begin[i + 1] and E.later[e + E.entry[contact]] == j:
+        return e + E.entry[contact]
+    while E.later[e] != j:
+        e += 1
+    return e
+
+
+# --- blocks ---------------------------------------------------------------------------------------------------------
+@kernel
+def add_transposed_product(A, a, B, b, C, c):
+    """Add A^T B to the block C, for strips A and B."""
+    for i in range(NODE):
+        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
+        for j in range(NODE):
+            C[c + NODE * i + j] += x * B[b + j] + y * B[b + NODE + j] + z * B[b + 2 * NODE + j]
+
+
+@kernel
+def subtract_transposed_product(A, a, B, b, C, c):
+    """Subtract A^T B from the block C."""
+    for i in range(NODE):
+        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
+        p, q, r = A[a + 3 * NODE + i], A[a + 4 * NODE + i], A[a + 5 * NODE + i]
+        for j in range(NODE):
+            C[c + NODE * i + j] -= (x * B[b + j] + y * B[b + NODE + j] + z * B[b + 2 * NODE + j]) + (
+                p * B[b + 3 * NODE + j] + q * B[b + 4 * NODE + j] + r * B[b + 5 * NODE + j]
+            )
+
+
+@kernel
+def factor_block(A, a):
+    """Replace the block A by its LU factors, with unit lower triangle and inverse pivots on the diagonal."""
+    for k in range(NODE):
+        row = a + NODE * k
+        A[row + k] = 1.0 / A[row + k]
+        for i in range(k + 1, NODE):
+            other = a + NODE * i
+            A[other + k] *= A[row + k]
+            for j in range(k + 1, NODE):
+                A[other + j] -= A[other + k] * A[row + j]
+
+
+@kernel
+def solve_lower(A, a, X, x):
+    """Replace the block X by L^-1 X, with the factors A of `factor_block`."""
+    for k in range(NODE):
+        for i in range(k + 1, NODE):
+            factor = A[a + NODE * i + k]
+            for j in range(NODE):
+                X[x + NODE * i + j] -= factor * X[x + NODE * k + j]
+
+
+@kernel
+def solve_transposed_upper(A, a, X, x):
+    """Replace the block X by U^-T X, with the factors A of `factor_block`."""
+    for k in range(NODE):
+        pivot = A[a + (NODE + 1) * k]
+        for j in range(NODE):
+            X[x + NODE * k + j] *= pivot
+        for i in range(k + 1, NODE):
+            factor = A[a + NODE * k + i]
+            for j in range(NODE):
+                X[x + NODE * i + j] -= factor * X[x + NODE * k + j]
+
+
+# --- elimination ----------------------------------------------------------------------------------------------------
+@kernel
+def eliminate(n, M):
+    """Replace the matrix by its factors: a unit lower triangle, and an upper triangle with inverse pivots."""
+    begin, later = M.elimination.begin, M.elimination.later
+    for k in range(n // NODE):
+        factor_block(M.diagonal, ENTRIES * k)
+        for e in range(begin[k], begin[k + 1]):
+            solve_transposed_upper(M.diagonal, ENTRIES * k, M.lower, ENTRIES * e)
+            solve_lower(M.diagonal, ENTRIES * k, M.upper, ENTRIES * e)
+        for e in range(begin[k], begin[k + 1]):
+            subtract_transposed_product(M.lower, ENTRIES * e, M.upper, ENTRIES * e, M.diagonal, ENTRIES * later[e])
+            f = begin[later[e]]
+            for g in range(e + 1, begin[k + 1]):
+                while later[f] != later[g]:
+                    f += 1
+                subtract_transposed_product(M.upper, ENTRIES * e, M.lower, ENTRIES * g, M.lower, ENTRIES * f)
+                subtract_transposed_product(M.lower, ENTRIES * e, M.upper, ENTRIES * g, M.upper, ENTRIES * f)
+
+
+@kernel
+def substitute(n, M, y):
+    """Solve in place for y (n,), after `eliminate`."""
+    begin, later = M.elimination.begin, M.elimination.later
+    for k in range(n // NODE):
+        substitute_forward(M.diagonal, ENTRIES * k, y, NODE * k)
+        for e in range(begin[k], begin[k + 1]):
+            subtract_transposed_vector_product(M.lower, ENTRIES * e, y, NODE * k, NODE * later[e])
+    for k in range(n // NODE - 1, -1, -1):
+        for e in range(begin[k], begin[k + 1]):
+            subtract_vector_product(M.upper, ENTRIES * e, y, NODE * later[e], NODE * k)
+        substitute_backward(M.diagonal, ENTRIES * k, y, NODE * k)
+
+
+@kernel
+def substitute_forward(A, a, y, i):
+    """Replace six entries of y, from i on, by L^-1 of them, with the factors A of `factor_block`."""
+    for k in range(1, NODE):
+        for j in range(k):
+            y[i + k] -= A[a + NODE * k + j] * y[i + j]
+
+
+@kernel
+def substitute_backward(A, a, y, i):
+    """Replace six entries of y, from i on, by U^-1 of them, with the factors A of `factor_block`."""
+    for k in range(NODE - 1, -1, -1):
+        for j in range(k + 1, NODE):
+            y[i + k] -= A[a + NODE * k + j] * y[i + j]
+        y[i + k] *= A[a + (NODE + 1) * k]
+
+
+@kernel
+def subtract_vector_product(A, a, y, i, j):
+    """Subtract the product of the block A and six entries of y, from i on, from those from j on."""
+    p, q, r, s, t, u = y[i], y[i + 1], y[i + 2], y[i + 3], y[i + 4], y[i + 5]
+    for h in range(NODE):
+        at = a + NODE * h
+        y[j + h] -= (A[at] * p + A[at + 1] * q + A[at + 2] * r) + (A[at + 3] * s + A[at + 4] * t + A[at + 5] * u)
+
+
+@kernel
+def subtract_transposed_vector_product(A, a, y, i, j):
+    """Subtract the product of A^T and six entries of y, from i on, from those from j on."""
+    p, q, r, s, t, u = y[i], y[i + 1], y[i + 2], y[i + 3], y[i + 4], y[i + 5]
+    for h in range(NODE):
+        at = a + h
+        y[j + h] -= (A[at] * p + A[at + NODE] * q + A[at + 2 * NODE] * r) + (
+            A[at + 3 * NODE] * s + A[at + 4 * NODE] * t + A[at + 5 * NODE] * u
+        )

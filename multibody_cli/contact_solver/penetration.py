@@ -1,0 +1,85 @@
+"""Displacements that remove the penetration at the end of a contact step, without changing velocities.
+
+A displacement is computed like an impulse, in the metric of M: with the gaps at the end of the step in place of
+velocities, normals are unilateral rows and constraint rows stay at their values.  There are no tangents.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
+from multibody_cli.contact_solver.friction.proximal import solve_proximal
+from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
+from multibody_cli.kernel import kernel
+
+PENETRATION_TOLERANCE = 1e-6
+"""Largest penetration that is not corrected, relative to the contact margin."""
+
+
+@kernel
+def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> bool:
+    """Compute displacements as impulses `contact_work.x` (m,); return whether there is any penetration."""
+    tolerance, penetrates = PENETRATION_TOLERANCE * settings.margin, False
+    for k in range(len(contact_work.x)):
+        contact_work.x[k] = 0.0
+    for island in range(islands):
+        if deepest_penetration(island, contact_work, h, constraint_rows) > tolerance:
+            penetrates = True
+            F = gather_normals(island, h, constraint_rows, contact_work)
+            x = contact_work.island_impulses[: len(F.r)]
+            for j in range(len(x)):
+                x[j] = 0.0
+            solve_proximal(F, settings.options, x, contact_work.proximal)
+            for j in range(len(x)):
+                contact_work.x[contact_work.gathered_rows[j]] = x[j]
+    return penetrates
+
+
+@kernel
+def contact_of_normal(k, constraint_rows, contact_work) -> int:
+    """Return the number of the contact whose normal is row k; -1 if it is another row."""
+    place = k - constraint_rows - PER_CONTACT * len(contact_work.joint_friction.limit)
+    return place // PER_CONTACT if place >= 0 and place % PER_CONTACT == 0 else -1
+
+
+@kernel
+def gap_at_step_end(k, c, contact_work, h) -> float:
+    """Return the gap of contact c, with the normal row k, at the end of the step, m."""
+    return contact_work.detection.contacts[c].gap + h * contact_work.velocity_after[k]
+
+
+@kernel
+def deepest_penetration(island, contact_work, h, constraint_rows) -> float:
+    """Return the largest penetration in an island at the end of the step, m; 0 if there is none."""
+    G, deepest = contact_work.groups, 0.0
+    for i in range(G.first_row[island], G.first_row[island + 1]):
+        c = contact_of_normal(G.rows[i], constraint_rows, contact_work)
+        if c >= 0:
+            deepest = max(deepest, -gap_at_step_end(G.rows[i], c, contact_work, h))
+    return deepest
+
+
+@kernel
+def gather_normals(island, h, constraint_rows, contact_work):
+    """Collect the constraint rows and the normals of an island as one `Factored` problem of displacements."""
+    G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
+    first, last = G.first_row[island], G.first_row[island + 1]
+    blocks, m, equalities = number_blocks_of_island(first, last, contact_work), 0, 0
+    for i in range(first, last):
+        k = G.rows[i]
+        c = contact_of_normal(k, constraint_rows, contact_work)
+        if k < constraint_rows or c >= 0:
+            gather_row(m, k, contact_work)
+            contact_work.gathered_rows[m] = k
+            S.r[m] = gap_at_step_end(k, c, contact_work, h) if c >= 0 else 0.0
+            equalities += k < constraint_rows
+            m += 1
+    n = 0
+    for b in range(blocks):
+        n += S.width[b]
+    for i in range(n):
+        S.xi0[i] = 0.0
+    rows = (S.r[:m], S.b[:m], S.w[:m], S.mu[:0])
+    kinds = (equalities, m - equalities, 0, False)
+    F = Factored(T.B, S.first[:m], S.block[:m], S.start[:blocks], S.width[:blocks], S.xi0, *rows, *kinds)
+    remove_ineffective_rows(F, first, equalities, contact_work)
+    return F
