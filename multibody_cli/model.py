@@ -149,15 +149,19 @@ class Tree(NamedTuple):
 
 FRICTION_PATCH = np.dtype(
     [
-        ("row", "i8"),  # of the frame M of its joint: the child, or a loop frame
+        ("row", "i8"),  # of the frame M of its joint, the origin of all wrenches: the child, or a loop frame
+        ("carrier", "i8"),  # row of the body or loop frame that carries the axes of the patch
         ("parent", "i8"),
         ("child", "i8"),
         ("joint", "i8"),  # number of the joint in the scene, and among those with friction
         ("place", "i8"),
+        ("first_patch", "i8"),  # the patches of its joint
+        ("last_patch", "i8"),
         ("account", "i8"),
         ("coefficient", "f8"),
+        ("axes", "f8", 9),  # the axes of the patch in the carrier
         ("slip_directions", "i8"),  # number of slip directions, 1 or 2
-        ("along_t", "f8", 3),  # the wrenches of these, in M
+        ("along_t", "f8", 3),  # the wrenches of these, in the axes of the patch
         ("along_f", "f8", 3),
         ("across_t", "f8", 3),
         ("across_f", "f8", 3),
@@ -169,7 +173,7 @@ FRICTION_PATCH = np.dtype(
 
 FRICTION_POINT = np.dtype(
     [
-        ("along_t", "f8", 3),  # wrenches of its unit frictions, in M
+        ("along_t", "f8", 3),  # wrenches of its unit frictions, in the axes of the patch
         ("along_f", "f8", 3),
         ("across_t", "f8", 3),
         ("across_f", "f8", 3),

@@ -14,8 +14,10 @@ the end of the step.  An impulse x along a row with velocities u before and u' a
 
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
-previous step.  A sticking patch satisfies every limit above its impulse.  In a tree without contacts and active rows,
-one recursion solves for both (`contact_solver.tree_friction`); if it does not, the step solves the rows.
+previous step.  A sticking patch satisfies every limit above its impulse.  The law applies
+to the mean slip velocity of the step, which differs from u' in variational steps (`slip_changes`).  In a tree without
+contacts and active rows, one recursion solves for both (`contact_solver.tree_friction`); if it does not, the step
+solves the rows.
 
 Penetration predicted for the end of the step is removed by a displacement of minimal norm in the metric of M.  The
 displacement does not change velocities.
@@ -51,6 +53,7 @@ from multibody_cli.contact_solver.islands import (
 )
 from multibody_cli.contact_solver.joint_friction import (
     account_joint_friction,
+    add_slip_changes,
     no_limit_iteration,
     reset_limit_iteration,
     skip_joint_reactions,
@@ -208,6 +211,7 @@ def solve_rows(system, work, contact_work, h, v, equalities, constraint_rows, co
     for k in range(equalities):
         contact_work.r[k] = 0.0
     add_gap_and_restitution_bias(contact_work, h, first, count)
+    add_slip_changes(contact_work.joint_friction, contact_work.r, constraint_rows)
     articulations = find_articulations(system, work, G)
     contacts = contact_work.detection.contacts
     assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)

@@ -5,9 +5,9 @@ parent).  The friction impulse of a step acts along u in the disc of radius
 
     limit = coefficient * sum |a|,   a = loads . (h F + G - friction at the points),
 
-where F is the joint reaction without impulses, and G the reaction to the impulses of the step, those of friction
-included.  In the tree G follows from Newton-Euler, I (change of motion) - impulses on all bodies beyond the joint; at a
-loop joint G follows from the multipliers of its rows.
+where F is the joint reaction without impulses, and G the reaction to the impulses of the step, those of all friction
+in the joint included.  In the tree G follows from Newton-Euler, I (change of motion) - impulses on all bodies beyond
+the joint; at a loop joint G follows from the multipliers of its rows.
 
 Limits and impulses are computed by a fixed-point iteration.  It is algorithm 8 of Sueda's notes (bilateral staggered
 projections), with both solvers for the impulses:
@@ -38,7 +38,7 @@ from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import island_of
 from multibody_cli.contact_solver.results import AT_LIMIT
-from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses
+from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, patch_axes
 from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -57,14 +57,16 @@ MIN_SECANT_FACTOR, MAX_SECANT_FACTOR = 0.5, 20.0
 class JointFrictionWorkspace(NamedTuple):
     """Work arrays for p friction patches."""
 
-    reactions: Records  # (p,) F, in the joint frames
+    reactions: Records  # (p,) F, in the axes of the patches
     reactions_valid: Integers  # (1,) whether `reactions` is F of the coming step (output overwrites the bodies)
     normal_loads: Floats  # (points,) normal load of each point, N s
     largest_load: Floats  # (bodies,) largest sum of `normal_loads` over the patches of an island
     limit: Floats  # (p,) friction limits due to the last impulses, N s
+    transmitted: Records  # (p,) h F + G of the last impulses, in the axes of the patches
     secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
     previous_impulses: Floats  # (p, 3) limit and friction impulses of the previous step, N s
-    friction_forces: Floats  # (p, 3) the same as forces, for output, N
+    friction: Records  # (p,) friction of the previous step, in the axes of M, for output, N m and N
+    slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses; 0 in explicit steps
 
 
 def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> JointFrictionWorkspace:
@@ -76,9 +78,11 @@ def joint_friction_workspace_for(joint_friction: JointFriction, bodies: int) -> 
         normal_loads=np.zeros(len(joint_friction.points)),
         largest_load=np.zeros(bodies),
         limit=np.zeros(patches),
+        transmitted=records(np.zeros(patches, WRENCH)),
         secant=np.zeros((patches, 3)),
         previous_impulses=np.zeros((patches, PER_CONTACT)),
-        friction_forces=np.zeros((patches, PER_CONTACT)),
+        friction=records(np.zeros(patches, WRENCH)),
+        slip_changes=np.zeros((patches, PER_CONTACT - 1)),
     )
 
 
@@ -102,9 +106,10 @@ def write_friction_rows(patches, bodies, rows, terms, row, term):
 
 @kernel
 def write_slip_row(patch, slip, bodies, row, terms, first):
-    """Write the row of a patch along one slip wrench, given in the joint frame; the ground has no term."""
+    """Write the row of a patch along one slip wrench, given in the axes of the patch; the ground has no term."""
     at, k = bodies[patch.row], first
-    W = Force(load(at.R) @ slip.t, load(at.R) @ slip.f)
+    R = patch_axes(patch, bodies)
+    W = Force(R @ slip.t, R @ slip.f)
     if patch.parent > 0:
         W_parent = shift_force(W, load(at.x) - load(bodies[patch.parent].x))
         write_wrench(terms[k], patch.parent, -W_parent.t, -W_parent.f)
@@ -113,6 +118,15 @@ def write_slip_row(patch, slip, bodies, row, terms, first):
     write_wrench(terms[k], patch.child, W_child.t, W_child.f)
     row.first_term = first
     row.last_term = k + 1
+
+
+@kernel
+def add_slip_changes(joint_friction, r, first):
+    """Add the changes of the slip velocities within the step to r, in which rows of patches start at `first`."""
+    changes = joint_friction.slip_changes
+    for p in range(len(changes)):
+        for j in range(1, PER_CONTACT):
+            r[first + PER_CONTACT * p + j] += changes[p, j - 1]
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
@@ -128,8 +142,8 @@ def update_joint_reactions(patches, tree, work, joint_friction):
 
 @formula
 def joint_reaction(patch, work):
-    """Return the reaction wrench of a patch's joint in the axes of its frame."""
-    R, W = load(work.bodies[patch.row].R), load_force(work.wrenches[patch.row])
+    """Return the reaction wrench of a patch's joint in the axes of the patch."""
+    R, W = patch_axes(patch, work.bodies), load_force(work.wrenches[patch.row])
     return Force(transposed_times(R, W.t), transposed_times(R, W.f))
 
 
@@ -171,12 +185,30 @@ def compute_friction_limits(joint_friction, table, x, work, h):
     for p in range(len(patches)):
         patch = patches[p]
         W = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+        W = W + friction_of_joint(patch, patches, x, work.bodies)
+        store_force(joint_friction.transmitted[p], W)
         W = W - friction_wrench(
             patch, x[PER_CONTACT * p + 1], x[PER_CONTACT * p + 2], table.points, joint_friction.normal_loads
         )
         joint_friction.limit[p] = patch.coefficient * distribute_normal_load(
             patch, W, table, joint_friction.normal_loads
         )
+
+
+@kernel
+def friction_of_joint(patch, patches, x, bodies) -> Force:
+    """Return the wrench of the friction impulses x (3 p,) of all patches of a joint, in the axes of one of them.
+
+    A row applies them at the origin of the joint, where they do the work of the friction at the points.
+    """
+    R, total = patch_axes(patch, bodies), no_force()
+    for p in range(patch.first_patch, patch.last_patch):
+        other = patches[p]
+        W = x[PER_CONTACT * p + 1] * Force(load(other.along_t), load(other.along_f))
+        W = W + x[PER_CONTACT * p + 2] * Force(load(other.across_t), load(other.across_f))
+        A = patch_axes(other, bodies)
+        total = total + Force(transposed_times(R, A @ W.t), transposed_times(R, A @ W.f))
+    return total
 
 
 @kernel

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense_transposed
 from multibody_cli.model import Floats, Integers, Records, System
@@ -167,9 +168,9 @@ def load_vector(vector):
 
 
 @formula
-def slip_per_rate(patch, body, column):
+def slip_per_rate(patch, bodies, column):
     """Return sigma, the slip velocity of a patch at unit rate of its joint."""
-    R = load(body.R)
+    R = patch_axes(patch, bodies)
     return power(column_of(column), Force(R @ load(patch.along_t), R @ load(patch.along_f)))
 
 
@@ -192,8 +193,12 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
             U, left, u = times(A, S), S, 0.0
             free = D = power(S, U) + work.armature[j]
             if k >= 0 and T.state[k] != STICKS:
-                R, g, F = load(body.R), load_vector(T.share[k]), load_force(joint_friction.reactions[k])
-                sigma = slip_per_rate(patches[k], body, work.columns[j])
+                R, g, F = (
+                    patch_axes(patches[k], bodies),
+                    load_vector(T.share[k]),
+                    load_force(joint_friction.reactions[k]),
+                )
+                sigma = slip_per_rate(patches[k], bodies, work.columns[j])
                 left, u = S - sigma * Motion(R @ g.t, R @ g.f), sigma * h * (dot(g.t, F.t) + dot(g.f, F.f))
                 D = power(left, U) + work.armature[j]
                 if MIN_PIVOT * abs(free) < D:
@@ -202,7 +207,9 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                     left, u, D = S, 0.0, free
                     jam(k, T)
             if k >= 0 and T.state[k] == STICKS:
-                column.u = -v[j]
+                column.u = -v[j] - joint_friction.slip_changes[k, 0] / slip_per_rate(
+                    patches[k], bodies, work.columns[j]
+                )
                 p = p + column.u * U
                 continue
             if not D > 0.0:

@@ -10,9 +10,11 @@ import math
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import kernel
-from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.spatial.products import no_force, power
+from multibody_cli.spatial.memory import load, load_force, store_force
+from multibody_cli.spatial.products import no_force, power, transposed_times
+from multibody_cli.spatial.values import Force
 from multibody_cli.tree.jacobian import column_of
 
 AT_LIMIT = 1e-9
@@ -87,16 +89,21 @@ def record_diagnostics(contact_work, islands):
 
 # --- forces ---------------------------------------------------------------------------------------------------------
 @kernel
-def compute_contact_forces(work, contact_work, h):
+def compute_contact_forces(patches, work, contact_work, h):
     """Compute the body wrenches of all contact and joint-friction impulses of the last step, divided by h."""
     clear_impulses(work)
-    friction_forces, constraint_rows = contact_work.joint_friction.friction_forces, contact_work.constraint_row_count[0]
-    for p in range(len(friction_forces)):
-        for j in range(1, PER_CONTACT):
-            friction_forces[p, j] = contact_work.joint_friction.previous_impulses[p, j] / h
-            row = contact_work.rows[constraint_rows + PER_CONTACT * p + j]
-            apply_row_impulse(row, contact_work.terms, friction_forces[p, j], work.wrenches, work.impulse)
-    first = constraint_rows + PER_CONTACT * len(friction_forces)
+    constraint_rows, impulses = contact_work.constraint_row_count[0], contact_work.joint_friction.previous_impulses
+    for p in range(len(patches)):
+        patch, along, across = patches[p], impulses[p, 1] / h, impulses[p, 2] / h
+        row = constraint_rows + PER_CONTACT * p
+        apply_row_impulse(contact_work.rows[row + 1], contact_work.terms, along, work.wrenches, work.impulse)
+        apply_row_impulse(contact_work.rows[row + 2], contact_work.terms, across, work.wrenches, work.impulse)
+        R, M = patch_axes(patch, work.bodies), load(work.bodies[patch.row].R)
+        t = along * load(patch.along_t) + across * load(patch.across_t)
+        f = along * load(patch.along_f) + across * load(patch.across_f)
+        friction = Force(transposed_times(M, R @ t), transposed_times(M, R @ f))
+        store_force(contact_work.joint_friction.friction[p], friction)
+    first = constraint_rows + PER_CONTACT * len(patches)
     for c in range(contact_work.contact_count[0]):
         for j in range(PER_CONTACT):
             row = contact_work.rows[first + PER_CONTACT * c + j]

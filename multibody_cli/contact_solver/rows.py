@@ -35,6 +35,12 @@ def tangent_of(n):
     return (1.0 / math.sqrt(dot(across, across))) * across
 
 
+@formula
+def patch_axes(patch, bodies):
+    """Return the axes of a friction patch of a joint, world frame."""
+    return load(bodies[patch.carrier].R) @ load(patch.axes)
+
+
 @kernel
 def write_contacts(contacts, count, bodies, rows, terms, row, term):
     """Write the three rows of each of the first `count` contacts, starting at `row` and `term`."""

@@ -49,7 +49,7 @@ from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
-from multibody_cli.spatial.memory import load_force
+from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import dot, power
 from multibody_cli.tree.jacobian import column_of, write_ball_columns
 
@@ -82,11 +82,12 @@ def compute_friction(system, work, joint_friction, T, h):
         i = patch.row
         j = links[i].iv
         carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+        store_force(joint_friction.transmitted[p], carried)
         if T.state[p] == STICKS:
             torque = (
                 power(column_of(work.columns[j]), load_force(work.wrenches[i])) + work.armature[j] * work.response[j]
             )
-            T.friction[p] = torque / slip_per_rate(patch, work.bodies[i], work.columns[j])
+            T.friction[p] = torque / slip_per_rate(patch, work.bodies, work.columns[j])
             W = carried - friction_wrench(patch, T.friction[p], 0.0, table.points, joint_friction.normal_loads)
             store_vector(T.reaction[p], W)
         else:
@@ -121,13 +122,13 @@ def update_states(system, work, joint_friction, T, v, tolerance, switches) -> tu
                 switches -= 1
                 agree = False
         else:
-            slip = slip_per_rate(patch, work.bodies[patch.row], work.columns[j])
+            slip = slip_per_rate(patch, work.bodies, work.columns[j])
             error = abs(friction + s * limit)
             if error > tolerance * scale:
                 agree = False
             elif scale > 0.0:
                 residual = max(residual, error / scale)
-            if s * slip * (v[j] + work.response[j]) < 0.0:
+            if s * (slip * (v[j] + work.response[j]) + joint_friction.slip_changes[p, 0]) < 0.0:
                 if switches > 0:
                     T.state[p] = STICKS
                 switches -= 1

@@ -4,22 +4,29 @@ A joint transmits its reaction wrench F by normal forces at fixed points of its 
 unit wrenches, N a = F has many solutions; the loads are the one of least norm, a = N^+ F.
 
     cylinder   8 points or more: 4 around each end; loaded radially, and axially unless the joint slides there
+    thread     the points of a cylinder; loaded radially, and perpendicular to the thread
     box        8 points: the corners; loaded perpendicular to the direction of travel
+    plate      4 points: the corners; loaded perpendicular to the plate
     sphere     6 points: on the axes of the joint frame; loaded toward the center
 
 Points with the same slip form one *friction patch*, with one or two slip velocities u = (slip wrenches) . (twist of the
 child relative to the parent), and friction of at most coefficient times the sum of |a|.  Points share the friction in
 proportion to their loads.  Moments and forces of the friction at the points that do not oppose the slip add to the
-loads.  A revolute or a prismatic joint has one patch.  A spherical joint has three: the slip at both ends of an axis
-differs only in sign, so that the two ends are one point.
+loads.  A revolute, prismatic, screw, cylindrical or planar joint has one patch.  A universal joint has one for each of
+its hinges, which carry the same wrench: that about x is fixed in the parent, that about y in the child.  A spherical
+joint has three: the slip at both ends of an axis differs only in sign, so that the two ends are one point.
+
+The motor of a screw joint is a torque about the axis, which the thread does not carry: with S the column of the joint,
+loads are those of F less the torque S . F about the axis.  A planar joint does not rotate about its normal; what holds
+it there has no friction.
 
 Sources: Sueda, notes 2.11, (2.118), in the limit of no regularization, in which masses cancel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -81,6 +88,14 @@ class SphereSurface(Spec):
     radius: PositiveLength = Field(description="Radius, m.")
 
 
+class PlateSurface(Spec):
+    """A plate that slides on a plane."""
+
+    type: Literal["plate"] = "plate"
+    length: PositiveLength = Field(description="Length along x of the joint frame, m.")
+    width: PositiveLength = Field(description="Length along y of the joint frame, m.")
+
+
 class CylinderFriction(FrictionSpec):
     """Dry friction on a cylinder about the axis."""
 
@@ -105,6 +120,14 @@ class SphereFriction(FrictionSpec):
     surface: SphereSurface = Field(description="Friction surface.")
 
 
+class PlateFriction(FrictionSpec):
+    """Dry friction on a plate about the origin of the joint frame."""
+
+    EXAMPLE = "{coefficient: 0.3, surface: {length: 10 cm, width: 5 cm}}"
+
+    surface: PlateSurface = Field(description="Friction surface.")
+
+
 @dataclass(frozen=True)
 class Point:
     """A point of a friction patch: (1 or 2, 6) unit friction wrenches, and (k, 6) rows of N^+ for its normal loads."""
@@ -115,7 +138,7 @@ class Point:
 
 @dataclass(frozen=True)
 class FrictionPatch:
-    """Points of a joint with the same slip; wrenches are [moment; force] in the joint frame M.
+    """Points of a joint with the same slip; wrenches are [moment; force] about the origin of M, in its axes.
 
     Parameters
     ----------
@@ -123,10 +146,14 @@ class FrictionPatch:
         (1 or 2, 6) generalized force of friction per newton; its product with the twist is the slip velocity.
     points
         Points with their normal loads.
+    on_parent
+        Whether the points are fixed in the parent, in the axes of F, instead of in the child.  The origins of M and F
+        must coincide.
     """
 
     slip_wrenches: Floats
     points: Sequence[Point]
+    on_parent: bool = False
 
 
 def has_friction(joint: object) -> bool:
@@ -137,15 +164,8 @@ def has_friction(joint: object) -> bool:
 
 def cylinder_patches(surface: CylinderSurface, axis: Vector, *, slides: bool) -> list[FrictionPatch]:
     """Return the patch of a joint that turns about an axis, and slides along it if `slides`."""
-    z = np.array(axis)
-    x = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = x - z * (x @ z)
-    x /= np.linalg.norm(x)
-    angles = 2.0 * np.pi / surface.points * np.arange(surface.points)
-    normal_forces, friction_wrenches = [], []
-    for end, angle in product(SIDES, angles):
-        outward, around = (np.cos(a) * x + np.sin(a) * np.cross(z, x) for a in (angle, angle + 0.5 * np.pi))
-        point = surface.radius * outward + 0.5 * end * surface.length * z
+    z, normal_forces, friction_wrenches = np.array(axis), [], []
+    for end, point, outward, around in points_of_cylinder(surface, z):
         normal_forces.append(
             [unit_force_wrench(point, -outward)] + ([] if slides else [unit_force_wrench(point, -end * z)])
         )
@@ -156,6 +176,46 @@ def cylinder_patches(surface: CylinderSurface, axis: Vector, *, slides: bool) ->
             np.array([turning, sliding] if slides else [turning]), patch_points(normal_forces, friction_wrenches)
         )
     ]
+
+
+def points_of_cylinder(surface: CylinderSurface, z: Floats) -> Iterator[tuple[float, Floats, Floats, Floats]]:
+    """Yield the points of a cylinder about z: the end, the point, and the directions outward and around."""
+    x = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = x - z * (x @ z)
+    x /= np.linalg.norm(x)
+    for end, angle in product(SIDES, 2.0 * np.pi / surface.points * np.arange(surface.points)):
+        outward, around = (np.cos(a) * x + np.sin(a) * np.cross(z, x) for a in (angle, angle + 0.5 * np.pi))
+        yield end, surface.radius * outward + 0.5 * end * surface.length * z, outward, around
+
+
+def thread_patches(surface: CylinderSurface, axis: Vector, lead: float) -> list[FrictionPatch]:
+    """Return the patch of a screw with a square thread, of `lead` metres per radian, whose mean radius is given."""
+    z, normal_forces, friction_wrenches = np.array(axis), [], []
+    slip = float(np.hypot(surface.radius, lead))  # m per rad
+    for _, point, outward, around in points_of_cylinder(surface, z):
+        along, flank = (surface.radius * around + lead * z) / slip, (surface.radius * z - lead * around) / slip
+        normal_forces.append([unit_force_wrench(point, -outward), unit_force_wrench(point, flank)])
+        friction_wrenches.append([unit_force_wrench(point, along)])
+    torque, column = np.r_[z, 0.0, 0.0, 0.0], np.r_[z, lead * z]
+    points = patch_points(normal_forces, friction_wrenches)
+    carried = np.eye(6) - np.outer(torque, column)
+    return [FrictionPatch(np.array([slip * torque]), [Point(p.friction_wrenches, p.loads @ carried) for p in points])]
+
+
+def cross_patches(surface: CylinderSurface) -> list[FrictionPatch]:
+    """Return the patches of the two equal hinges of a universal joint."""
+    first, second = (cylinder_patches(surface, axis, slides=False)[0] for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    return [replace(first, on_parent=True), second]
+
+
+def plate_patches(surface: PlateSurface) -> list[FrictionPatch]:
+    """Return the patch of a joint that slides along x and y of the joint frame."""
+    x, y, z = np.eye(3)
+    corners = [0.5 * end * surface.length * x + 0.5 * side * surface.width * y for end, side in product(SIDES, SIDES)]
+    normal_forces = [[unit_force_wrench(corner, z)] for corner in corners]
+    friction_wrenches = [[unit_force_wrench(corner, along) for along in (x, y)] for corner in corners]
+    slip_wrenches = np.array([np.r_[0.0, 0.0, 0.0, x], np.r_[0.0, 0.0, 0.0, y]])
+    return [FrictionPatch(slip_wrenches, patch_points(normal_forces, friction_wrenches))]
 
 
 def box_patches(surface: BoxSurface, axis: Vector) -> list[FrictionPatch]:

@@ -30,7 +30,7 @@ WORLD = "world"
 class JointSpec(Spec):
     """Two bodies and the joint frame, seen from both."""
 
-    UNSUPPORTED = frozenset({"friction"})
+    UNSUPPORTED: ClassVar[Mapping[str, str]] = {"friction": "joints of this type have no friction surface"}
 
     type: str
     parent: str = Field(WORLD, description="Parent body.")

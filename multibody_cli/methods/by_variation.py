@@ -45,7 +45,7 @@ class VariationalOptions(Spec):
         None,
         description="Order of accuracy. 1: all forces are applied at the start of the step. 2: half of each impulse is "
         "applied at its end; the same positions, with velocities of second order. 4 and 6: a step is composed of five "
-        "or nine steps of order 2, for smooth motion. Default: 1 with contacts, else 2.",
+        "or nine steps of order 2, for smooth motion. Default: 1 with contacts or dry friction of joints, else 2.",
     )
     tolerance: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(
         1e-10, description="Tolerance of the mean rates of a step, relative to 1 + the largest rate; rad/s and m/s."
@@ -99,17 +99,14 @@ class VariationalKind:
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
         order = options.get("order")
-        if feature is Feature.CONTACT:
+        if feature in (Feature.CONTACT, Feature.JOINT_FRICTION):
+            what = feature.value
             if order in (2, 4, 6):
-                yield (
-                    "order",
-                    "contact impulses act at the start of a step: they need `order: 1`, the default with contacts",
-                )
+                yield "order", f"impulses of {what} act at the start of a step: they need `order: 1`, then the default"
             if options.get("adaptive"):
-                yield "adaptive", "a step with contacts cannot be subdivided after its impacts: omit it"
+                yield "adaptive", f"a step with {what} cannot be subdivided after its impulses: omit it"
             if "initial_guess" in options:
-                message = "has no effect with contacts, whose impulses determine the initial guess: omit it"
-                yield "initial_guess", message
+                yield "initial_guess", f"has no effect with {what}: the impulses determine the initial guess; omit it"
         if feature is Feature.LIMITS and order in (4, 6):
             yield "order", "orders 4 and 6 are composed of forward and backward steps, which cross limits: use 1 or 2"
 
@@ -127,7 +124,10 @@ class VariationalKind:
         method = self.base_method
         is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
-        return bind(method.dynamics(system), method.apply_inverse_mass, is_constrained, *root_finders)
+        has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.patches) > 0
+        return bind(
+            method.dynamics(system), method.apply_inverse_mass, is_constrained, has_joint_friction, *root_finders
+        )
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None

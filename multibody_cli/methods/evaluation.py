@@ -115,7 +115,7 @@ def finalize_contact_output(
     update_joint_reactions(system.contacts.joint_friction.patches, system.tree, work, contact_work.joint_friction)
     for j in range(len(a)):
         contact_work.free_acceleration[j] = a[j]
-    compute_contact_forces(work, contact_work, h)
+    compute_contact_forces(system.contacts.joint_friction.patches, work, contact_work, h)
     evaluate(system, work, t, q, v, a, powers)
     clear_contact_forces(work)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.friction import has_friction
+from multibody_cli.joints.friction import FrictionPatch, has_friction
 from multibody_cli.kernel import records
 from multibody_cli.model import CONSTRAINT_AXIS, FRICTION_PATCH, FRICTION_POINT, JointFriction, Tree
 from multibody_cli.packing.layout import Layout
@@ -29,15 +29,21 @@ def pack_joint_friction(scene: Scene, layout: Layout, tree: Tree, account: Calla
     for place, name in enumerate(joints_with_friction(scene)):
         joint: Any = scene.joints[name]
         row, number = layout.row_of_joint(name, joint), account("dissipation", f"joints/{name}/friction")
-        for patch in JOINTS[joint.type].friction_patches(joint):
+        of_joint = JOINTS[joint.type].friction_patches(joint)
+        group = (len(patches), len(patches) + len(of_joint))
+        for patch in of_joint:
+            carrier, axes = _axes_of(patch, row, tree)
             patches.append(
                 (
                     row,
+                    carrier,
                     *_bodies_of(row, tree),
                     numbers[name],
                     place,
+                    *group,
                     number,
                     joint.friction.coefficient,
+                    axes,
                     len(patch.slip_wrenches),
                     *_wrenches(patch.slip_wrenches),
                     len(points),
@@ -58,6 +64,15 @@ def _wrenches(one_or_two: Any) -> tuple[Any, ...]:
     """Return moments and forces of two wrenches; a missing second one is 0."""
     both = [*one_or_two, np.zeros(6)][:2]
     return tuple(part for wrench in both for part in (wrench[:3], wrench[3:]))
+
+
+def _axes_of(patch: FrictionPatch, row: int, tree: Tree) -> tuple[int, Any]:
+    """Return the row that carries the axes of a patch, and the axes there, by columns (9,)."""
+    if not patch.on_parent:
+        return row, np.eye(3).ravel()
+    n = len(tree.links)
+    joint = tree.links[row] if row < n else tree.closures[row - n]
+    return int(joint["parent"]), joint["frame"]
 
 
 def _bodies_of(row: int, tree: Tree) -> tuple[int, int]:

@@ -75,7 +75,7 @@ def _unwrapped(annotation: Any) -> tuple[Any, Catalogue | None]:
 def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
     key = str(finding["loc"][-1])
     if key in holder.UNSUPPORTED:
-        return f"`{key}` is not yet supported"
+        return f"`{key}` is not supported: {holder.UNSUPPORTED[key]}"
     return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.PREPROCESSED)}"
 
 

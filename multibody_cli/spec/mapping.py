@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -12,9 +13,9 @@ class Spec(BaseModel):
 
     Attributes
     ----------
-    LATER
-        Keys of the format that this version does not support; they are rejected by name.
-    BEFORE
+    UNSUPPORTED
+        Keys of the format that this mapping does not support, each with the reason; they are rejected by name.
+    PREPROCESSED
         Keys that are resolved before the mapping is validated.
     EXAMPLE
         Example of the mapping for error messages.
@@ -22,6 +23,6 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    UNSUPPORTED: ClassVar[frozenset[str]] = frozenset()
+    UNSUPPORTED: ClassVar[Mapping[str, str]] = {}
     PREPROCESSED: ClassVar[frozenset[str]] = frozenset()
     EXAMPLE: ClassVar[str] = ""

@@ -1,10 +1,10 @@
-"""Contacts in a variational step: impacts and Coulomb friction at its start.
+"""Contacts and dry friction of joints in a variational step: impulses at its start.
 
 All forces of the step are applied at its start.  With v the velocities there,
 
     v* = v + h M^-1 f
 
-is linear in the contact impulses, which take v* to v' by the laws of `contact_solver.contact_step`.  These impulses are
+is linear in the impulses, which take v* to v' by the laws of `contact_solver.contact_step`.  These impulses are
 added to the momenta at the start, and the step is solved like any other.  A sticking body has zero momentum and stays
 in place to round-off.  Remaining penetration is corrected before the step by a displacement, without a change of
 velocity.
@@ -33,7 +33,7 @@ def no_start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, p
 
 @template(evaluate, impulse_response, solve_contact_step)
 def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> bool:
-    """Add the contact impulses to the momenta at the start, and guess the mean rates from v'.
+    """Add the impulses of contacts and joint friction to the momenta at the start, and guess the mean rates from v'.
 
     Return False if there are too many contacts.
     """
@@ -49,14 +49,14 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
         moved[k] = q[k]
     if not solve_contact_step(system, work, contact_work, t, h, q, rate, ledger):
         return False
-    if contact_work.contact_count[0] == 0:
+    if contact_work.contact_count[0] + len(system.contacts.joint_friction.patches) == 0:
         return True
     if distance(moved, q) > 0.0:
         evaluate(system, work, t, q, v, a, powers)
         write_ball_columns(system.tree, work)
         store_start_of_step(system.tree, work.bodies, step.discrete_motions)
         initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
-    compute_contact_forces(work, contact_work, 1.0)
+    compute_contact_forces(system.contacts.joint_friction.patches, work, contact_work, 1.0)
     clear_contact_forces(work)
     add_impulses(step.discrete_motions, work.wrenches)
     return True

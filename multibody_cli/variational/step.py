@@ -372,6 +372,9 @@ def begin_first_step(system, work, step, t, q, v, a, powers):
     for j in range(len(v)):
         step.rate[j] = v[j]
         step.residual_carry_over[j] = step.extrapolation[j] = 0.0
+    changes = step.joint_friction.slip_changes
+    for p in range(len(changes)):
+        changes[p, 0] = changes[p, 1] = 0.0
 
 
 @kernel

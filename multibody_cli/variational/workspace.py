@@ -9,7 +9,7 @@ import numpy as np
 
 from multibody_cli.kernel import formula, records
 from multibody_cli.model import Floats, Integers, Records, System, Tree
-from multibody_cli.tree.workspace import Work, workspace_for
+from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
 from multibody_cli.variational.discrete_motion import DISCRETE_MOTION
 from multibody_cli.variational.maximal_joints import MaximalJoints, maximal_joints_for
 from multibody_cli.variational.poses import PoseWorkspace, pose_workspace_for
@@ -88,6 +88,31 @@ def tree_without(maximal_joints: MaximalJoints, tree: Tree) -> Tree:
     return tree._replace(closures=records(closures))
 
 
+class SlipIteration(NamedTuple):
+    """Work arrays for p friction patches: the changes of their slip velocities, and the start of the step."""
+
+    slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses, m/s
+    discrete_motions: Records  # one row per body
+    start_reactions: Records  # (p,) of the joints, due to the accelerations at the start, in the axes of the patches
+    residual_carry_over: Floats  # (n,)
+    q: Floats  # (nq,)
+    ledger: Floats  # (na,)
+
+
+def slip_iteration_for(system: System, nq: int, accounts: int) -> SlipIteration:
+    """Allocate the work arrays; empty ones for a system without friction of joints."""
+    patches = len(system.contacts.joint_friction.patches) if system.contacts else 0
+    used = min(patches, 1)
+    return SlipIteration(
+        slip_changes=np.zeros((patches, 2)),
+        discrete_motions=records(np.zeros(used * len(system.tree.links), DISCRETE_MOTION)),
+        start_reactions=records(np.zeros(patches, WRENCH)),
+        residual_carry_over=np.zeros(used * len(system.tree.driven)),
+        q=np.zeros(used * nq),
+        ledger=np.zeros(used * accounts),
+    )
+
+
 class StepWorkspace(NamedTuple):
     """Work arrays of a step for n velocities."""
 
@@ -112,6 +137,7 @@ class StepWorkspace(NamedTuple):
     plain: Records  # coordinates of the iterate: all but those of maximal-coordinate joints
     quaternions: Records
     constrained: ConstrainedStepWork
+    joint_friction: SlipIteration
     solver: Any  # work arrays of the root finder
 
 
@@ -164,6 +190,7 @@ def step_workspace_for(system: System, nq: int, accounts: int, settings: Setting
         plain=records(np.asarray(tree.plain)[moved[tree.plain["iv"]]]),
         quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
         constrained=constrained_step_work_for(system, maximal_joints),
+        joint_friction=slip_iteration_for(system, nq, accounts),
         solver=solver,
     )
 

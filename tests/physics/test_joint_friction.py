@@ -19,6 +19,8 @@ from multibody_cli.output.trajectory import Trajectory
 SCENES = Path(__file__).parents[2] / "scenes" / "validation"
 ABLE = sorted(name for name, kind in METHODS.items() if Feature.JOINT_FRICTION in kind.supports)
 METHOD = pytest.mark.parametrize("method", ABLE)
+STEPS = pytest.mark.parametrize("method", [name for name in ABLE if METHODS[name].own_integrator is None])
+"""Methods of accelerations, in which a joint that sticks has no velocity at all at the end of a step."""
 G = 9.81
 COARSE = "simulation.alarms.phase=false"
 """For steps that are long on purpose, whose motion is compared with the same steps elsewhere, or only at rest."""
@@ -84,7 +86,7 @@ def test_a_wheel_runs_down_and_its_energy_is_accounted_for(play, method):
     speed = found.channel("joints/axle/v").values[:, 0]
     expected = np.maximum(8.0 - 4 / math.pi * LIMIT / 0.004 * found.channel("time").values, 0.0)
     np.testing.assert_allclose(speed, expected, atol=0.01 * 8.0)
-    assert abs(speed[-1]) < 1e-15
+    assert abs(speed[-1]) < 1e-12
     lost = found.channel("energy/dissipation/joints/axle/friction").values
     assert lost[-1] == pytest.approx(0.5 * 0.004 * 8.0**2, rel=1e-10)
     assert np.diff(lost).min() >= 0.0
@@ -128,7 +130,7 @@ def test_a_ball_joint_holds_a_torque_across_its_load_and_none_about_it(play, met
     np.testing.assert_allclose(spins.channel("joints/axle/v").values[-1], [0, 0, 3.0], rtol=1e-12)
 
 
-@METHOD
+@STEPS
 def test_a_sleeve_slips_along_and_around_in_proportion(play, method):
     """Friction of a cylindrical joint opposes the slip of its surface, whatever its direction."""
     joint = {"type": "cylindrical", "axis": [0, 1, 0], "friction": JOURNAL, "v": [3.0, 0.04]}
@@ -137,6 +139,47 @@ def test_a_sleeve_slips_along_and_around_in_proportion(play, method):
     force = np.array([friction[1] / 0.01, friction[4]])
     surface = np.array([0.01 * slip[0], slip[1]])
     np.testing.assert_allclose(force, -0.3 * 2.0 * G * surface / np.linalg.norm(surface), rtol=1e-9)
+
+
+@METHOD
+@pytest.mark.parametrize(("share", "way"), [(-1e-4, 0), (1e-2, 1), (0.5, 0), (2.0 - 1e-4, 0), (2.01, -1)])
+def test_a_screw_holds_a_weight_between_the_torques_that_raise_and_lower_it(play, method, share, way):
+    """Square thread: T = W r tan(angle of friction +- angle of the thread).  The screw does not run down by itself."""
+    mu, radius, pitch = 0.15, 0.01, 0.004
+    slope = math.atan(pitch / (2 * math.pi * radius))
+    up, down = (2.0 * G * radius * math.tan(sign * math.atan(mu) + slope) for sign in (1, -1))
+    torque = up + share * (up - down) * (1 if way > 0 else -0.5 if share > 0 else 0.5)
+    thread = {"coefficient": mu, "surface": {"radius": radius, "length": 0.05}}
+    joint = {"type": "screw", "axis": [0, 0, 1], "pitch": pitch, "friction": thread, "force": torque}
+    speed = play(method, one_joint(joint, duration=0.02)).channel("joints/axle/v").values[-1, 0]
+    assert np.sign(speed) == way if way else abs(speed) < 1e-12
+
+
+@METHOD
+def test_a_plate_slides_against_its_slip_and_stops(play, method):
+    plate = {"coefficient": 0.3, "surface": {"length": 0.1, "width": 0.05}}
+    joint = {"type": "planar", "friction": plate, "v": [0.3, 0.4]}
+    found = play(method, one_joint(joint, duration=0.3))
+    speed = np.maximum(0.5 - 0.3 * G * found.channel("time").values, 0.0)
+    np.testing.assert_allclose(found.channel("joints/axle/v").values, np.outer(speed, [0.6, 0.8]), atol=1e-9)
+    lost = found.channel("energy/dissipation/joints/axle/friction").values[-1]
+    assert lost == pytest.approx(0.5 * 2.0 * 0.5**2, rel=1e-9)
+
+
+@METHOD
+@pytest.mark.parametrize("turning", [0, 1])
+def test_a_hinge_of_a_cross_runs_down_alone(play, method, turning):
+    """The points of the first hinge stand still, so that its torque is constant; those of the second one turn."""
+    rates = [0.0, 0.0]
+    rates[turning] = 2.0
+    joint = {"type": "universal", "friction": JOURNAL, "v": rates}
+    found = play(method, one_joint(joint, duration=0.05))
+    time, angle = found.channel("time").values, found.channel("joints/axle/q").values
+    share = 1.0 if turning == 0 else np.abs(np.cos(angle[:, 1])) + np.abs(np.sin(angle[:, 1]))
+    lost = np.cumsum(np.broadcast_to(share, time.shape)[1:]) * 1e-3 * LIMIT / 0.004
+    np.testing.assert_allclose(found.channel("joints/axle/v").values[1:, turning], 2.0 - lost, atol=5e-3)
+    assert np.abs(angle[:, 1 - turning]).max() < 1e-9
+    assert lost[-1] > 0.5
 
 
 # --- scenes of RedMax -------------------------------------------------------------------------------------------------
@@ -273,7 +316,9 @@ def test_the_choice_of_the_loop_joint_does_not_change_the_plane_motion(tmp_path)
 @METHOD
 def test_a_foot_slides_to_rest(method):
     """Scene 31: friction in the hinges and under the foot."""
-    found = run(SCENES / "redmax_scene_31.yaml", f"simulation.method={method}", "output.every=1 ms")
+    words = (f"simulation.method={method}", "output.every=1 ms")
+    found = run(SCENES / "redmax_scene_31.yaml", *words, solved=method != "variational_maximal")
+    assert found.channel("contacts/unsolved").values.sum() <= (1 if method == "variational_maximal" else 0)
     energy, speed = found.channel("energy/total").values, found.channel("joints/hinge1/v").values
     assert np.diff(energy).max() <= 1e-9 * np.abs(energy).max()
     assert np.abs(speed[-1]).max() < 1e-9

@@ -16,7 +16,7 @@ HINGE = {"type": "revolute", "child": "ball", "limits": [-1, 1]}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": 2}, "order: contact impulses act at the start of a step"),
+        ({"order": 2}, "order: impulses of contacts act at the start of a step"),
         ({"adaptive": True}, "adaptive: a step with contacts cannot be subdivided"),
         ({"initial_guess": "ig3"}, "initial_guess: has no effect with contacts"),
     ],

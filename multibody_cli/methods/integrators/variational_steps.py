@@ -44,6 +44,12 @@ from multibody_cli.variational.constrained import complete_rows as complete_rows
 from multibody_cli.variational.contacts import no_start_of_step_contacts, start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
 from multibody_cli.variational.energy import discrete_kinetic_energy, store_energy, update_modified_energy
+from multibody_cli.variational.joint_friction import (
+    CONVERGED,
+    DIVERGED,
+    TOO_MANY_CONTACTS,
+    solve_step_with_joint_friction,
+)
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
 from multibody_cli.variational.step import begin_first_step, complete_rows, complete_step, solve_step
 from multibody_cli.variational.workspace import (
@@ -104,14 +110,37 @@ def no_fallback(system, work, step, t, h, q, v):
     return False
 
 
-STEP = (
-    solve_step_by_root_finder,
-    solve_step_by_fallback,
-    add_contact_impulses,
-    evaluate,
-    impulse_response,
-    complete_rows,
-)
+@kernel_parameter
+def solve_basic_step(
+    system: Any,
+    work: Any,
+    contact_work: Any,
+    step: Any,
+    t: float,
+    h: float,
+    q: Any,
+    v: Any,
+    a: Any,
+    powers: Any,
+    ledger: Any,
+) -> int:
+    """Solve the step and its impulses: `solve_step_once`, or again for the friction of joints."""
+    raise NotImplementedError
+
+
+@template(solve_step_by_root_finder, solve_step_by_fallback, add_contact_impulses)
+def solve_step_once(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
+    """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure."""
+    if not add_contact_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger):
+        return TOO_MANY_CONTACTS
+    if solve_step_by_root_finder(system, work, step, t, h, q, v):
+        return CONVERGED
+    converged = solve_step_by_fallback(system, work, step, t, h, q, v)
+    step.diagnostics[DIAGNOSTIC_FALLBACKS] += converged
+    return CONVERGED if converged else DIVERGED
+
+
+STEP = (solve_basic_step, evaluate, impulse_response, complete_rows)
 """The parameters of a basic step."""
 
 
@@ -121,13 +150,10 @@ def advance_basic_step(system, work, contact_work, step, t, h, q, v, a, powers, 
     reached, part = 0, MAX_SUBDIVISIONS
     while reached < MAX_SUBDIVISIONS:
         dt, now = h * part / MAX_SUBDIVISIONS, t + h * reached / MAX_SUBDIVISIONS
-        if not add_contact_impulses(system, work, contact_work, step, now, dt, q, v, a, powers, ledger):
+        result = solve_basic_step(system, work, contact_work, step, now, dt, q, v, a, powers, ledger)
+        if result == TOO_MANY_CONTACTS:
             return False
-        converged = solve_step_by_root_finder(system, work, step, now, dt, q, v)
-        if not converged:
-            converged = solve_step_by_fallback(system, work, step, now, dt, q, v)
-            step.diagnostics[DIAGNOSTIC_FALLBACKS] += converged
-        if converged:
+        if result == CONVERGED:
             reached += part
             kinetic = discrete_kinetic_energy(system.tree.links, step.discrete_motions, dt)
             complete_step(system, work, step, t + h * reached / MAX_SUBDIVISIONS, dt, q, v, a, powers, ledger)
@@ -241,8 +267,14 @@ NO_ROWS = {
 
 
 @cache
-def bind(dynamics: Dynamics, apply_inverse_mass: Kernel, has_rows: bool, *root_finders: RootFinder) -> Kernel:
-    """Bind the steps to the kernels of a method and of one or two root finders, with or without constraint rows."""
+def bind(
+    dynamics: Dynamics,
+    apply_inverse_mass: Kernel,
+    has_rows: bool,
+    has_joint_friction: bool,
+    *root_finders: RootFinder,
+) -> Kernel:
+    """Bind the steps to the kernels of a method, of one or two root finders, and of the features of a system."""
     template = constraint_solver.impulse_response if has_rows else unconstrained_response
     response = bound_kernel(template, apply_inverse_mass=apply_inverse_mass)
     solvers = [
@@ -260,11 +292,17 @@ def bind(dynamics: Dynamics, apply_inverse_mass: Kernel, has_rows: bool, *root_f
     complete = variational_step.no_row_completion
     if has_rows:
         complete = bound_kernel(complete_rows_at_end, apply_inverse_mass=apply_inverse_mass)
-    return bound_kernel(
-        take_variational_steps,
+    solve = bound_kernel(
+        solve_step_once,
         solve_step_by_root_finder=solvers[0],
         solve_step_by_fallback=solvers[1] if len(solvers) > 1 else no_fallback,
         add_contact_impulses=contacts,
+    )
+    if has_joint_friction:
+        solve = bound_kernel(solve_step_with_joint_friction, evaluate=dynamics.evaluate, solve_step_with_impulses=solve)
+    return bound_kernel(
+        take_variational_steps,
+        solve_basic_step=solve,
         evaluate=dynamics.evaluate,
         impulse_response=response,
         complete_rows=complete,

@@ -1,0 +1,250 @@
+"""Dry friction of joints in a variational step: Coulomb's law for the mean slip velocity and for the loads of the step.
+
+Friction impulses act at the start of the step, like those of contacts (`variational.contacts`).  A joint that sticks
+keeps its coordinates: its mean slip velocity is 0, not that at the start, since the velocity changes within the step by
+Coriolis and centripetal accelerations.  The mean slip velocity is
+
+    u = u' + c,
+
+where u' is the slip velocity after the impulses, a linear function of them, and c its change during the step.  The
+wrench that a joint transmits is h F + G, with G a linear function of the impulses.  For given c and F the contact step
+solves Coulomb's law for u and the impulses; with these the step follows, and from it other c and F: the change of the
+slip velocity within the step, and the wrenches that balance its discrete momenta.  Both depend on the impulses only in
+the order of the step, which is the rate of convergence.  The first guess is c of the previous step, and F from the
+accelerations at the start.
+
+The mean slip velocity follows from the displacement of the child relative to the parent,
+
+    X_M^-1 X_P X_P'^-1 X_M',    h (w, v) = its rotation vector and its translation,
+
+with the frame M of the joint, fixed in the child, the parent P, and the end of the step marked by a prime.  It is that
+of the coordinates of the joint, if M is translated along the axis of rotation, or not at all.
+
+The energy that friction dissipates is
+-x (u_0 + u') / 2, with the slip velocity u_0 before the impulses: the exact change of the kinetic energy at the start.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from multibody_cli.contact_solver.friction.problem import PER_CONTACT
+from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
+from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.method_kernels import evaluate
+from multibody_cli.spatial.memory import load, load_force, store_force
+from multibody_cli.spatial.products import dot, no_force, power, transposed, transposed_times
+from multibody_cli.spatial.rotations import vector_of_quaternion
+from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.tree.jacobian import accumulate_wrenches_inward, write_ball_columns
+from multibody_cli.variational.constrained import apply_primary_impulses, transfer_impulses_to_bodies
+from multibody_cli.variational.discrete_motion import extent_of, relative_quaternion
+from multibody_cli.variational.step import drnea_residuals
+
+CONVERGED, DIVERGED, TOO_MANY_CONTACTS = range(3)
+"""Results of a step."""
+
+MAX_ITERATIONS = 30
+"""Maximum number of solutions of a step with changed slip velocities."""
+
+TOLERANCE_FACTOR = 10.0
+"""Tolerance of slip velocities, relative to that of the mean rates, and of impulses relative to limits and momenta."""
+
+ROUND_OFF = 1e-14
+"""Of relative positions of two bodies, relative to the extent of the mechanism."""
+
+
+@kernel_parameter
+def solve_step_with_impulses(
+    system: Any,
+    work: Any,
+    contact_work: Any,
+    step: Any,
+    t: float,
+    h: float,
+    q: Any,
+    v: Any,
+    a: Any,
+    powers: Any,
+    ledger: Any,
+) -> int:
+    """Apply the impulses of contacts and friction, and solve the step; return CONVERGED or the failure."""
+    raise NotImplementedError
+
+
+@template(evaluate, solve_step_with_impulses)
+def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v, a, powers, ledger) -> int:
+    """Solve a step and the impulses for the mean slip velocities; return CONVERGED or the failure.
+
+    A step whose slip velocities do not converge counts as unsolved.
+    """
+    changes = step.joint_friction.slip_changes
+    unsolved, residual = contact_work.unsolved_steps[0], contact_work.max_residual[0]
+    store_start(step, q, ledger)
+    for iteration in range(MAX_ITERATIONS):
+        for p in range(len(changes)):
+            for j in range(PER_CONTACT - 1):
+                contact_work.joint_friction.slip_changes[p, j] = changes[p, j]
+        contact_work.joint_friction.reactions_valid[0] = iteration > 0
+        evaluate(system, work, t, q, v, a, powers)
+        write_ball_columns(system.tree, work)
+        result = solve_step_with_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
+        if result != CONVERGED:
+            return result
+        if iteration == 0:
+            store_start_reactions(contact_work.joint_friction.reactions, step.joint_friction.start_reactions)
+        slips_agree = update_slip_changes(system, work, contact_work, step, h, v)
+        if update_reactions(system, work, contact_work, step, h) and slips_agree:
+            return CONVERGED
+        if iteration < MAX_ITERATIONS - 1:
+            restore_start(step, q, ledger)
+            contact_work.unsolved_steps[0], contact_work.max_residual[0] = unsolved, residual
+    contact_work.unsolved_steps[0] = unsolved + 1
+    return CONVERGED
+
+
+@kernel
+def store_start(step, q, ledger):
+    """Store everything that a solution of the step changes."""
+    start = step.joint_friction
+    for i in range(len(step.discrete_motions)):
+        start.discrete_motions[i] = step.discrete_motions[i]
+    for j in range(len(step.residual_carry_over)):
+        start.residual_carry_over[j] = step.residual_carry_over[j]
+    for k in range(len(q)):
+        start.q[k] = q[k]
+    for i in range(len(ledger)):
+        start.ledger[i] = ledger[i]
+
+
+@kernel
+def restore_start(step, q, ledger):
+    """Restore the start of the step."""
+    start = step.joint_friction
+    for i in range(len(step.discrete_motions)):
+        step.discrete_motions[i] = start.discrete_motions[i]
+    for j in range(len(step.residual_carry_over)):
+        step.residual_carry_over[j] = start.residual_carry_over[j]
+    for k in range(len(q)):
+        q[k] = start.q[k]
+    for i in range(len(ledger)):
+        ledger[i] = start.ledger[i]
+
+
+@kernel
+def update_slip_changes(system, work, contact_work, step, h, v) -> bool:
+    """Update the changes of the slip velocities that differ from those in the step; return whether all agree.
+
+    Changes that agree within the tolerance are kept, or 0 if they are small, so that a mechanism at rest stays there.
+    """
+    patches, changes, agree = system.contacts.joint_friction.patches, step.joint_friction.slip_changes, True
+    row, scale = contact_work.constraint_row_count[0], 1.0
+    for j in range(len(v)):
+        scale = max(scale, abs(v[j]))
+    round_off = ROUND_OFF * extent_of(step.discrete_motions) / abs(h)
+    tolerance = TOLERANCE_FACTOR * (step.settings.tolerance * scale + round_off)
+    for p in range(len(patches)):
+        patch = patches[p]
+        V = mean_twist(patch, work.bodies, step.discrete_motions, h)
+        along = Force(load(patch.along_t), load(patch.along_f))
+        across = Force(load(patch.across_t), load(patch.across_f))
+        change_along = power(V, along) - contact_work.velocity_after[row + PER_CONTACT * p + 1]
+        change_across = power(V, across) - contact_work.velocity_after[row + PER_CONTACT * p + 2]
+        largest = max(abs(change_along - changes[p, 0]), abs(change_across - changes[p, 1]))
+        accuracy = tolerance * math.sqrt(dot(along.t, along.t) + dot(along.f, along.f))
+        if largest > accuracy:
+            changes[p, 0], changes[p, 1] = change_along, change_across
+            agree = False
+        elif max(abs(change_along), abs(change_across)) <= accuracy:
+            changes[p, 0] = changes[p, 1] = 0.0
+    return agree
+
+
+@kernel
+def update_reactions(system, work, contact_work, step, h) -> bool:
+    """Update the reactions F so that the joints transmit the impulses of the step; return whether the limits agree.
+
+    The momentum at the start of a body, with all applied impulses, less its discrete momentum is what its joints take.
+    """
+    tree, table, joint_friction = system.tree, system.contacts.joint_friction, contact_work.joint_friction
+    drnea_residuals(system, work, step, h)
+    apply_primary_impulses(work, step.constrained)
+    transfer_impulses_to_bodies(tree, work)
+    accumulate_wrenches_inward(tree, work)
+    for i in range(1, len(tree.links)):
+        store_force(work.wrenches[i], -load_force(work.wrenches[i]))
+    write_loop_impulses(tree, work, step.constrained)
+    row, largest, error, patches = contact_work.constraint_row_count[0], 0.0, 0.0, table.patches
+    for p in range(len(patches)):
+        patch, transmitted = patches[p], load_force(joint_friction.transmitted[p])
+        W = step_impulse(p, patches, system, work, contact_work.x[row:], step, h)
+        largest = max(largest, patch.coefficient * load_sum(patch, W, table))
+        error = max(error, patch.coefficient * load_sum(patch, W - transmitted, table))
+    for i in range(1, len(tree.links)):
+        momentum = load(step.discrete_motions[i].linear_momentum)
+        largest = max(largest, math.sqrt(dot(momentum, momentum)))
+    if error <= TOLERANCE_FACTOR * step.settings.tolerance * largest:
+        return True
+    for p in range(len(patches)):
+        transmitted = load_force(joint_friction.transmitted[p])
+        W = step_impulse(p, patches, system, work, contact_work.x[row:], step, h)
+        F = load_force(joint_friction.reactions[p])
+        store_force(joint_friction.reactions[p], F + (1.0 / h) * (W - transmitted))
+    return False
+
+
+@kernel
+def store_start_reactions(reactions, start_reactions):
+    """Store the reactions due to the accelerations at the start."""
+    for p in range(len(reactions)):
+        store_force(start_reactions[p], load_force(reactions[p]))
+
+
+@kernel
+def step_impulse(p, patches, system, work, x, step, h) -> Force:
+    """Return the impulse that the joint of a patch transmits in the step, with its friction, in the axes of the patch.
+
+    The impulse of a loop joint is added to its reaction at the start, which the applied wrenches include.
+    """
+    patch = patches[p]
+    W = joint_reaction(patch, work) + friction_of_joint(patch, patches, x, work.bodies)
+    if patch.row >= len(system.tree.links):
+        W = W + h * load_force(step.joint_friction.start_reactions[p])
+    return W
+
+
+@kernel
+def write_loop_impulses(tree, work, constrained):
+    """Write the impulses of all loop joints in the step into `work.wrenches`."""
+    for k in range(len(tree.closures)):
+        closure, W = tree.closures[k], no_force()
+        for r in range(closure.first_row, closure.last_row):
+            W = W + constrained.row_states[r].impulse * load_force(work.constraint_axes[r])
+        store_force(work.wrenches[closure.loop_frame], W)
+
+
+@kernel
+def load_sum(patch, W, table) -> float:
+    """Return the sum of the normal loads of a patch due to a wrench."""
+    total = 0.0
+    for i in range(table.points[patch.first_point].first_load, table.points[patch.last_point - 1].last_load):
+        a = load_force(table.loads[i])
+        total += abs(dot(a.t, W.t) + dot(a.f, W.f))
+    return total
+
+
+@formula
+def mean_twist(patch, bodies, discrete_motions, h):
+    """Return the mean twist of the child relative to the parent over the step, in the axes of a patch."""
+    R, frame, parent, child = patch_axes(patch, bodies), bodies[patch.row], bodies[patch.parent], bodies[patch.child]
+    parent_end, child_end = discrete_motions[patch.parent], discrete_motions[patch.child]
+    M, x = load(frame.R), load(frame.x)
+    back = load(parent.R) @ transposed(load(parent_end.R))
+    turned = load(child_end.R) @ transposed(load(child.R))
+    end = load(child_end.x) + turned @ (x - load(child.x))
+    moved = load(parent.x) + back @ (end - load(parent_end.x)) - x
+    s, u = relative_quaternion(M, back @ (turned @ M))
+    w = vector_of_quaternion(s, u)
+    return Motion((1.0 / h) * transposed_times(R, w), (1.0 / h) * transposed_times(R, moved))

@@ -1,0 +1,113 @@
+"""Dry friction of joints in variational steps: closed forms, momenta, energy, and the limit of short steps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+from multibody_cli import MemorySink, prepare
+
+METHOD = pytest.mark.parametrize("method", ["variational", "variational_maximal"])
+G, MU, REACH = 9.81, 0.4, 0.5
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Run a scene that is given as a mapping."""
+
+    def play(method, scene, *settings):
+        file = tmp_path / "scene.yaml"
+        file.write_text(yaml.safe_dump({"mbsim": 1, **scene}), encoding="utf-8")
+        sink = MemorySink()
+        words = (f"simulation.method={method}", "simulation.alarms.phase=false", "simulation.alarms.ledger=false")
+        prepare(file, [*words, *settings]).run(sink)
+        trajectory = sink.trajectory()
+        assert trajectory.attributes["status"] == "complete"
+        assert not trajectory.attributes["message"]
+        return trajectory
+
+    return play
+
+
+def slider_on_a_turntable(omega, h, **motion):
+    guide = {"coefficient": MU, "surface": {"size": [0.1, 0.03, 0.03]}}
+    slider = {"type": "prismatic", "axis": [1, 0, 0], "parent": "table", "child": "slider", "q": REACH}
+    return {
+        "bodies": {
+            "table": {"mass": 1.0, "inertia": {"principal": [0.1] * 3}},
+            "slider": {"mass": 2.0, "inertia": {"principal": [0.004] * 3}},
+        },
+        "joints": {
+            "spin": {"type": "revolute", "child": "table", **(motion or {"v": omega})},
+            "guide": {**slider, "friction": guide},
+        },
+        "simulation": {"duration": 0.5, "step": h},
+        "output": {"every": h},
+    }
+
+
+@METHOD
+@pytest.mark.parametrize("driven", [True, False])
+def test_a_slider_on_a_turntable_stays_until_the_centrifugal_force_is_that_of_friction(play, method, driven):
+    """The slider holds for omega^2 r < mu g although its velocity changes within the step; here omega h is 0.03."""
+    for excess, slides in ((-1e-3, False), (1e-3, True)):
+        omega = math.sqrt(MU * G / REACH) * (1.0 + excess)
+        motion = {"motion": {"velocity": omega}} if driven else {}
+        found = play(method, slider_on_a_turntable(omega, 1e-2, **motion))
+        moved = found.channel("joints/guide/q").values[:, 0] - REACH
+        if slides:
+            assert moved[-1] > 1e-4
+            assert np.diff(moved).min() > -1e-9
+        else:
+            assert np.abs(moved).max() < 1e-8
+
+
+def floating_chain(n=5):
+    rng = np.random.default_rng(1)
+    bodies, joints = {}, {}
+    for i in range(n):
+        com, axis, rate = rng.uniform(-0.2, 0.2, 3).tolist(), rng.normal(size=3), 3.0 * float(rng.normal())
+        bodies[f"b{i}"] = {"mass": 1.0, "com": com, "inertia": {"principal": [0.02, 0.025, 0.03]}}
+        joints[f"j{i}"] = {
+            "type": "revolute",
+            "axis": (axis / np.linalg.norm(axis)).tolist(),
+            "parent": f"b{i - 1}",
+            "child": f"b{i}",
+            "origin": {"position": [0.4, 0, 0]},
+            "v": rate,
+            "friction": {"coefficient": 0.3, "surface": {"radius": 0.03, "length": 0.1}},
+        }
+    joints["j0"] = {"type": "free", "child": "b0", "v": {"linear": [0.1, 0.2, 0.3], "angular": [1, 2, -1]}}
+    settings = {"duration": 0.5, "step": 2e-3}
+    return {"bodies": bodies, "joints": joints, "gravity": [0, 0, 0], "simulation": settings, "output": {"every": 2e-3}}
+
+
+@METHOD
+def test_friction_takes_energy_and_no_momentum(play, method):
+    found = play(method, floating_chain())
+    for momentum in ("momentum/discrete_linear", "momentum/discrete_angular"):
+        values = found.channel(momentum).values[1:]
+        np.testing.assert_allclose(values, np.broadcast_to(values[0], values.shape), atol=1e-8 * np.abs(values).max())
+    energy = found.channel("energy/total").values
+    assert np.diff(energy).max() < 0.0
+    assert np.diff(found.channel("energy/modified").values[1:]).max() < 0.0
+    lost = [found.channel(f"energy/dissipation/joints/j{i}/friction").values for i in range(1, 5)]
+    assert min(np.diff(values).min() for values in lost) >= 0.0
+    assert sum(values[-1] for values in lost) == pytest.approx(energy[0] - energy[-1], rel=1e-3)
+    assert energy[0] - energy[-1] > 0.05 * energy[0]
+
+
+@METHOD
+def test_short_steps_have_the_motion_of_explicit_steps(play, method):
+    """Both are of first order; the reference has steps of a thirty-second of the shortest."""
+    ends = {}
+    for name, h in ((method, 4e-3), (method, 2e-3), (method, 1e-3), ("aba", 1e-3 / 32)):
+        words = (f"simulation.step={h}", f"output.every={h}", "simulation.duration=0.2")
+        ends[name, h] = play(name, floating_chain(), *words).channel("bodies/position").values[-1]
+    reference = ends["aba", 1e-3 / 32]
+    errors = [np.abs(ends[method, h] - reference).max() for h in (4e-3, 2e-3, 1e-3)]
+    assert errors[0] < 2e-3
+    assert errors[2] < 0.7 * errors[0]
