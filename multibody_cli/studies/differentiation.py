@@ -130,7 +130,7 @@ def _slopes(
     def along(direction: int) -> Slopes:
         tangents = run.dq[direction], run.dv[direction], run.dledger[direction]
         size = np.abs(np.hstack(tangents[:2])).max(axis=1, initial=0.0)
-        steps = OFFSET / 10.0 ** np.ceil(np.log10(np.maximum(size, 1.0)))
+        steps = OFFSET / 10.0 ** np.floor(np.log10(np.maximum(size, 1.0)))
 
         def slopes(step: float) -> Slopes:
             def moved(shift: int) -> Channels:

@@ -1,7 +1,7 @@
 """Dual numbers in generated code: a number with its derivatives along `LANES` directions, a vector.
 
-An operation follows the chain rule: the tangent of a result is the sum of the tangents of the operands times the
-partial derivatives.  The values are those of the same code with numbers, to round-off: the compiler contracts other
+An operation follows the chain rule: the tangent of a result is the sum of the tangents of the operands, each times a
+partial derivative.  The values are those of the same code with numbers, to round-off: the compiler contracts other
 products and sums.
 
 Source: Griewank and Walther, Evaluating Derivatives (2008), ch. 3, forward mode with vectors.

@@ -142,7 +142,7 @@ def test_sensitivities_of_the_final_state_are_those_of_the_complex_step(name):
         np.testing.assert_allclose(np.concatenate(parts), expected, rtol=0, atol=TOLERANCE * scale, err_msg=parameter)
         bounds = [found[f"error/joints/{joint}/{x}"].values[-1, :, place] for x in "qv" for joint in scene.joints]
         error = np.abs(np.concatenate(parts) - expected)
-        assert (error <= np.concatenate(bounds) + 0.01 * TOLERANCE * scale).all()
+        assert (error <= np.concatenate(bounds) + 0.1 * TOLERANCE * scale).all()
 
 
 def test_sensitivities_over_time_have_the_closed_form():
