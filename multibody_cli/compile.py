@@ -33,7 +33,7 @@ from multibody_cli.packing.constraints import CannotReduce, ConstraintContext, a
 from multibody_cli.packing.contacts import pack_contacts
 from multibody_cli.packing.force_entries import ForceContext, add_section
 from multibody_cli.packing.forces import ForcePacker
-from multibody_cli.packing.implicit import mark_implicit_bodies, needs_implicit_solve
+from multibody_cli.packing.implicit import mark_implicit_bodies, needs_coupled_solve, needs_implicit_solve
 from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
 from multibody_cli.packing.layout import Layout, body_coordinate_layout, joint_coordinate_layout
 from multibody_cli.packing.moment_arms import pack_arms
@@ -189,10 +189,11 @@ def _pack(
         tree = tree._replace(inboard_joints=records(inboard_joints))
         rows.mark_primary(inboard_joints)
     implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit
+    row_table, term_table = rows.pack()
+    coupled = implicit and needs_coupled_solve(tree, forces, len(row_table))
     implicit = implicit and needs_implicit_solve(tree, forces)
     if implicit:
         tree = tree._replace(links=mark_implicit_bodies(tree.links, forces))
-    row_table, term_table = rows.pack()
     joints = tuple(
         _entry(name, joint, layout.row_of_joint(name, joint), packed, sizes.get(name, ()))
         for name, joint in scene.joints.items()
@@ -211,6 +212,7 @@ def _pack(
             crossing.carried,
             actuators.commands,
             implicit,
+            coupled,
             contacts,
         ),
         names=Names(

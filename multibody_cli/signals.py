@@ -206,7 +206,14 @@ def _apply_operator(operation, a, b):
         first = turn / r2
         second = (x * a[2] - y * b[2] - 2.0 * first * (x * b[1] + y * a[1])) / r2
         a[0], a[1], a[2] = math.atan2(y, x), first, second
-    elif (operation == _MINIMUM and b[0] < a[0]) or (operation == _MAXIMUM and b[0] > a[0]):
+    else:
+        choose(operation, a, b)
+
+
+@kernel
+def choose(operation, a, b):
+    """a = min(a, b) or max(a, b)."""
+    if (operation == _MINIMUM and b[0] < a[0]) or (operation == _MAXIMUM and b[0] > a[0]):
         a[0], a[1], a[2] = b[0], b[1], b[2]
 
 

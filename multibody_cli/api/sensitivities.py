@@ -1,33 +1,35 @@
 """Sensitivities of a run: derivatives of its channels with respect to parameters and initial states.
 
-A run with fixed steps is a smooth function of its parameters, computed to round-off, so that central differences of
-sixth order are accurate to about 1e-11 with a relative offset of 1e-3.  The difference from those of fourth order is a
-bound of their error.  Seven runs for one parameter, six for each further one.
+The time steps are differentiated by the generated code (`lanes.derivatives`), exactly to round-off.  Differences remain
+where nothing is integrated: those of the packed constants and initial states with respect to a parameter, and those of
+the channels of one instant with respect to its state and to the constants.
+
+For other scenes, central differences of whole runs take their place.  A run with fixed steps is a smooth function of
+its parameters, computed to round-off, so that differences of sixth order are accurate to about 1e-11 with a relative
+offset of 1e-3, unless the run amplifies them.  The difference from those of fourth order is a bound of their error.
 
 Source: Fornberg, Generation of finite difference formulas on arbitrarily spaced grids, Math. Comp. 51 (1988), table 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multibody_cli.api.scene import Overrides, load, override_texts
+from multibody_cli.api.scene import Overrides, Scene, SceneWarning, load, override_texts
 from multibody_cli.errors import ArgumentError
+from multibody_cli.lanes.derivatives import Unsupported
 from multibody_cli.spec.units import split_quantity
+from multibody_cli.studies.differentiation import OFFSET, SHIFTS, Channels, Slopes, differences, differentiate
 from multibody_cli.studies.fit import Parameter
 
 if TYPE_CHECKING:
     import xarray
-
-OFFSET = 1e-3
-"""Offset of a parameter relative to its size, 1 for zero."""
-
-SIXTH, FOURTH = (3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0), (2.0 / 3.0, -1.0 / 12.0, 0.0)
-"""Weights of the central differences over two, four and six offsets."""
 
 
 def sensitivities(
@@ -52,7 +54,8 @@ def sensitivities(
     -------
     xarray.Dataset
         For each channel its derivatives, with a last dimension `parameter`, and `error/<channel>`, a bound of their
-        error.  It is large where the run is not a smooth function of a parameter, as at an impact.
+        error.  It is large where the run is not a smooth function of a parameter, as at an impact.  The attribute
+        `method` is `generated code`, or `differences of runs` with the reason.
 
     Raises
     ------
@@ -65,22 +68,22 @@ def sensitivities(
     if not varied:
         raise ArgumentError("expected a parameter")
     fixed = [*override_texts(overrides), *(one.override(one.start) for one in varied)]
-    base = _run(source, fixed, channels)
+    offsets = [OFFSET * one.scale for one in varied]
+    scene = _load(source, fixed)
+    with _quiet():
+        base = scene.run(channels=channels)
     smooth = [str(path) for path in base if base[path].dims[0] == "time" and base[path].dtype.kind == "f"]
-    derivatives: dict[str, list[Any]] = {path: [] for path in smooth}
-    errors: dict[str, list[Any]] = {path: [] for path in smooth}
-    for one in varied:
-        offset = OFFSET * one.scale
-        pairs = [
-            [_run(source, [*fixed, one.override(one.start + sign * k * offset)], channels) for sign in (1, -1)]
-            for k in (1, 2, 3)
-        ]
-        for path in smooth:
-            changes = [(above[path].values - below[path].values) / offset for above, below in pairs]
-            sixth, fourth = (sum(w * change for w, change in zip(row, changes, strict=True)) for row in (SIXTH, FOURTH))
-            derivatives[path].append(sixth)
-            errors[path].append(np.abs(sixth - fourth))
-    return _dataset(base, varied, derivatives, errors)
+    neighbors = [
+        [_load(source, [*fixed, one.override(one.start + shift * offset)]) for shift in SHIFTS]
+        for one, offset in zip(varied, offsets, strict=True)
+    ]
+    try:
+        prepared = [[one.prepared for one in own] for own in neighbors]
+        found, method = differentiate(scene.prepared, prepared, offsets, smooth), "generated code"
+    except Unsupported as reason:
+        found = [_differences_of_runs(own, offset, smooth) for own, offset in zip(neighbors, offsets, strict=True)]
+        method = f"differences of runs: {reason}"
+    return _dataset(base, varied, found, smooth).assign_attrs(method=method)
 
 
 def _parameter(key: str, value: float | str) -> Parameter:
@@ -90,32 +93,43 @@ def _parameter(key: str, value: float | str) -> Parameter:
     return Parameter(key, *found)
 
 
-def _run(source: str | PathLike[str], overrides: Sequence[str], channels: Sequence[str]) -> xarray.Dataset:
-    """Run the scene; its expectations do not hold for other parameters."""
-    import warnings
+def _load(source: str | PathLike[str], overrides: Sequence[str]) -> Scene:
+    """Load the scene without its expectations, which do not hold for other parameters."""
+    with _quiet():
+        return load(source, [*overrides, "expect=[]"])
 
-    from multibody_cli.api.scene import SceneWarning
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Suppress the warnings of scenes and runs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SceneWarning)
-        scene = load(source, [*overrides, "expect=[]"])
-        return scene.run(channels=channels)
+        yield
+
+
+def _differences_of_runs(scenes: Sequence[Scene], offset: float, channels: Sequence[str]) -> Slopes:
+    """Differentiate channels by differences of the runs of scenes at the `SHIFTS` of an offset."""
+
+    def values(shift: int) -> Channels:
+        with _quiet():
+            run = scenes[SHIFTS.index(shift)].run(channels=channels)
+        return {path: run[path].values for path in channels}
+
+    return differences(values, offset)
 
 
 def _dataset(
-    base: xarray.Dataset,
-    parameters: Sequence[Parameter],
-    derivatives: Mapping[str, Sequence[Any]],
-    errors: Mapping[str, Sequence[Any]],
+    base: xarray.Dataset, parameters: Sequence[Parameter], slopes: Sequence[Slopes], paths: Sequence[str]
 ) -> xarray.Dataset:
     """Return derivatives and bounds with the dimensions of their channels and of the parameters."""
     import xarray
 
     variables = {}
-    for name, table in (("{}", derivatives), ("error/{}", errors)):
-        for path, values in table.items():
+    for name, tables in (("{}", [one.derivatives for one in slopes]), ("error/{}", [one.errors for one in slopes])):
+        for path in paths:
             dimensions = (*base[path].dims, "parameter")
             units = "; ".join(f"({base[path].attrs['units']}) per {one.unit or 'unit'}" for one in parameters)
-            variables[name.format(path)] = xarray.Variable(dimensions, np.stack(values, axis=-1), {"units": units})
+            values = np.stack([table[path] for table in tables], axis=-1)
+            variables[name.format(path)] = xarray.Variable(dimensions, values, {"units": units})
     coordinates = {name: base.coords[name] for name in base.coords}
     return xarray.Dataset(variables, {**coordinates, "parameter": [one.key for one in parameters]})

@@ -88,9 +88,10 @@ def _inward_impulses(emitter: Emitter, state: Sequence[Value]) -> Sequence[Value
 
 
 # --- passes ---------------------------------------------------------------------------------------------------------
-def _motion_pass(gravity: Floats) -> Pass:
+def _motion_pass(gravity: Floats | None) -> Pass:
     words = (*_vector("w0"), *_vector("al0"), *_vector("a0"))
-    rise = (0.0,) * 6 + tuple(float(-g) + 0.0 for g in gravity)
+    up = (None,) * 3 if gravity is None else tuple(float(-g) + 0.0 for g in gravity)
+    rise = (0.0,) * 6 + up
     return Pass("(18)-(23): outward, bias motion", False, False, words, BIAS, rise, _outward_motion)
 
 
@@ -142,8 +143,11 @@ def write_gravity_only(tree: Tree, joint_maps: Mapping[int, JointMap], has_armat
     return write_accelerations(plan(links_of(tree, joint_maps, has_armature)), tree.gravity)
 
 
-def write_accelerations(tree_plan: Plan, gravity: Floats, method: Method = METHOD_I) -> GeneratedFunctions:
-    """Write dv/dt of a planned tree on which only gravity and generalized forces act."""
+def write_accelerations(tree_plan: Plan, gravity: Floats | None, method: Method = METHOD_I) -> GeneratedFunctions:
+    """Write dv/dt of a planned tree on which only gravity and generalized forces act.
+
+    Without `gravity`, the acceleration of the ground is loaded from memory: see `memory_for`.
+    """
     with fresh_graph():
         passes = (_motion_pass(gravity), _INERTIA_PASS, _ACCELERATION_PASS)
         return write_functions(tree_plan, passes, {"Accelerations": (0, 1, 2)}, method)

@@ -50,7 +50,7 @@ class Pass(NamedTuple):
     area
         Offset of the state in an area.
     ground
-        The state of the ground, for an outward pass.
+        The state of the ground, for an outward pass; numbers that are None are loaded from memory.
     link
         Function from the incoming state of a link to the outgoing one.
     """
@@ -60,7 +60,7 @@ class Pass(NamedTuple):
     reuses_joints: bool
     state_names: tuple[str, ...]
     area: int
-    ground: tuple[float, ...]
+    ground: Pattern
     link: Callable[[Emitter, Sequence[Value]], Sequence[Value]]
 
 

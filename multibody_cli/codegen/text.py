@@ -135,7 +135,8 @@ def _read_state(kind: Kind, specialized: SpecializedPass, carried: Sequence[int]
                 yield f"{location} = 0.0"
         else:
             location = f"memory[inner + {tree_pass.area + i}]"
-            yield f"{tree_pass.state_names[i]} = {repr(tree_pass.ground[i]) if kind.is_rooted else location}"
+            is_known = kind.is_rooted and tree_pass.ground[i] is not None
+            yield f"{tree_pass.state_names[i]} = {repr(tree_pass.ground[i]) if is_known else location}"
 
 
 def _write_state(kind: Kind, specialized: SpecializedPass, left: dict[int, str]) -> Iterator[str]:

@@ -66,7 +66,13 @@ CHECKED = ((0, 61), (0, 69))
 FAST_MATH = {"contract", "nsz", "arcp"}
 WORD = ir.IntType(64)
 
-_NUMBERS_OF_ARRAYS = {"f": ir.DoubleType(), "v": ir.VectorType(ir.DoubleType(), LANES), "i": WORD}
+_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+_NUMBERS_OF_ARRAYS = {
+    "f": ir.DoubleType(),
+    "v": _VECTOR,
+    "d": ir.LiteralStructType([ir.DoubleType(), _VECTOR], packed=True),
+    "i": WORD,
+}
 """LLVM types of the entries of arrays of generated functions, by the kind of the array."""
 
 
@@ -869,7 +875,8 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
     symbol, title
         Its name, and a title for display.
     arguments
-        Kinds of the arrays: f for float64, v for vectors of `LANES` float64, i for int64.
+        Kinds of the arrays: f for float64, v for vectors of `LANES` float64, d for dual numbers
+        (a float64 and a vector), i for int64.
     write
         Writer of its instructions; see `symbolic.instructions`.
     """
@@ -881,7 +888,7 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
         arrays = [_NUMBERS_OF_ARRAYS[kind].as_pointer() for kind in arguments]
         # numba's functions propagate a status code, so that this function must return one as well
         function = ir.Function(module, ir.FunctionType(ir.IntType(32), arrays), symbol)
-        if "v" in arguments:  # nobody passes one array of vectors twice
+        if "v" in arguments or "d" in arguments:  # nobody passes one array of vectors twice
             for argument in function.args:
                 argument.add_attribute("noalias")
         builder = ir.IRBuilder(function.append_basic_block())

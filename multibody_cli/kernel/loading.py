@@ -203,7 +203,8 @@ def generated_code(title: str, arguments: str, write: Any) -> int:
     title
         Title for display.
     arguments
-        Kinds of its array arguments: f for float64, v for vectors of `LANES` float64, i for int64.
+        Kinds of its array arguments: f for float64, v for vectors of `LANES` float64, d for dual numbers
+        (a float64 and a vector), i for int64.
     write
         Writer of its instructions (`symbolic.instructions`); `write.digest` covers everything that determines them.
     """

@@ -6,7 +6,6 @@ of a single run to round-off.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -16,14 +15,14 @@ from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
 from multibody_cli.joints.contract import PartCode
-from multibody_cli.kernel import LANES, is_interpreted, kernel
+from multibody_cli.kernel import LANES, is_interpreted
 from multibody_cli.kernel.workers import cores
+from multibody_cli.lanes.execution import execute, initial_numbers, result_sizes, shared_arrays
 from multibody_cli.lanes.forces import Parameters, write_forces
 from multibody_cli.lanes.program import Program, are_alike, compile_program, limits_of
 from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.methods.contract import Method, Status
 from multibody_cli.model import Floats, Integers, Model, State
-from multibody_cli.signals import evaluate
 
 WORTHWHILE = 2e7
 """Product of runs, steps and bodies from which lanes save time, even if their code must be compiled.
@@ -115,7 +114,7 @@ def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
     yield system.forces.acts_on_bodies, "forces on bodies"
     yield len(system.commands) > 0 or len(model.controllers) > 0, "controllers"
     yield bool(tree.rotor_inertia.any()), "rotor inertia of motors"
-    yield len(system.forces.quantities) > 0, "forces that are expressions of the state"
+    yield system.forces.reads_bodies, "expressions of the motion of bodies"
     yield len(system.motions.rows) > 0, "prescribed motions"
     yield len(tree.markers) > 0 or bool(tree.links["ignores_gravity"].any()), "affine bodies"
     has_rows = len(system.rows) > len(limits_of(model)) or len(system.reductions.dependents) > 0
@@ -200,43 +199,17 @@ def _nothing_of(runs: Runs) -> Batch:
     return Batch(q, v, ledger, np.full(count, -1), np.zeros(count, np.bool_))
 
 
-# --- lanes --------------------------------------------------------------------------------------------------------
-@kernel
-def tabulate(signals: Any, numbers: Any, times: Any, values: Any) -> None:
-    """Store the values of signals (n,) at times (m,), s, in `values` (m, n)."""
-    for i in range(len(times)):
-        for k in range(len(numbers)):
-            values[i, k], _, _ = evaluate(signals, numbers[k], times[i])
-
-
+# --- lanes ----------------------------------------------------------------------------------------------------------
 def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: Callable[[int], None]) -> None:
     """Run all groups of `LANES` runs; runs that reach a limit are left to single runs."""
-    scheme, instants, count = SCHEMES[runs.integrator], np.asarray(runs.instants), len(runs.q)
-    steps = int(instants[-1]) + 1
-    times = runs.start + (np.arange(steps)[:, None] + np.array(scheme.offsets)).ravel() * runs.step
-    signals = np.zeros((len(times) if program.signals else 0, len(program.signals)))
-    numbers = np.array(program.signals, np.int64)
-    tabulate(runs.models[0].system.forces.signals, numbers, times[: len(signals)], signals)
-    shared = {
-        "settings": np.array(
-            [
-                runs.step,
-                *(runs.step * x for x in scheme.reaches),
-                *scheme.weights,
-                *(runs.step * x for x in (*scheme.powers, scheme.closing_power)),
-            ]
-        ),
-        "signals": signals,
-        "runs": program.runs,
-        "steps": np.array([steps, *instants, -1]),
-    }
-    native = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(program.arguments))(program.address)
+    instants, count = np.asarray(runs.instants), len(runs.q)
+    shared = shared_arrays(program, SCHEMES[runs.integrator], runs.models[0], runs.start, runs.step, instants)
 
     def run_group(first: int) -> int:
         own = slice(first, min(first + LANES, count))
         lanes = np.minimum(np.arange(first, first + LANES), count - 1)  # the last run fills the last group
         arrays = shared | _vectors(program, runs, lanes)
-        native(*(arrays[word].ctypes.data for word in program.arguments))
+        execute(program, arrays)
         width = own.stop - own.start
         batch.steps[own] = arrays["done"][0, :width].astype(np.int64) - 1
         batch.in_lanes[own] = arrays["clearance"][0, :width] > ACTIVATION_TOLERANCE
@@ -257,23 +230,9 @@ def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: C
 
 def _vectors(program: Program, runs: Runs, lanes: Integers) -> dict[str, Any]:
     """Return the arrays of vectors of one group: its states, and the constants in which its runs differ."""
-    nq, nv, na = runs.q.shape[1], runs.v.shape[1], len(runs.models[0].names.accounts)
-    instants = len(runs.instants)
-    sizes = {"a": nv, "tau": nv, "q_start": nq, "v_start": nv, "q_slope": nq, "v_slope": nv,
-             "powers": na, "ledger": na, "q_out": instants * nq, "v_out": instants * nv, "ledger_out": instants * na,
-             "done": 1}  # fmt: skip
+    numbers = initial_numbers(program, len(runs.models), runs.q, runs.v, lanes)
+    sizes = result_sizes(runs.models[0], len(runs.instants))
     arrays = {word: aligned(size) for word, size in sizes.items()}
-    numbers = {
-        "q": runs.q[lanes],
-        "v": runs.v[lanes],
-        "memory": np.tile(program.memory, (LANES, 1)),
-        "clearance": np.full((LANES, 1), np.inf),
-        "parameters": program.parameters[lanes % len(program.parameters)],
-    }
-    if program.tables.ndim == 2:
-        numbers["table"] = program.tables[lanes]
-    else:
-        arrays["table"] = program.tables
     for word, values in numbers.items():
         arrays[word] = aligned(values.shape[1])
         arrays[word][:] = values.T

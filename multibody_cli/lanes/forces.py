@@ -1,6 +1,7 @@
 """Generalized forces of a model as generated source: the kernels of the catalogue for symbolic coordinates.
 
-Numbers in which the runs differ are loaded from the parameters of each run; forces of time from a table.
+Numbers in which the runs differ are loaded from the parameters of each run.  Functions of time that all runs share are
+loaded from a table; other signals are written out.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import numpy as np
 
 from multibody_cli import signals
 from multibody_cli.forces.elements import ELEMENTS, Forces
+from multibody_cli.forces.quantities import measure
 from multibody_cli.lanes.tracing import Tracer
 from multibody_cli.model import Floats
-from multibody_cli.symbolic.scalar import Value
+from multibody_cli.signals import Operation, Signals
+from multibody_cli.symbolic.scalar import Scalar, Value
+
+TIME = -1
+"""Number of the time itself among the signals that are tabulated."""
 
 
 class Parameters:
@@ -46,6 +52,83 @@ class SymbolicRecord:
         return np.array([self._parameters.number(self._tracer, column) for column in values.T], object)
 
 
+class _Operands:
+    """The constants of the programs of all variants."""
+
+    def __init__(self, tracer: Tracer, parameters: Parameters, variants: Sequence[Signals]) -> None:
+        self._tracer, self._parameters = tracer, parameters
+        self._columns = np.array([one.operand for one in variants]).T
+
+    def __getitem__(self, k: int) -> Value:
+        return self._parameters.number(self._tracer, self._columns[k])
+
+
+class _Unknown:
+    """The derivative of a choice; it cannot be written, nor can anything that depends on it."""
+
+    def _itself(self, *_operands: Any) -> _Unknown:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __neg__ = (
+        _itself
+    )
+
+
+class SymbolicSignals:
+    """The signals of all variants of a model, from a table or written out."""
+
+    def __init__(self, tracer: Tracer, parameters: Parameters, variants: Sequence[Signals]) -> None:
+        self._tracer, self._variants, base = tracer, variants, variants[0]
+        self.tabulated: list[int] = []
+        self.quantities: list[Any] = [0.0] * len(base.quantities)  # `measure` writes them
+        symbolic: dict[str, Any] = {
+            "operand": _Operands(tracer, parameters, variants),
+            "quantities": self.quantities,
+            "directions": [0.0] * len(self.quantities),
+            "stack": np.full(base.stack.shape, 0.0, object),
+        }
+        self._symbolic = base._replace(**symbolic)
+
+    def evaluate(self, _signals: Any, k: int, t: Value) -> tuple[Value, Value, Value]:
+        """Return value and derivatives of a signal, as `signals.evaluate`; from a table the value alone."""
+        if self._is_shared_function_of_time(k):
+            return self._load(k), 0.0, 0.0
+        return self.written_out(_signals, k, t)
+
+    def written_out(self, _signals: Any, k: int, t: Value) -> tuple[Value, Value, Value]:
+        """Return value and derivatives of a signal at the present time."""
+        time, replaced = self._load(TIME), {signals.choose: self._choose}
+        found: tuple[Value, Value, Value] = self._tracer.run(
+            signals.evaluate, self._symbolic, k, time, replaced=replaced
+        )
+        return found
+
+    def _choose(self, operation: int, a: Any, b: Any) -> None:
+        word = "min" if operation == Operation.MINIMUM else "max"
+        (value,) = self._tracer.script.call(["choice"], word, a[0], b[0])
+        a[:] = value, _Unknown(), _Unknown()
+
+    def _load(self, number: int) -> Scalar:
+        if number not in self.tabulated:
+            self.tabulated.append(number)
+        return self._tracer.script.load("signal", f"signals[row_of_time + {self.tabulated.index(number)}]")
+
+    def _is_shared_function_of_time(self, k: int) -> bool:
+        base = self._variants[0]
+        own = slice(base.first[k], base.last[k])
+        if base.is_table[k]:
+            return all(np.array_equal(one.pieces[own], base.pieces[own]) for one in self._variants)
+        if (base.code[own] == Operation.QUANTITY).any():
+            return False
+        reads_table = (base.code[own] == Operation.TABLE).any()
+        pieces = slice(0, len(base.pieces) if reads_table else 0)
+        return all(
+            np.array_equal(one.operand[own], base.operand[own])
+            and np.array_equal(one.pieces[pieces], base.pieces[pieces])
+            for one in self._variants
+        )
+
+
 def write_forces(
     variants: Sequence[Forces], nq: int, nv: int, accounts: int, parameters: Parameters
 ) -> tuple[list[str], list[int]]:
@@ -67,7 +150,8 @@ def write_forces(
     lines
         The statements.
     signal_numbers
-        The numbers of the signals, in the order of the columns of `signals`, of which the present row is `row_of_time`.
+        The numbers of the signals, or `TIME`, in the order of the columns of `signals`, of which the present row is
+        `row_of_time`.
 
     Raises
     ------
@@ -75,26 +159,27 @@ def write_forces(
         A force branches on the state.
     """
     tracer, base = Tracer(), variants[0]
-    numbers: list[int] = []
-
-    def signal(_signals: Any, number: int, _t: Any) -> tuple[Value, float, float]:
-        if number not in numbers:
-            numbers.append(number)
-        place = numbers.index(number)
-        return tracer.script.load("signal", f"signals[row_of_time + {place}]"), 0.0, 0.0
-
+    symbolic = SymbolicSignals(tracer, parameters, [one.signals for one in variants])
     q, v, tau = tracer.array("q", nq), tracer.array("v", nv), tracer.array("tau", nv)
     powers = tracer.array("powers", accounts)
     for array in (tau, powers):
         for j in range(len(array)):
             array[j] = 0.0
-    for place, element in enumerate(ELEMENTS):
-        tables = [one.tables[place] for one in variants]
-        records = [SymbolicRecord(tracer, parameters, [table[k] for table in tables]) for k in range(len(tables[0]))]
-        if records:
-            args = (records, base, None, q, v, None, tau, powers, False, None)
-            try:
-                tracer.run(element.apply_force, *args, replaced={signals.evaluate: signal})
-            except TypeError:  # a comparison of symbols
-                raise NotImplementedError(f"{element.description} that branch on the state") from None
-    return tracer.lines(), numbers
+    quantities = _records(tracer, parameters, [one.quantities for one in variants])
+    what = "expressions of the state"
+    try:
+        # the derivatives of targets are quantities, so that functions of time are written out
+        args: tuple[Any, ...] = (quantities, symbolic, None, q, v, None)
+        tracer.run(measure, *args, replaced={signals.evaluate: symbolic.written_out})
+        for place, element in enumerate(ELEMENTS):
+            what, records = element.description, _records(tracer, parameters, [one.tables[place] for one in variants])
+            if records:
+                args = (records, base, None, q, v, None, tau, powers, False, None)
+                tracer.run(element.apply_force, *args, replaced={signals.evaluate: symbolic.evaluate})
+        return tracer.lines(), symbolic.tabulated
+    except (TypeError, ArithmeticError):  # a comparison of symbols, or constants without a value
+        raise NotImplementedError(f"branches in {what}") from None
+
+
+def _records(tracer: Tracer, parameters: Parameters, tables: Sequence[Any]) -> list[SymbolicRecord]:
+    return [SymbolicRecord(tracer, parameters, [table[k] for table in tables]) for k in range(len(tables[0]))]

@@ -2,7 +2,7 @@
 
 The function advances `LANES` runs from their initial states, and stores q, v and the energy ledger at given steps.  A
 run is valid up to the first step whose accelerations are not finite or whose velocities exceed `MAX_SPEED`, like a
-single run.
+single run.  With dual numbers in place of vectors, the same text is the function of one run and its derivatives.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "q_slope", "v_slope", "me
            "powers", "ledger", "q_out", "v_out", "ledger_out", "done", "clearance")  # fmt: skip
 """Arrays of vectors of the generated function; `table` is one as well if the constants of the runs differ."""
 
+VECTOR, DUAL = "v", "d"
+"""Kinds of the entries of these arrays."""
+
 
 class Program(NamedTuple):
     """A compiled run.
@@ -43,7 +46,7 @@ class Program(NamedTuple):
     arguments
         Its arguments, with their kinds.
     memory
-        (n,) initial content of the memory.
+        (n,) initial content of the memory, or one (N, n) for each run.
     runs
         The runs of links; see `codegen.layout`.
     tables
@@ -51,7 +54,7 @@ class Program(NamedTuple):
     parameters
         (N, p) numbers in which the runs differ.
     signals
-        The numbers of the signals that are evaluated for each stage.
+        The numbers of the signals that are evaluated for each stage, `TIME` for the time itself.
     """
 
     address: int
@@ -63,28 +66,43 @@ class Program(NamedTuple):
     signals: tuple[int, ...]
 
 
-def compile_program(models: Sequence[Model], scheme: Scheme) -> Program:
-    """Write and compile the run of a model, or of one for each run, which differ in constants only."""
+def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECTOR) -> Program:
+    """Write and compile the run of a model, or of one for each run, which differ in constants only.
+
+    Parameters
+    ----------
+    models
+        The models.
+    scheme
+        The integrator.
+    entries
+        `VECTOR` for many runs, `DUAL` for one run and its derivatives.
+    """
     model = models[0]
     tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv, len(model.names.accounts)), Parameters()
-    links = with_common_structures([_links_of(one) for one in models])
+    links = with_common_structures([_links_of(one, entries == VECTOR) for one in models])
     tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
     limits = _write_clearance(models, parameters)
     tree_plan = plan(links[0], links[1:])
-    arguments = dict.fromkeys(VECTORS, "v") | {
-        "table": "v" if len(models) > 1 else "f", "settings": "f", "signals": "f", "runs": "i", "steps": "i",
+    arguments = dict.fromkeys(VECTORS, entries) | {
+        "table": entries if len(models) > 1 else "f", "settings": "f", "signals": "f", "runs": "i", "steps": "i",
     }  # fmt: skip
 
     def surround(evaluation: Sequence[str]) -> list[str]:
         return _body(scheme, [*tau, *evaluation], limits, len(signals), sizes, tree)
 
-    written = write_accelerations(tree_plan, tree.gravity, METHOD_I._replace(arguments=arguments, surround=surround))
+    gravities = [one.system.tree.gravity for one in models]
+    shared = tree.gravity if all(np.array_equal(one, tree.gravity) for one in gravities) else None
+    written = write_accelerations(tree_plan, shared, METHOD_I._replace(arguments=arguments, surround=surround))
     (source,) = written.sources
     tables = np.array([table_for(tree_plan, written.layout.entries, own) for own in links])
+    title = f"{LANES} runs" if entries == VECTOR else f"a run and {LANES} derivatives"
     return Program(
-        address_of(f"{LANES} runs at a time: {source.title}", source.text, "".join(arguments.values())),
+        address_of(f"{title} at a time: {source.title}", source.text, "".join(arguments.values())),
         arguments,
-        memory_for(written, tree.gravity),
+        memory_for(written, tree.gravity)
+        if shared is not None
+        else np.array([memory_for(written, g) for g in gravities]),
         written.layout.runs.ravel(),
         tables if len(models) > 1 else tables[0],
         np.array(parameters.values).reshape(len(parameters.values), len(models)).T.copy(),
@@ -184,12 +202,13 @@ def _write_clearance(models: Sequence[Model], parameters: Parameters) -> list[st
 def content_of(model: Model) -> Hashable:
     """Return everything of a model that the code and the tables of its lanes depend on."""
     system = model.system
-    arrays = (*system.tree, *_signals_of(model), *system.forces.tables, limits_of(model))
+    forces = system.forces
+    arrays = (*system.tree, *_signals_of(model), forces.quantities, *forces.tables, limits_of(model))
     return tuple(array.tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
 
 
 def are_alike(models: Sequence[Model]) -> bool:
-    """Return whether models differ only in the values of the constants of links, forces and limits."""
+    """Return whether models differ only in the values of the constants of gravity, links, forces and limits."""
     if len(models) == 1:
         return True
     return len({_structure_of(one) for one in models}) == 1
@@ -199,9 +218,12 @@ def _structure_of(model: Model) -> Hashable:
     """Return everything that the runs of a batch have in common."""
     links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model))
     system = model.system
-    signals = tuple(array.tobytes() for array in _signals_of(model))
-    tables = (*system.forces.tables, limits_of(model))
-    return links, system.tree.gravity.tobytes(), signals, tuple(map(_whole_numbers, tables)), len(model.names.accounts)
+    signals, forces = system.forces.signals, system.forces
+    programs = tuple(
+        one.tobytes() for one in (signals.is_table, signals.first, signals.last, signals.code, signals.knots)
+    )
+    tables = (*forces.tables, forces.quantities, limits_of(model))
+    return links, programs, tuple(map(_whole_numbers, tables)), len(model.names.accounts)
 
 
 def _signals_of(model: Model) -> list[Any]:
@@ -216,8 +238,9 @@ def _whole_numbers(table: Records) -> Hashable:
     return len(table), tuple(table[name].tobytes() for name in fields)
 
 
-def _links_of(model: Model) -> list[Link]:
-    return links_of(model.system.tree, model.joint_maps, np.zeros(model.nv, np.bool_))
+def _links_of(model: Model, aligned: bool = True) -> list[Link]:
+    """Return the links; aligned axes are no smooth function of the axis of a joint."""
+    return links_of(model.system.tree, model.joint_maps, np.zeros(model.nv, np.bool_), aligned=aligned)
 
 
 def limits_of(model: Model) -> Records:

@@ -20,7 +20,7 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
-from multibody_cli.implicit import implicit_forces
+from multibody_cli.implicit import coupled_controls, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import completion, skip_work_update
@@ -139,6 +139,14 @@ class AccelerationKind:
             implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
             factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
             alone = constrained_dynamics(*implicit, implicit_forces.add_implicit_terms)
+            if system.coupled:
+                accelerate = coupled_controls.coupled(implicit.accelerate, apply_inverse_mass)
+                alone = constrained_dynamics(factor, accelerate, apply_inverse_mass, coupled_controls.add_coupled_terms)
+        elif system.coupled:
+            accelerate = coupled_controls.coupled(factor, apply_inverse_mass)
+            alone = constrained_dynamics(
+                factor, accelerate, apply_inverse_mass, coupled_controls.add_coupled_joint_terms
+            )
         elif system.is_constrained:
             alone = constrained_dynamics(self.factor or factor, factor, apply_inverse_mass, add_implicit_joint_terms)
         elif shortcut := self.shortcut_through(system):

@@ -47,7 +47,7 @@ def is_gravity_only(system: System) -> bool:
     """Return whether a system has no constraints, prescribed motions or forces on bodies, apart from gravity."""
     forces = system.forces
     has_forces = forces.acts_on_bodies or forces.reads_bodies or len(system.commands) + len(system.motions.rows) > 0
-    return not (has_forces or system.is_constrained or system.implicit or system.contacts)
+    return not (has_forces or system.is_constrained or system.implicit or system.coupled or system.contacts)
 
 
 def workspace(model: Model, options: Any) -> Work:

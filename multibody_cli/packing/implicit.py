@@ -17,6 +17,14 @@ def needs_implicit_solve(tree: Tree, forces: Forces) -> bool:
     return any(coordinates.start >= behind for coordinates in forces.sprung_coordinates)
 
 
+def needs_coupled_solve(tree: Tree, forces: Forces, rows: int) -> bool:
+    """Whether forces of joints depend on other coordinates or on bodies, in a tree without constraint rows.
+
+    With rows, the matrix of their multipliers would not be symmetric.
+    """
+    return rows == 0 and len(tree.closures) + len(tree.markers) == 0 and len(forces.coupled_controls) > 0
+
+
 def mark_implicit_bodies(links: Records, forces: Forces) -> Records:
     """Return the links with the bodies marked whose inertia implicit forces add to."""
     rows = forces.implicit_bodies

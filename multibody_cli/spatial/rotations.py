@@ -60,16 +60,36 @@ def half_angle_coefficients(z):
 
 
 @formula
-def vector_of_quaternion(w, u):
-    """The rotation vector, of length at most pi, of the unit quaternion (w, u)."""
-    return logarithm_coefficient(w, math.sqrt(dot(u, u))) * u
+def half_angle_slope(z):
+    """Derivative of sin(t/2)/t with respect to z = t^2/4."""
+    if z < 1e-2:
+        return -1.0 / 12.0 + z * (1.0 / 120.0 - z * (1.0 / 3360.0 - z * (1.0 / 181440.0 - z / 15966720.0)))
+    cosine, half = half_angle_coefficients(z)
+    return (0.5 * cosine - half) / (2.0 * z)
 
 
 @formula
-def logarithm_coefficient(w, sine):
-    """Ratio of the rotation vector to u for the unit quaternion (w, u), |u| = sine."""
+def vector_of_quaternion(w, u):
+    """The rotation vector, of length at most pi, of the unit quaternion (w, u)."""
+    return logarithm_coefficient(w, dot(u, u)) * u
+
+
+@formula
+def logarithm_coefficient(w, square):
+    """Ratio of the rotation vector to u for the unit quaternion (w, u), u^2 = square."""
+    sine = math.sqrt(square)
     sign = -1.0 if w < 0.0 else 1.0
     return sign * 2.0 if sine < 1e-7 else sign * (2.0 * math.atan2(sine, abs(w)) / sine)
+
+
+@formula
+def logarithm_slope(w, square):
+    """Derivative of the logarithm coefficient with respect to u^2."""
+    z = square / (w * w) if w != 0.0 else 1.0
+    if z < 2.5e-3:
+        series = 1.0 / 3.0 - z * (2.0 / 5.0 - z * (3.0 / 7.0 - z * (4.0 / 9.0 - z * (5.0 / 11.0 - z * 6.0 / 13.0))))
+        return -2.0 * series / (w * w * w)
+    return (w / (w * w + square) - 0.5 * logarithm_coefficient(w, square)) / square
 
 
 @formula
@@ -142,3 +162,14 @@ def inverse_jacobian_coefficient(angle2):
         return 1.0 / 12.0 + angle2 * (1.0 / 720.0 + angle2 * (1.0 / 30240.0 + angle2 / 1209600.0))
     half = 0.5 * math.sqrt(angle2)
     return (1.0 - half * math.cos(half) / math.sin(half)) / angle2
+
+
+@formula
+def inverse_jacobian_slope(angle2):
+    """Derivative of the coefficient e with respect to t^2."""
+    if angle2 < 1e-2:
+        return 1.0 / 720.0 + angle2 * (1.0 / 15120.0 + angle2 * (1.0 / 403200.0 + angle2 / 11975040.0))
+    half = 0.5 * math.sqrt(angle2)
+    sine = math.sin(half)
+    rate = (half / (sine * sine) - math.cos(half) / sine) / angle2
+    return (rate - 2.0 * inverse_jacobian_coefficient(angle2) / half) / (8.0 * half)

@@ -43,6 +43,12 @@ _PARTIALS: dict[str, Partials] = {
 """Partial derivatives of an operation by each of its operands."""
 
 
+def partials(operation: str, *operands: Value) -> tuple[Value, ...] | None:
+    """Return the partial derivatives of an operation by its operands; None if it is unknown."""
+    rule = _PARTIALS.get(operation)
+    return None if rule is None else rule(*operands)
+
+
 def differentiate(values: Sequence[Value], rates: Mapping[Scalar, Value]) -> list[Value]:
     """Differentiate values along a direction.
 

@@ -25,7 +25,8 @@ def address_of(title: str, body: str, arguments: str = "ffff") -> int:
     body
         The source of the function, whose name is `generated`.
     arguments
-        Kinds of its array arguments: f for float64, v for vectors of `LANES` float64, i for int64.
+        Kinds of its array arguments: f for float64, v for vectors of `LANES` float64, d for dual numbers
+        (a float64 and a vector), i for int64.
     """
     if is_interpreted():
         return _interpreted_address(title, body)

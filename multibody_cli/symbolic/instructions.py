@@ -5,6 +5,7 @@ types are known from the syntax.  It is a small language of
 
     arithmetic of float64 and int64 numbers; only division turns integers into float64
     the same of vectors of numbers, the entries of some arrays; a number turns into a vector of equal numbers
+    the same of dual numbers, the entries of other arrays; a number turns into one whose derivatives are 0
     arrays, loaded and stored at one index; names, each of one type
     calls of functions that numba knows, `for ... in range(...)` with a literal step, `if a == b`
 
@@ -24,7 +25,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from multibody_cli.kernel import Formula
-from multibody_cli.symbolic import vectors
+from multibody_cli.symbolic import derivative, duals, vectors
+from multibody_cli.symbolic.duals import DUAL, Dual
 from multibody_cli.symbolic.vectors import INTEGER, NUMBER, VECTOR
 
 HEADER = '''"""{title}"""
@@ -32,7 +34,8 @@ HEADER = '''"""{title}"""
 from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, sinh, sqrt, tan, tanh
 
 from multibody_cli.spatial.rotations import (
-    exponential_coefficients, half_angle_coefficients, inverse_jacobian_coefficient, logarithm_coefficient,
+    exponential_coefficients, half_angle_coefficients, half_angle_slope, inverse_jacobian_coefficient,
+    inverse_jacobian_slope, logarithm_coefficient, logarithm_slope,
 )
 from multibody_cli.symbolic.trigonometry import sine_and_cosine
 
@@ -49,12 +52,14 @@ def names() -> dict[str, Any]:
     return {word: value for word, value in found.items() if callable(value)}
 
 
-_OWN_SOURCE = b"".join(Path(file).read_bytes() for file in (__file__, vectors.__file__))
+_OWN_SOURCE = b"".join(
+    Path(file).read_bytes() for file in (__file__, vectors.__file__, duals.__file__, derivative.__file__)
+)
 
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 """LLVM instructions of arithmetic operations; those of float64 begin with f."""
 
-_WIDTH = (INTEGER, NUMBER, VECTOR)
+_WIDTH = (INTEGER, NUMBER, VECTOR, DUAL)
 """Types of values, each converted to the later ones where these are expected."""
 
 ALIGNMENT = 8
@@ -117,7 +122,8 @@ class _Instructions(ast.NodeVisitor):
         self._assigned_once = {word for word, count in given.items() if count == 1}
         self._values = {one.arg: pointer for one, pointer in zip(function.args.args, pointers, strict=True)}
         self._allocated: dict[str, Any] = {}
-        self._has_vectors = any(pointer.type.pointee == VECTOR for pointer in pointers)
+        kinds = [pointer.type.pointee for pointer in pointers]
+        self._widest = max([NUMBER, *kinds], key=_WIDTH.index)
 
     def write(self, statements: Sequence[ast.stmt]) -> None:
         """Write consecutive statements."""
@@ -147,7 +153,8 @@ class _Instructions(ast.NodeVisitor):
             values = [self.visit(one) for one in node.value.elts]
         else:
             found = self.visit(node.value)
-            values = [self._builder.extract_value(found, k) for k in range(len(target.elts))]
+            is_list = isinstance(found, list)
+            values = found if is_list else [self._builder.extract_value(found, k) for k in range(len(target.elts))]
         for one, value in zip(target.elts, values, strict=True):
             self._assign(one, value)
 
@@ -194,17 +201,19 @@ class _Instructions(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> Any:
         """Return the value of a name."""
-        return self._builder.load(self._allocated[node.id]) if node.id in self._allocated else self._values[node.id]
+        return self._load(self._allocated[node.id]) if node.id in self._allocated else self._values[node.id]
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         """Load an entry of an array."""
-        return self._builder.load(self._address_of_entry(node), align=ALIGNMENT)
+        return self._load(self._address_of_entry(node), align=ALIGNMENT)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         """Return the negative of a value."""
         if not isinstance(node.op, ast.USub):
             self.generic_visit(node)
         value = self.visit(node.operand)
+        if isinstance(value, Dual):
+            return duals.negative(self._builder, value)
         return self._builder.neg(value) if value.type == INTEGER else self._builder.fneg(value)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
@@ -218,9 +227,14 @@ class _Instructions(ast.NodeVisitor):
         word, values = node.func.id, [self.visit(one) for one in node.args]
         if word in _SELECTIONS:
             first, second = self._alike(values, NUMBER)
+            if isinstance(first, Dual):
+                return duals.selected(self._builder, _SELECTIONS[word], first, second)
             return self._builder.select(self._builder.fcmp_ordered(_SELECTIONS[word], second, first), second, first)
-        function = names().get(word) or getattr(builtins, word, None) or self.generic_visit(node)
-        if VECTOR not in [value.type for value in values]:
+        function = _function_of(word) or self.generic_visit(node)
+        kinds = [value.type for value in values]
+        if DUAL in kinds:
+            return duals.applied(self._builder, lambda own, given: self._call(_function_of(own), given), word, values)
+        if VECTOR not in kinds:
             return self._call(function, values)
         return vectors.apply(self._builder, self._call, word, function, self._alike(values, VECTOR))
 
@@ -228,8 +242,11 @@ class _Instructions(ast.NodeVisitor):
     def _computed(self, operation: ast.operator, left: Any, right: Any) -> Any:
         if type(operation) not in _ARITHMETIC:
             self.generic_visit(operation)
-        left, right = self._alike([left, right], NUMBER if isinstance(operation, ast.Div) else INTEGER)
         word = _ARITHMETIC[type(operation)]
+        if isinstance(left, Dual) or isinstance(right, Dual):
+            pair = (one if isinstance(one, Dual) else self._as(NUMBER, one) for one in (left, right))
+            return duals.computed(self._builder, word, *pair)
+        left, right = self._alike([left, right], NUMBER if isinstance(operation, ast.Div) else INTEGER)
         return getattr(self._builder, word if left.type == INTEGER else f"f{word}")(left, right)
 
     def _alike(self, values: Sequence[Any], kind: Any) -> list[Any]:
@@ -241,6 +258,8 @@ class _Instructions(ast.NodeVisitor):
         if value.type == kind:
             return value
         number = self._builder.sitofp(value, NUMBER) if value.type == INTEGER else value
+        if kind == DUAL:
+            return duals.constant(number)
         return vectors.splat(self._builder, number) if kind == VECTOR else number
 
     def _address_of_entry(self, node: ast.Subscript) -> Any:
@@ -250,17 +269,29 @@ class _Instructions(ast.NodeVisitor):
         """Store a value in the target of an assignment."""
         if isinstance(target, ast.Subscript):
             location = self._address_of_entry(target)
-            self._builder.store(self._as(location.type.pointee, value), location, align=ALIGNMENT)
+            self._store(value, location, align=ALIGNMENT)
         elif not isinstance(target, ast.Name):
             self.generic_visit(target)
         elif target.id in self._assigned_once:
             self._values[target.id] = value
         else:
             if target.id not in self._allocated:
-                kind = VECTOR if self._has_vectors and value.type == NUMBER else value.type  # of values that follow
+                kind = self._widest if value.type == NUMBER else value.type  # of values that follow
                 self._allocated[target.id] = self._allocate(kind)
-            location = self._allocated[target.id]
-            self._builder.store(self._as(location.type.pointee, value), location)
+            self._store(value, self._allocated[target.id])
+
+    def _load(self, location: Any, align: int | None = None) -> Any:
+        if location.type.pointee == DUAL:
+            return duals.load(self._builder, location)
+        return self._builder.load(location, align=align)
+
+    def _store(self, value: Any, location: Any, align: int | None = None) -> None:
+        """Store a value in a location, as a value of its type."""
+        converted = self._as(location.type.pointee, value)
+        if isinstance(converted, Dual):
+            duals.store(self._builder, converted, location)
+        else:
+            self._builder.store(converted, location, align=align)
 
     def _allocate(self, kind: Any, value: Any = None) -> Any:
         """Allocate a variable in the entry block of the function, and store its first value here."""
@@ -269,6 +300,10 @@ class _Instructions(ast.NodeVisitor):
         if value is not None:
             self._builder.store(value, location)
         return location
+
+
+def _function_of(word: str) -> Any:
+    return names().get(word) or getattr(builtins, word, None)
 
 
 def _is_assigned(name: ast.Name) -> bool:

@@ -103,6 +103,27 @@ def implicit_solve_for(system: System) -> ImplicitSolve:
     return allocate(ImplicitSolve, n=there * n, m=there * m, nb=there * nb, nr=there * nr)
 
 
+class Coupling(NamedTuple):
+    """Work arrays of k coupled forces on joints, for n rates (`implicit.coupled_controls`); empty if unused."""
+
+    controls: Integers  # (k,) their numbers
+    time: Annotated[Floats, 1]  # of the evaluation of the forces, s
+    stiffness: Annotated[Floats, "k"]  # by the own coordinate, as in the symmetric matrix
+    damping: Annotated[Floats, "k"]
+    impulse: Annotated[Floats, "n"]
+    responses: Annotated[Floats, "k", "n"]  # Z^T
+    matrix: Annotated[Floats, "k", "k"]  # 1 - W^T Z, then its factors
+    order: Annotated[Integers, "k"]  # of its rows
+    rhs: Annotated[Floats, "k"]  # W^T y_s
+    values: Annotated[Floats, "k"]
+
+
+def coupling_for(system: System) -> Coupling:
+    """Allocate the work arrays of coupled forces."""
+    controls = np.array(system.forces.coupled_controls if system.coupled else [], np.int64)
+    return allocate(Coupling, controls=controls, k=len(controls), n=len(system.tree.driven) if system.coupled else 0)
+
+
 class Dual(NamedTuple):
     """The dual problem for the multipliers of the active rows; m rows are not primary."""
 
@@ -136,6 +157,7 @@ class Work(NamedTuple):
     implicit_coefficients: Annotated[Floats, 3]  # see `forces.elements.apply_implicit_joint_forces`; 0 if explicit
     implicit_rates: Annotated[Floats, "n"]  # rates in the linearization of forces
     implicit_solve: ImplicitSolve
+    coupling: Coupling
     dual_basis: Annotated[Records, "n", WRENCH]  # of the coordinates of loop joints
     constraint_axes: Annotated[Records, "nt", CONSTRAINT_AXIS]  # of loop joints, world axes
     basis: Annotated[Floats, 6, 6]  # scratch
@@ -198,6 +220,7 @@ def workspace_for(
         mp=m if k < m or primary else 0,
         warnings=warnings_for(system.forces),
         implicit_solve=implicit_solve_for(system),
+        coupling=coupling_for(system),
         generated_buffers=allocate(GeneratedBuffers, constants=tree.constants),
         rows=records(np.array(system.rows)),
         terms=records(np.array(system.terms)),

@@ -127,3 +127,48 @@ def test_sine_and_cosine_of_vectors_in_the_whole_range():
     vectors(special, empty, b, empty)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(b[0], np.sin(special), atol=3e-16)
+
+
+# --- dual numbers -----------------------------------------------------------------------------------------------------
+DUALS = [
+    "x = a[0] * a[1] - (a[2] + 2.5) / a[3]",
+    "s, c = sine_and_cosine(x)",
+    "y, z = 3.0 - s / 2.0, -c * k[1]",
+    "for i in range(k[2]):",
+    "    y = y * a[i] + 0.3",
+    "b[0] = y + z",
+    "b[1] = exp(a[0]) * log(a[1]) + sqrt(a[2]) / tanh(a[3]) - 2",
+    "b[2] = asin(0.3 * a[0]) + acos(0.3 * a[1]) + atan(a[2]) + atan2(a[3], a[0]) + tan(0.5 * a[1])",
+    "b[3] = pow(a[0], a[1]) + pow(a[2], 2.5) + sinh(a[0]) * cosh(a[1]) + floor(3.0 * a[2])",
+    "c1, h = half_angle_coefficients(a[0])",
+    "c2, h2 = half_angle_coefficients(0.001 * a[0])",
+    "b[4] = c1 + 2.0 * h + c2 * h2 + inverse_jacobian_coefficient(a[1]) + inverse_jacobian_coefficient(0.001 * a[2])",
+    "e = logarithm_coefficient(a[0], a[1]) + logarithm_coefficient(a[2], 0.001 * a[3])",
+    "b[5] = min(max(e, a[0]), 100.0) + sin(a[0]) * cos(a[1])",
+]
+
+
+def test_dual_numbers_carry_exact_derivatives():
+    """Against differences of sixth order of the same code with numbers, whose values are equal to round-off."""
+    text = function_of(DUALS)
+    plain = compiled(text)
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(address_of("a test", text, "did"))
+    rng, k, offset = np.random.default_rng(4), np.array([1, 3, 2]), 1e-3
+    for _ in range(5):
+        a, b = np.zeros((4, 1 + LANES)), np.zeros((6, 1 + LANES))
+        a[:] = rng.uniform(0.35, 1.25, (4, 1 + LANES))
+        entry(*(array.ctypes.data for array in (a, k, b)))
+        np.testing.assert_allclose(b[:, 0], run(plain, a[:, 0].copy(), k), rtol=4e-15, atol=0.0)
+        for lane in range(1, 1 + LANES):
+            expected = sum(
+                weight * sign * run(plain, a[:, 0] + sign * step * offset * a[:, lane], k) / offset
+                for step, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
+                for sign in (1, -1)
+            )
+            np.testing.assert_allclose(b[:, lane], expected, rtol=1e-9, atol=1e-10)
+
+
+def test_functions_without_a_rule_for_dual_numbers_are_refused():
+    text = function_of(["p, q, r, s = exponential_coefficients(a[0])", "b[0] = p"])
+    with pytest.raises(KernelError, match="derivatives of `exponential_coefficients`"):
+        address_of("a test", text, "did")

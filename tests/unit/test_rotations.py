@@ -169,3 +169,34 @@ def test_factor_and_solve(seed):
     np.testing.assert_allclose(factor.solve(F, vector(b)), np.linalg.solve(A, b), rtol=1e-12)
     y, z = factor.solve_lower(F, vector(b)), factor.solve_lower(F, vector(c))
     assert sum(map(math.prod, zip(y, F.dinv, z, strict=True))) == pytest.approx(b @ np.linalg.solve(A, c), rel=1e-11)
+
+
+SQUARES = (0.0, 1e-12, 1e-6, 9.9e-3, 1.01e-2, 0.3, 4.0, 9.0)
+
+
+def slope_of(function, x):
+    """Derivative of a function of mpmath, exact to double precision."""
+    with mpmath.workdps(60):
+        return float(mpmath.diff(function, mpmath.mpf(x) if x else mpmath.mpf("1e-15")))
+
+
+@pytest.mark.parametrize("z", SQUARES)
+def test_slopes_of_coefficients_of_rotations(z):
+    def half(z):
+        return mpmath.sin(mpmath.sqrt(z)) / (2 * mpmath.sqrt(z))
+
+    def inverse(z):
+        t = mpmath.sqrt(z)
+        return (1 - t / 2 * mpmath.cot(t / 2)) / z
+
+    assert rotations.half_angle_slope(z) == pytest.approx(slope_of(half, z), rel=1e-11)
+    assert rotations.inverse_jacobian_slope(z) == pytest.approx(slope_of(inverse, z), rel=1e-11)
+
+
+@pytest.mark.parametrize("w", [1.0, 0.4, -0.7])
+@pytest.mark.parametrize("square", [0.0, 1e-12, 1e-6, 1e-4, 2e-3, 3e-3, 0.3, 0.9])
+def test_slope_of_the_coefficient_of_the_logarithm(w, square):
+    def coefficient(z):
+        return 2 * mpmath.atan(mpmath.sqrt(z) / w) / mpmath.sqrt(z)
+
+    assert rotations.logarithm_slope(w, square) == pytest.approx(slope_of(coefficient, square), rel=1e-11)
