@@ -25,6 +25,7 @@ from multibody_cli.output.carried_state import Values, collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, target, write_checkpoint
 from multibody_cli.output.committed_file import CommittedFile, refuse_while_written
 from multibody_cli.output.hdf5_columns import Column, append_lead, append_rows
+from multibody_cli.output.hdf5_datasets import Datasets
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
 from multibody_cli.output.place import require_replaceable, without_links
@@ -106,6 +107,7 @@ class Hdf5Sink:
         self.part = part_path(self.path)
         self._columns: list[Column] = []
         self._file: Any = None
+        self._datasets: Datasets | None = None
         self._storage: CommittedFile | None = None
         self._failure: BaseException | None = None
         with self._translating_errors():
@@ -135,17 +137,20 @@ class Hdf5Sink:
             self._file = h5py.File(self._storage, "w", libver=self._format)
             self._file.attrs.update(header.attributes() | Outcome("running").attributes())
             layout = Layout(self._file, header, self._compression)
-            self._columns = [Column(one, layout.add(one), layout.chunk_of(one)) for one in series]
+            for one in series:
+                layout.add(one)
             layout.finish()
-            append_lead(self._columns, self._is_direct)
-            self._file.flush()
+            self._columns = [Column(one, layout.chunk_of(one)) for one in series]
+            self._datasets = Datasets(self._file, self._is_direct)
+            append_lead(self._datasets, self._columns)
+            self._datasets.flush()
             if self._continued:
-                self._copy(*self._continued)
+                self._copy(self._datasets, *self._continued)
             self._storage.commit()
 
-    def _copy(self, rows: Path, checkpoint: Checkpoint) -> None:
+    def _copy(self, datasets: Datasets, rows: Path, checkpoint: Checkpoint) -> None:
         """Copy the rows up to a checkpoint."""
-        copy_rows(rows, self._columns, checkpoint.instants, self._header.block_rows, self._is_direct)
+        copy_rows(rows, datasets, self._columns, checkpoint.instants, self._header.block_rows)
         restore({"history": self._history}, checkpoint.history)
 
     def write(self, samples: Samples, count: int) -> None:
@@ -153,14 +158,15 @@ class Hdf5Sink:
         if self._failure is not None:
             raise self._failure
         assert self._storage is not None
+        assert self._datasets is not None
         block = self._history.block(samples, count)
         with self._translating_errors():
             append_rows(
+                self._datasets,
                 self._columns,
                 lambda column: column.series.read(block),
                 count,
                 block.contacts.instant,
-                self._is_direct,
             )
             self._storage.commit()
         self._checkpoint_is_current = False
@@ -196,7 +202,7 @@ class Hdf5Sink:
             return
         with self._translating_errors():
             self._file.attrs.update(outcome.attributes())
-            self._columns = []
+            self._columns, self._datasets = [], None
             self._file.close()
             self._file = None
             self._storage.finish(self.path)
@@ -223,7 +229,7 @@ class Hdf5Sink:
 
     def _abandon(self) -> None:
         """Close a file that can no longer be written; the committed rows remain in the `.part` file."""
-        self._columns, file, self._file = [], self._file, None
+        self._columns, self._datasets, file, self._file = [], None, self._file, None
         try:
             if file is not None:
                 file.close()

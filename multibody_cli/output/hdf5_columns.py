@@ -13,24 +13,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import h5py
 import numpy as np
-from h5py import h5d, h5f
 
 from multibody_cli.output.channel import CONTACT
 
 if TYPE_CHECKING:
     from multibody_cli.model import Integers
     from multibody_cli.output.channel import Array
+    from multibody_cli.output.hdf5_datasets import Datasets
     from multibody_cli.output.series import Series
 
 
-@dataclass
+OPEN_AT_ONCE = 2000
+"""Most datasets of a file that stay open during a run: each takes 21 kB, and opening one takes 50 us."""
+
+
+@dataclass(slots=True)
 class Column:
-    """An open dataset, the series that provides its rows, its number of rows per chunk, and the CRC-32 of its rows."""
+    """A dataset: the series that provides its rows, its number of rows per chunk, and the CRC-32 of its rows."""
 
     series: Series
-    dataset: h5d.DatasetID
     chunk: int
     rows: int = 0
     checksum: int = 0
@@ -41,34 +43,32 @@ class Column:
         return self.series.channel.per
 
 
-def append_lead(columns: Sequence[Column], direct: bool) -> None:
+def append_lead(datasets: Datasets, columns: Sequence[Column]) -> None:
     """Write the rows before the first instant."""
     for column in columns:
         if len(column.series.leading_rows):
-            _append(column, column.series.leading_rows, direct)
+            _append(datasets, column, column.series.leading_rows)
 
 
 def append_rows(
+    datasets: Datasets,
     columns: Sequence[Column],
     read: Callable[[Column], Array],
     instants: int,
     instant_of_contact: Integers,
-    direct: bool,
 ) -> None:
     """Append rows to all columns, and flush their file.
 
     Parameters
     ----------
-    columns
-        Columns of one file.
+    datasets, columns
+        The file and its columns.
     read
         Returns the new rows of a column.
     instants
         Number of new output instants.
     instant_of_contact
         (N,) index of the output instant of each new contact.
-    direct
-        Whether chunks are stored unfiltered, so that a new chunk can bypass the filters and caches of HDF5.
     """
     rows = [read(column) for column in columns]  # once: rows of contacts are copied out of the block
     begun: dict[int, dict[str, list[slice]]] = {}  # columns with rows of the same meaning grow alike
@@ -78,8 +78,8 @@ def append_rows(
     for instant in sorted(begun):
         for column, values in zip(columns, rows, strict=True):
             for piece in begun[instant].get(column.per, ()):
-                _append(column, values[piece], direct)
-        h5f.flush(columns[0].dataset)
+                _append(datasets, column, values[piece])
+        datasets.flush()
 
 
 def _pieces(column: Column, instants: int, instant_of_contact: Integers) -> Iterator[tuple[int, slice]]:
@@ -94,16 +94,9 @@ def _pieces(column: Column, instants: int, instant_of_contact: Integers) -> Iter
         start = stop
 
 
-def _append(column: Column, rows: Array, direct: bool) -> None:
+def _append(datasets: Datasets, column: Column, rows: Array) -> None:
     """Append rows of one chunk."""
     values = np.ascontiguousarray(rows, dtype=column.series.channel.dtype)
-    first, column.rows = column.rows, column.rows + len(values)
+    datasets.append(column, column.rows, values)
+    column.rows += len(values)
     column.checksum = crc32(values.data, column.checksum)
-    column.dataset.set_extent((column.rows, *values.shape[1:]))
-    if direct and first % column.chunk == 0:
-        if len(values) < column.chunk:
-            rest = np.zeros((column.chunk - len(values), *values.shape[1:]), values.dtype)
-            values = np.concatenate([values, rest])
-        column.dataset.write_direct_chunk((first, *(0 for _ in values.shape[1:])), values)
-    else:
-        h5py.Dataset(column.dataset)[first:] = values

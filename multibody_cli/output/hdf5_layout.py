@@ -51,10 +51,9 @@ class Layout:
         self._filters = FILTERS[compression]
         self._templates: dict[tuple[object, ...], h5d.DatasetID] = {}
         self._groups: dict[str, h5g.GroupID] = {"": h5g.open(file.id, b"/")}
+        self._made: set[str] = set()
+        self._of_element = ("", self._groups[""])
         self._scale_entries: dict[str, list[tuple[h5r.Reference, int]]] = {}
-        # chunks are written whole, so a chunk cache would only use memory
-        self._access = h5p.create(h5p.DATASET_ACCESS)
-        self._access.set_chunk_cache(1, 0, 0.75)
         self._in_order = h5p.create(h5p.GROUP_CREATE)
         self._in_order.set_obj_track_times(False)
         self._in_order.set_link_creation_order(h5p.CRT_ORDER_TRACKED | h5p.CRT_ORDER_INDEXED)
@@ -68,8 +67,8 @@ class Layout:
             earlier.attrs["until"] = [scene.until for scene in header.earlier]
         self._add_com(header)
 
-    def add(self, series: Series) -> h5d.DatasetID:
-        """Create the empty dataset of a series and return a handle for writing."""
+    def add(self, series: Series) -> None:
+        """Create the empty dataset of a series."""
         group, _, link = series.path.rpartition("/")
         place = self._group(group)
         axes = tuple(dimension.path for dimension in series.dimensions)
@@ -78,13 +77,11 @@ class Layout:
             h5o.copy(self._templates[kind], b".", place, link.encode())
         else:
             self._templates[kind] = self._create(series).id
-        dataset = h5d.open(place, link.encode(), self._access)
-        scale = SCALES[series.channel.per]
+        reference, scale = h5r.create(place, link.encode(), h5r.OBJECT), SCALES[series.channel.per]
         if series.path != scale:
-            self._note(scale, dataset, 0)
+            self._note(scale, reference, 0)
         for axis, dimension in enumerate(series.dimensions, start=1):
-            self._note(dimension.path, dataset, axis)
-        return dataset
+            self._note(dimension.path, reference, axis)
 
     def chunk_of(self, series: Series) -> int:
         """Return the number of rows per chunk of a series."""
@@ -123,7 +120,7 @@ class Layout:
             (Dimension("bodies/name", header.names.bodies), Dimension("xyz", ("x", "y", "z")))
         ):
             dataset.dims[axis].attach_scale(self._scale(dimension))
-            self._note(dimension.path, dataset.id, axis)
+            self._note(dimension.path, h5r.create(dataset.id, b".", h5r.OBJECT), axis)
 
     def _scale(self, dimension: Dimension) -> h5py.Dataset:
         """Return the scale of a dimension: a dataset of labels."""
@@ -134,12 +131,23 @@ class Layout:
             scale.attrs["description"] = "Labels of an axis."
         return self._file[dimension.path]
 
-    def _note(self, scale: str, dataset: h5d.DatasetID, axis: int) -> None:
-        self._scale_entries.setdefault(scale, []).append((h5r.create(dataset, b".", h5r.OBJECT), axis))
+    def _note(self, scale: str, dataset: h5r.Reference, axis: int) -> None:
+        self._scale_entries.setdefault(scale, []).append((dataset, axis))
 
     def _group(self, path: str) -> h5g.GroupID:
-        """Return a group, created if necessary, with members in order of creation and without time stamps."""
-        if path not in self._groups:
+        """Return a group, created if necessary, with members in order of creation and without time stamps.
+
+        Of the groups within groups, such as those of the joints, one is open at a time.
+        """
+        if path in self._groups:
+            return self._groups[path]
+        if path != self._of_element[0]:
             parent, _, link = path.rpartition("/")
-            self._groups[path] = h5g.create(self._group(parent), link.encode(), gcpl=self._in_order)
-        return self._groups[path]
+            place, name = self._group(parent), link.encode()
+            found = h5g.open(place, name) if path in self._made else h5g.create(place, name, gcpl=self._in_order)
+            self._made.add(path)
+            if not parent:
+                self._groups[path] = found
+                return found
+            self._of_element = (path, found)
+        return self._of_element[1]

@@ -17,6 +17,7 @@ from multibody_cli.output.result_file import OpenFile, ResultFile
 
 if TYPE_CHECKING:
     from multibody_cli.output.hdf5_columns import Column
+    from multibody_cli.output.hdf5_datasets import Datasets
 
 ROWS_AT_ONCE = 1000
 
@@ -39,14 +40,14 @@ def holds_rows(path: Path, instants: int, checksums: Mapping[str, int]) -> bool:
         return False
 
 
-def copy_rows(path: Path, columns: Sequence[Column], instants: int, block_rows: int, direct: bool) -> None:
+def copy_rows(path: Path, datasets: Datasets, columns: Sequence[Column], instants: int, block_rows: int) -> None:
     """Append the first output instants of a result file to the columns of another.
 
     Parameters
     ----------
     path
         The file to read.
-    columns, direct
+    datasets, columns
         As in `hdf5_columns.append_rows`.
     instants
         Number of output instants.
@@ -65,20 +66,20 @@ def copy_rows(path: Path, columns: Sequence[Column], instants: int, block_rows: 
             raise ResultError(f"{path}: {series.path} has another shape than in its scene; run the scene again")
     with result.open() as file:
         for first in range(0, instants, block_rows):
-            _copy_range(result, file, columns, first, min(first + block_rows, instants), direct)
+            _copy_range(result, file, datasets, columns, first, min(first + block_rows, instants))
 
 
 def _copy_range(
-    result: ResultFile, file: OpenFile, columns: Sequence[Column], first: int, last: int, direct: bool
+    result: ResultFile, file: OpenFile, datasets: Datasets, columns: Sequence[Column], first: int, last: int
 ) -> None:
     bounds = file.numbers(OFFSET, first, last + 1) if OFFSET in result.rows else np.zeros(last - first + 1, np.int64)
     rows = {INSTANT: (first, last), BOUND: (first + 1, last + 1), CONTACT: (int(bounds[0]), int(bounds[-1]))}
     append_rows(
+        datasets,
         columns,
         lambda column: file.numbers(column.series.path, *rows[column.series.channel.per]),
         last - first,
         np.repeat(np.arange(first, last), np.diff(bounds)),
-        direct,
     )
 
 
