@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -280,8 +281,8 @@ def _entry(name: str, joint: JointSpec, row: int, packed: PackedTree, sizes: tup
 
 def _coordinate_names(layout: Layout) -> tuple[str, ...]:
     """Names of all coordinates, for messages."""
-    bodies = {row: body for body, row in layout.rows.items()}
-    carried = [bodies[max(row for row in bodies if row <= tree_link.row)] for tree_link in layout.tree_links]
+    rows, bodies = zip(*sorted((row, body) for body, row in layout.rows.items()), strict=True)
+    carried = [bodies[bisect_right(rows, tree_link.row) - 1] for tree_link in layout.tree_links]
     owners = [
         f"joint {layout.inboard_joint_of[body]}" if body in layout.inboard_joint_of else f"body {body}"
         for body in carried

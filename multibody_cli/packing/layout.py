@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -68,7 +69,11 @@ class Layout:
         """Return the row of the child body of a joint; of a loop joint: its own row, behind all bodies."""
         if self.inboard_joint_of.get(joint.child) == name:
             return self.rows[joint.child]
-        return len(self.tree_links) + 1 + self.loop_joint_names.index(name)
+        return len(self.tree_links) + 1 + self._loop_numbers[name]
+
+    @cached_property
+    def _loop_numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.loop_joint_names)}
 
 
 def joint_coordinate_layout(scene: Scene, masses: Mapping[str, MassProperties]) -> Layout:
