@@ -77,7 +77,12 @@ class Recorder:
     @property
     def most_at_once(self) -> int:
         """Number of output instants that `take` may pass in one call; 0 if Python is needed between them."""
-        return self._rows - self._filled if self._loop else 0
+        return self._rows_to_boundary if self._loop else 0
+
+    @property
+    def _rows_to_boundary(self) -> int:
+        """Number of output instants up to the end of a block, which is that of a chunk in a result file."""
+        return self._rows - self.reached.instants % self._rows
 
     def take(self, count: int, steps: int) -> tuple[int, Report]:
         """Advance to the next output instants, after `steps` steps each, and observe them; see `methods.contract`."""
@@ -99,7 +104,7 @@ class Recorder:
         self.record_of_run.add_report(report, self.reached.time)
         self._filled += count
         late = self._sink.accepts_partial_blocks and clock.monotonic() - self._flushed > FLUSH_AFTER
-        if self._filled == self._rows or late:
+        if self.reached.instants % self._rows == 0 or late:
             self.flush()
 
     def add_states(self, state: State, method: AccelerationMethod, states: States, report: Report) -> None:
@@ -113,7 +118,7 @@ class Recorder:
         )  # fmt: skip
         done, count = 0, len(states.time)
         while done < count:
-            some = min(self._rows - self._filled, count - done)
+            some = min(self._rows_to_boundary, count - done)
             observe_them(done, self._filled, some)
             self.add(report, some)
             done += some
