@@ -273,6 +273,8 @@ def pass_impulses_inward(tree, work, x, E):
             reduce_rhs(E, E.blocks[b])
             store_force(wrenches[i], load_force(wrenches[i]) + closed_wrench(E, E.blocks[b]))
         p = -load_force(wrenches[i])
+        if p.t == ZERO and p.f == ZERO and link.joint_kernel != KERNEL_BALL and rest(x, link, columns):
+            continue
         if link.joint_kernel == KERNEL_BALL:
             p = impulse_past_ball(body, p, Vec3(x[link.iv], x[link.iv + 1], x[link.iv + 2]))
         else:
@@ -285,6 +287,16 @@ def pass_impulses_inward(tree, work, x, E):
         store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
     for b in range(E.links[0].first_block, E.links[0].last_block):
         reduce_rhs(E, E.blocks[b])
+
+
+@kernel
+def rest(x, link, columns) -> bool:
+    """Whether a joint has no generalized impulses; then clear those of its columns."""
+    for j in range(link.iv, link.iv + link.nv):
+        if x[j] != 0.0:
+            return False
+        columns[j].u = 0.0
+    return True
 
 
 @formula

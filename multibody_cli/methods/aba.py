@@ -37,7 +37,10 @@ ABA: AccelerationKind = AccelerationKind(
 
 def constrained_workspace(model: Model, options: Any) -> Work:
     """Allocate the work arrays, with the elimination of the rows."""
-    return workspace_for(model.system, row_elimination_for(model.system), primary=True)
+    elimination = row_elimination_for(model.system)
+    work = workspace_for(model.system, elimination, primary=True)
+    work.rows["active"][elimination.ineffective] = 0
+    return work
 
 
 CONSTRAINED: AccelerationKind = replace(

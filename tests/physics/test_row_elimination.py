@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from loops import Data, Run, loaded, random_loops
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.constraint_solver.always_ineffective import always_ineffective_rows
 from multibody_cli.methods.aba import ABA, CONSTRAINED
 from multibody_cli.methods.by_acceleration import AccelerationKind, AccelerationMethod
 from multibody_cli.methods.contract import Status
@@ -191,3 +192,55 @@ def test_work_arrays_of_local_loops_grow_linearly():
             sizes.append([len(E.L), len(E.slots), len(E.pairs), len(E.updates)])
         first, second, third = np.array(sizes)
         np.testing.assert_array_equal(third - second, 2 * (second - first))
+
+
+# --- rows that never have an effect -------------------------------------------------------------------------------
+def ineffective_directions(scene: Data) -> list[str]:
+    model = compile_scene(loaded(scene, assembly_tolerance=10.0)).model
+    return [model.names.rows[r].direction for r in sorted(always_ineffective_rows(model.system))]
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.7])
+@pytest.mark.parametrize("angle", [0.0, 1.0])
+def test_rows_across_the_plane_of_a_linkage_never_have_an_effect(tilt, angle):
+    """A force along the hinges and two moments across them; in line, rows along the bars lose theirs for a moment."""
+    assert ineffective_directions(ladder(2, tilt, angle=angle)) == 2 * ["along z", "about x", "about y"]
+
+
+def test_rows_of_a_linkage_that_leaves_its_plane_have_an_effect():
+    """A hinge across the others moves them out of the plane, also if it stands still at the start, or is prescribed."""
+    scene = ladder(1)
+    scene["bodies"]["base"] = rod()
+    scene["joints"] = {"turntable": {"type": "revolute", "axis": [1, 0, 0], "child": "base"}} | scene["joints"]
+    scene["joints"]["pin0"]["parent"] = "base"
+    assert ineffective_directions(scene) == []
+    scene["joints"]["turntable"]["motion"] = {"velocity": 0.0}
+    assert ineffective_directions(scene) == []
+
+
+def test_constraints_keep_their_rows():
+    """A rod has an effect, and the spherical joint of a plane loop two; a rod along a body has none."""
+    scene = chain_of_loops(1, "free")
+    wire = {"type": "distance", "between": [{"body": "a0"}, {"body": "world", "point": [3, 2, 5]}], "length": 7.0}
+    along = {"type": "distance", "between": [{"body": "a0"}, {"body": "c0"}], "length": 1.0}
+    scene["constraints"] = {"wire": wire, "along": along}
+    assert ineffective_directions(scene) == ["along z", "along the line of its points"]
+
+
+# --- evaluation after a projection --------------------------------------------------------------------------------
+@settings(max_examples=40)
+@given(random_loops())
+def test_an_evaluation_after_a_projection_needs_the_rates_alone(machine):
+    """With other rates at the same coordinates it computes all that a whole evaluation computes."""
+    run = started(machine.scene, ABA)
+    dynamics, system, work, state = run.method.dynamics, run.compiled.model.system, run.method.work, run.state
+    time, powers = state.time[0], np.zeros((2, len(state.ledger)))
+    v = np.where(system.tree.driven, state.v, state.v * 1.5 - 0.3)
+    results = []
+    for k, evaluate in enumerate((dynamics.evaluate_projected, dynamics.evaluate)):
+        q, rates, a = state.q.copy(), v.copy(), state.a.copy()
+        evaluate(system, work, time, q, rates, a, powers[k])
+        fields = [work.bodies[name][1:].copy() for name in ("x", "R", "w", "v", "alpha", "a", "dw", "dv", "t", "f")]
+        results.append([q, rates, a, powers[k], *fields, work.rows["rate"].copy(), work.rows["bias"].copy()])
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max(initial=0.0)))
