@@ -76,8 +76,8 @@ def accelerate(system, work, a):
     for r in range(len(work.rows)):
         work.rows[r].multiplier = 0.0  # of one-sided rows, from the last projection
     factor(system, work, a)
-    if work.scratch.regular[0]:
-        pass_outward(system.tree, a, work, work.scratch)
+    if work.elimination.regular[0]:
+        pass_outward(system.tree, a, work, work.elimination)
     else:
         articulated_body.outward_pass(system.tree, a, work)
 
@@ -85,7 +85,7 @@ def accelerate(system, work, a):
 @kernel
 def factor(system, work, a):
     """Like `accelerate`, for the factors alone: which rows are primary is decided here."""
-    E = work.scratch
+    E = work.elimination
     regular = factor_and_pass_inward(system.tree, work, E)
     E.regular[0] = regular
     for place in range(len(E.rows)):
@@ -97,7 +97,7 @@ def factor(system, work, a):
 @kernel
 def apply_inverse_mass(system, work, x, y):
     """Response to impulses, as `articulated_body.apply_inverse_mass`, with the rows at `work.rhs`."""
-    E = work.scratch
+    E = work.elimination
     if not E.regular[0]:
         articulated_body.apply_inverse_mass(system, work, x, y)
         return

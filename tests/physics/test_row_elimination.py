@@ -22,6 +22,7 @@ from strategies import random_quaternion
 
 from multibody_cli.compile import compile_scene
 from multibody_cli.constraint_solver.always_ineffective import always_ineffective_rows
+from multibody_cli.methods import redmax, symbolic
 from multibody_cli.methods.aba import ABA, CONSTRAINED
 from multibody_cli.methods.by_acceleration import AccelerationKind, AccelerationMethod
 from multibody_cli.methods.contract import Status
@@ -43,12 +44,19 @@ def started(scene: Data, kind: AccelerationKind, integrator: str = "rk4", **simu
 
 
 def is_eliminated(run: Run) -> bool:
-    return bool(run.method.work.scratch.regular[0])
+    return bool(run.method.work.elimination.regular[0])
 
 
-def require_agreement(scene: Data, until: float = 0.0, eliminated: bool = True, tolerance: float = 1e-9, **simulation):
+def require_agreement(
+    scene: Data,
+    until: float = 0.0,
+    eliminated: bool = True,
+    tolerance: float = 1e-9,
+    pair=(CONSTRAINED, ABA),
+    **simulation,
+):
     """Accelerations, multipliers and, after a run, the state are those of the dense matrix."""
-    found, dense = started(scene, CONSTRAINED, **simulation), started(scene, ABA, **simulation)
+    found, dense = (started(scene, kind, **simulation) for kind in pair)
     for _ in range(2):
         assert not eliminated or is_eliminated(found)
         for name in ("q", "v", "a", "ledger"):
@@ -199,10 +207,45 @@ def test_work_arrays_of_local_loops_grow_linearly():
     for make in (ladder, lambda n: chain_of_loops(n, "free")):
         sizes = []
         for n in (4, 8, 16):
-            E = CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).scratch
+            E = CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).elimination
             sizes.append([len(E.L), len(E.slots), len(E.pairs), len(E.updates)])
         first, second, third = np.array(sizes)
         np.testing.assert_array_equal(third - second, 2 * (second - first))
+
+
+# --- other methods ------------------------------------------------------------------------------------------------
+OTHERS = {
+    "redmax": (redmax.CONSTRAINED, redmax.REDMAX),
+    "symbolic": (symbolic.KINDS["generated", True], symbolic.KINDS["generated", False]),
+    "numeric": (symbolic.KINDS["numeric", True], symbolic.KINDS["numeric", False]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("make", [lambda: ladder(3), lambda: ladder(2, 0.7), lambda: chain_of_loops(2, "spherical")])
+def test_other_methods_with_eliminated_rows(name, make):
+    """Their own accelerations, with the multipliers of the recursion, are those with their own dense matrix."""
+    require_agreement(make(), until=0.1, step=1e-3, pair=OTHERS[name])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_methods_with_dependent_loops_and_limits(name):
+    """All rows are rows of W, or rows with bounds remain."""
+    scene = ladder(2)
+    scene["joints"]["twice"] = dict(scene["joints"]["right0"])
+    require_agreement(scene, until=0.05, step=1e-3, eliminated=False, pair=OTHERS[name])
+    scene = chain_of_loops(2, "free")
+    scene["joints"]["jc1"]["limits"] = [-1.2, -0.995]
+    run = require_agreement(scene, until=0.02, step=1e-3, tolerance=1e-8, pair=OTHERS[name])
+    assert abs(run.multipliers("jc1")).max() > 0.0
+
+
+@settings(max_examples=20)
+@given(random_loops())
+def test_random_loops_in_redmax(machine):
+    system = compile_scene(loaded(machine.scene)).model.system
+    if redmax.REDMAX.chosen and redmax.REDMAX.chosen(None, system) is redmax.CONSTRAINED:
+        require_agreement(machine.scene, eliminated=False, tolerance=1e-8, pair=OTHERS["redmax"])
 
 
 # --- rows that never have an effect -------------------------------------------------------------------------------
