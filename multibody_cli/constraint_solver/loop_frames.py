@@ -88,7 +88,7 @@ def move_across_screw(closure, loop_frame, v, work):
     store(loop_frame.w, w + spin)
     store(loop_frame.v, load(parent.v) + cross(w, r) + slip)
     store(loop_frame.alpha, cross(w, spin))
-    store(loop_frame.a, point_acceleration(ZERO, ZERO, w, r) + cross(2.0 * w + spin, slip))
+    store(loop_frame.a, point_acceleration(ZERO, ZERO, w, r) + 2.0 * cross(w, slip))
 
 
 @kernel
