@@ -29,5 +29,5 @@ ABA: AccelerationKind = AccelerationKind(
 )
 
 
-CONSTRAINED = with_elimination(ABA, own=False)
+CONSTRAINED: AccelerationKind = with_elimination(ABA, own=False)
 """For systems with rows that are eliminated within the recursion."""

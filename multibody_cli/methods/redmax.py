@@ -165,5 +165,5 @@ REDMAX: AccelerationKind = AccelerationKind(
     chosen=lambda _, system: CONSTRAINED if has_elimination(system) else REDMAX,
 )
 
-CONSTRAINED = with_elimination(REDMAX)
+CONSTRAINED: AccelerationKind = with_elimination(REDMAX)
 """For systems with rows that are eliminated within the recursion of articulated bodies."""

@@ -54,7 +54,7 @@ NUMERIC: AccelerationKind = replace(
 )
 """Method II (`recursion: numeric`)."""
 
-KINDS = {
+KINDS: dict[tuple[str, bool], AccelerationKind] = {
     ("generated", False): SYMBOLIC,
     ("generated", True): with_elimination(SYMBOLIC),
     ("numeric", False): NUMERIC,
