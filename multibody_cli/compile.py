@@ -36,7 +36,7 @@ from multibody_cli.packing.force_entries import ForceContext, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.implicit import mark_implicit_bodies, needs_coupled_solve, needs_implicit_solve
 from multibody_cli.packing.joint_friction import joints_with_friction, pack_joint_friction
-from multibody_cli.packing.layout import Layout, body_coordinate_layout, joint_coordinate_layout
+from multibody_cli.packing.layout import Layout, body_coordinate_layout, in_plane_layout, joint_coordinate_layout
 from multibody_cli.packing.moment_arms import pack_arms
 from multibody_cli.packing.reductions import ReductionPacker
 from multibody_cli.packing.rows import RowPacker, name_of_constraint_axis
@@ -113,6 +113,10 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         model, state = _pack(
             loaded, masses, body_coordinate_layout(scene, masses, *_starts(scene, model, state)), sizes
         )
+    elif any(body.kind == "planar" for body in scene.bodies.values()):
+        layout = in_plane_layout(scene, masses, *_starts(scene, model, state))
+        if layout is not None:
+            model, state = _pack(loaded, masses, layout, sizes)
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )

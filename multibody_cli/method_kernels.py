@@ -43,13 +43,18 @@ def evaluate(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: A
 
 
 @kernel_parameter
+def evaluate_projected(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """`evaluate` at the coordinates and rates that `project_onto_constraints` has just projected."""
+
+
+@kernel_parameter
 def complete_state(system: Any, work: Any, state: Any, powers: Any) -> None:
     """Compute the accelerations and the work arrays of a state, as at the end of a step."""
 
 
 @kernel_parameter
 def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, ledger: Any) -> None:
-    """Project q and v onto all constraints, in place, after a step."""
+    """Project q and v onto all constraints, in place, after a step; `work` then has the kinematics at this q."""
 
 
 @kernel_parameter

@@ -144,6 +144,7 @@ class Tree(NamedTuple):
     constraint_axes: Records  # in the axes of M, one per row of a loop joint; 0 unless constant
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
+    normals: Floats  # (3 n,) of the planes of planar bodies with an inboard joint, world axes; 0 for others; or empty
     rotor_inertia: Floats  # (nv,) reflected inertia of the rotors of motors, an inertia of the coordinate alone
 
 

@@ -76,8 +76,8 @@ def accelerate(system, work, a):
     for r in range(len(work.rows)):
         work.rows[r].multiplier = 0.0  # of one-sided rows, from the last projection
     factor(system, work, a)
-    if work.scratch.regular[0]:
-        pass_outward(system.tree, a, work, work.scratch)
+    if work.elimination.regular[0]:
+        pass_outward(system.tree, a, work, work.elimination)
     else:
         articulated_body.outward_pass(system.tree, a, work)
 
@@ -85,7 +85,7 @@ def accelerate(system, work, a):
 @kernel
 def factor(system, work, a):
     """Like `accelerate`, for the factors alone: which rows are primary is decided here."""
-    E = work.scratch
+    E = work.elimination
     regular = factor_and_pass_inward(system.tree, work, E)
     E.regular[0] = regular
     for place in range(len(E.rows)):
@@ -97,7 +97,7 @@ def factor(system, work, a):
 @kernel
 def apply_inverse_mass(system, work, x, y):
     """Response to impulses, as `articulated_body.apply_inverse_mass`, with the rows at `work.rhs`."""
-    E = work.scratch
+    E = work.elimination
     if not E.regular[0]:
         articulated_body.apply_inverse_mass(system, work, x, y)
         return
@@ -273,6 +273,8 @@ def pass_impulses_inward(tree, work, x, E):
             reduce_rhs(E, E.blocks[b])
             store_force(wrenches[i], load_force(wrenches[i]) + closed_wrench(E, E.blocks[b]))
         p = -load_force(wrenches[i])
+        if p.t == ZERO and p.f == ZERO and link.joint_kernel != KERNEL_BALL and rest(x, link, columns):
+            continue
         if link.joint_kernel == KERNEL_BALL:
             p = impulse_past_ball(body, p, Vec3(x[link.iv], x[link.iv + 1], x[link.iv + 2]))
         else:
@@ -285,6 +287,16 @@ def pass_impulses_inward(tree, work, x, E):
         store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
     for b in range(E.links[0].first_block, E.links[0].last_block):
         reduce_rhs(E, E.blocks[b])
+
+
+@kernel
+def rest(x, link, columns) -> bool:
+    """Whether a joint has no generalized impulses; then clear those of its columns."""
+    for j in range(link.iv, link.iv + link.nv):
+        if x[j] != 0.0:
+            return False
+        columns[j].u = 0.0
+    return True
 
 
 @formula

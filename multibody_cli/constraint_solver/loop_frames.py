@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 from multibody_cli.joints.directions import find_constraint_axes, find_dual_basis, find_planar_constraint_axes
-from multibody_cli.joints.parts.crossing import point_acceleration
-from multibody_cli.joints.parts.screw import NOT_TURNING
+from multibody_cli.joints.parts.crossing import point_acceleration, write_column
+from multibody_cli.joints.parts.screw import NOT_TURNING, orientation_across
 from multibody_cli.joints.parts.switch import cross_part
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW
@@ -50,37 +50,69 @@ def update_loop_frames(tree, q, v, a, work):
     for k in range(len(closures)):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
         if closure.joint_kernel == KERNEL_SCREW:
-            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, v, work)
-        elif closure.joint_kernel == KERNEL_BALL:
-            fit_ball(tree.parts[closure.first_part], closure, q, v, work)
+            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, work)
+            move_across_screw(closure, loop_frame, v, work)
         else:
-            fit_position(tree, closure, loop_frame, q, v, work)
-            fit_velocity(tree, closure, loop_frame, v, work)
-        place_loop_frame(tree, closure, loop_frame, q, v, work)
+            if closure.joint_kernel == KERNEL_BALL:
+                fit_ball(tree.parts[closure.first_part], closure, q, v, work)
+            else:
+                fit_position(tree, closure, loop_frame, q, v, work)
+                fit_velocity(tree, closure, loop_frame, v, work)
+            place_loop_frame(tree, closure, loop_frame, q, v, work)
         store_loop_closure_error(closure, work.bodies[closure.child], loop_frame)
         add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
         update_constraint_axes(tree, closure, loop_frame, work)
 
 
 @kernel
-def fit_screw(part, closure, loop_frame, q, v, work):
-    """Compute coordinate, rate and dual basis of a single free screw: rotation, or else translation, from F to M."""
+def update_loop_rates(tree, q, v, a, work):
+    """Update the rates v of every closure and the motion of its loop frame, for other twists of the same poses."""
+    closures = tree.closures
+    for k in range(len(closures)):
+        closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
+        if closure.joint_kernel == KERNEL_SCREW:
+            move_across_screw(closure, loop_frame, v, work)
+            continue
+        fit_velocity(tree, closure, loop_frame, v, work)
+        place_loop_frame(tree, closure, loop_frame, q, v, work)
+        add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
+
+
+@kernel
+def move_across_screw(closure, loop_frame, v, work):
+    """Compute the rate of a single free screw and the motion of its loop frame; the parent's acceleration is zero."""
+    parent, S, r = work.bodies[closure.parent], column_of(work.columns[closure.iv]), load(loop_frame.r)
+    rate = power(relative_twist(closure, loop_frame, work.bodies), load_force(work.dual_basis[closure.iv]))
+    w, spin, slip = load(parent.w), rate * S.w, rate * S.v
+    v[closure.iv] = rate
+    store(loop_frame.w, w + spin)
+    store(loop_frame.v, load(parent.v) + cross(w, r) + slip)
+    store(loop_frame.alpha, cross(w, spin))
+    store(loop_frame.a, point_acceleration(ZERO, ZERO, w, r) + 2.0 * cross(w, slip))
+
+
+@kernel
+def fit_screw(part, closure, loop_frame, q, work):
+    """Compute coordinate, dual basis and loop frame of a single free screw: rotation, or else translation, F to M."""
     parent, child = work.bodies[closure.parent], work.bodies[closure.child]
     P, C = load(parent.R), load(child.R)
-    F, x = P @ load(closure.frame), load(parent.x) + P @ load(closure.origin)
+    F, r = P @ load(closure.frame), P @ load(closure.origin)
     turn, slide = load(part.turn), load(part.slide)
     scale = 1.0 / (dot(turn, turn) + dot(slide, slide))
     if part.axis_kind == NOT_TURNING:
-        reach = load(child.x) + C @ load(closure.child_origin) - x
+        reach = load(child.x) + C @ load(closure.child_origin) - (load(parent.x) + r)
         q[part.iq] = scale * dot(slide, transposed_times(F, reach))
     else:
         real, i, j, k = quaternion_of_rotation(transposed_product(F, C @ load(closure.child_frame)))
         change = 2.0 * math.atan2(dot(turn, Vec3(i, j, k)), real) - q[part.iq]
         q[part.iq] += change - 2.0 * math.pi * math.floor(change / (2.0 * math.pi) + 0.5)
     S = Motion(F @ turn, F @ slide)
-    store(loop_frame.x, x + q[part.iq] * S.v)
+    write_column(work.columns[part.iv], S.w, S.v)
     store_force(work.dual_basis[part.iv], Force(scale * S.w, scale * S.v))
-    v[part.iv] = power(relative_twist(closure, loop_frame, work.bodies), load_force(work.dual_basis[part.iv]))
+    r = r + q[part.iq] * S.v
+    store(loop_frame.r, r)
+    store(loop_frame.x, load(parent.x) + r)
+    store(loop_frame.R, orientation_across(part, F, q[part.iq]))
 
 
 @kernel

@@ -44,10 +44,26 @@ def write_loop_rows(tree, v, work):
         late = velocity_product_acceleration(child, loop_frame, outer)
         for r in range(closure.first_row, closure.last_row):
             T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
-            at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
-            write_wrench(terms[term], closure.child, at_child.t, at_child.f)
-            write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
+            if rows[r].active:
+                at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
+                write_wrench(terms[term], closure.child, at_child.t, at_child.f)
+                write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
             write_level(rows[r], power(loop_closure_error(loop_frame), T), -power(driven, T), power(late, T))
+
+
+@kernel
+def update_loop_row_rates(tree, v, work):
+    """Update rate and bias of the rows of every closure, for other twists of the same poses."""
+    closures, bodies, rows = tree.closures, work.bodies, work.rows
+    for k in range(len(closures)):
+        closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
+        child = bodies[closure.child]
+        driven = prescribed_twist(tree.driven, closure, v, work.columns)
+        late = velocity_product_acceleration(child, loop_frame, load(loop_frame.x) - load(child.x))
+        for r in range(closure.first_row, closure.last_row):
+            if rows[r].active:
+                T = load_force(work.constraint_axes[r])
+                rows[r].rate, rows[r].bias = -power(driven, T), power(late, T)
 
 
 @formula

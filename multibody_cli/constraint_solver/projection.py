@@ -57,7 +57,7 @@ SEPARATION_VELOCITY = 1e-9
 
 @template(accelerate, apply_inverse_mass)
 def project_onto_constraints(system, work, t, q, v, a, ledger):
-    """Project q and v onto the constraint manifold after a step, in place."""
+    """Project q and v onto the constraint manifold after a step, in place; `work` has the kinematics at this q."""
     if work.baumgarte[0] > 0.0:
         return
     tree, before, reused = system.tree, math.inf, False
@@ -76,6 +76,8 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
+    else:
+        update_kinematics(system, t, q, v, a, work)
     residual = compute_velocity_residuals(work, v)
     if residual > PROJECTION_TOLERANCE * speed_scale(work):
         if residual > REUSED_ERROR:
@@ -147,7 +149,8 @@ def compute_velocity_residuals(work, v):
     rows, largest = work.rows, 0.0
     for r in range(len(rows)):
         row = rows[r]
-        row.residual = velocity_of_row(row, work.terms, work.bodies, v)
+        if row.active or row.one_sided:
+            row.residual = velocity_of_row(row, work.terms, work.bodies, v)
         if is_row_active(row, VELOCITY):
             largest = max(largest, -row.residual if row.one_sided else abs(row.residual))
     return largest
@@ -169,10 +172,11 @@ def account_row_impulses(work, ledger):
     """
     for r in range(len(work.rows)):
         row = work.rows[r]
+        if row.account < 0:
+            continue
         change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
-        if row.account >= 0:
-            work_done = row.multiplier * (row.residual - row.rate + 0.5 * change)
-            ledger[row.account] += -work_done if row.one_sided else work_done
+        work_done = row.multiplier * (row.residual - row.rate + 0.5 * change)
+        ledger[row.account] += -work_done if row.one_sided else work_done
         row.residual += change
 
 

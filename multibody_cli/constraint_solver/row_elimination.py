@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.always_ineffective import always_ineffective_rows
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.kernel import allocate, records
 from multibody_cli.linalg.pivoted_lu import PivotedLdl
@@ -75,6 +76,7 @@ class RowElimination(NamedTuple):
     neighbours: Records
     updates: Integers
     rows: Integers  # (n,) number of the row at each place
+    ineffective: Integers  # numbers of the rows without any effect, which get no multipliers
     regular: Annotated[Integers, 1]  # whether the last factorization succeeded; if not, no row is eliminated
     K: Annotated[Records, "ns", WRENCH]
     k: Annotated[Floats, "ne"]
@@ -111,7 +113,9 @@ def row_elimination_for(system: System) -> RowElimination | None:
     if system.implicit or system.contacts or len(system.tree.markers) > 0 or len(system.rows) == 0:
         return None
     supports = _supports_of(system)
-    return _Planner(system, supports).plan() if supports else None
+    ineffective = always_ineffective_rows(system) & set(supports)
+    supports = {r: support for r, support in supports.items() if r not in ineffective}
+    return _Planner(system, supports, ineffective).plan() if supports else None
 
 
 def _supports_of(system: System) -> dict[int, Support]:
@@ -164,8 +168,9 @@ def _common_ancestor(links: Records, bodies: set[int]) -> int:
 class _Planner:
     """Builds the tables of a `RowElimination`."""
 
-    def __init__(self, system: System, supports: dict[int, Support]) -> None:
+    def __init__(self, system: System, supports: dict[int, Support], ineffective: set[int]) -> None:
         self.tree = system.tree
+        self.ineffective = ineffective
         self.supports = supports
         self.parents = [int(link["parent"]) for link in system.tree.links]
         self.blocks = self._order(self._blocks())
@@ -262,6 +267,7 @@ class _Planner:
             neighbours=records(neighbours),
             updates=np.array(updates, np.int64),
             rows=np.array([r for block in self.blocks for r in block], np.int64),
+            ineffective=np.array(sorted(self.ineffective), np.int64),
             ns=len(slots),
             n=n,
             ne=entries,

@@ -22,13 +22,14 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold
-from multibody_cli.constraint_solver.loop_frames import update_loop_frames
+from multibody_cli.constraint_solver.loop_frames import update_loop_frames, update_loop_rates
 from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_forces,
     apply_loop_impulses,
     compute_loop_accelerations,
     compute_loop_rates,
     compute_loop_reactions,
+    update_loop_row_rates,
     write_loop_rows,
 )
 from multibody_cli.constraints.elements import write_all
@@ -46,7 +47,7 @@ from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force
-from multibody_cli.tree.kinematics import forward_kinematics
+from multibody_cli.tree.kinematics import forward_kinematics, update_motions
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes, update_markers
 
 ACCELERATION, VELOCITY, POSITION = range(3)
@@ -66,6 +67,17 @@ def update_kinematics(system, t, q, v, a, work):
 
 
 @kernel
+def update_rates(system, t, q, v, a, work):
+    """Update all that `update_kinematics` has computed at the same t and q with other v."""
+    update_dependent_coordinates(system.reductions, q, v)
+    update_motions(system.tree, q, v, a, work)
+    update_markers(system.tree, work.bodies)
+    update_loop_rates(system.tree, q, v, a, work)
+    update_loop_row_rates(system.tree, v, work)
+    write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
+
+
+@kernel
 def largest_position_error(work):
     """Largest error of position, m or rad."""
     rows, largest = work.rows, 0.0
@@ -81,7 +93,7 @@ def is_row_active(row, level):
     """Whether a row takes part at a level."""
     if row.one_sided:
         return row.error < 0.0 if level == POSITION else row.active == 1
-    return row.holonomic == 1 or level != POSITION
+    return row.active == 1 and (row.holonomic == 1 or level != POSITION)
 
 
 @kernel
@@ -112,7 +124,8 @@ def write_rhs(work, level):
     """
     rows, rhs = work.rows, work.rhs
     for r in range(len(rhs)):
-        rhs[r] = -rows[r].residual if rows[r].holonomic or level != POSITION else 0.0
+        if rows[r].active:
+            rhs[r] = -rows[r].residual if rows[r].holonomic or level != POSITION else 0.0
 
 
 @kernel
@@ -184,7 +197,7 @@ def write_acceleration_rhs(work, v):
     """Set the right-hand sides of equalities to minus their bias accelerations, with Baumgarte feedback."""
     rows = work.rows
     for r in range(len(work.rhs)):
-        if not rows[r].one_sided:
+        if rows[r].active and not rows[r].one_sided:
             rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
             rows[r].residual += baumgarte_feedback(rows[r], work, v)
     write_rhs(work, ACCELERATION)

@@ -11,17 +11,11 @@ machine of 2023.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
-from multibody_cli.constraint_solver import constrained_bodies
-from multibody_cli.constraint_solver.row_elimination import row_elimination_for
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
-from multibody_cli.model import Model
+from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
-from multibody_cli.tree.workspace import Work, workspace_for
 
 ABA: AccelerationKind = AccelerationKind(
     name="aba",
@@ -31,20 +25,9 @@ ABA: AccelerationKind = AccelerationKind(
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=ImplicitOptions,
     friction_of_tree=True,
-    chosen=lambda _, system: ABA if row_elimination_for(system) is None else CONSTRAINED,
+    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else ABA,
 )
 
 
-def constrained_workspace(model: Model, options: Any) -> Work:
-    """Allocate the work arrays, with the elimination of the rows."""
-    return workspace_for(model.system, row_elimination_for(model.system), primary=True)
-
-
-CONSTRAINED: AccelerationKind = replace(
-    ABA,
-    accelerate=constrained_bodies.accelerate,
-    factor=constrained_bodies.factor,
-    apply_inverse_mass=constrained_bodies.apply_inverse_mass,
-    workspace=constrained_workspace,
-)
+CONSTRAINED: AccelerationKind = with_elimination(ABA, own=False)
 """For systems with rows that are eliminated within the recursion."""

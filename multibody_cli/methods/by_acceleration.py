@@ -37,6 +37,7 @@ from multibody_cli.methods.contract import (
 from multibody_cli.methods.evaluation import (
     constrained_dynamics,
     contact_dynamics,
+    keep_accelerations,
     repeated_evaluation,
     shortcut_dynamics,
     unconstrained_dynamics,
@@ -85,6 +86,8 @@ class AccelerationKind:
         The two kernels; see the top of this file.
     factor
         `accelerate` for the factors alone, if that is faster.
+    finish
+        Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     friction_of_tree
         Whether dry friction in a tree is solved in O(n) (`contact_solver.tree_friction`) instead of by rows.
     supports
@@ -115,6 +118,7 @@ class AccelerationKind:
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
     factor: Kernel | None = None
+    finish: Kernel | None = None
     friction_of_tree: bool = False
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -148,7 +152,13 @@ class AccelerationKind:
                 factor, accelerate, apply_inverse_mass, coupled_controls.add_coupled_joint_terms
             )
         elif system.is_constrained:
-            alone = constrained_dynamics(self.factor or factor, factor, apply_inverse_mass, add_implicit_joint_terms)
+            alone = constrained_dynamics(
+                self.factor or factor,
+                factor,
+                apply_inverse_mass,
+                add_implicit_joint_terms,
+                self.finish or keep_accelerations,
+            )
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:

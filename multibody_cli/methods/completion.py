@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
-from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.method_kernels import evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Kernel
 
 
@@ -20,12 +20,12 @@ def skip_work_update(system: Any, work: Any, state: Any) -> None:
     """Replace `update_work` where the evaluation computes all work arrays."""
 
 
-@template(project_onto_constraints, evaluate, update_work)
+@template(project_onto_constraints, evaluate_projected, update_work)
 def complete(system: Any, work: Any, state: Any, powers: Any) -> None:
     """Compute the accelerations and the work arrays of a state, and the power (na,) of every energy account, W."""
     time, q, v, a = state.time, state.q, state.v, state.a
     project_onto_constraints(system, work, time[0], q, v, a, state.ledger)
-    evaluate(system, work, time[0], q, v, a, powers)
+    evaluate_projected(system, work, time[0], q, v, a, powers)
     update_work(system, work, state)
 
 
@@ -35,6 +35,6 @@ def completion(dynamics: Dynamics, update_work: Kernel) -> Kernel:
     return bound_kernel(
         complete,
         project_onto_constraints=dynamics.project_onto_constraints,
-        evaluate=dynamics.evaluate,
+        evaluate_projected=dynamics.evaluate_projected,
         update_work=update_work,
     )

@@ -42,16 +42,12 @@ class Dynamics(NamedTuple):
     """
 
     evaluate: Kernel
+    evaluate_projected: Kernel
     project_onto_constraints: Kernel
     solve_contact_step: Kernel
     finalize_output: Kernel
     resume_stepping: Kernel
     solves_contacts: bool = False
-
-    @property
-    def kernels(self) -> dict[str, Kernel]:
-        """The kernels by the names of the template parameters."""
-        return {name: kernel for name, kernel in self._asdict().items() if name != "solves_contacts"}
 
 
 class Feature(StrEnum):

@@ -16,6 +16,7 @@ from multibody_cli.constraint_solver.solver import (
     accumulate_row_power,
     enforce_constraints,
     update_kinematics,
+    update_rates,
     write_acceleration_rhs,
 )
 from multibody_cli.contact_solver import joint_friction
@@ -42,6 +43,16 @@ def add_implicit_terms(system: Any, work: Any, t: float) -> None:
     """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
 
 
+@kernel_parameter
+def finish_accelerations(system: Any, work: Any, a: Any) -> None:
+    """Compute dv/dt (nv,) once more, with the multipliers of all rows among the forces."""
+
+
+@kernel
+def keep_accelerations(system, work, a):
+    """Replace `finish_accelerations` where the accelerations are final."""
+
+
 @template(accelerate)
 def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Compute dv/dt of every coordinate at (t, q, v) into `a`, and the power of every energy account (na,), W."""
@@ -58,11 +69,27 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
-@template(accelerate, apply_inverse_mass, add_implicit_terms)
+@template(accelerate, apply_inverse_mass, add_implicit_terms, finish_accelerations)
 def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their reactions too."""
-    tree, motions = system.tree, system.motions
     update_kinematics(system, t, q, v, a, work)
+    compute_accelerations(system, work, t, q, v, a, powers)
+
+
+@template(accelerate, apply_inverse_mass, add_implicit_terms, finish_accelerations)
+def evaluate_constrained_projected(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """Like `evaluate_constrained`, after `project_onto_constraints`: poses are known, unless nothing was projected."""
+    if work.baumgarte[0] > 0.0:
+        update_kinematics(system, t, q, v, a, work)
+    else:
+        update_rates(system, t, q, v, a, work)
+    compute_accelerations(system, work, t, q, v, a, powers)
+
+
+@template(accelerate, apply_inverse_mass, add_implicit_terms, finish_accelerations)
+def compute_accelerations(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
+    """`evaluate_constrained`, with the kinematics in `work`."""
+    tree, motions = system.tree, system.motions
     write_acceleration_rhs(work, v)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)
@@ -73,6 +100,7 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
     transfer_marker_wrenches(tree, work.bodies)
     accelerate(system, work, a)
     enforce_constraints(system, work, v, a)
+    finish_accelerations(system, work, a)
     accumulate_row_power(work, v, powers)
     if len(motions.rows) > 0:
         compute_joint_wrenches(tree, work)
@@ -139,27 +167,33 @@ NO_CONTACTS = {
 def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
     """Bind a method's kernel for systems without constraint rows and markers."""
     evaluate = bound_kernel(evaluate_unconstrained, accelerate=accelerate)
-    return Dynamics(evaluate, project_nothing, **NO_CONTACTS)
+    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS)
 
 
 @cache
 def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
     """Bind a method's own evaluation of simple systems."""
-    return Dynamics(evaluate, project_nothing, **NO_CONTACTS)
+    return Dynamics(evaluate, evaluate, project_nothing, **NO_CONTACTS)
 
 
 @cache
 def constrained_dynamics(
-    factor: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel, add_implicit_terms: Kernel
+    factor: Kernel,
+    accelerate: Kernel,
+    apply_inverse_mass: Kernel,
+    add_implicit_terms: Kernel,
+    finish_accelerations: Kernel = keep_accelerations,
 ) -> Dynamics:
     """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
+    kernels = {
+        "accelerate": accelerate,
+        "apply_inverse_mass": apply_inverse_mass,
+        "add_implicit_terms": add_implicit_terms,
+        "finish_accelerations": finish_accelerations,
+    }
     return Dynamics(
-        bound_kernel(
-            evaluate_constrained,
-            accelerate=accelerate,
-            apply_inverse_mass=apply_inverse_mass,
-            add_implicit_terms=add_implicit_terms,
-        ),
+        bound_kernel(evaluate_constrained, **kernels),
+        bound_kernel(evaluate_constrained_projected, **kernels),
         bound_kernel(project_onto_constraints, accelerate=factor, apply_inverse_mass=apply_inverse_mass),
         **NO_CONTACTS,
     )
@@ -181,6 +215,7 @@ def contact_dynamics(
 
     return Dynamics(
         alone.evaluate,
+        alone.evaluate_projected,
         alone.project_onto_constraints,
         solve_contact_step=contact_step.bind(
             kinematics_kernel,

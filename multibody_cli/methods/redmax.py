@@ -27,6 +27,7 @@ from multibody_cli.kernel import allocate, kernel
 from multibody_cli.linalg.dense_lu import factor_dense
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
+from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Integers, Model, Records
 from multibody_cli.spatial.memory import load_force, store_force
@@ -152,7 +153,7 @@ def apply_inverse_mass_implicitly(system, work, x, y):
         correct_dense(system, work, work.scratch.A, work.scratch.order, y)
 
 
-REDMAX = AccelerationKind(
+REDMAX: AccelerationKind = AccelerationKind(
     name="redmax",
     description="reduced coordinates with a dense mass matrix, O(n^3)",
     accelerate=accelerate,
@@ -161,4 +162,8 @@ REDMAX = AccelerationKind(
     Options=RedmaxOptions,
     workspace=workspace,
     implicit=lambda *_: Implicit(factor_implicitly, accelerate_implicitly, apply_inverse_mass_implicitly),
+    chosen=lambda _, system: CONSTRAINED if has_elimination(system) else REDMAX,
 )
+
+CONSTRAINED: AccelerationKind = with_elimination(REDMAX)
+"""For systems with rows that are eliminated within the recursion of articulated bodies."""

@@ -15,6 +15,7 @@ from multibody_cli.methods import symbolic_generated, symbolic_numeric
 from multibody_cli.methods.by_acceleration import AccelerationKind, Shortcut
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
+from multibody_cli.methods.row_elimination import has_elimination, with_elimination
 
 
 class SymbolicOptions(ImplicitOptions):
@@ -40,7 +41,7 @@ SYMBOLIC: AccelerationKind = AccelerationKind(
     Options=SymbolicOptions,
     workspace=symbolic_generated.workspace,
     shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_generated.evaluate, symbolic_generated.update_work),
-    chosen=lambda options, _: NUMERIC if options.recursion == "numeric" else SYMBOLIC,
+    chosen=lambda options, system: KINDS[options.recursion, has_elimination(system)],
 )
 
 NUMERIC: AccelerationKind = replace(
@@ -52,3 +53,11 @@ NUMERIC: AccelerationKind = replace(
     shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate, symbolic_generated.update_work),
 )
 """Method II (`recursion: numeric`)."""
+
+KINDS: dict[tuple[str, bool], AccelerationKind] = {
+    ("generated", False): SYMBOLIC,
+    ("generated", True): with_elimination(SYMBOLIC),
+    ("numeric", False): NUMERIC,
+    ("numeric", True): with_elimination(NUMERIC),
+}
+"""By the option `recursion`, and whether rows are eliminated within the recursion of articulated bodies."""

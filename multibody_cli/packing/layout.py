@@ -16,7 +16,8 @@ import numpy as np
 
 from multibody_cli.forces.elements import elements_of_joint
 from multibody_cli.joints import JOINTS
-from multibody_cli.joints.contract import Part, Start
+from multibody_cli.joints.contract import Part, PartCode, Start
+from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.kkt.elimination import Elimination, plan_elimination
 from multibody_cli.mass import MassProperties
@@ -30,6 +31,9 @@ from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import inboard_joints, numbered, rows_of_tree
 from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.rotation_matrix import rotation_matrix
+
+EXACTLY_IN_PLANE = 1e-12
+"""Angle, rad, and distance, m, up to which a joint lies in the plane of its bodies; beyond, it closes a loop."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +81,55 @@ class Layout:
 
 
 def joint_coordinate_layout(scene: Scene, masses: Mapping[str, MassProperties]) -> Layout:
-    """Lay out a scene in joint coordinates."""
-    joints, inboard_joint_of = scene.joints, inboard_joints(scene.bodies, scene.joints)
-    rows = rows_of_tree(scene.bodies, joints)
+    """Lay out a scene in joint coordinates, in the initial state that it gives."""
+    starts = {name: start_of(body, masses[name]) for name, body in scene.bodies.items()}
+    joint_starts = {name: JOINTS[joint.type].start(joint) for name, joint in scene.joints.items()}
+    return _layout(scene, masses, inboard_joints(scene.bodies, scene.joints), starts, joint_starts)
+
+
+def in_plane_layout(
+    scene: Scene,
+    masses: Mapping[str, MassProperties],
+    body_starts: Mapping[str, Start],
+    joint_starts: Mapping[str, Start],
+) -> Layout | None:
+    """Lay out a scene in joint coordinates in which joints carry planar bodies too, from an assembled initial state.
+
+    A planar body then has the coordinates of its joint instead of its own, and the joint has no rows.  Returns None if
+    there is no such joint, and with dry friction in joints, whose load is that within the plane.
+    """
+    if any(has_friction(joint) for joint in scene.joints.values()):
+        return None
+    carried = inboard_joints(scene.bodies, scene.joints, lambda joint: moves_in_plane(scene, joint))
+    if len(carried) == len(inboard_joints(scene.bodies, scene.joints)):
+        return None
+    return _layout(scene, masses, carried, body_starts, joint_starts)
+
+
+def _layout(
+    scene: Scene,
+    masses: Mapping[str, MassProperties],
+    inboard_joint_of: Mapping[str, str],
+    body_starts: Mapping[str, Start],
+    joint_starts: Mapping[str, Start],
+) -> Layout:
+    joints, rows = scene.joints, rows_of_tree(scene.bodies, scene.joints, inboard_joint_of)
     tree_links: list[Link] = []
     for name in sorted(scene.bodies, key=rows.__getitem__):
         body, mass = scene.bodies[name], masses[name]
         if name in inboard_joint_of:
-            tree_links.append(link_of_joint(rows, joints[inboard_joint_of[name]], mass))
+            held_by = inboard_joint_of[name]
+            link = link_of_joint(rows, joints[held_by], mass, joint_starts[held_by])
+            normal = tuple(normal_of(body).tolist()) if body.kind == "planar" else None
+            tree_links.append(dataclasses.replace(link, normal=normal))
         else:
-            tree_links += body_links(body, rows[name], mass, start_of(body, mass))
+            tree_links += body_links(body, rows[name], mass, body_starts[name])
     loop_joint_names = [name for name, joint in joints.items() if inboard_joint_of.get(joint.child) != name]
     markers = markers_for(scene, masses, rows, len(tree_links) + 1 + len(loop_joint_names))
-    loops = [loop_of(scene, joints[name], rows, markers) for name in loop_joint_names]
+    loops = [
+        dataclasses.replace(loop_of(scene, joints[name], rows, markers), start=joint_starts[name])
+        for name in loop_joint_names
+    ]
     return Layout(rows, inboard_joint_of, tree_links, loop_joint_names, loops, markers)
 
 
@@ -155,6 +195,27 @@ def common_normal(scene: Scene, joint: JointSpec) -> Vector | None:
     return x, y, z
 
 
+def moves_in_plane(scene: Scene, joint: JointSpec) -> bool:
+    """Whether a joint moves its child within the common plane of both bodies alone, and is assembled in that plane."""
+    normal, child, parent = common_normal(scene, joint), scene.bodies[joint.child], scene.bodies.get(joint.parent)
+    if normal is None:
+        return False
+    carrier = IN_PLACE if parent is None else Placement(np.array(parent.position), rotation_matrix(parent.rotation))
+    body = Placement(np.array(child.position), rotation_matrix(child.rotation))
+    F, M = carrier @ placement(joint.origin), body @ placement(joint.child_origin)
+    across = normal_of(child)
+    rise = np.abs(across @ (M.position - F.position))
+    n = F.rotation.T @ across
+    if max(np.abs(n - normal).max(), rise) > EXACTLY_IN_PLANE:
+        return False
+    return all(
+        part.code == PartCode.SCREW
+        and np.linalg.norm(np.cross(n, part.turn)) <= EXACTLY_IN_PLANE
+        and abs(n @ np.array(part.slide)) <= EXACTLY_IN_PLANE
+        for part in JOINTS[joint.type].parts(joint)
+    )
+
+
 def can_be_eliminated(scene: Scene, joint: JointSpec) -> bool:
     """Whether a joint may be a node of an elimination tree: its rows are independent for each of its bodies alone.
 
@@ -168,12 +229,13 @@ def can_be_eliminated(scene: Scene, joint: JointSpec) -> bool:
     return len(found.directions) > 0 and (normal is not None or "planar" not in kinds)
 
 
-def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties) -> Link:
+def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties, start: Start) -> Link:
     """Return a body with its inboard joint."""
     has_spring_or_damper = any(element.implicit for element, _ in elements_of_joint(joint))
-    return Link(
+    link = Link(
         rows[joint.child], rows[joint.parent], mass, *joint_data(joint), has_spring_or_damper=has_spring_or_damper
     )
+    return dataclasses.replace(link, start=start)
 
 
 def joint_data(joint: JointSpec) -> tuple[Sequence[Part], Start, Sequence[bool], Placement, Placement]:

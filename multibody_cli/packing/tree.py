@@ -101,11 +101,19 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
         constraint_axes=_frozen(np.array(constraint_axes, dtype=CONSTRAINT_AXIS)),
         driven=_frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=_frozen(np.array(gravity, dtype=np.float64)),
+        normals=_frozen(_normals(tree_links)),
         rotor_inertia=_frozen(np.zeros(tables.nv)),
     )
     q = np.array([number for one in hung for number in one.start.q], dtype=np.float64)
     v = np.array([number for one in hung for number in one.start.v], dtype=np.float64)
     return PackedTree(tree, q, v, first_q, first_v, body_frames, tables.joint_maps)
+
+
+def _normals(tree_links: Sequence[Link]) -> Floats:
+    """Return the normal of each link, zero without one, with the ground; empty where no link has one."""
+    if all(link.normal is None for link in tree_links):
+        return np.zeros(0)
+    return np.array([(0.0, 0.0, 0.0), *(link.normal or (0.0, 0.0, 0.0) for link in tree_links)]).ravel()
 
 
 def _joint_kernel(tree_link: Link | LoopJoint) -> int:

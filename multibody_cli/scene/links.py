@@ -52,6 +52,8 @@ class Link:
         Whether springs or dampers act on the coordinates of the joint.
     ignores_gravity
         Whether gravity does not act on the body.
+    normal
+        Normal, in world axes, of the plane in which the joint carries a planar body; None for other bodies.
     """
 
     row: int
@@ -64,6 +66,7 @@ class Link:
     child_origin: Placement = IN_PLACE
     has_spring_or_damper: bool = False
     ignores_gravity: bool = False
+    normal: Vector | None = None
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.scene.bodies import BodySpec
 from multibody_cli.scene.body_kinds import KINDS
 
 
-def inboard_joints(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, str]:
+def inboard_joints(
+    bodies: Mapping[str, BodySpec],
+    joints: Mapping[str, JointSpec],
+    also: Callable[[JointSpec], bool] = lambda joint: False,
+) -> dict[str, str]:
     """Return the name of the inboard joint of each body, by the name of the body; the other joints are loop joints.
 
     The inboard joint is the first joint in scene order whose child is the body, unless the joint's parent is a
     descendant of the body.  A body that is not rigid moves by its own degrees of freedom, and its joints are loop
-    joints.
+    joints, unless `also` accepts them.
     """
     found: dict[str, str] = {}
     carriers: set[str] = set()
     for name, joint in joints.items():
-        if any(bodies[end].kind != "rigid" for end in (joint.parent, joint.child) if end in bodies):
+        rigid = all(bodies[end].kind == "rigid" for end in (joint.parent, joint.child) if end in bodies)
+        if not rigid and not also(joint):
             continue
         may_carry = joint.child in carriers or joint.child == joint.parent
         if joint.child not in found and not (may_carry and _carries(joint.child, joint.parent, found, joints)):
@@ -35,7 +40,9 @@ def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[st
     return other == body
 
 
-def rows_of_tree(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]) -> dict[str, int]:
+def rows_of_tree(
+    bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec], inboard: Mapping[str, str]
+) -> dict[str, int]:
     """Number the bodies in depth-first order; the world is row 0.
 
     Parameters
@@ -44,8 +51,10 @@ def rows_of_tree(bodies: Mapping[str, BodySpec], joints: Mapping[str, JointSpec]
         In scene order; the parent of a body without inboard joint is the world.
     joints
         By name.
+    inboard
+        Name of the inboard joint of each body that has one.
     """
-    parent_of = {body: joints[name].parent for body, name in inboard_joints(bodies, joints).items()}
+    parent_of = {body: joints[name].parent for body, name in inboard.items()}
     children: dict[str, list[str]] = {name: [] for name in (WORLD, *bodies)}
     for body in bodies:
         children[parent_of.get(body, WORLD)].append(body)

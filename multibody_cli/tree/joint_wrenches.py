@@ -1,15 +1,16 @@
 """Joint wrenches from parent to child, by one inward pass (Newton and Euler).
 
 The wrench of a joint is W_i = I_i a_i + bias_i - applied_i + the sum over its children.  It includes the joint's own
-actuator, spring and damper, as a force sensor in the joint would report.
+actuator, spring and damper, as a force sensor in the joint would report.  A joint of a planar body transmits forces
+within the plane and moments about its normal; the plane itself supports the others.
 """
 
 from __future__ import annotations
 
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import no_force, power
-from multibody_cli.spatial.values import Motion
+from multibody_cli.spatial.products import dot, no_force, power
+from multibody_cli.spatial.values import Force, Motion, Vec3
 from multibody_cli.tree.articulated_body import load_motion_change, rigid_body_inertia
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward
 
@@ -23,6 +24,10 @@ def compute_joint_wrenches(tree, work):
         body = bodies[i]
         store_force(wrenches[i], rigid_body_inertia(links[i], body) @ load_motion_change(body) + load_force(body))
     accumulate_wrenches_inward(tree, work)
+    for i in range(len(tree.normals) // 3):
+        n, W = Vec3(tree.normals[3 * i], tree.normals[3 * i + 1], tree.normals[3 * i + 2]), load_force(wrenches[i])
+        if n.x != 0.0 or n.y != 0.0 or n.z != 0.0:
+            store_force(wrenches[i], Force(dot(n, W.t) * n, W.f - dot(n, W.f) * n))
 
 
 @kernel

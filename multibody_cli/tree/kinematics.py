@@ -11,7 +11,7 @@ from multibody_cli.joints.parts import ball, screw
 from multibody_cli.joints.parts.crossing import point_acceleration
 from multibody_cli.joints.parts.switch import cross_part, differentiate_columns
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
+from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
 from multibody_cli.spatial.values import Force, Vec3
@@ -40,6 +40,37 @@ def forward_kinematics(tree, q, v, a, work):
             )
         else:
             link_kinematics(link, bodies[link.parent], bodies[i], q, v, columns)
+
+
+@kernel
+def update_motions(tree, q, v, a, work):
+    """Update velocities, accelerations and inertial wrenches of all bodies, for other v at the same q."""
+    if len(work.column_rates) > 0:
+        forward_kinematics(tree, q, v, a, work)
+        return
+    links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
+    for i in range(1, len(links)):
+        link, parent, body = links[i], bodies[links[i].parent], bodies[i]
+        if link.joint_kernel == KERNEL_SCREW:
+            move_across_screw(link, parent, body, v[link.iv], columns[link.iv])
+        elif link.joint_kernel == KERNEL_BALL:
+            link_kinematics(link, parent, body, q, v, columns)
+        else:
+            general_link_kinematics(link, tree, parent, body, q, v, a, columns, rates, work.generated_buffers)
+
+
+@formula
+def move_across_screw(link, parent, body, rate, column):
+    """Compute the motion and the inertial wrench of a body on a single screw, in its known pose."""
+    R, r, w, alpha = load(body.R), load(body.r), load(parent.w), load(parent.alpha)
+    spin, slip = rate * load(column.angular), rate * load(column.linear)
+    a = point_acceleration(load(parent.a), alpha, w, r) + 2.0 * cross(w, slip)
+    w, alpha = w + spin, alpha + cross(w, spin)
+    store(body.v, load(parent.v) + cross(load(parent.w), r) + slip)
+    store(body.w, w)
+    store(body.alpha, alpha)
+    store(body.a, a)
+    store_force(body, inertial_wrench(link, central_inertia(link, R), R @ load(link.com), w, alpha, a))
 
 
 @formula

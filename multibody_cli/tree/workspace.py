@@ -171,6 +171,7 @@ class Work(NamedTuple):
     baumgarte: Annotated[Floats, 2]  # 2 alpha and beta^2; 0 if errors are removed by projection
     dual: Dual
     scratch: Any  # of the method alone
+    elimination: Any  # of rows within the recursion, a `RowElimination`, or ()
     contact_forces: Annotated[Records, "nc", WRENCH]  # contact wrench on each body, for output; (0,) without contacts
 
 
@@ -187,7 +188,6 @@ def workspace_for(
     *,
     differentiated: bool = False,
     remembered: bool = False,
-    primary: bool = False,
 ) -> Work:
     """Allocate the work arrays, with the ground upright and at rest.
 
@@ -201,8 +201,6 @@ def workspace_for(
         Whether the method needs the time derivatives of the columns of S.
     remembered
         Whether the method needs the q of the last forward kinematics.
-    primary
-        Whether the method makes rows primary at run time.
     """
     tree = system.tree
     markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
@@ -217,7 +215,7 @@ def workspace_for(
         nb=placed,
         nc=placed if system.contacts else 0,
         nt=len(tree.constraint_axes),
-        mp=m if k < m or primary else 0,
+        mp=m if k < m else 0,
         warnings=warnings_for(system.forces),
         implicit_solve=implicit_solve_for(system),
         coupling=coupling_for(system),
@@ -226,6 +224,7 @@ def workspace_for(
         terms=records(np.array(system.terms)),
         dual=allocate(Dual, m=k),
         scratch=scratch,
+        elimination=(),
     )
     work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
     work.armature[:] = tree.rotor_inertia

@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 from scipy.special import ellipk
 
 from multibody_cli import MemorySink, prepare
+from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 METHODS = ["aba", "redmax", "baraff"]
 G = 9.81
@@ -23,7 +25,7 @@ def run(tmp_path):
     def run(method="baraff", duration=1.0, **sections):
         path = tmp_path / "scene.yaml"
         simulation = {"duration": duration, "method": method, "integrator": "dop853"}
-        scene = {"mbsim": 1, "simulation": simulation, **sections}
+        scene = {"mbsim": 1, "simulation": simulation} | sections
         path.write_text(json.dumps(scene, default=np.ndarray.tolist), encoding="utf-8")
         sink, prepared = MemorySink(), prepare(path)
         prepared.run(sink)
@@ -219,6 +221,93 @@ def test_a_slider_crank_of_planar_bodies(run, method):
     turned = angle + speed
     expected = r * np.cos(turned) + np.sqrt(length**2 - (r * np.sin(turned)) ** 2)
     np.testing.assert_allclose(final(found, "joints/guide/q"), expected, atol=SOLVED)
+
+
+def planar_ladder(n, turned):
+    """n four-bars of planar bodies, in the plane of the axes x and y of a turned frame, with loads out of the plane."""
+    place = rotation_matrix(turned)
+
+    def body(x, y, angle):
+        about = Rotation.from_matrix(place) * Rotation.from_euler("z", angle)
+        frame = {
+            "position": (place @ [x, y, 0]).tolist(),
+            "rotation": {"quaternion": np.roll(about.as_quat(), 1).tolist()},
+        }
+        return {"kind": "planar", **ROD, **frame}
+
+    world = {"quaternion": list(turned)}
+    bodies = {f"up{k}": body(k, 0.5, np.pi / 2) for k in range(n + 1)}
+    bodies |= {f"rail{k}": body(k + 0.5, 1, 0) for k in range(n)}
+    joints = {
+        f"pin{k}": {
+            "type": "revolute",
+            "child": f"up{k}",
+            "origin": {"position": (place @ [k, 0, 0]).tolist(), "rotation": world},
+            "child_origin": {"position": [-0.5, 0, 0]},
+        }
+        for k in range(n + 1)
+    }
+    for k in range(n):
+        end, inner = {"position": [0.5, 0, 0]}, {"position": [-0.5, 0, 0]}
+        joints[f"left{k}"] = {
+            "type": "revolute",
+            "parent": f"up{k}",
+            "child": f"rail{k}",
+            "origin": end,
+            "child_origin": inner,
+        }
+    for k in range(n):
+        joints[f"right{k}"] = {
+            "type": "revolute",
+            "parent": f"rail{k}",
+            "child": f"up{k + 1}",
+            "origin": end,
+            "child_origin": end,
+        }
+    return {"bodies": bodies, "joints": joints, "gravity": [3.0, 1.0, -G]}
+
+
+@pytest.mark.parametrize("turned", [(1.0, 0.0, 0.0, 0.0), (0.5, 0.5, -0.1, 0.7)])
+def test_joints_within_a_plane_carry_planar_bodies(run, turned):
+    """Joints form a tree, loops have two rows; motion and reactions are those of bodies with their own coordinates."""
+    turned = tuple(np.array(turned) / np.linalg.norm(turned))
+    found, prepared = run("aba", duration=0.5, **planar_ladder(2, turned))
+    system = prepared.compiled.model.system
+    assert len(system.tree.links) == 6
+    assert system.tree.links["nv"].sum() == 5
+    assert len(system.rows) == 4
+    assert prepared.compiled.n_dofs == 1
+    expected, _ = run("baraff", duration=0.5, **planar_ladder(2, turned))
+    for body in ("up0", "up2", "rail1"):
+        for field in ("position", "quaternion", "linear_velocity", "angular_velocity"):
+            channel = f"bodies/{body}/{field}"
+            np.testing.assert_allclose(final(found, channel), final(expected, channel), atol=20 * SOLVED)
+    for joint in ("pin0", "pin1", "left1", "right0"):
+        for field in ("q", "v", "acceleration", "force"):
+            channel = f"joints/{joint}/{field}"
+            np.testing.assert_allclose(final(found, channel), final(expected, channel), atol=200 * SOLVED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "spherical"},
+        {"type": "cylindrical", "axis": [0, 0, 1]},
+        {"type": "revolute", "axis": [0, 0, 1], "child_origin": {"position": [-0.5, 0, 1e-9]}},
+        {
+            "type": "revolute",
+            "axis": [0, 0, 1],
+            "friction": {"coefficient": 0.1, "surface": {"radius": 0.01, "length": 0.1}},
+        },
+    ],
+)
+def test_other_joints_of_planar_bodies_close_loops(run, change):
+    """Joints that could leave the plane, that are not exactly in it, or with dry friction."""
+    joint = {"child": "a", "child_origin": {"position": [-0.5, 0, 0]}, **change}
+    body = {"kind": "planar", **ROD, "position": [0.5, 0, 0]}
+    simulation = {"duration": 0.01, "method": "aba", "integrator": "semi_implicit_euler", "step": 1e-3}
+    _, prepared = run(bodies={"a": body}, joints={"j": joint}, simulation=simulation)
+    assert len(prepared.compiled.model.system.tree.closures) == 1
 
 
 def slotted_rods(kind):

@@ -7,9 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from loops import Data, Run, loaded, random_loops
+from loops import (
+    KINDS,
+    Data,
+    Run,
+    close_loops,
+    loaded,
+    quaternion,
+    random_body,
+    random_joint,
+    random_loops,
+)
+from strategies import random_quaternion
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.constraint_solver.always_ineffective import always_ineffective_rows
+from multibody_cli.methods import redmax, symbolic
 from multibody_cli.methods.aba import ABA, CONSTRAINED
 from multibody_cli.methods.by_acceleration import AccelerationKind, AccelerationMethod
 from multibody_cli.methods.contract import Status
@@ -31,12 +44,19 @@ def started(scene: Data, kind: AccelerationKind, integrator: str = "rk4", **simu
 
 
 def is_eliminated(run: Run) -> bool:
-    return bool(run.method.work.scratch.regular[0])
+    return bool(run.method.work.elimination.regular[0])
 
 
-def require_agreement(scene: Data, until: float = 0.0, eliminated: bool = True, tolerance: float = 1e-9, **simulation):
+def require_agreement(
+    scene: Data,
+    until: float = 0.0,
+    eliminated: bool = True,
+    tolerance: float = 1e-9,
+    pair=(CONSTRAINED, ABA),
+    **simulation,
+):
     """Accelerations, multipliers and, after a run, the state are those of the dense matrix."""
-    found, dense = started(scene, CONSTRAINED, **simulation), started(scene, ABA, **simulation)
+    found, dense = (started(scene, kind, **simulation) for kind in pair)
     for _ in range(2):
         assert not eliminated or is_eliminated(found)
         for name in ("q", "v", "a", "ledger"):
@@ -187,7 +207,112 @@ def test_work_arrays_of_local_loops_grow_linearly():
     for make in (ladder, lambda n: chain_of_loops(n, "free")):
         sizes = []
         for n in (4, 8, 16):
-            E = CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).scratch
+            E = CONSTRAINED.workspace(compile_scene(loaded(make(n))).model, None).elimination
             sizes.append([len(E.L), len(E.slots), len(E.pairs), len(E.updates)])
         first, second, third = np.array(sizes)
         np.testing.assert_array_equal(third - second, 2 * (second - first))
+
+
+# --- other methods ------------------------------------------------------------------------------------------------
+OTHERS = {
+    "redmax": (redmax.CONSTRAINED, redmax.REDMAX),
+    "symbolic": (symbolic.KINDS["generated", True], symbolic.KINDS["generated", False]),
+    "numeric": (symbolic.KINDS["numeric", True], symbolic.KINDS["numeric", False]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("make", [lambda: ladder(3), lambda: ladder(2, 0.7), lambda: chain_of_loops(2, "spherical")])
+def test_other_methods_with_eliminated_rows(name, make):
+    """Their own accelerations, with the multipliers of the recursion, are those with their own dense matrix."""
+    require_agreement(make(), until=0.1, step=1e-3, pair=OTHERS[name])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_methods_with_dependent_loops_and_limits(name):
+    """All rows are rows of W, or rows with bounds remain."""
+    scene = ladder(2)
+    scene["joints"]["twice"] = dict(scene["joints"]["right0"])
+    require_agreement(scene, until=0.05, step=1e-3, eliminated=False, pair=OTHERS[name])
+    scene = chain_of_loops(2, "free")
+    scene["joints"]["jc1"]["limits"] = [-1.2, -0.995]
+    run = require_agreement(scene, until=0.02, step=1e-3, tolerance=1e-8, pair=OTHERS[name])
+    assert abs(run.multipliers("jc1")).max() > 0.0
+
+
+@settings(max_examples=20)
+@given(random_loops())
+def test_random_loops_in_redmax(machine):
+    system = compile_scene(loaded(machine.scene)).model.system
+    if redmax.REDMAX.chosen and redmax.REDMAX.chosen(None, system) is redmax.CONSTRAINED:
+        require_agreement(machine.scene, eliminated=False, tolerance=1e-8, pair=OTHERS["redmax"])
+
+
+# --- rows that never have an effect -------------------------------------------------------------------------------
+def ineffective_directions(scene: Data) -> list[str]:
+    model = compile_scene(loaded(scene, assembly_tolerance=10.0)).model
+    return [model.names.rows[r].direction for r in sorted(always_ineffective_rows(model.system))]
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.7])
+@pytest.mark.parametrize("angle", [0.0, 1.0])
+def test_rows_across_the_plane_of_a_linkage_never_have_an_effect(tilt, angle):
+    """A force along the hinges and two moments across them; in line, rows along the bars lose theirs for a moment."""
+    assert ineffective_directions(ladder(2, tilt, angle=angle)) == 2 * ["along z", "about x", "about y"]
+
+
+def test_rows_of_a_linkage_that_leaves_its_plane_have_an_effect():
+    """A hinge across the others moves them out of the plane, also if it stands still at the start, or is prescribed."""
+    scene = ladder(1)
+    scene["bodies"]["base"] = rod()
+    scene["joints"] = {"turntable": {"type": "revolute", "axis": [1, 0, 0], "child": "base"}} | scene["joints"]
+    scene["joints"]["pin0"]["parent"] = "base"
+    assert ineffective_directions(scene) == []
+    scene["joints"]["turntable"]["motion"] = {"velocity": 0.0}
+    assert ineffective_directions(scene) == []
+
+
+def test_constraints_keep_their_rows():
+    """A rod has an effect, and the spherical joint of a plane loop two; a rod along a body has none."""
+    scene = chain_of_loops(1, "free")
+    wire = {"type": "distance", "between": [{"body": "a0"}, {"body": "world", "point": [3, 2, 5]}], "length": 7.0}
+    along = {"type": "distance", "between": [{"body": "a0"}, {"body": "c0"}], "length": 1.0}
+    scene["constraints"] = {"wire": wire, "along": along}
+    assert ineffective_directions(scene) == ["along z", "along the line of its points"]
+
+
+# --- evaluation after a projection --------------------------------------------------------------------------------
+def moving_loop(kind: str) -> Data:
+    """A loop joint between the end of a turning and sliding chain and a body that floats, in a random state at rest."""
+    rng = np.random.default_rng(KINDS.index(kind))
+    joints = {
+        "j1": random_joint(rng, "revolute", "world", "b1"),
+        "j2": random_joint(rng, "prismatic", "b1", "b2"),
+        "j3": random_joint(rng, kind, "b2", "b3"),
+        "j4": random_joint(rng, "prismatic", "b4", "b5"),
+        "loop": random_joint(rng, kind, "b5", "b3"),
+    }
+    bodies = {f"b{k}": random_body(rng) for k in range(1, 6)}
+    bodies["b4"] |= {"position": rng.normal(size=3).tolist(), "rotation": quaternion(random_quaternion(rng))}
+    scene = {"gravity": (rng.normal(size=3) * 5).tolist(), "bodies": bodies, "joints": joints}
+    close_loops(scene)
+    for joint in joints.values():
+        joint.pop("v", None)
+    return scene
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_evaluation_after_a_projection_needs_the_rates_alone(kind):
+    """With other rates at the same coordinates it computes all that a whole evaluation computes."""
+    run = started(moving_loop(kind), ABA)
+    dynamics, system, work, state = run.method.dynamics, run.compiled.model.system, run.method.work, run.state
+    time, powers = state.time[0], np.zeros((2, len(state.ledger)))
+    v = np.where(system.tree.driven, state.v, state.v * 1.5 - 0.3)
+    results = []
+    for k, evaluate in enumerate((dynamics.evaluate_projected, dynamics.evaluate)):
+        q, rates, a = state.q.copy(), v.copy(), state.a.copy()
+        evaluate(system, work, time, q, rates, a, powers[k])
+        fields = [work.bodies[name][1:].copy() for name in ("x", "R", "w", "v", "alpha", "a", "dw", "dv", "t", "f")]
+        results.append([q, rates, a, powers[k], *fields, work.rows["rate"].copy(), work.rows["bias"].copy()])
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max(initial=0.0)))

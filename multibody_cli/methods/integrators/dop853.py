@@ -18,7 +18,7 @@ import numpy as np
 
 from multibody_cli.kernel import allocate, bound_kernel, kernel, template
 from multibody_cli.limits import limit_of
-from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators.dop853_coefficients import E3, E5, STAGES, A, B, C, D
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite
@@ -117,7 +117,7 @@ def prepare_interpolant(system, work, scratch, nq, nv):
                 add_scaled(terms[3 + k], h * D[k, j], slopes[j])
 
 
-@template(evaluate, project_onto_constraints)
+@template(evaluate, evaluate_projected, project_onto_constraints)
 def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int:
     """Advance the state to `until`, in at most `most` steps, or until the step becomes too small; return the steps."""
     nq, nv, steps, times, reached = len(state.q), len(state.v), 0, scratch.times, True
@@ -147,7 +147,7 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int
     copy(scratch.stage[nq + nv :], state.ledger)
     normalize(system.tree, state.q)
     project_onto_constraints(system, work, state.time[0], state.q, state.v, state.a, state.ledger)
-    evaluate(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
+    evaluate_projected(system, work, state.time[0], state.q, state.v, state.a, scratch.stage[nq + nv :])
     return steps
 
 
@@ -155,7 +155,10 @@ def advance_dop853(system, state, work, scratch, until, rtol, atol, most) -> int
 def make(dynamics: Dynamics) -> Kernel:
     """Bind the stepping kernel to a method."""
     return bound_kernel(
-        advance_dop853, evaluate=dynamics.evaluate, project_onto_constraints=dynamics.project_onto_constraints
+        advance_dop853,
+        evaluate=dynamics.evaluate,
+        evaluate_projected=dynamics.evaluate_projected,
+        project_onto_constraints=dynamics.project_onto_constraints,
     )
 
 

@@ -20,7 +20,13 @@ import numpy as np
 
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
 from multibody_cli.kernel import bound_kernel, template
-from multibody_cli.method_kernels import evaluate, finalize_output, project_onto_constraints, solve_contact_step
+from multibody_cli.method_kernels import (
+    evaluate,
+    evaluate_projected,
+    finalize_output,
+    project_onto_constraints,
+    solve_contact_step,
+)
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import semi_implicit_euler_step_limit
@@ -30,7 +36,7 @@ from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
-@template(evaluate, project_onto_constraints, solve_contact_step, finalize_output)
+@template(evaluate, evaluate_projected, project_onto_constraints, solve_contact_step, finalize_output)
 def take_implicit_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
@@ -53,7 +59,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
         time[0] = start + (first + done + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         copy(v, work.implicit_rates)
-        evaluate(system, work, time[0], q, v, a, after)
+        evaluate_projected(system, work, time[0], q, v, a, after)
         valid = is_finite_and_bounded(v, a)
         if valid:
             done += 1
@@ -73,6 +79,7 @@ def make(dynamics: Dynamics) -> Kernel:
     return bound_kernel(
         take_implicit_steps,
         evaluate=dynamics.evaluate,
+        evaluate_projected=dynamics.evaluate_projected,
         project_onto_constraints=dynamics.project_onto_constraints,
         solve_contact_step=dynamics.solve_contact_step,
         finalize_output=dynamics.finalize_output,

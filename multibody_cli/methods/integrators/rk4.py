@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.kernel import bound_kernel, formula, template
-from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.stability import rk4_step_limit
@@ -23,14 +23,14 @@ from multibody_cli.tree.configuration import normalize, rate, recentre
 from multibody_cli.tree.workspace import Work
 
 
-@template(evaluate, project_onto_constraints)
+@template(evaluate, evaluate_projected, project_onto_constraints)
 def take_rk4_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     q0, v0, dq, dv, power = scratch
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-        evaluate(system, work, time[0], q, v, a, power[0])
+        evaluate_projected(system, work, time[0], q, v, a, power[0])
         if not is_finite(a):
             return -1
     for step in range(first, first + count):
@@ -57,7 +57,7 @@ def take_rk4_steps(system, state, work, scratch, h, start, first, count, fresh) 
         recentre(tree, q, v)
         time[0] = start + (step + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-        evaluate(system, work, time[0], q, v, a, power[0])
+        evaluate_projected(system, work, time[0], q, v, a, power[0])
         if not is_finite_and_bounded(v, a):
             return step - first
     return count
@@ -74,7 +74,10 @@ def add_weighted(target, h, slopes):
 def make(dynamics: Dynamics) -> Kernel:
     """Bind the stepping kernel to a method."""
     return bound_kernel(
-        take_rk4_steps, evaluate=dynamics.evaluate, project_onto_constraints=dynamics.project_onto_constraints
+        take_rk4_steps,
+        evaluate=dynamics.evaluate,
+        evaluate_projected=dynamics.evaluate_projected,
+        project_onto_constraints=dynamics.project_onto_constraints,
     )
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from multibody_cli.implicit.implicit_forces import free_end, set_implicit_coefficients
 from multibody_cli.kernel import bound_kernel, kernel, template
-from multibody_cli.method_kernels import evaluate, project_onto_constraints
+from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Integrator, Kernel, Report, Status, StepControl, Stepper
 from multibody_cli.methods.integrators.fixed_step import FixedStepper
 from multibody_cli.methods.integrators.vectors import add_scaled, copy, is_finite, is_finite_and_bounded
@@ -52,7 +52,7 @@ At rest, the round-off of a length times the stiffness of a spring moves bodies 
 """
 
 
-@template(evaluate, project_onto_constraints)
+@template(evaluate, evaluate_projected, project_onto_constraints)
 def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fresh):
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
@@ -60,7 +60,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
     not_converged[0] = 0
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-        evaluate(system, work, time[0], q, v, a, powers[0])
+        evaluate_projected(system, work, time[0], q, v, a, powers[0])
         if not is_finite(a):
             return -1
     done = 0
@@ -86,7 +86,7 @@ def take_sdirk2_steps(system, state, work, scratch, h, start, first, count, fres
         for k in range(len(ledger)):
             ledger[k] += h * ((1.0 - GAMMA) * powers[0, k] + GAMMA * powers[1, k])
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-        evaluate(system, work, time[0], q, v, a, powers[0])
+        evaluate_projected(system, work, time[0], q, v, a, powers[0])
         if not is_finite_and_bounded(v, a):
             break
         done += 1
@@ -138,7 +138,10 @@ def stage_changes(driven, last, before, after, v):
 def make(dynamics: Dynamics) -> Kernel:
     """Bind the stepping kernel to a method."""
     return bound_kernel(
-        take_sdirk2_steps, evaluate=dynamics.evaluate, project_onto_constraints=dynamics.project_onto_constraints
+        take_sdirk2_steps,
+        evaluate=dynamics.evaluate,
+        evaluate_projected=dynamics.evaluate_projected,
+        project_onto_constraints=dynamics.project_onto_constraints,
     )
 
 

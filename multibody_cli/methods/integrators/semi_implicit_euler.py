@@ -12,7 +12,7 @@ import numpy as np
 
 from multibody_cli.kernel import bound_kernel, template
 from multibody_cli.method_kernels import (
-    evaluate,
+    evaluate_projected,
     finalize_output,
     project_onto_constraints,
     resume_stepping,
@@ -27,14 +27,14 @@ from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
-@template(evaluate, project_onto_constraints, solve_contact_step, finalize_output, resume_stepping)
+@template(evaluate_projected, project_onto_constraints, solve_contact_step, finalize_output, resume_stepping)
 def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
     before, after, contact_work = scratch
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-        evaluate(system, work, time[0], q, v, a, before)
+        evaluate_projected(system, work, time[0], q, v, a, before)
         if not is_finite(a):
             return -1
     else:
@@ -48,7 +48,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         recentre(tree, q, v)
         time[0] = start + step * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
-        evaluate(system, work, time[0], q, v, a, after)
+        evaluate_projected(system, work, time[0], q, v, a, after)
         if not is_finite_and_bounded(v, a):
             return step - first - 1
         for i in range(len(ledger)):
@@ -61,7 +61,14 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
 @cache
 def make(dynamics: Dynamics) -> Kernel:
     """Bind the stepping kernel to a method."""
-    return bound_kernel(take_euler_steps, **dynamics.kernels)
+    return bound_kernel(
+        take_euler_steps,
+        evaluate_projected=dynamics.evaluate_projected,
+        project_onto_constraints=dynamics.project_onto_constraints,
+        solve_contact_step=dynamics.solve_contact_step,
+        finalize_output=dynamics.finalize_output,
+        resume_stepping=dynamics.resume_stepping,
+    )
 
 
 def bind(
