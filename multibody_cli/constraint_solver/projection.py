@@ -60,7 +60,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     """Project q and v onto the constraint manifold after a step, in place."""
     if work.baumgarte[0] > 0.0:
         return
-    tree, before, reused = system.tree, math.inf, False
+    tree, before, reused, suspended = system.tree, math.inf, False, False
     for _ in range(MAX_PROJECTIONS):
         update_kinematics(system, t, q, v, a, work)
         activate_unilateral_rows(work)
@@ -71,14 +71,16 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
             break
         reused = halved and (error <= REUSED_ERROR or before * error <= PROJECTION_TOLERANCE)
         if not reused:
+            suspended = activate_nonholonomic_rows(work, 0)
             accelerate(system, work, work.response)
         before = error
         project(system, work, POSITION)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
+    activate_nonholonomic_rows(work, 1)
     residual = compute_velocity_residuals(work, v)
     if residual > PROJECTION_TOLERANCE * speed_scale(work):
-        if residual > REUSED_ERROR:
+        if residual > REUSED_ERROR or suspended:
             accelerate(system, work, work.response)
         project(system, work, VELOCITY)
         for j in range(len(v)):
@@ -119,6 +121,21 @@ def activate_unilateral_rows(work):
         row = work.rows[r]
         if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
             row.active = 1
+
+
+@kernel
+def activate_nonholonomic_rows(work, active) -> bool:
+    """Set whether the nonholonomic equalities are active; return whether there are any.
+
+    A method that eliminates them itself leaves out those that are not.
+    """
+    found = False
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if not row.holonomic and not row.one_sided:
+            row.active = active
+            found = True
+    return found
 
 
 @kernel

@@ -95,6 +95,8 @@ class AccelerationKind:
         Allocates the work arrays for a model and options.
     maximal
         Whether it uses maximal coordinates instead of reduced ones.
+    eliminates_constraints
+        Whether constraints between two bodies are nodes of its elimination tree, beside joints.
     implicit
         Makes the kernels with implicit forces from the two kernels.
     shortcut
@@ -111,6 +113,7 @@ class AccelerationKind:
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[Model, Any], Work] = plain_workspace
     maximal: bool = False
+    eliminates_constraints: bool = False
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
