@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
     project_onto_constraints,
 )
@@ -60,10 +60,10 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
 
 @template(accelerate, apply_inverse_mass, add_implicit_terms)
 def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their reactions too."""
+    """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their multipliers too."""
     tree, motions = system.tree, system.motions
     update_kinematics(system, t, q, v, a, work)
-    write_acceleration_rhs(work, v)
+    write_acceleration_rhs(tree, work, v)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
@@ -76,6 +76,7 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
     accumulate_row_power(work, v, powers)
     if len(motions.rows) > 0:
         compute_joint_wrenches(tree, work)
+        compute_loop_reactions(tree, work)
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 

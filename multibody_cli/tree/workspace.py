@@ -204,6 +204,8 @@ def workspace_for(
         dual=allocate(Dual, m=k),
         scratch=scratch,
     )
+    for iv in tree.links["iv"][tree.links["floats"] == 1]:
+        work.columns["linear"][iv : iv + 3] = work.columns["angular"][iv + 3 : iv + 6] = np.eye(3)
     work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
     work.armature[:] = tree.rotor_inertia
     work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
