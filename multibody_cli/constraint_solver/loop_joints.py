@@ -82,10 +82,10 @@ def apply_loop_forces(tree, tau, work):
 @formula
 def has_generalized_force(closure, tau):
     """Whether any generalized force of a closure differs from 0."""
+    total = 0.0
     for j in range(closure.iv, closure.iv + closure.nv):
-        if tau[j] != 0.0:
-            return True
-    return False
+        total += abs(tau[j])
+    return total != 0.0
 
 
 @formula

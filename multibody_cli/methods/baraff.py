@@ -56,13 +56,19 @@ def workspace(model: Model, options: Any) -> Work:
     mixed = np.array([float(any(n != 6 for n in n_dofs))])
     uncertain, multipliers = uncertain_rows_of(kkt, system.rows), np.zeros(len(system.rows))
     sparse = Sparse(kkt, first_links, mixed, uncertain, vector_for(kkt), multipliers)
-    return workspace_for(system, sparse, primary=len(uncertain) > 0)
+    return workspace_for(system, sparse, primary=len(uncertain) > 0, reuses_factors=True)
 
 
 @kernel
 def accelerate(system, work, a):
     """Compute dv/dt of all bodies into `a` (nv,), primary rows at their right-hand sides; stores the factorization."""
     factor_bodies(system, work, a)
+    accelerate_again(system, work, a)
+
+
+@kernel
+def accelerate_again(system, work, a):
+    """Like `accelerate`, with the factors of the same positions."""
     for i in range(1, len(system.tree.links)):
         store_force(work.wrenches[i], -load_force(work.bodies[i]))
     solve_for_bodies(system, work, a)
@@ -109,6 +115,7 @@ BARAFF = AccelerationKind(
     description="Lagrange multipliers in maximal coordinates, O(n)",
     accelerate=accelerate,
     factor=factor_bodies,
+    accelerate_again=accelerate_again,
     apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.REDUCTION, Feature.ROTORS, Feature.COMPUTED_TORQUE},
     Options=ImplicitOptions,

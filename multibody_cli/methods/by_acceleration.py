@@ -85,6 +85,8 @@ class AccelerationKind:
         The two kernels; see the top of this file.
     factor
         `accelerate` for the factors alone, if that is faster.
+    accelerate_again
+        `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     friction_of_tree
         Whether dry friction in a tree is solved in O(n) (`contact_solver.tree_friction`) instead of by rows.
     supports
@@ -118,6 +120,7 @@ class AccelerationKind:
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
     factor: Kernel | None = None
+    accelerate_again: Kernel | None = None
     friction_of_tree: bool = False
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -141,9 +144,18 @@ class AccelerationKind:
         if system.implicit:
             implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
             factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
-            alone = constrained_dynamics(*implicit, implicit_forces.add_implicit_terms)
+            alone = constrained_dynamics(
+                implicit.factor,
+                implicit.accelerate,
+                implicit.accelerate,
+                implicit.apply_inverse_mass,
+                implicit_forces.add_implicit_terms,
+            )
         elif system.is_constrained:
-            alone = constrained_dynamics(self.factor or factor, factor, apply_inverse_mass, add_implicit_joint_terms)
+            again = self.accelerate_again or factor
+            alone = constrained_dynamics(
+                self.factor or factor, factor, again, apply_inverse_mass, add_implicit_joint_terms
+            )
         elif shortcut := self.shortcut_through(system):
             alone = shortcut_dynamics(shortcut.evaluate)
         else:

@@ -11,6 +11,7 @@ from typing import Any
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
     project_onto_constraints,
+    take_factored_positions,
 )
 from multibody_cli.constraint_solver.solver import (
     accumulate_row_power,
@@ -58,10 +59,16 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
-@template(accelerate, apply_inverse_mass, add_implicit_terms)
+@kernel_parameter
+def accelerate_again(system: Any, work: Any, a: Any) -> None:
+    """Compute dv/dt like `accelerate`, with the factors for the same positions."""
+
+
+@template(accelerate, accelerate_again, apply_inverse_mass, add_implicit_terms)
 def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their multipliers too."""
     tree, motions = system.tree, system.motions
+    is_factored = take_factored_positions(work, t, q)
     update_kinematics(system, t, q, v, a, work)
     write_acceleration_rhs(tree, work, v)
     apply_forces(system.forces, t, q, v, work, powers)
@@ -71,7 +78,10 @@ def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: An
     apply_loop_forces(tree, work.tau, work)
     apply_contact_forces(work)
     transfer_marker_wrenches(tree, work.bodies)
-    accelerate(system, work, a)
+    if is_factored:
+        accelerate_again(system, work, a)
+    else:
+        accelerate(system, work, a)
     enforce_constraints(system, work, v, a)
     accumulate_row_power(work, v, powers)
     if len(motions.rows) > 0:
@@ -151,13 +161,18 @@ def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
 
 @cache
 def constrained_dynamics(
-    factor: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel, add_implicit_terms: Kernel
+    factor: Kernel,
+    accelerate: Kernel,
+    accelerate_again: Kernel,
+    apply_inverse_mass: Kernel,
+    add_implicit_terms: Kernel,
 ) -> Dynamics:
     """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
     return Dynamics(
         bound_kernel(
             evaluate_constrained,
             accelerate=accelerate,
+            accelerate_again=accelerate_again,
             apply_inverse_mass=apply_inverse_mass,
             add_implicit_terms=add_implicit_terms,
         ),

@@ -113,6 +113,8 @@ class Dual(NamedTuple):
     upper: Annotated[Floats, "m"]
     x: Annotated[Floats, "m"]
     position_error: Annotated[Floats, 1]  # largest position error after the last projection, m or rad
+    factored_time: Annotated[Floats, 1]  # s; the method has factors for this time and `factored_q`
+    factored_q: Annotated[Floats, "nq"]  # or (0,) for a method that does not use them again
     solver: Scratch
 
 
@@ -166,6 +168,7 @@ def workspace_for(
     differentiated: bool = False,
     remembered: bool = False,
     primary: bool = False,
+    reuses_factors: bool = False,
 ) -> Work:
     """Allocate the work arrays, with the ground upright and at rest.
 
@@ -181,16 +184,19 @@ def workspace_for(
         Whether the method needs the q of the last forward kinematics.
     primary
         Whether the method makes rows primary at run time.
+    reuses_factors
+        Whether the method evaluates accelerations with the factors of a projection of velocities.
     """
     tree = system.tree
     markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
     placed = markers + len(tree.markers)
+    nq = len(tree.plain) + 4 * len(tree.quaternions)
     m, k = len(system.rows), int(np.count_nonzero(system.rows["primary"] == 0))
     work = allocate(
         Work,
         n=n,
         nd=n if differentiated else 0,
-        nq=len(tree.plain) + 4 * len(tree.quaternions) if remembered else 0,
+        nq=nq if remembered else 0,
         nl=len(tree.links),
         nb=placed,
         nc=placed if system.contacts else 0,
@@ -201,7 +207,7 @@ def workspace_for(
         generated_buffers=allocate(GeneratedBuffers, constants=tree.constants),
         rows=records(np.array(system.rows)),
         terms=records(np.array(system.terms)),
-        dual=allocate(Dual, m=k),
+        dual=allocate(Dual, m=k, nq=nq if reuses_factors else 0),
         scratch=scratch,
     )
     for iv in tree.links["iv"][tree.links["floats"] == 1]:
