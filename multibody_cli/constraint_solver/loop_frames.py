@@ -29,7 +29,7 @@ from multibody_cli.spatial.products import (
     shift_motion,
     transposed_product,
 )
-from multibody_cli.spatial.rotations import quaternion_of_rotation, vector_of_quaternion
+from multibody_cli.spatial.rotations import quaternion_of_rotation, rotation_about, vector_of_quaternion
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.configuration import displace_coordinates, write_quaternion
 from multibody_cli.tree.jacobian import column_of
@@ -74,15 +74,20 @@ def fit_screw(part, closure, loop_frame, q, v, work):
     place = load(child.x) + C @ load(closure.child_origin)
     S = Motion(F @ load(part.turn), F @ load(part.slide))
     scale = 1.0 / (dot(S.w, S.w) + dot(S.v, S.v))
+    m = M @ load(part.turn)
     if part.axis_kind == NOT_TURNING:
         q[part.iq] = scale * dot(S.v, place - load(parent.x) - r)
         R = F
-        w, i, j, k = quaternion_of_rotation(transposed_product(F, M))
-        turned = F @ vector_of_quaternion(w, Vec3(i, j, k))
+        turned = rotation_vector_between(R, M)
+    elif dot(m, S.w) > 0.0:
+        R, turned = with_axis(M, m, S.w)
+        q[part.iq] = nearest_angle(angle_about(S.w, F, R), q[part.iq])
     else:
-        R, turned = with_axis(M, M @ load(part.turn), S.w)
-        change = angle_about(S.w, F, R) - q[part.iq]
-        q[part.iq] += change - 2.0 * math.pi * math.floor(change / (2.0 * math.pi) + 0.5)
+        w, i, j, k = quaternion_of_rotation(transposed_product(F, M))
+        angle = 2.0 * math.atan2(dot(load(part.turn), Vec3(i, j, k)), w)
+        q[part.iq] = nearest_angle(angle, q[part.iq])
+        R = F @ rotation_about(load(part.turn), math.sin(angle), math.cos(angle))
+        turned = rotation_vector_between(R, M)
     d = q[part.iq] * S.v
     store(loop_frame.x, load(parent.x) + r + d)
     store_force(work.dual_basis[part.iv], Force(scale * S.w, scale * S.v))
@@ -135,7 +140,10 @@ def store_loop_frame(parent, loop_frame, R, r, d, twist):
 
 @formula
 def with_axis(M, m, n):
-    """Turn M by the smallest rotation that takes its unit axis m to n; also the rotation vector back to M."""
+    """Turn M by the smallest rotation that takes its unit axis m to n, by less than a right angle.
+
+    Also return the rotation vector back to M.
+    """
     k, cosine = cross(m, n), dot(m, n)
     sine2 = dot(k, k)
     if sine2 < SMALL_SINE_SQUARED:
@@ -143,11 +151,25 @@ def with_axis(M, m, n):
     else:
         sine = math.sqrt(sine2)
         back = (-math.atan2(sine, cosine) / sine) * k
-    g = 1.0 / max(1.0 + cosine, 1e-280)
+    g = 1.0 / (1.0 + cosine)
     x = cosine * M.x + cross(k, M.x) + (g * dot(k, M.x)) * k
     y = cosine * M.y + cross(k, M.y) + (g * dot(k, M.y)) * k
     z = cosine * M.z + cross(k, M.z) + (g * dot(k, M.z)) * k
     return Mat3(x, y, z), back
+
+
+@formula
+def rotation_vector_between(R, M):
+    """Rotation vector from R to M, world axes."""
+    w, i, j, k = quaternion_of_rotation(transposed_product(R, M))
+    return R @ vector_of_quaternion(w, Vec3(i, j, k))
+
+
+@formula
+def nearest_angle(angle, last):
+    """The angle, up to full turns, that is nearest to the last one."""
+    change = angle - last
+    return last + (change - 2.0 * math.pi * math.floor(change / (2.0 * math.pi) + 0.5))
 
 
 @formula
@@ -257,8 +279,7 @@ def add_prescribed_accelerations(driven, closure, loop_frame, a, columns):
 def store_loop_closure_error(closure, child, loop_frame):
     """Store the rotation vector (rad) and the displacement (m) from the loop frame to the child's frame M."""
     C = load(child.R)
-    w, x, y, z = quaternion_of_rotation(transposed_product(load(loop_frame.R), C @ load(closure.child_frame)))
-    store(loop_frame.dw, load(loop_frame.R) @ vector_of_quaternion(w, Vec3(x, y, z)))
+    store(loop_frame.dw, rotation_vector_between(load(loop_frame.R), C @ load(closure.child_frame)))
     store(loop_frame.dv, load(child.x) + C @ load(closure.child_origin) - load(loop_frame.x))
 
 
