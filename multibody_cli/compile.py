@@ -32,6 +32,7 @@ from multibody_cli.model import JointEntry, Model, Names, State, System
 from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.constraints import CannotReduce, ConstraintContext, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
+from multibody_cli.packing.elimination import candidates_of
 from multibody_cli.packing.force_entries import ForceContext, add_section
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.implicit import mark_implicit_bodies, needs_coupled_solve, needs_implicit_solve
@@ -108,15 +109,16 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
         from multibody_cli.initial.overlap import require_no_overlap  # slow import
 
         require_no_overlap(loaded, model, state)
-    if METHODS[simulation.method].maximal:
+    method = METHODS[simulation.method]
+    if method.maximal:
         _require_inertia(loaded, masses)
-        model, state = _pack(
-            loaded, masses, body_coordinate_layout(scene, masses, *_starts(scene, model, state)), sizes
-        )
+        candidates = candidates_of(scene, method.eliminates_constraints)
+        layout = body_coordinate_layout(scene, masses, *_starts(scene, model, state), candidates)
+        model, state = _pack(loaded, masses, layout, sizes)
     elif any(body.kind == "planar" for body in scene.bodies.values()):
-        layout = in_plane_layout(scene, masses, *_starts(scene, model, state))
-        if layout is not None:
-            model, state = _pack(loaded, masses, layout, sizes)
+        in_plane = in_plane_layout(scene, masses, *_starts(scene, model, state))
+        if in_plane is not None:
+            model, state = _pack(loaded, masses, in_plane, sizes)
     control = StepControl(
         simulation.step, simulation.tolerance.rtol, simulation.tolerance.absolute, simulation.duration
     )
@@ -169,6 +171,7 @@ def _pack(
     for name, span in zip(layout.loop_joint_names, spans, strict=True):
         for r in range(*span):
             rows.add(name_of_constraint_axis(name, packed.tree.constraint_axes[r]), 2)
+        rows.spans["joints", name] = span
     firsts = {name: layout.row_of_joint(name, joint) for name, joint in scene.joints.items()}
     places = {name: (packed.first_q[row], packed.first_v[row]) for name, row in firsts.items()}
     tables, reductions = TablePacker(), ReductionPacker(packed.tree.driven)
@@ -187,12 +190,12 @@ def _pack(
     actuators.rotors.flags.writeable = False
     tree = packed.tree._replace(markers=layout.markers.pack(), rotor_inertia=actuators.rotors)
     if layout.elimination is not None:
-        rows_of = dict(zip(layout.loop_joint_names, spans, strict=True))
         inboard_joints = inboard_joints_for(
-            layout.elimination, [rows_of[name] for name in layout.elimination_joint_names]
+            layout.elimination, [rows.spans[one.section, one.name] for one in layout.candidates]
         )
         tree = tree._replace(inboard_joints=records(inboard_joints))
-        rows.mark_primary(inboard_joints)
+        certain = [k >= 0 and layout.candidates[k].is_certain for k in layout.elimination.constraints]
+        rows.mark_primary(inboard_joints[certain])
     implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit
     row_table, term_table = rows.pack()
     coupled = implicit and needs_coupled_solve(tree, forces, len(row_table))

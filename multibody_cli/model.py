@@ -34,6 +34,7 @@ LINK = np.dtype(
         ("joint_kernel", "i8"),
         ("has_side_children", "i8"),  # whether children other than the next row, or implicit blocks, add to its inertia
         ("frame_is_rotated", "i8"),  # whether F is rotated against the parent's joint frame
+        ("floats", "i8"),  # whether it moves freely relative to the ground, in the axes of the world
         ("principal", "i8"),  # whether the central inertia is diagonal in the joint frame
         ("axis_kind", "i8"),  # screw: kind of its axis, see `joints.parts.screw`
         ("slides", "i8"),  # screw: whether it translates

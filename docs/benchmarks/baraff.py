@@ -42,8 +42,7 @@ class Bound:
 
     def assemble(self) -> None:
         """The blocks of bodies and joints."""
-        work = self.work
-        assemble_rigid(work.scratch.kkt, self.system.tree.links, work.bodies, work.rows, work.terms)
+        assemble_rigid(self.work.scratch.kkt, self.system.tree.links, self.work)
 
     def factor(self) -> None:
         """Blocks, and their factors over them."""

@@ -15,7 +15,7 @@ import math
 
 from multibody_cli.joints.directions import find_constraint_axes, find_dual_basis, find_planar_constraint_axes
 from multibody_cli.joints.parts.crossing import point_acceleration, write_column
-from multibody_cli.joints.parts.screw import NOT_TURNING, orientation_across
+from multibody_cli.joints.parts.screw import NOT_TURNING
 from multibody_cli.joints.parts.switch import cross_part
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW
@@ -28,16 +28,18 @@ from multibody_cli.spatial.products import (
     power,
     shift_motion,
     transposed_product,
-    transposed_times,
 )
-from multibody_cli.spatial.rotations import quaternion_of_rotation, vector_of_quaternion
-from multibody_cli.spatial.values import Force, Motion, Vec3
+from multibody_cli.spatial.rotations import quaternion_of_rotation, rotation_about, vector_of_quaternion
+from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.configuration import displace_coordinates, write_quaternion
 from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.kinematics import shift_columns
 
 MAX_FIT_ITERATIONS = 30
 """Maximum number of Gauss-Newton iterations; one or two are usual."""
+
+SMALL_SINE_SQUARED = 1e-14
+"""Square of the sine below which an angle is its series."""
 
 FIT_TOLERANCE = 1e-13
 """Correction, rad or m, below which the iteration ends."""
@@ -50,17 +52,15 @@ def update_loop_frames(tree, q, v, a, work):
     for k in range(len(closures)):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
         if closure.joint_kernel == KERNEL_SCREW:
-            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, work)
-            move_across_screw(closure, loop_frame, v, work)
+            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, v, work)
+        elif closure.joint_kernel == KERNEL_BALL:
+            fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, v, work)
         else:
-            if closure.joint_kernel == KERNEL_BALL:
-                fit_ball(tree.parts[closure.first_part], closure, q, v, work)
-            else:
-                fit_position(tree, closure, loop_frame, q, v, work)
-                fit_velocity(tree, closure, loop_frame, v, work)
+            fit_position(tree, closure, loop_frame, q, v, work)
+            fit_velocity(tree, closure, loop_frame, v, work)
             place_loop_frame(tree, closure, loop_frame, q, v, work)
-        store_loop_closure_error(closure, work.bodies[closure.child], loop_frame)
-        add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
+            store_loop_closure_error(closure, work.bodies[closure.child], loop_frame)
+            add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
         update_constraint_axes(tree, closure, loop_frame, work)
 
 
@@ -72,63 +72,137 @@ def update_loop_rates(tree, q, v, a, work):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
         if closure.joint_kernel == KERNEL_SCREW:
             move_across_screw(closure, loop_frame, v, work)
-            continue
-        fit_velocity(tree, closure, loop_frame, v, work)
-        place_loop_frame(tree, closure, loop_frame, q, v, work)
-        add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
+        else:
+            fit_velocity(tree, closure, loop_frame, v, work)
+            place_loop_frame(tree, closure, loop_frame, q, v, work)
+            add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
+
+
+# --- a single screw or ball ---------------------------------------------------------------------------------------
+@kernel
+def fit_screw(part, closure, loop_frame, q, v, work):
+    """Fit and place a single free screw: rotation, or else translation, from F to M."""
+    parent, child = work.bodies[closure.parent], work.bodies[closure.child]
+    P, C = load(parent.R), load(child.R)
+    F, M, r = P @ load(closure.frame), C @ load(closure.child_frame), P @ load(closure.origin)
+    place = load(child.x) + C @ load(closure.child_origin)
+    S = Motion(F @ load(part.turn), F @ load(part.slide))
+    scale = 1.0 / (dot(S.w, S.w) + dot(S.v, S.v))
+    m = M @ load(part.turn)
+    if part.axis_kind == NOT_TURNING:
+        q[part.iq] = scale * dot(S.v, place - load(parent.x) - r)
+        R = F
+        turned = rotation_vector_between(R, M)
+    elif dot(m, S.w) > 0.0:
+        R, turned = with_axis(M, m, S.w)
+        q[part.iq] = nearest_angle(angle_about(S.w, F, R), q[part.iq])
+    else:
+        w, i, j, k = quaternion_of_rotation(transposed_product(F, M))
+        angle = 2.0 * math.atan2(dot(load(part.turn), Vec3(i, j, k)), w)
+        q[part.iq] = nearest_angle(angle, q[part.iq])
+        R = F @ rotation_about(load(part.turn), math.sin(angle), math.cos(angle))
+        turned = rotation_vector_between(R, M)
+    d = q[part.iq] * S.v
+    store(loop_frame.x, load(parent.x) + r + d)
+    store_force(work.dual_basis[part.iv], Force(scale * S.w, scale * S.v))
+    write_column(work.columns[part.iv], S.w, S.v)
+    store(loop_frame.R, R)
+    store(loop_frame.r, r + d)
+    store(loop_frame.dw, turned)
+    store(loop_frame.dv, place - load(loop_frame.x))
+    move_across_screw(closure, loop_frame, v, work)
 
 
 @kernel
 def move_across_screw(closure, loop_frame, v, work):
-    """Compute the rate of a single free screw and the motion of its loop frame; the parent's acceleration is zero."""
-    parent, S, r = work.bodies[closure.parent], column_of(work.columns[closure.iv]), load(loop_frame.r)
-    rate = power(relative_twist(closure, loop_frame, work.bodies), load_force(work.dual_basis[closure.iv]))
-    w, spin, slip = load(parent.w), rate * S.w, rate * S.v
-    v[closure.iv] = rate
+    """Compute the rate of a single free screw and the motion of its loop frame, with their poses."""
+    parent, S, j = work.bodies[closure.parent], column_of(work.columns[closure.iv]), closure.iv
+    v[j] = power(relative_twist(closure, loop_frame, work.bodies), load_force(work.dual_basis[j]))
+    store_loop_motion(parent, loop_frame, load(loop_frame.r), v[j] * S)
+
+
+@kernel
+def fit_ball(part, closure, loop_frame, q, v, work):
+    """Fit and place a single free ball, from F to M."""
+    parent, child, dual_basis, columns = (
+        work.bodies[closure.parent],
+        work.bodies[closure.child],
+        work.dual_basis,
+        work.columns,
+    )
+    P, C, iv = load(parent.R), load(child.R), part.iv
+    M, r = C @ load(closure.child_frame), P @ load(closure.origin)
+    w, x, y, z = quaternion_of_rotation(transposed_product(P @ load(closure.frame), M))
+    write_quaternion(q, part.iq, w, Vec3(x, y, z))
+    spin = load(child.w) - load(parent.w)
+    for axis, j in ((M.x, iv), (M.y, iv + 1), (M.z, iv + 2)):
+        store_force(dual_basis[j], Force(axis, ZERO))
+        write_column(columns[j], axis, ZERO)
+        v[j] = dot(axis, spin)
+    store(loop_frame.R, M)
+    store(loop_frame.r, r)
+    store_loop_motion(parent, loop_frame, r, Motion(spin, ZERO))
+    store(loop_frame.x, load(parent.x) + r)
+    store(loop_frame.dw, ZERO)
+    store(loop_frame.dv, load(child.x) + C @ load(closure.child_origin) - load(loop_frame.x))
+
+
+@formula
+def store_loop_motion(parent, loop_frame, r, twist):
+    """Store the motion of a loop frame at r from the parent, whose acceleration is taken as zero.
+
+    It moves in F with a relative twist along constant directions of F.
+    """
+    w, spin, slip = load(parent.w), twist.w, twist.v
     store(loop_frame.w, w + spin)
     store(loop_frame.v, load(parent.v) + cross(w, r) + slip)
     store(loop_frame.alpha, cross(w, spin))
-    store(loop_frame.a, point_acceleration(ZERO, ZERO, w, r) + 2.0 * cross(w, slip))
+    store(loop_frame.a, cross(w, cross(w, r)) + cross(2.0 * w + spin, slip))
 
 
-@kernel
-def fit_screw(part, closure, loop_frame, q, work):
-    """Compute coordinate, dual basis and loop frame of a single free screw: rotation, or else translation, F to M."""
-    parent, child = work.bodies[closure.parent], work.bodies[closure.child]
-    P, C = load(parent.R), load(child.R)
-    F, r = P @ load(closure.frame), P @ load(closure.origin)
-    turn, slide = load(part.turn), load(part.slide)
-    scale = 1.0 / (dot(turn, turn) + dot(slide, slide))
-    if part.axis_kind == NOT_TURNING:
-        reach = load(child.x) + C @ load(closure.child_origin) - (load(parent.x) + r)
-        q[part.iq] = scale * dot(slide, transposed_times(F, reach))
+@formula
+def with_axis(M, m, n):
+    """Turn M by the smallest rotation that takes its unit axis m to n, by less than a right angle.
+
+    Also return the rotation vector back to M.
+    """
+    k, cosine = cross(m, n), dot(m, n)
+    sine2 = dot(k, k)
+    if sine2 < SMALL_SINE_SQUARED:
+        back = -(1.0 + sine2 / 6.0) * k
     else:
-        real, i, j, k = quaternion_of_rotation(transposed_product(F, C @ load(closure.child_frame)))
-        change = 2.0 * math.atan2(dot(turn, Vec3(i, j, k)), real) - q[part.iq]
-        q[part.iq] += change - 2.0 * math.pi * math.floor(change / (2.0 * math.pi) + 0.5)
-    S = Motion(F @ turn, F @ slide)
-    write_column(work.columns[part.iv], S.w, S.v)
-    store_force(work.dual_basis[part.iv], Force(scale * S.w, scale * S.v))
-    r = r + q[part.iq] * S.v
-    store(loop_frame.r, r)
-    store(loop_frame.x, load(parent.x) + r)
-    store(loop_frame.R, orientation_across(part, F, q[part.iq]))
+        sine = math.sqrt(sine2)
+        back = (-math.atan2(sine, cosine) / sine) * k
+    g = 1.0 / (1.0 + cosine)
+    x = cosine * M.x + cross(k, M.x) + (g * dot(k, M.x)) * k
+    y = cosine * M.y + cross(k, M.y) + (g * dot(k, M.y)) * k
+    z = cosine * M.z + cross(k, M.z) + (g * dot(k, M.z)) * k
+    return Mat3(x, y, z), back
 
 
-@kernel
-def fit_ball(part, closure, q, v, work):
-    """Compute rotation, angular velocity and dual basis of a single free ball, from F to the child's M."""
-    parent, child, dual_basis = work.bodies[closure.parent], work.bodies[closure.child], work.dual_basis
-    C = load(child.R) @ load(closure.child_frame)
-    w, x, y, z = quaternion_of_rotation(transposed_product(load(parent.R) @ load(closure.frame), C))
-    write_quaternion(q, part.iq, w, Vec3(x, y, z))
-    spin, iv = load(child.w) - load(parent.w), part.iv
-    store_force(dual_basis[iv], Force(C.x, ZERO))
-    store_force(dual_basis[iv + 1], Force(C.y, ZERO))
-    store_force(dual_basis[iv + 2], Force(C.z, ZERO))
-    v[iv], v[iv + 1], v[iv + 2] = dot(C.x, spin), dot(C.y, spin), dot(C.z, spin)
+@formula
+def rotation_vector_between(R, M):
+    """Rotation vector from R to M, world axes."""
+    w, i, j, k = quaternion_of_rotation(transposed_product(R, M))
+    return R @ vector_of_quaternion(w, Vec3(i, j, k))
 
 
+@formula
+def nearest_angle(angle, last):
+    """The angle, up to full turns, that is nearest to the last one."""
+    change = angle - last
+    return last + (change - 2.0 * math.pi * math.floor(change / (2.0 * math.pi) + 0.5))
+
+
+@formula
+def angle_about(n, F, R):
+    """Angle of the rotation about the unit vector n that takes F to R."""
+    cosine = 0.5 * (dot(F.x, R.x) + dot(F.y, R.y) + dot(F.z, R.z) - 1.0)
+    sine = 0.5 * dot(n, cross(F.x, R.x) + cross(F.y, R.y) + cross(F.z, R.z))
+    return math.atan2(sine, cosine)
+
+
+# --- any joint ----------------------------------------------------------------------------------------------------
 @kernel
 def fit_position(tree, closure, loop_frame, q, v, work):
     """Fit the free coordinates to the child's frame M by Gauss-Newton iteration."""
@@ -227,8 +301,7 @@ def add_prescribed_accelerations(driven, closure, loop_frame, a, columns):
 def store_loop_closure_error(closure, child, loop_frame):
     """Store the rotation vector (rad) and the displacement (m) from the loop frame to the child's frame M."""
     C = load(child.R)
-    w, x, y, z = quaternion_of_rotation(transposed_product(load(loop_frame.R), C @ load(closure.child_frame)))
-    store(loop_frame.dw, load(loop_frame.R) @ vector_of_quaternion(w, Vec3(x, y, z)))
+    store(loop_frame.dw, rotation_vector_between(load(loop_frame.R), C @ load(closure.child_frame)))
     store(loop_frame.dv, load(child.x) + C @ load(closure.child_origin) - load(loop_frame.x))
 
 

@@ -89,8 +89,19 @@ def apply_loop_forces(tree, tau, work):
     closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
+        if not has_generalized_force(closure, tau):
+            continue
         W = wrench_of_generalized_forces(tree.driven, closure, tau, work.dual_basis)
         apply_wrench_pair(closure, loop_frame, bodies, W)
+
+
+@formula
+def has_generalized_force(closure, tau):
+    """Whether any generalized force of a closure differs from 0."""
+    total = 0.0
+    for j in range(closure.iv, closure.iv + closure.nv):
+        total += abs(tau[j])
+    return total != 0.0
 
 
 @formula
@@ -121,6 +132,8 @@ def apply_loop_impulses(tree, x, work):
     closures, bodies, wrenches = tree.closures, work.bodies, work.wrenches
     for k in range(len(closures)):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
+        if not has_generalized_force(closure, x):
+            continue
         W = wrench_of_generalized_forces(tree.driven, closure, x, work.dual_basis)
         child, parent = wrenches[closure.child], wrenches[closure.parent]
         store_force(child, load_force(child) + shift_force(W, load(loop_frame.x) - load(bodies[closure.child].x)))

@@ -44,9 +44,12 @@ REUSED_ERROR = 1e-13
 """Error of position, m or rad, or of velocity, up to which factors of another state of the same step are used.
 
 The error that remains is smaller by the displacement between both states.  Larger errors of position reuse the factors
-of the last projection where the product of both errors is at round-off level; if such a projection does not halve the
-error, the next one has new factors.
+of the last projection where its displacement makes the error that remains smaller than the tolerance; if such a
+projection does not halve the error, the next one has new factors.
 """
+
+SUSPENDED = -1
+"""Value of `active` of a nonholonomic equality while positions are projected."""
 
 ACTIVATION_TOLERANCE = 1e-9
 """Distance from its limit, m or rad, within which a one-sided row becomes active."""
@@ -58,9 +61,10 @@ SEPARATION_VELOCITY = 1e-9
 @template(accelerate, apply_inverse_mass)
 def project_onto_constraints(system, work, t, q, v, a, ledger):
     """Project q and v onto the constraint manifold after a step, in place; `work` has the kinematics at this q."""
+    work.dual.factored_time[0] = math.nan
     if work.baumgarte[0] > 0.0:
         return
-    tree, before, reused = system.tree, math.inf, False
+    tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
     for _ in range(MAX_PROJECTIONS):
         update_kinematics(system, t, q, v, a, work)
         activate_unilateral_rows(work)
@@ -69,19 +73,23 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         halved = error <= 0.5 * before
         if error <= tolerance or not (halved or (reused and error > REUSED_ERROR)):
             break
-        reused = halved and (error <= REUSED_ERROR or before * error <= PROJECTION_TOLERANCE)
+        reused = halved and (error <= REUSED_ERROR or reach * error <= tolerance)
         if not reused:
+            suspended = suspend_nonholonomic_rows(work)
             accelerate(system, work, work.response)
         before = error
         project(system, work, POSITION)
+        reach = largest_entry(work.response)
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
     else:
         update_kinematics(system, t, q, v, a, work)
+    resume_nonholonomic_rows(work)
     residual = compute_velocity_residuals(work, v)
     if residual > PROJECTION_TOLERANCE * speed_scale(work):
-        if residual > REUSED_ERROR:
+        if residual > REUSED_ERROR or suspended:
             accelerate(system, work, work.response)
+            store_factored_positions(work, t, q)
         project(system, work, VELOCITY)
         for j in range(len(v)):
             v[j] += work.response[j]
@@ -106,8 +114,9 @@ def project(system, work, level):
         for k in range(count):
             work.dual.r[k] += jacobian_product_of_row(rows[active_rows[k]], work.terms, work.bodies, work.response)
         zero_rhs(work)
-    build_delassus(system, work, count)
-    solve_dual(work, count)
+    if len(active_rows) > 0:  # or else all rows are primary
+        build_delassus(system, work, count)
+        solve_dual(work, count)
     clear_impulses(work)
     apply_active_row_impulses(work, count)
     write_rhs(work, level)
@@ -121,6 +130,57 @@ def activate_unilateral_rows(work):
         row = work.rows[r]
         if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
             row.active = 1
+
+
+@kernel
+def largest_entry(y):
+    """Largest absolute value of y (n,), or 0."""
+    largest = 0.0
+    for k in range(len(y)):
+        largest = max(largest, abs(y[k]))
+    return largest
+
+
+@kernel
+def store_factored_positions(work, t, q):
+    """Store the time and the positions of the last factorization."""
+    work.dual.factored_time[0] = t
+    for k in range(len(work.dual.factored_q)):
+        work.dual.factored_q[k] = q[k]
+
+
+@kernel
+def take_factored_positions(work, t, q) -> bool:
+    """Whether the last factorization is that of t and q; the next call returns False."""
+    same = len(work.dual.factored_q) > 0 and work.dual.factored_time[0] == t
+    work.dual.factored_time[0] = math.nan
+    if same:
+        for k in range(len(q)):
+            same = same and work.dual.factored_q[k] == q[k]
+    return same
+
+
+@kernel
+def suspend_nonholonomic_rows(work) -> bool:
+    """Suspend the active nonholonomic equalities while positions are projected; return whether there are any.
+
+    A method that eliminates them itself leaves out those that are suspended.
+    """
+    found = False
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        if not row.holonomic and not row.one_sided and row.active:
+            row.active = SUSPENDED
+            found = True
+    return found
+
+
+@kernel
+def resume_nonholonomic_rows(work):
+    """Activate the rows that were suspended."""
+    for r in range(len(work.rows)):
+        if work.rows[r].active == SUSPENDED:
+            work.rows[r].active = 1
 
 
 @kernel

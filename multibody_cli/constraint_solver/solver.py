@@ -28,7 +28,6 @@ from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_impulses,
     compute_loop_accelerations,
     compute_loop_rates,
-    compute_loop_reactions,
     update_loop_row_rates,
     write_loop_rows,
 )
@@ -42,7 +41,7 @@ from multibody_cli.constraints.rows import (
     velocity_of_row,
 )
 from multibody_cli.joints.motion import prescribe
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
@@ -192,13 +191,20 @@ def apply_active_row_impulses(work, count):
 
 
 # --- accelerations ------------------------------------------------------------------------------------------------
+@formula
+def is_maximal(tree):
+    """Whether the bodies have maximal coordinates: without dv/dt, none has an acceleration, except the ground."""
+    return len(tree.inboard_joints) > 0
+
+
 @kernel
-def write_acceleration_rhs(work, v):
+def write_acceleration_rhs(tree, work, v):
     """Set the right-hand sides of equalities to minus their bias accelerations, with Baumgarte feedback."""
-    rows = work.rows
+    rows, at_rest = work.rows, is_maximal(tree)
     for r in range(len(work.rhs)):
         if rows[r].active and not rows[r].one_sided:
-            rows[r].residual = bias_acceleration_of_row(rows[r], work.terms, work.bodies)
+            bias = rows[r].bias if at_rest else bias_acceleration_of_row(rows[r], work.terms, work.bodies)
+            rows[r].residual = bias
             rows[r].residual += baumgarte_feedback(rows[r], work, v)
     write_rhs(work, ACCELERATION)
 
@@ -216,7 +222,7 @@ def baumgarte_feedback(row, work, v):
 def enforce_constraints(system, work, v, a):
     """Satisfy all active rows at acceleration level.
 
-    Corrects the accelerations `a` (nv,), applies the multipliers as forces, and computes the reactions of closures.
+    Corrects the accelerations `a` (nv,), and applies the multipliers as forces.
     """
     tree, rows, active_rows = system.tree, work.rows, work.dual.active_rows
     update_marker_changes(tree, work.bodies)
@@ -237,8 +243,8 @@ def enforce_constraints(system, work, v, a):
                 a[j] = work.response[j]
         update_marker_changes(tree, work.bodies)
         compute_loop_accelerations(tree, a, work)
-    apply_primary_row_forces(work)
-    compute_loop_reactions(tree, work)
+    if not is_maximal(tree):  # the joints of free bodies transmit no wrenches
+        apply_primary_row_forces(work)
 
 
 @kernel

@@ -28,7 +28,7 @@ ROW = np.dtype(
         ("holonomic", "i8"),  # whether the row constrains positions as well
         ("one_sided", "i8"),  # whether it requires a value >= 0, instead of 0
         ("primary", "i8"),  # whether the method satisfies it within its own factorization
-        ("active", "i8"),  # whether it is in the active set: an equality is, unless it never has an effect
+        ("active", "i8"),  # 1 in the active set, as an equality is unless it never has an effect; -1 while suspended
         ("account", "i8"),  # in the ledger: impact losses of a one-sided row, or work of a prescribed velocity; else -1
         ("error", "f8"),
         ("rate", "f8"),

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_reactions
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.islands import island_of
@@ -135,6 +135,7 @@ def update_joint_reactions(patches, tree, work, joint_friction):
     """Compute the reactions without impulses in the joints of all patches; bodies have poses and accelerations."""
     if not joint_friction.reactions_valid[0]:
         compute_joint_wrenches(tree, work)
+        compute_loop_reactions(tree, work)
         for p in range(len(patches)):
             store_force(joint_friction.reactions[p], joint_reaction(patches[p], work))
     joint_friction.reactions_valid[0] = 0

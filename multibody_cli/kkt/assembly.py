@@ -7,6 +7,8 @@ the world, the blocks are S^T I S and T . S. An affine body has the columns of i
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from multibody_cli.kernel import formula, kernel
@@ -39,6 +41,7 @@ def assemble_rigid(kkt, links, work):
     for i in range(1, len(nodes)):
         if nodes[i].n_dofs == 6:
             store_block(wrenches, nodes[i].block, effective_inertia(links, work, i))
+    reset_thresholds(kkt, work.rows)
     write_jacobian_rigid(nodes, nodes.near, nodes.far, wrenches, work.rows, work.terms)
 
 
@@ -63,6 +66,17 @@ def write_jacobian_rigid(nodes, near, far, wrenches, rows, terms):
                     store_force(wrenches[far[i] + r], load_force(terms[k]))
 
 
+# --- pivots of rows -----------------------------------------------------------------------------------------------
+@kernel
+def reset_thresholds(kkt, rows):
+    """Set the thresholds of the pivots: 0 for active rows, infinite for others."""
+    for i in range(1, len(kkt.nodes)):
+        node = kkt.nodes[i]
+        for r in range(node.last_row - node.first_row):
+            active = rows[node.first_row + r].active == 1
+            kkt.cells.numbers[6 * (node.lower + r) + r] = 0.0 if active else math.inf
+
+
 # --- bodies with any degrees of freedom ---------------------------------------------------------------------------
 @kernel
 def assemble_mixed(kkt, firsts, tree, work):
@@ -73,6 +87,7 @@ def assemble_mixed(kkt, firsts, tree, work):
             store_block(wrenches, nodes[i].block, effective_inertia(tree.links, work, firsts[i]))
         else:
             write_block(nodes[i], numbers, firsts[i], firsts[i + 1], tree.links, work)
+    reset_thresholds(kkt, work.rows)
     write_jacobian_mixed(nodes, nodes.near, nodes.far, numbers, firsts, tree, work.columns, work.rows, work.terms)
 
 

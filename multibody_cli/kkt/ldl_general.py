@@ -77,6 +77,12 @@ def weighted(node, numbers, i, b, j):
     return total
 
 
+@formula
+def reciprocal_pivot(pivot, threshold):
+    """Reciprocal pivot of a row; 0 below the threshold: the row then has no multiplier and no effect."""
+    return 0.0 if pivot < threshold else 1.0 / pivot
+
+
 # --- a body and its constraint ------------------------------------------------------------------------------------
 @kernel
 def eliminate_general(node, outer, numbers):
@@ -91,7 +97,7 @@ def eliminate_general(node, outer, numbers):
             add_multiple(numbers, y, -coefficient, numbers, y_s, node.n_dofs)
             add_multiple(numbers, z, -coefficient, numbers, z_s, outer.n_dofs)
             numbers[lower + s] = coefficient
-        einv = 1.0 / weighted(node, numbers, y, numbers, y)
+        einv = reciprocal_pivot(weighted(node, numbers, y, numbers, y), numbers[lower + r])
         numbers[lower + r] = einv
         for k in range(outer.n_dofs):
             add_multiple(numbers, row(outer.block, k, outer.cells), einv * numbers[z + k], numbers, z, k + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multibody_cli.kernel import formula
+from multibody_cli.kkt.ldl_general import reciprocal_pivot
 from multibody_cli.spatial.factor import Ldl3, factor, solve_lower, solve_upper
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import dot, no_force, rank_one, scaled, symmetric_product, transposed_times
@@ -139,7 +140,7 @@ def eliminate_rigid(node, outer, cells):
             y = y - coefficient * y_s
             z = z - coefficient * load_force(far[s])
             lower[6 * r + s] = coefficient
-        lower[7 * r] = 1.0 / inner(y, solve_d(F, y))
+        lower[7 * r] = reciprocal_pivot(inner(y, solve_d(F, y)), lower[7 * r])
         store_force(near[r], y)
         store_force(far[r], z)
     A = load_block(wrenches, outer.block)

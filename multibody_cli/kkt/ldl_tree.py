@@ -16,6 +16,7 @@ causes no fill-in; and as a constraint is never a leaf, its zero block is -j D^-
 
 The factor K e K^T of the constraint's block is computed without forming that block: its rows are orthogonalized one
 after the other (Gram-Schmidt), which does not square the condition number.  L, 1/d, Y, Z, K, 1/e overwrite M, j and k.
+A row whose pivot in e is below its threshold is left out, with 0 in place of 1/e.
 
 Nodes with six degrees of freedom of body and parent are computed by value (`kkt.ldl_rigid`), all others in loops
 (`kkt.ldl_general`).

@@ -15,7 +15,8 @@ An unsymmetric tree has two more blocks of each constraint, for K beside J (`kkt
 
 Its `block` is a whole matrix, and its `lower` holds Q below the diagonal and P^T from it on.
 
-The constraint of a body has at most six rows, so that a row of `lower` is one cell.
+The constraint of a body has at most six rows, so that a row of `lower` is one cell.  Before the factorization the
+diagonal of `lower` has the pivots below which a row is left out: 0 in general, infinite for a row that is not active.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from multibody_cli.model import Floats, Records
 from multibody_cli.tree.workspace import WRENCH
 
 CELL = 6
+
+MAX_ROWS = CELL
+"""Maximum number of rows of a node."""
 
 INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i8")])
 """One record for each body: its parent in the elimination tree, and the constraint rows between the two.
@@ -91,8 +95,8 @@ def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int], sides: Sequence
     for name in INBOARD_JOINT.names or ():
         nodes[name] = inboard_joints[name]
     rows = nodes["last_row"] - nodes["first_row"]
-    for i in np.flatnonzero(rows > CELL):
-        raise ValueError(f"body {i} has {rows[i]} constraint rows: at most {CELL} are supported")
+    for i in np.flatnonzero(rows > MAX_ROWS):
+        raise ValueError(f"body {i} has {rows[i]} constraint rows: at most {MAX_ROWS} are supported")
     n = nodes["n_dofs"] = np.array(n_dofs)
     cells = nodes["cells"] = -(-n // CELL)
     nodes["x"] = np.cumsum(cells) - cells

@@ -1,13 +1,13 @@
 """Method `baraff`: Lagrange multipliers in O(n), in maximal coordinates.
 
 Every body has its own degrees of freedom, six if it is rigid, and every joint is a constraint between two bodies.
-Joints that form a tree are primary constraints: with them the matrix
+Joints and other constraints between two bodies that form a tree are primary: with them the matrix
 
     [  M  -J^T ] [ a      ]   [  f ]
     [ -J    0  ] [ lambda ] = [ -c ]
 
-has a sparse L D L^T factorization without fill-in (`kkt.ldl_tree`).  The others, loops and constraints, are auxiliary:
-each needs one more solve with the same factors (`constraint_solver.solver`).  Joint drift is removed by projection.
+has a sparse L D L^T factorization without fill-in (`kkt.ldl_tree`).  Those that close cycles are auxiliary: each row
+needs one more solve with the same factors (`constraint_solver.solver`).  Drift is removed by projection.
 
 Source: Baraff 1996, Linear-time dynamics using Lagrange multipliers, sections 6 to 8.
 """
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
 from multibody_cli.kernel import kernel
 from multibody_cli.kkt.assembly import (
     assemble_mixed,
@@ -31,7 +32,7 @@ from multibody_cli.kkt.nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.implicit import ImplicitOptions
-from multibody_cli.model import Floats, Integers, Model
+from multibody_cli.model import Floats, Integers, Model, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.workspace import Work, workspace_for
 
@@ -42,6 +43,7 @@ class Sparse(NamedTuple):
     kkt: KktTree
     first_links: Integers  # (n + 1,) first link of each node, and the end
     mixed: Floats  # (1,) whether any body is not rigid
+    uncertain: Records  # rows of nodes that may be dependent
     x: Cells  # forces on the bodies, then their accelerations
     multipliers: Floats  # (m,)
 
@@ -52,21 +54,37 @@ def workspace(model: Model, options: Any) -> Work:
     first_links, n_dofs = bodies_of(system.tree)
     kkt = kkt_tree_for(system.tree.inboard_joints, n_dofs)
     mixed = np.array([float(any(n != 6 for n in n_dofs))])
-    return workspace_for(system, Sparse(kkt, first_links, mixed, vector_for(kkt), np.zeros(len(system.rows))))
+    uncertain, multipliers = uncertain_rows_of(kkt, system.rows), np.zeros(len(system.rows))
+    sparse = Sparse(kkt, first_links, mixed, uncertain, vector_for(kkt), multipliers)
+    return workspace_for(system, sparse, primary=len(uncertain) > 0, reuses_factors=True)
 
 
 @kernel
 def accelerate(system, work, a):
     """Compute dv/dt of all bodies into `a` (nv,), primary rows at their right-hand sides; stores the factorization."""
-    sparse, bodies = work.scratch, work.bodies
+    factor_bodies(system, work, a)
+    accelerate_again(system, work, a)
+
+
+@kernel
+def accelerate_again(system, work, a):
+    """Like `accelerate`, with the factors of the same positions."""
+    for i in range(1, len(system.tree.links)):
+        store_force(work.wrenches[i], -load_force(work.bodies[i]))
+    solve_for_bodies(system, work, a)
+
+
+@kernel
+def factor_bodies(system, work, a):
+    """Like `accelerate`, for the factors alone; decides which of the uncertain rows are primary."""
+    sparse = work.scratch
     if sparse.mixed[0]:
         assemble_mixed(sparse.kkt, sparse.first_links, system.tree, work)
     else:
         assemble_rigid(sparse.kkt, system.tree.links, work)
+    raise_thresholds(sparse.uncertain, sparse.kkt, sparse.first_links, system.tree, work)
     factor(sparse.kkt)
-    for i in range(1, len(system.tree.links)):
-        store_force(work.wrenches[i], -load_force(bodies[i]))
-    solve_for_bodies(system, work, a)
+    mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
 
 
 @kernel
@@ -96,9 +114,12 @@ BARAFF = AccelerationKind(
     name="baraff",
     description="Lagrange multipliers in maximal coordinates, O(n)",
     accelerate=accelerate,
+    factor=factor_bodies,
+    accelerate_again=accelerate_again,
     apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.REDUCTION, Feature.ROTORS, Feature.COMPUTED_TORQUE},
     Options=ImplicitOptions,
     workspace=workspace,
     maximal=True,
+    eliminates_constraints=True,
 )

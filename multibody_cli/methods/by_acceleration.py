@@ -86,6 +86,8 @@ class AccelerationKind:
         The two kernels; see the top of this file.
     factor
         `accelerate` for the factors alone, if that is faster.
+    accelerate_again
+        `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     friction_of_tree
@@ -98,6 +100,8 @@ class AccelerationKind:
         Allocates the work arrays for a model and options.
     maximal
         Whether it uses maximal coordinates instead of reduced ones.
+    eliminates_constraints
+        Whether constraints between two bodies are nodes of its elimination tree, beside joints.
     implicit
         Makes the kernels with implicit forces from the two kernels.
     shortcut
@@ -114,10 +118,12 @@ class AccelerationKind:
     Options: type[StabilizationOptions] = StabilizationOptions
     workspace: Callable[[Model, Any], Work] = plain_workspace
     maximal: bool = False
+    eliminates_constraints: bool = False
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
     shortcut: Shortcut | None = None
     chosen: Callable[[Any, System], AccelerationKind] | None = None
     factor: Kernel | None = None
+    accelerate_again: Kernel | None = None
     finish: Kernel | None = None
     friction_of_tree: bool = False
 
@@ -142,19 +148,28 @@ class AccelerationKind:
         if system.implicit:
             implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
             factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
-            alone = constrained_dynamics(*implicit, implicit_forces.add_implicit_terms)
+            alone = constrained_dynamics(
+                implicit.factor,
+                implicit.accelerate,
+                implicit.accelerate,
+                implicit.apply_inverse_mass,
+                implicit_forces.add_implicit_terms,
+            )
             if system.coupled:
                 accelerate = coupled_controls.coupled(implicit.accelerate, apply_inverse_mass)
-                alone = constrained_dynamics(factor, accelerate, apply_inverse_mass, coupled_controls.add_coupled_terms)
+                alone = constrained_dynamics(
+                    factor, accelerate, accelerate, apply_inverse_mass, coupled_controls.add_coupled_terms
+                )
         elif system.coupled:
             accelerate = coupled_controls.coupled(factor, apply_inverse_mass)
             alone = constrained_dynamics(
-                factor, accelerate, apply_inverse_mass, coupled_controls.add_coupled_joint_terms
+                factor, accelerate, accelerate, apply_inverse_mass, coupled_controls.add_coupled_joint_terms
             )
         elif system.is_constrained:
             alone = constrained_dynamics(
                 self.factor or factor,
                 factor,
+                self.accelerate_again or factor,
                 apply_inverse_mass,
                 add_implicit_joint_terms,
                 self.finish or keep_accelerations,

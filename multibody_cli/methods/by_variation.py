@@ -96,6 +96,11 @@ class VariationalKind:
         """Whether it uses maximal coordinates instead of reduced ones."""
         return self.base_method.maximal
 
+    @property
+    def eliminates_constraints(self) -> bool:
+        """False: only joints are nodes of an elimination tree."""
+        return False
+
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
         order = options.get("order")

@@ -281,6 +281,10 @@ class MethodKind(Protocol):
     def maximal(self) -> bool:
         """Whether it uses maximal coordinates instead of reduced ones."""
 
+    @property
+    def eliminates_constraints(self) -> bool:
+        """Whether constraints between two bodies are nodes of its elimination tree, beside joints."""
+
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
 

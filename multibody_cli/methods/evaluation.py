@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
     project_onto_constraints,
+    take_factored_positions,
 )
 from multibody_cli.constraint_solver.solver import (
     accumulate_row_power,
@@ -69,28 +70,41 @@ def evaluate_unconstrained(system: Any, work: Any, t: float, q: Any, v: Any, a: 
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
-@template(accelerate, apply_inverse_mass, add_implicit_terms, finish_accelerations)
+@kernel_parameter
+def accelerate_again(system: Any, work: Any, a: Any) -> None:
+    """Compute dv/dt like `accelerate`, with the factors for the same positions."""
+
+
+PARAMETERS = (accelerate, accelerate_again, apply_inverse_mass, add_implicit_terms, finish_accelerations)
+"""The kernels of a method with constraint rows."""
+
+
+@template(*PARAMETERS)
 def evaluate_constrained(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their reactions too."""
+    """Like `evaluate_unconstrained`, for systems with constraint rows or markers; computes their multipliers too."""
+    is_factored = take_factored_positions(work, t, q)
     update_kinematics(system, t, q, v, a, work)
-    compute_accelerations(system, work, t, q, v, a, powers)
+    compute_accelerations(system, work, t, q, v, a, powers, is_factored)
 
 
-@template(accelerate, apply_inverse_mass, add_implicit_terms, finish_accelerations)
+@template(*PARAMETERS)
 def evaluate_constrained_projected(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
     """Like `evaluate_constrained`, after `project_onto_constraints`: poses are known, unless nothing was projected."""
+    is_factored = take_factored_positions(work, t, q)
     if work.baumgarte[0] > 0.0:
         update_kinematics(system, t, q, v, a, work)
     else:
         update_rates(system, t, q, v, a, work)
-    compute_accelerations(system, work, t, q, v, a, powers)
+    compute_accelerations(system, work, t, q, v, a, powers, is_factored)
 
 
-@template(accelerate, apply_inverse_mass, add_implicit_terms, finish_accelerations)
-def compute_accelerations(system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any) -> None:
-    """`evaluate_constrained`, with the kinematics in `work`."""
+@template(*PARAMETERS)
+def compute_accelerations(
+    system: Any, work: Any, t: float, q: Any, v: Any, a: Any, powers: Any, is_factored: bool
+) -> None:
+    """`evaluate_constrained`, with the kinematics in `work`, and the factors for q if it `is_factored`."""
     tree, motions = system.tree, system.motions
-    write_acceleration_rhs(work, v)
+    write_acceleration_rhs(tree, work, v)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)
     if work.implicit_coefficients[0] > 0.0:
@@ -98,12 +112,16 @@ def compute_accelerations(system: Any, work: Any, t: float, q: Any, v: Any, a: A
     apply_loop_forces(tree, work.tau, work)
     apply_contact_forces(work)
     transfer_marker_wrenches(tree, work.bodies)
-    accelerate(system, work, a)
+    if is_factored:
+        accelerate_again(system, work, a)
+    else:
+        accelerate(system, work, a)
     enforce_constraints(system, work, v, a)
     finish_accelerations(system, work, a)
     accumulate_row_power(work, v, powers)
     if len(motions.rows) > 0:
         compute_joint_wrenches(tree, work)
+        compute_loop_reactions(tree, work)
         accumulate_drive_power(motions, work.tau, v, work, powers)
 
 
@@ -180,6 +198,7 @@ def shortcut_dynamics(evaluate: Kernel) -> Dynamics:
 def constrained_dynamics(
     factor: Kernel,
     accelerate: Kernel,
+    accelerate_again: Kernel,
     apply_inverse_mass: Kernel,
     add_implicit_terms: Kernel,
     finish_accelerations: Kernel = keep_accelerations,
@@ -187,6 +206,7 @@ def constrained_dynamics(
     """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
     kernels = {
         "accelerate": accelerate,
+        "accelerate_again": accelerate_again,
         "apply_inverse_mass": apply_inverse_mass,
         "add_implicit_terms": add_implicit_terms,
         "finish_accelerations": finish_accelerations,

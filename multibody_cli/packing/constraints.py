@@ -106,6 +106,7 @@ def add_constraints(
                     if not reductions.add(relation, value):
                         raise CannotReduce(name)
             else:
+                rows.spans[section, name] = first, rows.next_row
                 rows.add_entry(section, name, first, constraint_axes)
 
 

@@ -2,7 +2,7 @@
 
 In joint coordinates, the inboard joints of bodies form a tree and the other joints are loop joints.  In body
 coordinates (maximal coordinates) every body moves freely, and every joint is a loop joint; the bodies are numbered in
-the elimination order of Baraff's method, along the joints that form a tree.
+the elimination order of Baraff's method, along the joints and constraints that form a tree.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from multibody_cli.joints.friction import has_friction
 from multibody_cli.joints.spec import WORLD, JointSpec, MovingJointSpec
 from multibody_cli.kkt.elimination import Elimination, plan_elimination
 from multibody_cli.mass import MassProperties
-from multibody_cli.packing.constraint_bases import constraint_axes_of
 from multibody_cli.packing.markers import Markers
 from multibody_cli.scene.bodies import IN_PLANE
 from multibody_cli.scene.body_kinds import body_links, normal_of, start_of
@@ -34,6 +34,25 @@ from multibody_cli.spec.rotation_matrix import rotation_matrix
 
 EXACTLY_IN_PLANE = 1e-12
 """Angle, rad, and distance, m, up to which a joint lies in the plane of its bodies; beyond, it closes a loop."""
+
+
+class Candidate(NamedTuple):
+    """A joint or constraint that may be a node of the elimination tree.
+
+    Parameters
+    ----------
+    section, name
+        As in the scene.
+    ends
+        Its two bodies, or one and the world.
+    is_certain
+        Whether its rows are independent for either body in any position.
+    """
+
+    section: str
+    name: str
+    ends: tuple[str, str]
+    is_certain: bool
 
 
 @dataclass(frozen=True)
@@ -54,10 +73,10 @@ class Layout:
         These joints.
     markers
         Points of affine bodies with forces or constraints.
-    elimination_joint_names
-        Names of the joints among which the method chooses those that it eliminates directly.
+    candidates
+        The joints and constraints among which the method chooses those that it eliminates directly.
     elimination
-        The chosen joints and their order; None in joint coordinates.
+        The chosen ones and their order; None in joint coordinates.
     """
 
     rows: Mapping[str, int]
@@ -66,7 +85,7 @@ class Layout:
     loop_joint_names: Sequence[str]
     loops: Sequence[LoopJoint]
     markers: Markers
-    elimination_joint_names: Sequence[str] = ()
+    candidates: Sequence[Candidate] = ()
     elimination: Elimination | None = None
 
     def row_of_joint(self, name: str, joint: JointSpec) -> int:
@@ -138,14 +157,11 @@ def body_coordinate_layout(
     masses: Mapping[str, MassProperties],
     body_starts: Mapping[str, Start],
     joint_starts: Mapping[str, Start],
+    candidates: Sequence[Candidate],
 ) -> Layout:
     """Lay out a scene in body coordinates, from the initial state of bodies and joints."""
     numbers = {WORLD: 0} | {body: k for k, body in enumerate(scene.bodies, 1)}
-    elimination_joint_names = [name for name, joint in scene.joints.items() if can_be_eliminated(scene, joint)]
-    pairs = [
-        (numbers[scene.joints[name].child], numbers[scene.joints[name].parent]) for name in elimination_joint_names
-    ]
-    plan = plan_elimination(len(scene.bodies), pairs)
+    plan = plan_elimination(len(scene.bodies), [(numbers[a], numbers[b]) for _, _, (a, b), _ in candidates])
     names = list(scene.bodies)
     order = [names[number - 1] for number in plan.bodies[1:]]
     rows = numbered(scene.bodies, order)
@@ -159,7 +175,7 @@ def body_coordinate_layout(
         dataclasses.replace(loop_of(scene, joint, rows, markers), start=joint_starts[name])
         for name, joint in scene.joints.items()
     ]
-    return Layout(rows, {}, tree_links, list(scene.joints), loops, markers, elimination_joint_names, plan)
+    return Layout(rows, {}, tree_links, list(scene.joints), loops, markers, candidates, plan)
 
 
 def markers_for(scene: Scene, masses: Mapping[str, MassProperties], rows: Mapping[str, int], first: int) -> Markers:
@@ -214,19 +230,6 @@ def moves_in_plane(scene: Scene, joint: JointSpec) -> bool:
         and abs(n @ np.array(part.slide)) <= EXACTLY_IN_PLANE
         for part in JOINTS[joint.type].parts(joint)
     )
-
-
-def can_be_eliminated(scene: Scene, joint: JointSpec) -> bool:
-    """Whether a joint may be a node of an elimination tree: its rows are independent for each of its bodies alone.
-
-    They are dependent between a planar body and a body that leaves its plane, since a force across the plane moves only
-    one of the two.
-    """
-    normal = common_normal(scene, joint)
-    kinds = [scene.bodies[name].kind for name in (joint.parent, joint.child) if name != WORLD]
-    parts, _, driven, _, _ = joint_data(joint)
-    found = constraint_axes_of(tuple(parts), tuple(driven), normal)
-    return len(found.directions) > 0 and (normal is not None or "planar" not in kinds)
 
 
 def link_of_joint(rows: Mapping[str, int], joint: JointSpec, mass: MassProperties, start: Start) -> Link:

@@ -13,10 +13,11 @@ from multibody_cli.model import ConstraintEntry, Records, RowName
 
 @dataclass
 class RowPacker:
-    """Allocates the tables of rows and of terms."""
+    """Allocates the tables of rows and of terms; `spans` has the first row and the end of each element."""
 
     names: list[RowName] = field(default_factory=list)
     entries: list[ConstraintEntry] = field(default_factory=list)
+    spans: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     _rows: list[np.void] = field(default_factory=list)
     _terms: int = 0
 

@@ -74,6 +74,7 @@ def pack_tree(tree_links: Sequence[Link], gravity: Vector, loops: Sequence[LoopJ
             _copy_screw(tree_link.parts[0], link)
         _write_placement(body_frames[tree_link.parent] @ tree_link.origin, link)
         link["frame_is_rotated"] = not np.array_equal(link["frame"], np.eye(3).ravel())
+        link["floats"] = _floats(tree_link) and not link["frame_is_rotated"]
         _write_placement(body_frames[row], frames[row])
         _write_mass(tree_link.mass, body_frames[row], link)
         if tree_link.parent != row - 1 or link["joint_kernel"] == KERNEL_GENERAL:
@@ -122,6 +123,12 @@ def _joint_kernel(tree_link: Link | LoopJoint) -> int:
         ball = KERNEL_GENERAL if isinstance(tree_link, Link) and tree_link.has_spring_or_damper else KERNEL_BALL
         return {PartCode.SCREW: KERNEL_SCREW, PartCode.BALL: ball}.get(tree_link.parts[0].code, KERNEL_GENERAL)
     return KERNEL_GENERAL
+
+
+def _floats(tree_link: Link) -> bool:
+    """Whether a body moves freely relative to the ground."""
+    codes = [part.code for part in tree_link.parts]
+    return tree_link.parent == 0 and codes == [PartCode.FREE] and not any(tree_link.driven)
 
 
 def _copy_screw(part: Part, link: np.void) -> None:

@@ -14,6 +14,7 @@ from multibody_cli.kernel import formula, kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
+from multibody_cli.spatial.rotations import rotation_of_quaternion
 from multibody_cli.spatial.values import Force, Vec3
 
 
@@ -34,7 +35,9 @@ def forward_kinematics(tree, q, v, a, work):
         work.v[j] = v[j]
     for i in range(1, len(links)):
         link = links[i]
-        if link.joint_kernel == KERNEL_GENERAL:
+        if link.floats:
+            floating_link_kinematics(link, bodies[0], bodies[i], q, v)
+        elif link.joint_kernel == KERNEL_GENERAL:
             general_link_kinematics(
                 link, tree, bodies[link.parent], bodies[i], q, v, a, columns, rates, work.generated_buffers
             )
@@ -51,7 +54,9 @@ def update_motions(tree, q, v, a, work):
     links, bodies, columns, rates = tree.links, work.bodies, work.columns, work.column_rates
     for i in range(1, len(links)):
         link, parent, body = links[i], bodies[links[i].parent], bodies[i]
-        if link.joint_kernel == KERNEL_SCREW:
+        if link.floats:
+            floating_link_kinematics(link, bodies[0], body, q, v)
+        elif link.joint_kernel == KERNEL_SCREW:
             move_across_screw(link, parent, body, v[link.iv], columns[link.iv])
         elif link.joint_kernel == KERNEL_BALL:
             link_kinematics(link, parent, body, q, v, columns)
@@ -108,6 +113,20 @@ def store_link_kinematics(link, parent, body, R, r, spin, slip, coriolis):
     store(body.v, load(parent.v) + cross(w, r) + slip)
     a = point_acceleration(load(parent.a), alpha, w, r) + coriolis
     store_motion_and_inertia(link, body, R, w + spin, alpha + cross(w, spin), a)
+
+
+@formula
+def floating_link_kinematics(link, ground, body, q, v):
+    """Compute the kinematics of a body whose coordinates are in world axes; its columns of S are constant."""
+    k, i = link.iq, link.iv
+    x = load(link.origin) + Vec3(q[k], q[k + 1], q[k + 2])
+    R = rotation_of_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6])
+    a = load(ground.a)
+    store(body.R, R)
+    store(body.r, x)
+    store(body.x, x)
+    store(body.v, Vec3(v[i], v[i + 1], v[i + 2]))
+    store_motion_and_inertia(link, body, R, Vec3(v[i + 3], v[i + 4], v[i + 5]), ZERO, a)
 
 
 @kernel

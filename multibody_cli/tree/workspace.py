@@ -134,6 +134,8 @@ class Dual(NamedTuple):
     upper: Annotated[Floats, "m"]
     x: Annotated[Floats, "m"]
     position_error: Annotated[Floats, 1]  # largest position error after the last projection, m or rad
+    factored_time: Annotated[Floats, 1]  # s; the method has factors for this time and `factored_q`
+    factored_q: Annotated[Floats, "nq"]  # or (0,) for a method that does not use them again
     solver: Scratch
 
 
@@ -188,6 +190,8 @@ def workspace_for(
     *,
     differentiated: bool = False,
     remembered: bool = False,
+    primary: bool = False,
+    reuses_factors: bool = False,
 ) -> Work:
     """Allocate the work arrays, with the ground upright and at rest.
 
@@ -201,31 +205,38 @@ def workspace_for(
         Whether the method needs the time derivatives of the columns of S.
     remembered
         Whether the method needs the q of the last forward kinematics.
+    primary
+        Whether the method makes rows primary at run time.
+    reuses_factors
+        Whether the method evaluates accelerations with the factors of a projection of velocities.
     """
     tree = system.tree
     markers, n = len(tree.links) + len(tree.closures), len(tree.driven)
     placed = markers + len(tree.markers)
+    nq = len(tree.plain) + 4 * len(tree.quaternions)
     m, k = len(system.rows), int(np.count_nonzero(system.rows["primary"] == 0))
     work = allocate(
         Work,
         n=n,
         nd=n if differentiated else 0,
-        nq=len(tree.plain) + 4 * len(tree.quaternions) if remembered else 0,
+        nq=nq if remembered else 0,
         nl=len(tree.links),
         nb=placed,
         nc=placed if system.contacts else 0,
         nt=len(tree.constraint_axes),
-        mp=m if k < m else 0,
+        mp=m if k < m or primary else 0,
         warnings=warnings_for(system.forces),
         implicit_solve=implicit_solve_for(system),
         coupling=coupling_for(system),
         generated_buffers=allocate(GeneratedBuffers, constants=tree.constants),
         rows=records(np.array(system.rows)),
         terms=records(np.array(system.terms)),
-        dual=allocate(Dual, m=k),
+        dual=allocate(Dual, m=k, nq=nq if reuses_factors else 0),
         scratch=scratch,
         elimination=(),
     )
+    for iv in tree.links["iv"][tree.links["floats"] == 1]:
+        work.columns["linear"][iv : iv + 3] = work.columns["angular"][iv + 3 : iv + 6] = np.eye(3)
     work.bodies["R"][0, ::4] = work.bodies["R"][markers:, ::4] = 1.0
     work.armature[:] = tree.rotor_inertia
     work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from constraint_rows import Rows, rows_between
 from hypothesis import assume, given, settings
-from loop_oracle import Loops, hat, transposed
-from loops import THREE, RandomLoops, accelerations_of, oracle_of, random_loops, set_rates, start
+from loops import THREE, RandomLoops, Run, accelerations_of, oracle_of, random_loops, set_rates, start
 from scipy.spatial.transform import Rotation
 
 G = 9.81
@@ -261,107 +260,29 @@ def test_a_velocity_may_be_prescribed_as_a_function_of_time(method):
 
 
 # --- random mechanisms --------------------------------------------------------------------------------------------
-@dataclass
-class Rows:
-    """Extra rows for the oracle: a Jacobian (rows, size) and a bias, from jets of points and directions."""
-
-    kind: str
-    fields: dict
-
-    def __call__(self, loops: Loops, v):
-        along = np.vstack([np.eye(loops.size), v])
-        f = self.fields
-
-        def point(body, p):
-            R, x = loops.frame(body, along)
-            return x + R.times(np.array(p)[:, None])
-
-        match self.kind:
-            case "distance":
-                (a, p), (b, s) = ((end["body"], end["point"]) for end in f["between"])
-                d = point(b, s) + point(a, p).times(-np.eye(1))
-                square = transposed(d) @ d
-                length = math.sqrt(square.value[0, 0])
-                J = square.first[:-1, 0, 0] / (2 * length)
-                rate = square.first[-1, 0, 0] / (2 * length)
-                return J[None], np.array([square.second[-1, 0, 0] / (2 * length) - rate**2 / length])
-            case "point_on_plane":
-                R, _ = loops.frame(f["plane"]["body"], along)
-                n = R.times(np.array(f["plane"]["normal"])[:, None])
-                d = point(f["point"]["body"], f["point"]["point"])
-                d = d + point(f["plane"]["body"], f["plane"]["position"]).times(-np.eye(1))
-                e = transposed(n) @ d
-                return e.first[:-1, 0, 0][None], e.second[-1, 0]
-            case "knife_edge":
-                R, _ = loops.frame(f["body"], along)
-                p, c = point(f["body"], f["point"]), np.cross(f["normal"], f["edge"])
-                c = R.times((c / np.linalg.norm(c))[:, None])
-                J = p.first[:-1, :, 0] @ c.value
-                bias = c.first[-1, :, 0] @ p.first[-1, :, 0] + c.value[:, 0] @ p.second[-1, :, 0]
-                return J.T, np.array([bias])
-            case "velocity":
-                J, bias = np.zeros(loops.size), 0.0
-                for term in f["terms"]:
-                    p = point(term["body"], term["point"])
-                    J += p.first[:-1, :, 0] @ term["linear"]
-                    J[loops.body_columns(term["body"])][3:] += term["angular"]
-                    bias += p.second[-1, :, 0] @ term["linear"]
-                return J[None], np.array([bias])
-            case "rolling":
-                p, n = point(f["body"], f["point"]), np.array(f["plane"]["normal"])
-                J = p.first[:-1, :, 0].T.copy()
-                J[:, loops.body_columns(f["body"])][:, 3:] += hat(f["radius"] * n)  # w x (-r n) = r [n] w
-                return J, p.second[-1, :, 0]
-            case "linear":
-                J = np.zeros(loops.size)
-                for word, c in f["terms"].items():
-                    joint, _, k = word.partition("/")
-                    J[loops.index(joint, int(k or 0))] += c
-                return J[None], np.zeros(1)
-        raise NotImplementedError(self.kind)
-
-
 def random_rows(rng, machine: RandomLoops, kind: str):
     """A constraint that holds where the mechanism is."""
     run = start(machine.scene)
+    if kind == "linear":
+        return random_relation(rng, machine, run)
     bodies = list(machine.scene["bodies"])
     body = str(rng.choice(bodies))
     other = str(rng.choice([name for name in ["world", *bodies] if name != body]))
-    loops, _ = oracle_of(run)
-    p, s, e, n = rng.normal(size=(4, 3)).tolist()
-    n = (np.array(n) / np.linalg.norm(n)).tolist()
-    place = {name: np.zeros(3) if name == "world" else loops.poses[name][0] for name in (body, other)}
-    turn = {name: np.eye(3) if name == "world" else loops.poses[name][1] for name in (body, other)}
-    at, at_other = place[body] + turn[body] @ p, place[other] + turn[other] @ s
-    ends = {"body": body, "point": p}
-    match kind:
-        case "distance":
-            between = [ends, {"body": other, "point": s}]
-            return {"between": between, "length": float(np.linalg.norm(at - at_other))}
-        case "point_on_plane":
-            position = (turn[other].T @ (at - place[other])).tolist()
-            return {"point": ends, "plane": {"body": other, "normal": n, "position": position}}
-        case "knife_edge":
-            return {"body": body, "point": p, "edge": e, "normal": n}
-        case "velocity":
-            terms = [{"body": body, "linear": e, "angular": s, "point": p}]
-            terms += [{"body": other, "linear": n, "angular": e, "point": s}] if other != "world" else []
-            return {"terms": terms}
-        case "rolling":
-            plane = {"normal": n, "position": (at - 0.4 * np.array(n)).tolist()}
-            return {"body": body, "point": p, "radius": 0.4, "plane": plane}
-        case "linear":
-            words = {}
-            for name, joint in run.loaded.scene.joints.items():
-                for k, plain in enumerate(joint.plain):
-                    if plain and (name, k) not in machine.drivers and joint.type != "free":
-                        word = f"{name}/{k}"
-                        words[word] = run.joint(name, "coordinates")[k]
-            assume(len(words) > 1)
-            chosen = rng.permutation(list(words))[:3]
-            terms = {str(word): float(rng.normal()) for word in chosen}
-            return {"terms": terms, "value": float(sum(c * words[word] for word, c in terms.items()))}
-    raise NotImplementedError(kind)
+    return rows_between(rng, kind, body, other, oracle_of(run)[0].poses)
+
+
+def random_relation(rng, machine: RandomLoops, run: Run):
+    """A linear relation of coordinates that holds where the mechanism is."""
+    words = {}
+    for name, joint in run.loaded.scene.joints.items():
+        for k, plain in enumerate(joint.plain):
+            if plain and (name, k) not in machine.drivers and joint.type != "free":
+                word = f"{name}/{k}"
+                words[word] = run.joint(name, "coordinates")[k]
+    assume(len(words) > 1)
+    chosen = rng.permutation(list(words))[:3]
+    terms = {str(word): float(rng.normal()) for word in chosen}
+    return {"terms": terms, "value": float(sum(c * words[word] for word, c in terms.items()))}
 
 
 @pytest.mark.parametrize("kind", ["distance", "point_on_plane", "knife_edge", "velocity", "rolling", "linear"])

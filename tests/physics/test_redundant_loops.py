@@ -34,7 +34,7 @@ def rod(k):
     ends = [{{"body": "world", "point": [k, 1, 2]}}, {{"body": "b%d" % k}}]
     return {{"type": "distance", "between": ends, "length": float(np.hypot(1, 2))}}
 
-for k in (1, 3):
+for k in (2, 4):
     body = {{"mass": 1, "inertia": {{"principal": [1, 1, 1]}}}}
     chain = {{"b%d" % i: body for i in range(5)}}
     ball = {{"type": "spherical", "origin": {{"position": [1, 0, 0]}}}}
@@ -49,7 +49,7 @@ for k in (1, 3):
 
 
 def test_auxiliary_constraints_share_one_factorization():
-    """k rows beside the tree: one factorization, k + 2 solves: without them, one for each, and with all of them."""
+    """Of k + 1 rods one is in the tree: one factorization, k + 2 solves, without the others, for each, and with all."""
     tests = Path(__file__).parents[1]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(tests.parent)}
     program = COUNT.format(tests=str(tests))

@@ -163,6 +163,7 @@ def maximal(packed):
         last[:-1],
     )
     rows, terms = np.zeros(last[-1], ROW), np.zeros(2 * last[-1], TERM)
+    rows["active"] = 1
     rows["first_term"], rows["last_term"] = 2 * np.arange(last[-1]), 2 * np.arange(last[-1]) + 2
     constrained = np.repeat(np.arange(len(links)), [len(w) for w in wrenches])
     terms["body"][::2], terms["body"][1::2] = constrained, links["parent"][constrained]
