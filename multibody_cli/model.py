@@ -351,7 +351,7 @@ class Names:
             return NotImplemented
         mine, theirs = vars(self), vars(other)
         return np.array_equal(self.body_rows, other.body_rows) and all(
-            mine[name] == theirs[name] for name in mine if name != "body_rows"
+            mine[k] == theirs[k] for k in mine if k != "body_rows"
         )
 
     def __hash__(self) -> int:

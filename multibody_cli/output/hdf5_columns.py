@@ -97,6 +97,6 @@ def _pieces(column: Column, instants: int, instant_of_contact: Integers) -> Iter
 def _append(datasets: Datasets, column: Column, rows: Array) -> None:
     """Append rows of one chunk."""
     values = np.ascontiguousarray(rows, dtype=column.series.channel.dtype)
-    datasets.append(column, column.rows, values)
+    datasets.append(column.series.path, column.chunk, column.rows, values)
     column.rows += len(values)
     column.checksum = crc32(values.data, column.checksum)

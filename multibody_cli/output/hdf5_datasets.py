@@ -10,7 +10,6 @@ from h5py import h5d, h5f, h5p
 
 if TYPE_CHECKING:
     from multibody_cli.output.channel import Array
-    from multibody_cli.output.hdf5_columns import Column
 
 OPEN_AT_ONCE = 2000
 """Most datasets that stay open during a run: each takes 21 kB of memory, and opening one again takes 50 us."""
@@ -35,13 +34,13 @@ class Datasets:
         self._access = h5p.create(h5p.DATASET_ACCESS)
         self._access.set_chunk_cache(1, 0, 0.75)
 
-    def append(self, column: Column, first: int, values: Array) -> None:
-        """Append rows (k, *shape) of one chunk of a column to its first `first` rows."""
-        dataset = self._dataset(column.series.path)
+    def append(self, path: str, chunk: int, first: int, values: Array) -> None:
+        """Append rows (k, *shape) of one chunk, of `chunk` rows, to the first `first` rows of a dataset."""
+        dataset = self._dataset(path)
         dataset.set_extent((first + len(values), *values.shape[1:]))
-        if self._direct and first % column.chunk == 0:
-            if len(values) < column.chunk:
-                rest = np.zeros((column.chunk - len(values), *values.shape[1:]), values.dtype)
+        if self._direct and first % chunk == 0:
+            if len(values) < chunk:
+                rest = np.zeros((chunk - len(values), *values.shape[1:]), values.dtype)
                 values = np.concatenate([values, rest])
             dataset.write_direct_chunk((first, *(0 for _ in values.shape[1:])), values)
         else:
