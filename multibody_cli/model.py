@@ -349,10 +349,8 @@ class Names:
         """Return whether all names are equal, as those of runs with other values of one scene."""
         if not isinstance(other, Names):
             return NotImplemented
-        mine, theirs = vars(self), vars(other)
-        return np.array_equal(self.body_rows, other.body_rows) and all(
-            mine[k] == theirs[k] for k in mine if k != "body_rows"
-        )
+        rest = vars(self) | {"body_rows": ()} == vars(other) | {"body_rows": ()}
+        return rest and np.array_equal(self.body_rows, other.body_rows)
 
     def __hash__(self) -> int:
         """Return a hash of the most different names."""
