@@ -125,7 +125,6 @@ REFUSED = {
     "lanes do not support method `baraff`": ["simulation.method=baraff"],
     "lanes do not support method `variational`": ["simulation.method=variational"],
     "lanes do not support integrators other than semi_implicit_euler and rk4": ["simulation.integrator=dop853"],
-    "lanes do not support forces that are expressions of the state": ["joints.shoulder.force=-v"],
 }
 
 
