@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -34,6 +36,9 @@ MAX_INFLATION = 2**29
 
 TEXT_BYTES = 2**26
 """Largest size, bytes, of the texts that are read at once."""
+
+SLACK_BYTES = 2**28
+"""Memory that the reading of a text may take beyond twice the size of the file, bytes."""
 
 ROWS_AT_ONCE = 2**17
 """Rows of `time` and of `contacts/offset` that are checked at once."""
@@ -157,11 +162,14 @@ def read_texts(where: str, dataset: h5d.DatasetID, file_bytes: int) -> tuple[str
     require_stored(where, dataset, file_bytes)
     values = h5py.Dataset(dataset)
     if not dataset.shape:
-        return (_decoded(where, values[()]),)
+        with limited_memory(SLACK_BYTES + 2 * file_bytes):
+            return (_decoded(where, values[()]),)
     found: list[str] = []
     left, some = file_bytes, max(1, TEXT_BYTES // max(1, file_bytes))
     for first in range(0, dataset.shape[0], some):
-        for text in values[first : first + some]:
+        with limited_memory(SLACK_BYTES + 2 * file_bytes):
+            part = values[first : first + some]
+        for text in part:
             found.append(_decoded(where, text))
             left -= len(text)
         if left < 0:
@@ -186,6 +194,29 @@ def sorted_parts(file: h5py.File, path: str, least: float = -MAX_TIME) -> Iterat
         least = part[-1]
 
 
+@contextmanager
+def limited_memory(more: int) -> Iterator[None]:
+    """Let allocations of more than so many bytes fail, where the system states the memory of a process.
+
+    HDF5 allocates a text of variable length before it reads it, with the length that the file states: up to 4 GB.
+    """
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+    except (ImportError, OSError):
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + more
+    if before[0] == resource.RLIM_INFINITY or most < before[0]:
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def read_attribute(where: str, node: h5g.GroupID | h5d.DatasetID, name: str, kind: type) -> Any:
     """Read an attribute that is a text (`str`) or a number (`int`, `float`).
 
@@ -206,7 +237,8 @@ def read_attribute(where: str, node: h5g.GroupID | h5d.DatasetID, name: str, kin
         raise Defect(_attribute(where, name), f"expected {'a text' if kind is str else 'a number'}")
     fixed = is_text and not found.is_variable_str()
     value = np.empty((), f"S{found.get_size()}" if fixed else _TEXT if is_text else kind)
-    attribute.read(value)
+    with limited_memory(SLACK_BYTES):
+        attribute.read(value)
     return _decoded(_attribute(where, name), value.item()) if is_text else kind(value.item())
 
 

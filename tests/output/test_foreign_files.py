@@ -6,7 +6,11 @@ import hashlib
 import json
 import math
 import os
+import re
+import resource
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -423,3 +427,24 @@ def test_a_huge_checkpoint_is_not_read(tmp_path: Path) -> None:
         file.truncate(2**40)  # a hole
     with pytest.raises(ResultError, match="is not a file of at most"):
         read_checkpoint(result)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not state the memory of a process")
+@pytest.mark.parametrize("place", ["attribute", "dataset"])
+def test_a_text_with_a_length_of_gigabytes_takes_no_memory(place: str, run: Path, tmp_path: Path) -> None:
+    """HDF5 allocates the length that a file states for a text: here of the method, or of the name of a body."""
+    with h5py.File(run) as file:
+        text = str(file.attrs["method"]) if place == "attribute" else file["bodies/name"][0].decode()
+    whole = run.read_bytes()
+    heaps = [found.start() for found in re.finditer(b"GCOL", whole)]
+    references = [struct.pack("<IQI", len(text), heap, index) for heap in heaps for index in range(1, 300)]
+    places = [whole.find(reference) for reference in references if reference in whole]
+    for at in places:
+        damaged = bytearray(whole)
+        damaged[at : at + 4] = b"\xf0\xff\xff\xff"
+        (tmp_path / "long.h5").write_bytes(damaged)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with suppress(ResultError):  # other texts of the same length are not read
+            read_trajectory(tmp_path / "long.h5")
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**19  # kB
+    assert places
