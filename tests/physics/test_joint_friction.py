@@ -86,7 +86,7 @@ def test_a_wheel_runs_down_and_its_energy_is_accounted_for(play, method):
     speed = found.channel("joints/axle/v").values[:, 0]
     expected = np.maximum(8.0 - 4 / math.pi * LIMIT / 0.004 * found.channel("time").values, 0.0)
     np.testing.assert_allclose(speed, expected, atol=0.01 * 8.0)
-    assert abs(speed[-1]) < 1e-12
+    assert abs(speed[-1]) < (1e-15 if METHODS[method].own_integrator is None else 1e-12)
     lost = found.channel("energy/dissipation/joints/axle/friction").values
     assert lost[-1] == pytest.approx(0.5 * 0.004 * 8.0**2, rel=1e-10)
     assert np.diff(lost).min() >= 0.0

@@ -10,7 +10,7 @@ import yaml
 
 from multibody_cli import MemorySink, prepare
 
-METHOD = pytest.mark.parametrize("method", ["variational", "variational_maximal"])
+METHOD = pytest.mark.parametrize("method", ["variational"])
 G, MU, REACH = 9.81, 0.4, 0.5
 
 
