@@ -163,7 +163,7 @@ def test_newton_stays_quadratic_with_a_loop(found, method):
 @each_finder
 @pytest.mark.parametrize("scene", ["flat", "rhombi"])
 def test_a_loop_passes_positions_in_which_it_loses_rank(found, scene, method, finder):
-    """In whole steps: where the answers of the start send the search back, Newton's method finds it, if it may."""
+    """In whole steps: if the answers of the start send RIQN back, Newton's method may find the step."""
     run = found[scene, method, finder]
     if (method, finder) == ("variational_maximal", "riqn"):
         assert run["status"][-1] == "NOT_CONVERGED"
@@ -175,7 +175,8 @@ def test_a_loop_passes_positions_in_which_it_loses_rank(found, scene, method, fi
         passed = np.flatnonzero(np.diff(np.sign(turns)))
         assert len(passed) > 0
         assert np.abs(np.diff(turns))[passed].min() > 0.01  # no step ends there and stays
-        assert (sum(run["fallbacks"]) > 0) == (finder == "riqn")
+        if finder == "newton":
+            assert sum(run["fallbacks"]) == 0
 
 
 @each_finder
