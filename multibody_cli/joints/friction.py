@@ -17,8 +17,8 @@ its hinges, which carry the same wrench: that about x is fixed in the parent, th
 joint has three: the slip at both ends of an axis differs only in sign, so that the two ends are one point.
 
 The motor of a screw joint is a torque about the axis, which the thread does not carry: with S the column of the joint,
-loads are those of F less the torque S . F about the axis.  A planar joint does not rotate about its normal; the surface that
-prevents it has no friction.
+loads are those of F less the torque S . F about the axis.  A planar joint does not rotate about its normal; the surface
+that prevents it has no friction.
 
 Sources: Sueda, notes 2.11, (2.118), in the limit of no regularization, in which masses cancel.
 """
