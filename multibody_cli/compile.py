@@ -48,6 +48,7 @@ from multibody_cli.scene.mass_properties import mass_properties_of
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.strands import add_attached_masses, unrelaxed_attachments
 from multibody_cli.scene.timing import Timing, timing
+from multibody_cli.scene.topology import bodies_in_loops
 
 NO_INERTIA = 1e-12
 """Principal moments below this value, relative to the largest, count as zero."""
@@ -237,6 +238,7 @@ def _pack(
             contacts=contacts.max_contacts if contacts else 0,
             friction_joints=tuple(joints_with_friction(scene)),
             variational=METHODS[scene.simulation.method].own_integrator is not None,
+            looped=bodies_in_loops(scene.bodies, scene.joints),
         ),
         com=np.array([masses[body].com for body in scene.bodies]).reshape(-1, 3),
         nq=len(packed.q),

@@ -307,10 +307,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Update:
-    """A value that a sampled controller changes: the signal of the new value, and the quantity that holds it.
-
-    The value changes `delay` s after the sample; it is `initial` before.
-    """
+    """A quantity that holds the value of a signal from `delay` s after each sample on, and `initial` before."""
 
     signal: int
     quantity: int
@@ -344,6 +341,7 @@ class Names:
     contacts: int = 0  # contact capacity; 0 without contacts
     friction_joints: tuple[str, ...] = ()  # joints with dry friction
     variational: bool = False  # whether the method is variational, and reports on its steps
+    looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints
 
     def __eq__(self, other: object) -> bool:
         """Return whether all names are equal, as those of runs with other values of one scene."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
-from multibody_cli.alarms.record import Count, RunRecord
+from multibody_cli.alarms.record import Count, Peak, RunRecord
 from multibody_cli.alarms.remedies import MARGIN, reduce_step, resolve_better
 
 LEDGER_THRESHOLDS = {1: 0.03, 2: 0.01}
@@ -24,6 +24,9 @@ SPIN_THRESHOLDS = {1: 0.15, 2: 0.3}
 
 SPIN_OF_HIGHER_ORDER = 1.0
 """The same for higher orders, rad."""
+
+SPIN_OF_LOOP = 0.7
+"""The same for bodies in closed loops, whose inertia changes within a turn, rad; the run fails above 1 rad."""
 
 SPIN_OF_REMEDY = 0.2
 """Angle of a step with the recommended step, rad."""
@@ -103,9 +106,16 @@ def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
 
 
 def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
-    peak, step = record.spin, settings.step
-    body = record.names.bodies[peak.element]
-    message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step"
+    return _turned(record.spin, record.names.bodies[record.spin.element], settings.step, "")
+
+
+def _read_loop_spin(record: RunRecord, settings: RunSettings) -> Reading:
+    body = record.names.bodies[record.names.looped[record.loop_spin.element]] if record.names.looped else ""
+    return _turned(record.loop_spin, body, settings.step, ", which does not resolve the motion of its closed loop")
+
+
+def _turned(peak: Peak, body: str, step: float, consequence: str) -> Reading:
+    message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step{consequence}"
     channel = f"bodies/{body}/angular_velocity"
     return Reading(peak.largest * step, lambda bound: peak.time_above(bound / step), channel, message)
 
@@ -205,6 +215,14 @@ RUN_ALARMS = (
         _read_spin,
         _slow_spin,
         level="note",
+    ),
+    Alarm(
+        "loop_spin",
+        "largest angle of a body of a closed loop in a step, rad; not with an adaptive integrator",
+        lambda settings: _unless_adaptive(settings, SPIN_OF_LOOP),
+        _read_loop_spin,
+        lambda settings, value, threshold: reduce_step(settings.step, value / SPIN_OF_REMEDY),
+        failed=lambda _: 1.0,
     ),
     Alarm(
         "speed",

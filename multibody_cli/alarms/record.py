@@ -81,6 +81,8 @@ class RunRecord:
         Its positive and negative part: energy without a source, and energy lost, J.
     spin, speed
         Angular velocities, rad/s, and velocities of the bodies, m/s.
+    loop_spin
+        Angular velocities of the bodies in closed loops, rad/s; its elements are numbers in `Names.looped`.
     phase
         Estimated errors of the angles that the bodies have turned, rad; see `_add_phases`.
     penetration
@@ -94,7 +96,7 @@ class RunRecord:
     def __init__(self, model: Model) -> None:
         self.names = model.names
         self.loop_error, self.row_error, self.residual, self.gain, self.loss = (Peak() for _ in range(5))
-        self.spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(4))
+        self.spin, self.loop_spin, self.speed, self.phase, self.penetration = (Peak() for _ in range(5))
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.steps = 0
         self.length = 1.0
@@ -142,9 +144,11 @@ class RunRecord:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             residual = self._add_energies(times, samples, count)
             self._add_phases(times, residual, samples, count)
-            for peak, field in ((self.spin, samples.angular_velocity), (self.speed, samples.linear_velocity)):
+            spins, speeds = samples.angular_velocity[:count], samples.linear_velocity[:count]
+            looped = spins[:, list(self.names.looped)]
+            for peak, vectors in ((self.spin, spins), (self.loop_spin, looped), (self.speed, speeds)):
                 sizes, elements = np.empty(count), np.empty(count, np.int64)
-                find_largest(field[:count], sizes, elements)
+                find_largest(vectors, sizes, elements)
                 peak.add_largest(times, sizes, elements)
         self.loop_error.add(times, samples.constraint_error[:count])
         self.row_error.add(times, samples.row_error[:count, self._rows])

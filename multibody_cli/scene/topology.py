@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.scene.bodies import BodySpec
@@ -38,6 +38,29 @@ def _carries(body: str, other: str, found: Mapping[str, str], joints: Mapping[st
     while other != body and other in found:
         other = joints[found[other]].parent
     return other == body
+
+
+def bodies_in_loops(bodies: Iterable[str], joints: Mapping[str, JointSpec]) -> tuple[int, ...]:
+    """Return the numbers of the bodies in closed loops of joints, and of those between two loops.
+
+    They are left when bodies with a single joint are taken away as long as there are any.
+    """
+    joints_of: dict[str, list[str]] = {body: [] for body in bodies}
+    for name, joint in joints.items():
+        for end in (joint.parent, joint.child):
+            if end in joints_of:
+                joints_of[end].append(name)
+    open_joints = set(joints)
+    pending = [body for body, names in joints_of.items() if len(names) < 2]
+    taken = set(pending)
+    while pending:
+        for name in open_joints.intersection(joints_of[pending.pop()]):
+            open_joints.remove(name)
+            for end in (joints[name].parent, joints[name].child):
+                if end in joints_of and end not in taken and len(open_joints.intersection(joints_of[end])) < 2:
+                    taken.add(end)
+                    pending.append(end)
+    return tuple(number for number, body in enumerate(joints_of) if body not in taken)
 
 
 def rows_of_tree(

@@ -116,6 +116,24 @@ simulation: {duration: 0.05 s, step: 1 ms, integrator: linearly_implicit_euler, 
 """
 """A triangle of stiff springs, whose implicit forces couple all bodies."""
 
+FOUR_BAR = """
+mbsim: 1
+gravity: [0, -9.81, 0]
+bodies:
+  crank: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+  rod: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+  rocker: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+  rotor: {mass: 0.1, inertia: {principal: [1e-4, 1e-4, 1e-4]}}
+joints:
+  a: {type: revolute, child: crank, q: 90 deg}
+  b: {type: revolute, parent: crank, child: rod, origin: {position: [1, 0, 0]}, q: -90 deg}
+  c: {type: revolute, parent: rod, child: rocker, origin: {position: [2, 0, 0]}, q: -90 deg}
+  d: {type: revolute, child: rocker, origin: {position: [2, 0, 0]}, child_origin: {position: [1, 0, 0]}}
+  axle: {type: revolute, parent: rod, child: rotor, v: 2000}
+simulation: {duration: 0.2 s}
+"""
+"""A four-bar that carries a rotor."""
+
 FINE = ("simulation.step=10 ms",)
 
 
@@ -130,6 +148,7 @@ CASES = {
     "constraints": (ENGINE, ("simulation.integrator=semi_implicit_euler",), ()),
     "ledger": (OSCILLATOR, ("simulation.step=1.9 ms", "simulation.duration=190 ms"), ("simulation.step=0.05 ms",)),
     "spin": (TOP, (), ("simulation.step=0.05 ms",)),
+    "loop_spin": (ENGINE, ("simulation.integrator=rk4", "simulation.step=2 ms"), ()),
     "speed": (BULLET, (), ("simulation.step=0.1 ms",)),
     "phase": (json.dumps(random_machine(0)), ("simulation.integrator=semi_implicit_euler",), ()),
     "damping": (OSCILLATOR, ("simulation.integrator=linearly_implicit_euler",), ("simulation.step=0.05 ms",)),
@@ -261,6 +280,28 @@ def test_an_engine_with_a_long_step_of_fourth_order_is_untrusted(tmp_path: Path)
     assert (remedied.status, remedied.alarms) == ("complete", ())
     assert abs(places[0] - places[2]) > 0.03
     assert places[1] == pytest.approx(places[2], abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+def test_an_engine_whose_implicit_steps_lose_energy_is_untrusted(method: str, tmp_path: Path) -> None:
+    """An implicit integrator may lose energy: only the angle of a step shows that the loop is not resolved."""
+    settings = (f"simulation.method={method}", "simulation.integrator=sdirk2")
+    outcome, wrong = run(ENGINE, tmp_path, *settings, "simulation.step=5 ms", "output.every=5 ms")
+    [spin] = [alarm for alarm in outcome.alarms if alarm.name == "loop_spin"]
+    assert (outcome.status, spin.level, spin.channel) == ("untrusted", "failed", "bodies/crank/angular_velocity")
+    _, right = run(ENGINE, tmp_path, *settings, f"simulation.step={spin.remedy.step} s")
+    reference = run(ENGINE, tmp_path, "simulation.integrator=dop853")[1]
+    speeds = [found.channel("joints/bearing/v").values[-1, 0] for found in (wrong, right, reference)]
+    assert speeds[0] != pytest.approx(speeds[2], rel=0.03)
+    assert speeds[1] == pytest.approx(speeds[2], rel=1e-3)
+
+
+def test_a_rotor_on_a_loop_is_not_in_the_loop(tmp_path: Path) -> None:
+    """A rotor that turns by 2 rad in a step about its own axis, carried by the rod of a four-bar."""
+    outcome, found = run(FOUR_BAR, tmp_path)
+    speed = np.linalg.norm(found.channel("bodies/rotor/angular_velocity").values, axis=1)
+    assert speed.max() * 1e-3 > 1.5
+    assert [(alarm.name, alarm.level) for alarm in outcome.alarms] == [("spin", "note")]
 
 
 @pytest.mark.parametrize("seed", [0, 3, 18])
