@@ -21,6 +21,11 @@ WEIGHTS = {SIGN: 12.0, ORDER: 1.0, POWER: 2.0, INDEX: 2.0, NUMBER: 1.0}
 PER_FILE = 2
 
 EQUIVALENT = {
+    (
+        "linalg/free_rows.py",
+        "largest = 1e-280  # avoids division by 0 if all rows are zero  ->  "
+        "largest = 1.01e-280  # avoids division by 0 if all rows are zero",
+    ): "any small number avoids the division",
     ("methods/integrators/vectors.py", "total += x[i] * 0.0  ->  total -= x[i] * 0.0"): "0 is taken away, or NaN",
 }
 """Mutants that no test can catch, as `Mutant.described` says them, and why; they are never drawn."""
