@@ -6,6 +6,7 @@ from multibody_cli import MemorySink, prepare
 from multibody_cli.methods import METHODS
 
 CHANNELS = ("bodies/position", "bodies/linear_velocity", "bodies/angular_velocity", "energy/total")
+OF_JOINTS = ("/force", "/acceleration")
 
 
 def last_instants(paths):
@@ -17,7 +18,8 @@ def last_instants(paths):
             prepare(path, [f"simulation.method={method}"]).run(sink)
             run = sink.trajectory()
             account = {name: run.channel(name).values for name in run.paths if name.startswith("energy/dissipation/")}
-            last = {name: run.channel(name).values[-1].tolist() for name in CHANNELS}
+            of_joints = [name for name in run.paths if name.startswith("joints/") and name.endswith(OF_JOINTS)]
+            last = {name: run.channel(name).values[-1].tolist() for name in (*CHANNELS, *of_joints)}
             last |= {name: float(values[-1]) for name, values in account.items()}
             last["energy/rise"] = float(
                 max(run.channel("energy/total").values[1:] - run.channel("energy/total").values[:-1])

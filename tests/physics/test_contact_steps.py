@@ -86,6 +86,12 @@ SCENES = {
     + "world: {shapes: [{type: plane, position: [0, 0, -1]}]}\ncontacts: {friction: 0.3}\n"
     + "bodies: {rod: {mass: 1, shapes: [{type: sphere, radius: 0.1, position: [0, 0, -0.45]}]}}\n"
     + "joints: {hinge: {type: prismatic, axis: [0, 0, 1], child: rod, q: -0.45}}\n",
+    "lever": HEAD % "10 ms"
+    + FLOOR
+    + "contacts: {friction: 0}\n"
+    + "bodies: {bar: {mass: 2, com: [0.3, 0, 0], inertia: {principal: [0.1, 0.1, 0.1]}, "
+    + "shapes: [{type: sphere, radius: 0.1, position: [1, 0, 0]}]}}\n"
+    + "joints: {hinge: {type: revolute, axis: [0, 1, 0], child: bar, origin: {position: [0, 0, 0.1]}}}\n",
 }
 
 
@@ -155,6 +161,15 @@ def test_a_stack_rests(found, method):
 def test_a_body_on_a_joint_rests_on_the_floor(found, method):
     run = found["pendulum", method]
     assert math.hypot(*run["bodies/linear_velocity"][0]) < 1e-14
+
+
+@METHOD
+def test_a_lever_on_the_floor_loads_its_hinge_as_statics_says(found, method):
+    """The contact bears 0.3 of the weight, and the hinge the rest."""
+    run, weight = found["lever", method], 2.0 * G
+    assert run["normal_impulse"] == pytest.approx([0.3 * weight * 1e-3], rel=1e-12)
+    assert run["joints/hinge/force"] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 0.7 * weight], abs=1e-11)
+    assert run["joints/hinge/acceleration"] == pytest.approx([0.0], abs=1e-11)
 
 
 @METHOD
