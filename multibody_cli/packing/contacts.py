@@ -78,6 +78,7 @@ def pack_contacts(
             staggered=settings.method == "staggered_projections",
             convex=settings.method == "single_qp",
         ),
+        sleeping=touches and settings.sleeping,
         max_contacts=capacity if touches else 0,
         joint_friction=joint_friction,
     )
