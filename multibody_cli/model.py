@@ -202,7 +202,6 @@ class Contacts(NamedTuple):
     friction_account: int
     impact_account: int
     options: Any  # of `contact_solver.friction`
-    sleeping: bool  # whether islands at rest sleep
     max_contacts: int  # capacity of the contact tables
     joint_friction: JointFriction
 

@@ -80,7 +80,7 @@ def find_sleeping_islands(system, contact_work, q, v, articulations, islands, fi
         S.awake[c] = S.asleep[c] = 0
     for island in range(islands):
         S.island_asleep[island] = 0
-    if not system.contacts.sleeping:
+    if not system.contacts.options.sleeping:
         return
     for i in range(1, len(S.at_rest)):
         if not S.at_rest[i]:
@@ -169,7 +169,7 @@ def contact_sleeps(k, G, S) -> bool:
 def settle(system, work, contact_work, q, v, articulations, islands, first):
     """Stop the islands at rest: the changes `work.response` (nv,) of their velocities become -v*."""
     S, G = contact_work.sleep, contact_work.groups
-    if not system.contacts.sleeping:
+    if not system.contacts.options.sleeping:
         return
     for c in range(articulations):
         S.awake[c] = not S.asleep[c] and not stays_calm(c, system.tree.links, work.bodies, G, S)

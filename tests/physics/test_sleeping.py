@@ -97,7 +97,7 @@ def test_quaternions_of_bodies_at_rest_keep_their_bits():
     assert asleep(sim) == 12
 
 
-def test_the_order_of_bodies_does_not_matter():
+def test_the_order_of_bodies_has_no_effect():
     one, other = simulation(wall(4, 3)), simulation(wall(4, 3, -1))
     for sim in (one, other):
         sim.step(50)
