@@ -76,5 +76,10 @@ def finalize_output(
 
 
 @kernel_parameter
+def hold_bodies_at_rest(system: Any, contact_work: Any, q: Any) -> None:
+    """Restore the coordinates q (nq,) of bodies at rest, which normalization may change by round-off."""
+
+
+@kernel_parameter
 def resume_stepping(contact_work: Any, a: Any) -> None:
     """Restore the accelerations from which steps continue."""

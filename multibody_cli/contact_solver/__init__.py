@@ -4,6 +4,7 @@
     rows            constraint rows of contacts
     islands         articulations and islands
     factors         factors of the Delassus matrix (2.123)
+    sleeping        islands at rest, which keep their impulses
     solution        impulses, island by island: Alg. 8, line 23
     joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
     tree_friction   dry friction of a tree in O(n)

@@ -76,6 +76,7 @@ from multibody_cli.contact_solver.results import (
     record_diagnostics,
 )
 from multibody_cli.contact_solver.rows import TERMS, apply_row_impulses, copy_rows, write_contacts
+from multibody_cli.contact_solver.sleeping import find_sleeping_islands, keep_impulses, settle, wake_all
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.warm_start import load_warm_start, store_warm_start
 from multibody_cli.contacts.detect import detect
@@ -199,7 +200,7 @@ def apply_impulses(system, work, contact_work, size):
 
 
 @template(accelerate, apply_inverse_mass, solve_island, update_friction_limits)
-def solve_rows(system, work, contact_work, h, v, equalities, constraint_rows, count) -> int:
+def solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count) -> int:
     """Solve for the impulses of all rows and the change `work.response` (nv,) of the velocity v* (nv,).
 
     Return the number of islands, or -1 if the capacity of the factors is exceeded.
@@ -215,22 +216,23 @@ def solve_rows(system, work, contact_work, h, v, equalities, constraint_rows, co
     articulations = find_articulations(system, work, G)
     contacts = contact_work.detection.contacts
     assign_articulations(constraint_rows, contact_work.rows, contact_work.terms, patches, contacts, count, G)
-    list_body_blocks(size, articulations, contact_work.rows, G)
     islands = find_islands(size, articulations, G)
+    load_initial_guess(contact_work, constraint_rows, count)
+    find_sleeping_islands(system, contact_work, q, v, articulations, islands, first)
+    keep_impulses(contact_work, islands, first)
+    list_body_blocks(size, articulations, contact_work.rows, contact_work.sleep.asleep, G)
     set_ineffective_bounds(system.tree, work, contact_work, constraint_rows)
     if not factor_rows(system, work, v, articulations, contact_work.rows, contact_work.terms, G, contact_work.factors):
         contact_work.overflow[0] = 1
         return -1
-    load_initial_guess(contact_work, constraint_rows, count)
     reset_limit_iteration(contact_work.joint_friction)
-    for island in range(islands):
-        contact_work.converged[island] = 0
     for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
         solve_impulses(settings.options, contact_work, equalities, constraint_rows, islands)
         apply_impulses(system, work, contact_work, size)
         if not update_friction_limits(system, work, contact_work, h, constraint_rows, size, settings.options.tolerance):
             break
     record_diagnostics(contact_work, islands)
+    settle(system, work, contact_work, q, v, articulations, islands, first)
     return islands
 
 
@@ -255,6 +257,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     count = find_contacts(system, work, contact_work, h)
     if contact_work.overflow[0]:
         return False
+    if count == 0:
+        wake_all(contact_work.sleep)
     if count + len(patches) == 0:
         contact_work.warm_start_count[0] = 0
         return True
@@ -276,7 +280,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         contact_work.velocity_after[k] = contact_work.r[k]
     islands, tolerance = 0, settings.options.tolerance
     if constraint_rows + count > 0 or not solve_tree_friction(system, work, contact_work, h, v, tolerance):
-        islands = solve_rows(system, work, contact_work, h, v, equalities, constraint_rows, count)
+        islands = solve_rows(system, work, contact_work, h, q, v, equalities, constraint_rows, count)
         if islands < 0:
             return False
     account_joint_friction(patches, contact_work, work.bodies, work.response, constraint_rows, ledger)

@@ -183,21 +183,25 @@ def assign_articulations(constraint_rows, rows, terms, patches, contacts, count,
 
 
 @kernel
-def list_body_blocks(m, articulations, rows, G):
-    """List the body blocks of the Jacobian rows of each articulation; rows without terms have none."""
+def list_body_blocks(m, articulations, rows, asleep, G):
+    """List the body blocks of the Jacobian rows of each articulation; rows without terms have none.
+
+    Articulations that are `asleep` have none, so that they are not factored.
+    """
     first = G.first_body_block
     for c in range(articulations + 1):
         first[c] = 0
     for k in range(m):
         for s in range(BLOCKS_PER_ROW):
-            if G.row_articulations[k, s] >= 0 and has_nonzero_terms(rows[k]):
-                first[G.row_articulations[k, s] + 1] += 1
+            c = G.row_articulations[k, s]
+            if c >= 0 and not asleep[c] and has_nonzero_terms(rows[k]):
+                first[c + 1] += 1
     for c in range(articulations):
         first[c + 1] += first[c]
     for k in range(m):
         for s in range(BLOCKS_PER_ROW):
             c = G.row_articulations[k, s]
-            if c >= 0 and has_nonzero_terms(rows[k]):
+            if c >= 0 and not asleep[c] and has_nonzero_terms(rows[k]):
                 G.body_blocks[first[c]] = BLOCKS_PER_ROW * k + s
                 first[c] += 1
     shift_back(first, articulations)

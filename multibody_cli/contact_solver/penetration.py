@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, Factored
 from multibody_cli.contact_solver.friction.proximal import solve_proximal
+from multibody_cli.contact_solver.sleeping import set_at_rest
 from multibody_cli.contact_solver.solution import gather_row, number_blocks_of_island, remove_ineffective_rows
 from multibody_cli.kernel import kernel
 
@@ -22,8 +23,11 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
     for k in range(len(contact_work.x)):
         contact_work.x[k] = 0.0
     for island in range(islands):
+        if contact_work.sleep.island_asleep[island]:
+            continue
         if deepest_penetration(island, contact_work, h, constraint_rows) > tolerance:
             penetrates = True
+            set_at_rest(island, 0, contact_work.groups, contact_work.sleep)
             F = gather_normals(island, h, constraint_rows, contact_work)
             x = contact_work.island_impulses[: len(F.r)]
             for j in range(len(x)):

@@ -11,6 +11,7 @@ from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.rows import patch_axes
+from multibody_cli.contact_solver.sleeping import contact_sleeps
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, power, transposed_times
@@ -34,9 +35,12 @@ def account_contacts(settings, contact_work, bodies, response, first_row, count,
         for j in range(PER_CONTACT):
             k = first + j
             x = contact_work.x[k]
-            contact_work.velocity_after[k] += jacobian_product_of_row(
-                contact_work.rows[k], contact_work.terms, bodies, response
-            )
+            if contact_sleeps(k, contact_work.groups, contact_work.sleep):
+                contact_work.velocity_after[k] = 0.0
+            else:
+                contact_work.velocity_after[k] += jacobian_product_of_row(
+                    contact_work.rows[k], contact_work.terms, bodies, response
+                )
             contact.impulse[j] = x
             account = settings.friction_account if j > 0 else settings.impact_account
             ledger[account] -= 0.5 * x * (contact_work.velocity_before[k] + contact_work.velocity_after[k])

@@ -1,6 +1,8 @@
 """Warm start of contacts: the impulses of the previous step are the initial guess of the next one.
 
-Contacts are ordered by geoms, then by point, at every step, so that one pass over both lists matches them.
+Contacts are ordered by geoms, then by point, at every step, so that one pass over both lists matches them.  Impulses
+are stored in world axes, because the axes of a contact turn with it, and along the axes of the contact as well, for
+contacts that sleep (`sleeping`).
 """
 
 from __future__ import annotations
@@ -14,8 +16,17 @@ from multibody_cli.kernel import kernel, records
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 
-POINT = np.dtype([("geom_a", "i8"), ("geom_b", "i8"), ("feature", "i8"), ("impulse", "f8", 3)])
-"""One contact of the previous step, with its impulse in world axes, N s."""
+POINT = np.dtype(
+    [
+        ("geom_a", "i8"),
+        ("geom_b", "i8"),
+        ("feature", "i8"),
+        ("successor", "i8"),  # number of the same contact in this step, -1 if it is lost
+        ("impulse", "f8", 3),  # in world axes, N s
+        ("axial", "f8", 3),  # along the normal and the tangents, N s
+    ]
+)
+"""One contact of the previous step."""
 
 
 def warm_start_for(contacts: int) -> Records:
@@ -36,12 +47,15 @@ def store_warm_start(contacts, count, points, number):
         n, x = load(contact.normal), load(contact.impulse)
         t = tangent_of(n)
         store(point.impulse, x.x * n + x.y * t + x.z * cross(n, t))
+        store(point.axial, x)
 
 
 @kernel
 def load_warm_start(contacts, count, points, number, x):
     """Load the stored impulses of the first `count` contacts into x (3 count,), 0 for new contacts."""
     before = 0
+    for k in range(number[0]):
+        points[k].successor = -1
     for c in range(count):
         contact, first = contacts[c], PER_CONTACT * c
         x[first] = x[first + 1] = x[first + 2] = 0.0
@@ -55,7 +69,15 @@ def load_warm_start(contacts, count, points, number, x):
                 x[first] = max(dot(n, impulse), 0.0)
                 x[first + 1] = dot(t, impulse)
                 x[first + 2] = dot(cross(n, t), impulse)
+                points[k].successor = c
             k += 1
+
+
+@kernel
+def load_axial_impulses(point, x, first):
+    """Load the stored impulses of a contact whose axes have not changed into three entries of x, from `first` on."""
+    for i in range(PER_CONTACT):
+        x[first + i] = point.axial[i]
 
 
 @kernel

@@ -15,6 +15,7 @@ from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
 from multibody_cli.contact_solver.loaded_tree import TreeFriction, tree_friction_for
 from multibody_cli.contact_solver.rows import TERMS
+from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
 from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import records
@@ -46,6 +47,7 @@ class ContactWorkspace(NamedTuple):
     x: Floats  # (m,) impulses of all rows
     warm_start: Records  # (c,) impulses of the previous step
     warm_start_count: Integers  # (1,) number of contacts in `warm_start`
+    sleep: Sleep
     groups: Groups
     factors: Factors
     block_of_articulation: Integers  # (bodies,) block number of each articulation in its island
@@ -88,6 +90,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         x=np.zeros(m),
         warm_start=warm_start_for(max_contacts),
         warm_start_count=np.zeros(1, np.int64),
+        sleep=sleep_for(system),
         groups=groups_for(system.tree, m),
         factors=factors_for(bodies, m),
         block_of_articulation=np.zeros(bodies, np.int64),

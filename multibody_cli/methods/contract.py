@@ -38,7 +38,7 @@ class Kernel(Protocol):
 class Dynamics(NamedTuple):
     """The kernels of a method that integrators use.
 
-    The last three kernels are for steps with contacts or joint friction; they do nothing unless `solves_contacts`.
+    The last four kernels are for steps with contacts or joint friction; they do nothing unless `solves_contacts`.
     """
 
     evaluate: Kernel
@@ -47,6 +47,7 @@ class Dynamics(NamedTuple):
     solve_contact_step: Kernel
     finalize_output: Kernel
     resume_stepping: Kernel
+    hold_bodies_at_rest: Kernel
     solves_contacts: bool = False
 
 

@@ -28,6 +28,7 @@ from multibody_cli.contact_solver.results import (
     clear_contact_forces,
     compute_contact_forces,
 )
+from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
@@ -149,6 +150,11 @@ def skip_output_finalization(system, work, contact_work, t, h, q, v, a, powers):
 
 
 @kernel
+def hold_nothing(system, contact_work, q):
+    """Replace `hold_bodies_at_rest` in systems without contacts."""
+
+
+@kernel
 def skip_resumption(contact_work, a):
     """Replace `resume_stepping` in systems without contacts."""
 
@@ -178,6 +184,7 @@ NO_CONTACTS = {
     "solve_contact_step": skip_contact_step,
     "finalize_output": skip_output_finalization,
     "resume_stepping": skip_resumption,
+    "hold_bodies_at_rest": hold_nothing,
 }
 
 
@@ -254,6 +261,7 @@ def contact_dynamics(
             ),
         ),
         resume_stepping=resume_contact_stepping,
+        hold_bodies_at_rest=hold_bodies_at_rest if has_contacts else hold_nothing,
         solves_contacts=True,
     )
 

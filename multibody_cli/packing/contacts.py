@@ -77,6 +77,7 @@ def pack_contacts(
             sweeps=settings.max_iterations,
             staggered=settings.method == "staggered_projections",
             convex=settings.method == "single_qp",
+            sleeping=touches and settings.sleeping,
         ),
         max_contacts=capacity if touches else 0,
         joint_friction=joint_friction,

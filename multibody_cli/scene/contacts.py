@@ -38,6 +38,11 @@ class ContactsSpec(Spec):
         description="Tolerance of the residual of the contact conditions, relative to the impulses.",
     )
     max_iterations: Rounds = Field(200, description="Largest number of iterations of a solve.")
+    sleeping: bool = Field(
+        True,
+        description="Whether bodies in contact that are at rest sleep: their impulses are kept, without a solve, until "
+        "a force on them changes or something that moves touches them.",
+    )
     max_contacts: Rounds | None = Field(
         None,
         description="Contact capacity: largest number of simultaneous contacts. Default: 24 for each shape.",

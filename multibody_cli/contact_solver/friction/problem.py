@@ -51,6 +51,7 @@ class Options(NamedTuple):
     sweeps: int = 200  # largest number of iterations
     staggered: bool = False  # whether to use staggered projections instead of the proximal method
     convex: bool = False  # whether to solve the convex relaxation of Coulomb's law (`cones`)
+    sleeping: bool = False  # whether islands at rest keep their impulses (`contact_solver.sleeping`)
 
 
 class Report(NamedTuple):

@@ -24,6 +24,7 @@ from multibody_cli.method_kernels import (
     evaluate,
     evaluate_projected,
     finalize_output,
+    hold_bodies_at_rest,
     project_onto_constraints,
     solve_contact_step,
 )
@@ -36,7 +37,14 @@ from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
-@template(evaluate, evaluate_projected, project_onto_constraints, solve_contact_step, finalize_output)
+@template(
+    evaluate,
+    evaluate_projected,
+    project_onto_constraints,
+    solve_contact_step,
+    hold_bodies_at_rest,
+    finalize_output,
+)
 def take_implicit_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
@@ -56,6 +64,7 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
+        hold_bodies_at_rest(system, contact_work, q)
         time[0] = start + (first + done + 1) * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         copy(v, work.implicit_rates)
@@ -82,6 +91,7 @@ def make(dynamics: Dynamics) -> Kernel:
         evaluate_projected=dynamics.evaluate_projected,
         project_onto_constraints=dynamics.project_onto_constraints,
         solve_contact_step=dynamics.solve_contact_step,
+        hold_bodies_at_rest=dynamics.hold_bodies_at_rest,
         finalize_output=dynamics.finalize_output,
     )
 

@@ -14,6 +14,7 @@ from multibody_cli.kernel import bound_kernel, template
 from multibody_cli.method_kernels import (
     evaluate_projected,
     finalize_output,
+    hold_bodies_at_rest,
     project_onto_constraints,
     resume_stepping,
     solve_contact_step,
@@ -27,7 +28,14 @@ from multibody_cli.tree.configuration import displace, normalize, recentre
 from multibody_cli.tree.workspace import Work
 
 
-@template(evaluate_projected, project_onto_constraints, solve_contact_step, finalize_output, resume_stepping)
+@template(
+    evaluate_projected,
+    project_onto_constraints,
+    solve_contact_step,
+    hold_bodies_at_rest,
+    finalize_output,
+    resume_stepping,
+)
 def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
@@ -46,6 +54,7 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         displace(tree, q, v, h)
         normalize(tree, q)
         recentre(tree, q, v)
+        hold_bodies_at_rest(system, contact_work, q)
         time[0] = start + step * h
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
         evaluate_projected(system, work, time[0], q, v, a, after)
@@ -66,6 +75,7 @@ def make(dynamics: Dynamics) -> Kernel:
         evaluate_projected=dynamics.evaluate_projected,
         project_onto_constraints=dynamics.project_onto_constraints,
         solve_contact_step=dynamics.solve_contact_step,
+        hold_bodies_at_rest=dynamics.hold_bodies_at_rest,
         finalize_output=dynamics.finalize_output,
         resume_stepping=dynamics.resume_stepping,
     )
