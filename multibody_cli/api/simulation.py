@@ -300,7 +300,8 @@ class Simulation:
     def linearize(self) -> LinearModel:
         """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
 
-        See `LinearModel` for the components.  Contacts and dry friction do not count.
+        See `LinearModel` for the components.  Contacts and dry friction do not count, and forces that sampled
+        controllers hold are constant.
         """
         return self.equations.linearize(self._state, self._forces, self._force_columns)
 

@@ -287,6 +287,8 @@ class AccelerationMethod:
 
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one."""
+        if self._sampler:
+            self._sampler.read_again(float(self._state.time[0]))
         self._stepper.restart(self._sampler.next_instant() if self._sampler else math.inf)
 
     def _advance(self, state: State, until: float) -> Report:
