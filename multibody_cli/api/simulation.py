@@ -108,10 +108,8 @@ class Simulation:
         RunFailed
             A step failed: the message is that of `mbsim run`.  `reset` and `restore` make the simulation usable again.
         """
-        try:
-            count = index(count)
-        except TypeError:
-            raise ArgumentError(f"expected a whole number of steps, found {count!r}") from None
+        if type(count) is not int:
+            count = _whole(count)
         before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
         if before != self._seen:
             self._method.restart()
@@ -300,7 +298,8 @@ class Simulation:
     def linearize(self) -> LinearModel:
         """Linearize the motion at the present state and applied forces: dx/dt = A x + B u.
 
-        See `LinearModel` for the components.  Contacts and dry friction do not count.
+        See `LinearModel` for the components.  Contacts and dry friction do not count, and forces that sampled
+        controllers hold are constant.
         """
         return self.equations.linearize(self._state, self._forces, self._force_columns)
 
@@ -310,6 +309,20 @@ def _fresh_state(initial: State, model: Model) -> tuple[Floats, State]:
     memory = np.concatenate([initial.q, initial.v])
     q, v = memory[: model.nq], memory[model.nq :]
     return memory, initial._replace(q=q, v=v, ledger=np.zeros(len(model.names.accounts)))
+
+
+def _whole(count: Any) -> int:
+    """Return a number of steps of an integer type.
+
+    Raises
+    ------
+    ArgumentError
+        It is not a whole number.
+    """
+    try:
+        return index(count)
+    except TypeError:
+        raise ArgumentError(f"expected a whole number of steps, found {count!r}") from None
 
 
 def _read_only(array: Floats) -> Floats:

@@ -8,6 +8,7 @@
     text         the source of a function: its loops and their bodies
     layout       positions in the tables and in memory
     source       functions that share their tables, compiled
+    placing      poses and velocities of bodies
     equations    Method I: the passes of one evaluation
     kinematics   Method II: joint kinematics only
 

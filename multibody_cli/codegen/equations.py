@@ -11,6 +11,7 @@ from multibody_cli.codegen import recursion
 from multibody_cli.codegen.joint_steps import Emitter, steps_of
 from multibody_cli.codegen.links import links_of
 from multibody_cli.codegen.passes import Pass
+from multibody_cli.codegen.placing import placing_pass
 from multibody_cli.codegen.runs import Plan, plan
 from multibody_cli.codegen.source import GeneratedFunctions, Method, write_functions
 from multibody_cli.joints.shape import JointMap
@@ -18,7 +19,7 @@ from multibody_cli.model import Floats, Tree
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Sym3, Vec3
 from multibody_cli.symbolic.scalar import Value, fresh_graph
 
-BIAS, ARTICULATED, WRENCH, MOTION = 0, 9, 30, 36
+BIAS, ARTICULATED, WRENCH, MOTION, POSE = 0, 9, 30, 36, 42
 """Offsets of the state of each pass in an area."""
 
 GROUND = BIAS + 6
@@ -66,9 +67,16 @@ def _inward(emitter: Emitter, p: Force, state: Sequence[Value]) -> Sequence[Valu
 
 
 def _inward_from_memory(emitter: Emitter, state: Sequence[Value]) -> Sequence[Value]:
+    return _inward(emitter, _own_bias(emitter), state)
+
+
+def _inward_with_body_forces(emitter: Emitter, state: Sequence[Value]) -> Sequence[Value]:
+    return _inward(emitter, _own_bias(emitter) + recursion.load_bias_wrench(emitter), state)
+
+
+def _own_bias(emitter: Emitter) -> Force:
     stems = ("t_x", "t_y", "t_z", "f_x", "f_y", "f_z")
-    p = [emitter.load(f"b{stem}", emitter.slot("bias", k)) for k, stem in enumerate(stems)]
-    return _inward(emitter, _force(p), state)
+    return _force([emitter.load(f"b{stem}", emitter.slot("bias", k)) for k, stem in enumerate(stems)])
 
 
 def _inward_from_bodies(emitter: Emitter, state: Sequence[Value]) -> Sequence[Value]:
@@ -104,6 +112,7 @@ _INERTIA_PASS = Pass(
     (),
     _inward_from_memory,
 )
+_INERTIA_PASS_WITH_FORCES = _INERTIA_PASS._replace(link=_inward_with_body_forces)
 _INERTIA_PASS_OF_BODIES = _INERTIA_PASS._replace(reuses_joints=False, link=_inward_from_bodies)
 _ACCELERATION_PASS = Pass(
     "(34), (35): outward, accelerations",
@@ -143,14 +152,28 @@ def write_gravity_only(tree: Tree, joint_maps: Mapping[int, JointMap], has_armat
     return write_accelerations(plan(links_of(tree, joint_maps, has_armature)), tree.gravity)
 
 
-def write_accelerations(tree_plan: Plan, gravity: Floats | None, method: Method = METHOD_I) -> GeneratedFunctions:
-    """Write dv/dt of a planned tree on which only gravity and generalized forces act.
+def write_accelerations(
+    tree_plan: Plan, gravity: Floats | None, method: Method = METHOD_I, *, has_body_forces: bool = False
+) -> GeneratedFunctions:
+    """Write dv/dt of a planned tree on which gravity and generalized forces act.
 
-    Without `gravity`, the acceleration of the ground is loaded from memory: see `memory_for`.
+    Parameters
+    ----------
+    tree_plan
+        The tree.
+    gravity
+        Acceleration of gravity; without it, the acceleration of the ground is loaded from memory: see `memory_for`.
+    method
+        Title, legend and arguments.
+    has_body_forces
+        Whether wrenches act on the bodies as well.  The first two passes then compute the array `bodies` of
+        `codegen.placing`, and the others read the array `bias` of the opposite wrenches: six numbers of each row, about
+        the origin of its joint frame and in its axes.  The lines between them must compute it.
     """
     with fresh_graph():
-        passes = (_motion_pass(gravity), _INERTIA_PASS, _ACCELERATION_PASS)
-        return write_functions(tree_plan, passes, {"Accelerations": (0, 1, 2)}, method)
+        inertia = (placing_pass(POSE), _INERTIA_PASS_WITH_FORCES) if has_body_forces else (_INERTIA_PASS,)
+        passes = (_motion_pass(gravity), *inertia, _ACCELERATION_PASS)
+        return write_functions(tree_plan, passes, {"Accelerations": range(len(passes))}, method)
 
 
 def write_with_body_forces(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any) -> GeneratedFunctions:

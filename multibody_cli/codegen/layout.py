@@ -32,9 +32,6 @@ memory; `inner` and `end` are the areas of the link to which the run is attached
 
 RUN_WIDTH = 1 + len(RUN_FIELDS)
 
-AREA = 42
-"""Numbers of an area: bias motion, articulated inertia, bias wrench or impulse, acceleration."""
-
 
 class Strides(NamedTuple):
     """Increments of the offsets of a run from period to period: q, v, rows, table, memory."""
@@ -65,11 +62,21 @@ class Block(NamedTuple):
     strides: Strides
 
 
-def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
-    """Assign table and memory offsets to the locations that `statements` use: those of all passes, by kind."""
+def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]], area: int) -> Layout:
+    """Assign table and memory offsets to the locations that `statements` use.
+
+    Parameters
+    ----------
+    plan
+        The tree.
+    statements
+        The statements of all passes, by kind.
+    area
+        Size of an area: the numbers that all passes exchange.
+    """
     locations: dict[Location, str] = {}
-    blocks = [_block(kind, own, locations) for kind, own in zip(plan.kinds, statements, strict=True)]
-    areas, size = {0: 0}, AREA
+    blocks = [_block(kind, own, locations, area) for kind, own in zip(plan.kinds, statements, strict=True)]
+    areas, size = {0: 0}, area
     width = 0
     rows = []
     for run in plan.runs:
@@ -84,7 +91,7 @@ def lay_out(plan: Plan, statements: Sequence[Iterable[Statement]]) -> Layout:
             areas.setdefault(run.links[-1].row, end)
         rows.append((run.kind, count, begin.iq, begin.iv, begin.row, width, size, areas[begin.parent], end))
         width += count * strides.ic
-        size = end + AREA * kind.continues
+        size = end + area * kind.continues
     entries_by_kind = tuple(one.entries for one in blocks)
     links = sorted((link for run in plan.runs for link in run.links), key=lambda link: link.row)
     return Layout(
@@ -109,7 +116,7 @@ def table_for(plan: Plan, entries: Sequence[Sequence[Entry]], links: Sequence[Li
     return np.array(numbers)
 
 
-def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location, str]) -> Block:
+def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location, str], area: int) -> Block:
     """Lay out one period, and record the text of its locations."""
     used = dict.fromkeys(s.location for s in statements if isinstance(s, Load | Store))
     entries = tuple(location for location in used if isinstance(location, Entry))
@@ -120,10 +127,10 @@ def _block(kind: Kind, statements: Iterable[Statement], locations: dict[Location
         column += entry.size
     locations.update({slot: f"memory[im + {k}]" for k, slot in enumerate(slots)})
     forking = [site for site in kind.sites if site.forks]
-    forks = {site.position: len(slots) + AREA * k for k, site in enumerate(forking)}
+    forks = {site.position: len(slots) + area * k for k, site in enumerate(forking)}
     for site in forking:
-        for number in range(AREA):
+        for number in range(area):
             locations[Area(site.kind, site.position, number)] = f"memory[im + {forks[site.position] + number}]"
     last, parts = kind.sites[-1], kind.sites[-1].structure.parts
     nq, nv = last.iq + sum(part.nq for part in parts), last.iv + sum(part.nv for part in parts)
-    return Block(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + AREA * len(forks)))
+    return Block(entries, forks, Strides(nq, nv, len(kind.sites), column, len(slots) + area * len(forks)))

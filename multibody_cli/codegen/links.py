@@ -79,7 +79,9 @@ class Link:
     constants: Floats
 
 
-def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, *, aligned: bool = True) -> list[Link]:
+def links_of(
+    tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, *, aligned: bool = True, placed: bool = False
+) -> list[Link]:
     """Return the links of a tree.
 
     Parameters
@@ -92,6 +94,8 @@ def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, 
         (nv,) whether a coordinate may have an inertia of its own.
     aligned
         Whether the axes of links with an oblique screw are rotated; otherwise all axes are those of the joint frames.
+    placed
+        Whether the code computes positions in the world, on which the origins of links on the ground have an effect.
     """
     alignments = [_alignment(tree, row) if aligned and row else np.eye(3) for row in range(len(tree.links))]
     links: list[Link] = []
@@ -113,7 +117,7 @@ def links_of(tree: Tree, joint_maps: Mapping[int, JointMap], has_armature: Any, 
         _snap_rotations(found)
         place = row, int(record["parent"]), int(record["iq"]), int(record["iv"])
         links.append(_with_constants(Link(*place, Structure(tuple(parts), ()), found), found))
-    return _with_few_structures(_with_normalized_roots(links))
+    return _with_few_structures(links if placed else _with_normalized_roots(links))
 
 
 def with_common_structures(variants: Sequence[Sequence[Link]]) -> list[list[Link]]:

@@ -12,7 +12,7 @@ from multibody_cli.codegen.joint_steps import Slot
 from multibody_cli.codegen.layout import Layout, lay_out
 from multibody_cli.codegen.passes import Pass, Propagator, SpecializedPass
 from multibody_cli.codegen.runs import Plan
-from multibody_cli.codegen.text import write_function, write_passes
+from multibody_cli.codegen.text import joined, write_function, write_passes
 from multibody_cli.model import Floats
 from multibody_cli.symbolic.generated import address_of
 from multibody_cli.symbolic.scalar import Value
@@ -22,13 +22,13 @@ from multibody_cli.symbolic.script import Load
 class Method(NamedTuple):
     """Head of the functions of a method: its title, the legend of its names, and its arguments with their kinds.
 
-    `surround` returns the body of a function for the lines of its passes.
+    `surround` returns the body of a function for the lines of each of its passes.
     """
 
     title: str
     legend: str
     arguments: Mapping[str, str]
-    surround: Callable[[Sequence[str]], Sequence[str]] = list
+    surround: Callable[[Sequence[Sequence[str]]], Sequence[str]] = joined
 
 
 class Source(NamedTuple):
@@ -64,7 +64,8 @@ def write_functions(
     """
     specialized = _specialize(plan, passes)
     kinds = range(len(plan.kinds))
-    layout = lay_out(plan, [[s for one in specialized for s in one.statements[k]] for k in kinds])
+    area = max(one.area + len(one.state_names) for one in passes)
+    layout = lay_out(plan, [[s for one in specialized for s in one.statements[k]] for k in kinds], area)
     links = sum(len(run.links) for run in plan.runs)
     legend = method.legend.format(links=links, runs=len(plan.runs), kinds=len(kinds))
     sources = []

@@ -51,14 +51,18 @@ def write_function(docstring: str, arguments: Iterable[str], body: Sequence[str]
     return "\n".join(lines) + "\n"
 
 
-def write_passes(plan: Plan, layout: Layout, passes: Sequence[SpecializedPass]) -> list[str]:
-    """Write the passes in order."""
-    numbering = Numbering()
-    lines: list[str] = []
-    for specialized in passes:
-        lines += ["", f"# ---- {specialized.tree_pass.title}"]
-        lines += (_unrolled_runs if plan.is_straight else _run_loop)(plan, layout, specialized, numbering)
-    return lines
+def write_passes(plan: Plan, layout: Layout, passes: Sequence[SpecializedPass]) -> list[list[str]]:
+    """Write the passes in order, the lines of each."""
+    numbering, write_one = Numbering(), _unrolled_runs if plan.is_straight else _run_loop
+    return [
+        ["", f"# ---- {specialized.tree_pass.title}", *write_one(plan, layout, specialized, numbering)]
+        for specialized in passes
+    ]
+
+
+def joined(passes: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of passes one after the other."""
+    return [line for lines in passes for line in lines]
 
 
 def indented(lines: Sequence[str], by: str = "    ") -> list[str]:

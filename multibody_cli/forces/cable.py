@@ -31,6 +31,9 @@ COLLAPSED = 1e-6
 """Fraction of the length of the path, or of its rest length, below which two neighbors coincide."""
 
 
+COINCIDENT = 1e-150
+"""Distance of two points below which its square underflows, m: their line has no direction."""
+
 COLLAPSED_PATH = (
     "two neighboring points of its path coincided: the line between them has no direction there; move a point, or "
     "remove one"
@@ -49,7 +52,13 @@ def line_between(one, other, bodies):
     """Direction from a point to its neighbor, 0 if there is none, and their distance."""
     d = load(bodies[other.row].x) + lever_of(other, bodies) - load(bodies[one.row].x) - lever_of(one, bodies)
     length = math.sqrt(dot(d, d))
-    return ((1.0 / length) * d if length > 0.0 else ZERO), length
+    return (1.0 / max(length, COINCIDENT)) * d, length
+
+
+@formula
+def has_collapsed(shortest, rest, length):
+    """Whether two neighboring points of a path coincide, by the shortest of its lines."""
+    return shortest < COLLAPSED * max(rest, length)
 
 
 @formula

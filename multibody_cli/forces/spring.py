@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.cable import (
-    COLLAPSED,
     COLLAPSED_PATH,
     add_cable_stiffness_blocks,
     add_cable_stiffness_damping_product,
     apply_tension,
+    has_collapsed,
     measure,
 )
 from multibody_cli.forces.contract import ForceElement, PackingContext, SceneEntry
@@ -56,7 +56,7 @@ def apply_force(springs, forces, t, q, v, bodies, tau, powers, watched, warnings
         length, rate, shortest = measure(points, spring.first, spring.last, bodies)
         apply_tension(points, spring.first, spring.last, tension_of(spring, length, rate), bodies)
         powers[spring.account] += spring.damping * rate * rate
-        if watched and shortest < COLLAPSED * max(spring.rest, length):
+        if watched and has_collapsed(shortest, spring.rest, length):
             warnings[k] = 1
 
 

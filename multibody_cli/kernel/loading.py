@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
+from operator import itemgetter
 from struct import Struct
 from threading import RLock
 from typing import Any
@@ -143,6 +144,7 @@ class Entry:
         result = json.loads(_loaded[symbol].result)
         self._results = Struct("@" + _format(result))
         self._rebuild = _builder(result)
+        self._is_number = isinstance(result, str) and result != "?"
 
     def __call__(self, arguments: Arguments) -> Any:
         """Call the code."""
@@ -151,6 +153,9 @@ class Entry:
             raise KernelError(f"{self._title} ended with status {status}")
         return self._rebuild(iter(self._results.unpack_from(output)))
 
+    def _built(self, numbers: tuple[Any, ...]) -> Any:
+        return self._rebuild(iter(numbers))
+
     def on(self, arguments: Arguments, count: int) -> Callable[..., Any]:
         """Return a function of the last `count` arguments, integers and reals; the other arguments are packed once."""
         size = self._packer.size
@@ -158,14 +163,15 @@ class Entry:
         output = ctypes.create_string_buffer(self._results.size)
         codes = "".join(kind.code for kind in self._kinds[len(self._kinds) - count :])
         write, offset = Struct("@" + codes).pack_into, size - WORD * count
-        native, title, unpack, rebuild = self._native, self._title, self._results.unpack_from, self._rebuild
+        native, title, unpack = self._native, self._title, self._results.unpack_from
+        result_of = itemgetter(0) if self._is_number else self._built
         input_address, output_address = ctypes.addressof(block), ctypes.addressof(output)
 
         def call(*numbers: Any, alive: Arguments = arguments) -> Any:
             write(block, offset, *numbers)
             if status := native(input_address, output_address):
                 raise KernelError(f"{title} ended with status {status}")
-            return rebuild(iter(unpack(output)))
+            return result_of(unpack(output))
 
         return call
 

@@ -5,6 +5,7 @@ numbers.  Each run has a lane.
 
     tracing   kernels as generated source: their statements for symbolic arrays
     schemes   time steps of an integrator
+    bodies    bodies that forces act on
     forces    generalized forces of a model
     program   the whole run as one generated function, and its tables
     batch     runs: on all cores, by lanes where they are supported, else one by one

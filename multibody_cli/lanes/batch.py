@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.constraint_solver.projection import ACTIVATION_TOLERANCE
+from multibody_cli.forces.bushing import ELEMENT as BUSHINGS
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.kernel import LANES, is_interpreted
 from multibody_cli.kernel.workers import cores
@@ -33,6 +34,9 @@ or more.
 
 MAX_QUATERNIONS = 50
 """Number of quaternions up to which lanes are supported: each is a text of its own, and 40 take 4 s to compile."""
+
+MAX_POINTS, MAX_BUSHINGS = 200, 10
+"""Numbers of points of springs and of bushings up to which lanes are supported, for the same reason."""
 
 
 class Batch(NamedTuple):
@@ -111,16 +115,15 @@ def _obstacles(model: Model, integrator: str) -> Iterable[tuple[bool, str]]:
     yield len(tree.closures) > 0, "closed loops"
     yield bool(system.contacts), "contacts or dry friction of joints"
     yield system.implicit, "implicit forces"
-    yield system.forces.acts_on_bodies, "forces on bodies"
     yield len(system.commands) > 0 or len(model.controllers) > 0, "controllers"
-    yield bool(tree.rotor_inertia.any()), "rotor inertia of motors"
-    yield system.forces.reads_bodies, "expressions of the motion of bodies"
     yield len(system.motions.rows) > 0, "prescribed motions"
     yield len(tree.markers) > 0 or bool(tree.links["ignores_gravity"].any()), "affine bodies"
     has_rows = len(system.rows) > len(limits_of(model)) or len(system.reductions.dependents) > 0
     yield has_rows, "constraints, couplings or body coordinates"
     yield bool((tree.parts["code"] == PartCode.EXPONENTIAL).any()), "rotation vectors as coordinates"
     yield len(tree.quaternions) > MAX_QUATERNIONS, f"more than {MAX_QUATERNIONS} quaternions"
+    yield len(system.forces.points) > MAX_POINTS, f"more than {MAX_POINTS} points of springs"
+    yield len(system.forces.table(BUSHINGS)) > MAX_BUSHINGS, f"more than {MAX_BUSHINGS} bushings"
     yield any(any(one.pieces) for one in model.joint_maps.values()), "joints with splines"
     bounds = [bound for joint in model.names.joints for domain in joint.domains for bound in domain]
     yield bool(np.isfinite(bounds).any()), "joints with domains"

@@ -61,8 +61,8 @@ def differentiate_run(runs: Runs, directions: Floats) -> Derivatives:
     Raises
     ------
     Unsupported
-        The generated code does not support the models or the integrator, a limit of a joint acts, or a derivative is
-        not finite.
+        The generated code does not support the models or the integrator, a limit of a joint acts, points of a
+        spring coincide, or a derivative is not finite.
     """
     if (reason := supported(runs.models, runs.integrator)) is not None:
         raise Unsupported(reason)
@@ -76,7 +76,7 @@ def differentiate_run(runs: Runs, directions: Floats) -> Derivatives:
         if arrays["done"][0, 0] - 1 < runs.instants[-1]:
             raise Unsupported("runs that diverge")
         if arrays["clearance"][0, 0] <= ACTIVATION_TOLERANCE:
-            raise Unsupported("limits of joints that act")
+            raise Unsupported("limits of joints that act, or points of a spring that coincide")
         shape = len(runs.instants), -1, WIDTH
         parts.append([arrays[word].reshape(shape) for word in ("q_out", "v_out", "ledger_out")])
     values = [one[..., 0] for one in parts[0]]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.codegen.placing import BODY_WIDTH
 from multibody_cli.kernel import kernel
 from multibody_cli.lanes.forces import TIME
 from multibody_cli.lanes.program import Program
@@ -89,6 +90,7 @@ def initial_numbers(program: Program, models: int, q: Floats, v: Floats, lanes: 
         "memory": np.atleast_2d(program.memory)[own if program.memory.ndim == 2 else np.zeros_like(lanes)],
         "clearance": np.full((len(lanes), 1), np.inf),
         "parameters": program.parameters[own],
+        "armature": program.armature[own],
     }
     return numbers | ({"table": program.tables[own]} if program.tables.ndim == 2 else {})
 
@@ -96,6 +98,7 @@ def initial_numbers(program: Program, models: int, q: Floats, v: Floats, lanes: 
 def result_sizes(model: Model, instants: int) -> dict[str, int]:
     """Return the sizes of the arrays of vectors that begin with zeros."""
     nq, nv, na = model.nq, model.nv, len(model.names.accounts)
+    rows = len(model.system.tree.links)
     return {"a": nv, "tau": nv, "q_start": nq, "v_start": nv, "q_slope": nq, "v_slope": nv,
             "powers": na, "ledger": na, "q_out": instants * nq, "v_out": instants * nv, "ledger_out": instants * na,
-            "done": 1}  # fmt: skip
+            "done": 1, "bodies": BODY_WIDTH * rows, "bias": 6 * rows}  # fmt: skip

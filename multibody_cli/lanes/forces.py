@@ -7,13 +7,15 @@ loaded from a table; other signals are written out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from multibody_cli import signals
+from multibody_cli.forces.cable import COLLAPSED, has_collapsed
 from multibody_cli.forces.elements import ELEMENTS, Forces
 from multibody_cli.forces.quantities import measure
+from multibody_cli.lanes.bodies import SymbolicBodies
 from multibody_cli.lanes.tracing import Tracer
 from multibody_cli.model import Floats
 from multibody_cli.signals import Operation, Signals
@@ -46,7 +48,7 @@ class SymbolicRecord:
     def __getattr__(self, word: str) -> Any:
         values = np.array([one[word] for one in self._variants])
         if values.dtype.kind != "f":
-            return int(values[0])
+            return int(values[0]) if values.ndim == 1 else values[0]
         if values.ndim == 1:
             return self._parameters.number(self._tracer, values)
         return np.array([self._parameters.number(self._tracer, column) for column in values.T], object)
@@ -105,8 +107,7 @@ class SymbolicSignals:
 
     def _choose(self, operation: int, a: Any, b: Any) -> None:
         word = "min" if operation == Operation.MINIMUM else "max"
-        (value,) = self._tracer.script.call(["choice"], word, a[0], b[0])
-        a[:] = value, _Unknown(), _Unknown()
+        a[:] = self._tracer.selected(word, a[0], b[0]), _Unknown(), _Unknown()
 
     def _load(self, number: int) -> Scalar:
         if number not in self.tabulated:
@@ -134,6 +135,8 @@ def write_forces(
 ) -> tuple[list[str], list[int]]:
     """Write the statements that compute `tau` and `powers` from `q`, `v` and the forces of time of the present stage.
 
+    They also keep `clearance`, the smallest distance from a state of which a single run warns.
+
     Parameters
     ----------
     variants
@@ -148,7 +151,7 @@ def write_forces(
     Returns
     -------
     lines
-        The statements.
+        The statements.  If forces act on bodies or read their motion, they compute `bias` from `bodies` as well.
     signal_numbers
         The numbers of the signals, or `TIME`, in the order of the columns of `signals`, of which the present row is
         `row_of_time`.
@@ -161,21 +164,31 @@ def write_forces(
     tracer, base = Tracer(), variants[0]
     symbolic = SymbolicSignals(tracer, parameters, [one.signals for one in variants])
     q, v, tau = tracer.array("q", nq), tracer.array("v", nv), tracer.array("tau", nv)
-    powers = tracer.array("powers", accounts)
+    powers, clearance, bodies = tracer.array("powers", accounts), tracer.array("clearance", 1), SymbolicBodies(tracer)
     for array in (tau, powers):
         for j in range(len(array)):
             array[j] = 0.0
     quantities = _records(tracer, parameters, [one.quantities for one in variants])
-    what = "expressions of the state"
+    points: Any = _records(tracer, parameters, [one.points for one in variants])
+    forces = base._replace(points=points, signals=cast(Any, symbolic))
+
+    def keep_clear(shortest: Value, rest: Value, length: Value) -> bool:
+        margin = shortest - COLLAPSED * tracer.selected("max", rest, length)
+        clearance[0] = tracer.selected("min", clearance[0], margin)
+        return False
+
+    what, replaced = "expressions of the state", {signals.evaluate: symbolic.evaluate, has_collapsed: keep_clear}
     try:
         # the derivatives of targets are quantities, so that functions of time are written out
-        args: tuple[Any, ...] = (quantities, symbolic, None, q, v, None)
+        args: tuple[Any, ...] = (quantities, symbolic, None, q, v, bodies)
         tracer.run(measure, *args, replaced={signals.evaluate: symbolic.written_out})
         for place, element in enumerate(ELEMENTS):
             what, records = element.description, _records(tracer, parameters, [one.tables[place] for one in variants])
             if records:
-                args = (records, base, None, q, v, None, tau, powers, False, None)
-                tracer.run(element.apply_force, *args, replaced={signals.evaluate: symbolic.evaluate})
+                args = (records, forces, None, q, v, bodies, tau, powers, True, None)
+                tracer.run(element.apply_force, *args, replaced=replaced)
+        if base.acts_on_bodies:
+            bodies.store_wrenches()
         return tracer.lines(), symbolic.tabulated
     except (TypeError, ArithmeticError):  # a comparison of symbols, or constants without a value
         raise NotImplementedError(f"branches in {what}") from None

@@ -16,7 +16,7 @@ from multibody_cli.codegen.equations import METHOD_I, memory_for, write_accelera
 from multibody_cli.codegen.layout import table_for
 from multibody_cli.codegen.links import Link, links_of, with_common_structures
 from multibody_cli.codegen.runs import plan
-from multibody_cli.codegen.text import indented
+from multibody_cli.codegen.text import indented, joined
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.limit import TABLE as LIMITS
 from multibody_cli.kernel import LANES
@@ -29,7 +29,8 @@ from multibody_cli.signals import SCRATCH
 from multibody_cli.symbolic.generated import address_of
 
 VECTORS = ("q", "v", "a", "tau", "q_start", "v_start", "q_slope", "v_slope", "memory", "parameters",
-           "powers", "ledger", "q_out", "v_out", "ledger_out", "done", "clearance")  # fmt: skip
+           "powers", "ledger", "q_out", "v_out", "ledger_out", "done", "clearance", "bodies", "bias",
+           "armature")  # fmt: skip
 """Arrays of vectors of the generated function; `table` is one as well if the constants of the runs differ."""
 
 VECTOR, DUAL = "v", "d"
@@ -53,6 +54,8 @@ class Program(NamedTuple):
         (n,) the table of constants, or one (N, n) for each run.
     parameters
         (N, p) numbers in which the runs differ.
+    armature
+        (N, nv) inertia of the rotors of motors.
     signals
         The numbers of the signals that are evaluated for each stage, `TIME` for the time itself.
     """
@@ -63,6 +66,7 @@ class Program(NamedTuple):
     runs: Integers
     tables: Floats
     parameters: Floats
+    armature: Floats
     signals: tuple[int, ...]
 
 
@@ -80,7 +84,8 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
     """
     model = models[0]
     tree, sizes, parameters = model.system.tree, Sizes(model.nq, model.nv, len(model.names.accounts)), Parameters()
-    links = with_common_structures([_links_of(one, entries == VECTOR) for one in models])
+    rotors, placed = has_rotors(models), places_bodies(model)
+    links = with_common_structures([_links_of(one, rotors, entries == VECTOR) for one in models])
     tau, signals = write_forces([one.system.forces for one in models], *sizes, parameters)
     limits = _write_clearance(models, parameters)
     tree_plan = plan(links[0], links[1:])
@@ -88,12 +93,15 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
         "table": entries if len(models) > 1 else "f", "settings": "f", "signals": "f", "runs": "i", "steps": "i",
     }  # fmt: skip
 
-    def surround(evaluation: Sequence[str]) -> list[str]:
-        return _body(scheme, [*tau, *evaluation], limits, len(signals), sizes, tree)
+    def surround(passes: Sequence[Sequence[str]]) -> list[str]:
+        first = 2 if placed else 0  # the passes that compute the bodies precede the forces
+        evaluation = [*joined(passes[:first]), *tau, *joined(passes[first:])]
+        return _body(scheme, evaluation, limits, len(signals), sizes, tree)
 
     gravities = [one.system.tree.gravity for one in models]
     shared = tree.gravity if all(np.array_equal(one, tree.gravity) for one in gravities) else None
-    written = write_accelerations(tree_plan, shared, METHOD_I._replace(arguments=arguments, surround=surround))
+    method = METHOD_I._replace(arguments=arguments, surround=surround)
+    written = write_accelerations(tree_plan, shared, method, has_body_forces=placed)
     (source,) = written.sources
     tables = np.array([table_for(tree_plan, written.layout.entries, own) for own in links])
     title = f"{LANES} runs" if entries == VECTOR else f"a run and {LANES} derivatives"
@@ -106,6 +114,7 @@ def compile_program(models: Sequence[Model], scheme: Scheme, entries: str = VECT
         written.layout.runs.ravel(),
         tables if len(models) > 1 else tables[0],
         np.array(parameters.values).reshape(len(parameters.values), len(models)).T.copy(),
+        np.array([one.system.tree.rotor_inertia for one in models]),
         tuple(signals),
     )
 
@@ -203,7 +212,7 @@ def content_of(model: Model) -> Hashable:
     """Return everything of a model that the code and the tables of its lanes depend on."""
     system = model.system
     forces = system.forces
-    arrays = (*system.tree, *_signals_of(model), forces.quantities, *forces.tables, limits_of(model))
+    arrays = (*system.tree, *_signals_of(model), forces.quantities, forces.points, *forces.tables, limits_of(model))
     return tuple(array.tobytes() for array in arrays), tuple(model.joint_maps.items()), model.names.accounts
 
 
@@ -216,13 +225,14 @@ def are_alike(models: Sequence[Model]) -> bool:
 
 def _structure_of(model: Model) -> Hashable:
     """Return everything that the runs of a batch have in common."""
-    links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model))
+    rotors = has_rotors([model])
+    links = tuple((link.parent, link.iq, link.iv, link.structure.parts) for link in _links_of(model, rotors))
     system = model.system
     signals, forces = system.forces.signals, system.forces
     programs = tuple(
         one.tobytes() for one in (signals.is_table, signals.first, signals.last, signals.code, signals.knots)
     )
-    tables = (*forces.tables, forces.quantities, limits_of(model))
+    tables = (*forces.tables, forces.points, forces.quantities, limits_of(model))
     return links, programs, tuple(map(_whole_numbers, tables)), len(model.names.accounts)
 
 
@@ -238,9 +248,20 @@ def _whole_numbers(table: Records) -> Hashable:
     return len(table), tuple(table[name].tobytes() for name in fields)
 
 
-def _links_of(model: Model, aligned: bool = True) -> list[Link]:
+def places_bodies(model: Model) -> bool:
+    """Return whether forces act on bodies or read their motion."""
+    return model.system.forces.acts_on_bodies or model.system.forces.reads_bodies
+
+
+def has_rotors(models: Sequence[Model]) -> Any:
+    """Return for each coordinate whether a rotor of any model turns with it, (nv,)."""
+    return np.any([one.system.tree.rotor_inertia > 0.0 for one in models], axis=0)
+
+
+def _links_of(model: Model, has_armature: Any, aligned: bool = True) -> list[Link]:
     """Return the links; aligned axes are no smooth function of the axis of a joint."""
-    return links_of(model.system.tree, model.joint_maps, np.zeros(model.nv, np.bool_), aligned=aligned)
+    placed = places_bodies(model)
+    return links_of(model.system.tree, model.joint_maps, has_armature, aligned=aligned, placed=placed)
 
 
 def limits_of(model: Model) -> Records:

@@ -7,14 +7,14 @@ source may call stays a call.  A branch on the value of an entry is an error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 from multibody_cli.kernel import Formula
 from multibody_cli.kernel.functions import with_globals
 from multibody_cli.symbolic.instructions import names
-from multibody_cli.symbolic.scalar import FUNCTIONS, Value, apply
+from multibody_cli.symbolic.scalar import FUNCTIONS, Scalar, Value, apply
 from multibody_cli.symbolic.script import Script, write
 
 
@@ -33,6 +33,10 @@ class Tracer:
     def run(self, kernel: Any, *args: Any, replaced: Mapping[Any, Any] | None = None) -> Any:
         """Run a kernel; `replaced` are functions to call in place of those that it calls."""
         return _traced(kernel, self.script, dict(replaced or {}))(*args)
+
+    def selected(self, word: str, a: Value, b: Value) -> Value:
+        """Return the smaller (`min`) or the larger (`max`) of two values."""
+        return _selected(self.script, word, a, b)
 
     def lines(self) -> list[str]:
         """Write the statements: those that compute, then those that store."""
@@ -92,8 +96,21 @@ def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Calla
     }
     if values.get("math") is math:
         found["math"] = _Mathematics()
+    found |= {word: partial(_selected, script, word) for word in _SELECTIONS if word in values}
     traced: Callable[..., Any] = with_globals(plain, found)
     return traced
+
+
+def _selected(script: Script, word: str, a: Value, b: Value) -> Value:
+    constants = [one for one in (a, b) if not isinstance(one, Scalar)]
+    if len(constants) == 2:
+        return _SELECTIONS[word](constants)
+    if constants and math.isinf(constants[0]):  # the first value of a search
+        return next(one for one in (a, b) if isinstance(one, Scalar))
+    return script.call(["choice"], word, a, b)[0]
+
+
+_SELECTIONS: dict[str, Callable[[Iterable[float]], float]] = {"min": min, "max": max}
 
 
 @cache

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -287,7 +286,11 @@ class AccelerationMethod:
 
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one."""
-        self._stepper.restart(self._sampler.next_instant() if self._sampler else math.inf)
+        if self._sampler:
+            self._sampler.read_again(float(self._state.time[0]))
+            self._stepper.restart(self._sampler.next_instant())
+        else:
+            self._stepper.restart()
 
     def _advance(self, state: State, until: float) -> Report:
         return self._completed(state, self._stepper.advance(state, until))

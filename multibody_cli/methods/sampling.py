@@ -37,16 +37,29 @@ class Sampler:
         self._next: list[int] = []
         self._pending: list[tuple[float, int, float]] = []
         """Delayed outputs: instant, number of the quantity, value."""
+        self._sampled_at = -math.inf
+        self._held_before = np.zeros_like(self._held)
+        self._next_before: list[int] = []
+        self._pending_before: list[tuple[float, int, float]] = []
+        """The last sample, and all values before it."""
+        self._state_has_changed = False
 
     def start(self, state: State) -> None:
         """Begin at the time of a state, with the initial values."""
         time = float(state.time[0])
         self._next = [math.ceil((time - self._slack) / controller.period) for controller in self._controllers]
-        self._pending = []
+        self._pending, self._sampled_at, self._state_has_changed = [], -math.inf, False
         for controller in self._controllers:
             for update in controller.updates:
                 self._held[update.quantity] = update.initial
         self._load()
+
+    def read_again(self, time: float) -> None:
+        """Sample the present instant again: a program has changed the state there."""
+        if abs(time - self._sampled_at) <= self._slack:
+            self._held[:] = self._held_before
+            self._next, self._pending = list(self._next_before), list(self._pending_before)
+            self._state_has_changed = True
 
     def advance(self, state: State, until: float, advance: Advance, restart: Callable[[float], None]) -> Report:
         """Advance the state to `until` with all samples up to there.
@@ -71,9 +84,9 @@ class Sampler:
 
         event = self.next_instant()
         while event <= until + self._slack:
-            if event > state.time[0] + self._slack and not go(event):
+            if (self._state_has_changed or event > state.time[0] + self._slack) and not go(event):
                 break
-            state.time[0] = event
+            state.time[0], self._state_has_changed = event, False
             self._sample(state, event)
             event = self.next_instant()
             restart(event)
@@ -96,6 +109,8 @@ class Sampler:
 
     def _sample(self, state: State, time: float) -> None:
         """Change the values of all controllers and delayed outputs that are due at a time."""
+        self._sampled_at, self._held_before[:] = time, self._held
+        self._next_before, self._pending_before = list(self._next), list(self._pending)
         self._load()
         evaluate_signals(self._forces, self._numbers, time, state.q, state.v, self._work.bodies, self._values)
         later = []

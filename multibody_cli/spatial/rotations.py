@@ -94,19 +94,24 @@ def logarithm_slope(w, square):
 
 @formula
 def quaternion_of_rotation(R):
-    """The unit quaternion (w, x, y, z) of a rotation matrix, from its largest component (Shepperd)."""
-    xx, yy, zz = R.x.x, R.y.y, R.z.z
+    """The unit quaternion (w, x, y, z) of a rotation matrix."""
+    return quaternion_of_entries(R.x.x, R.x.y, R.x.z, R.y.x, R.y.y, R.y.z, R.z.x, R.z.y, R.z.z)
+
+
+@formula
+def quaternion_of_entries(xx, xy, xz, yx, yy, yz, zx, zy, zz):
+    """The unit quaternion of a rotation matrix with columns x, y and z, from its largest component (Shepperd)."""
     if xx + yy + zz > 0.0:
         d = 2.0 * math.sqrt(1.0 + xx + yy + zz)
-        return 0.25 * d, (R.y.z - R.z.y) / d, (R.z.x - R.x.z) / d, (R.x.y - R.y.x) / d
+        return 0.25 * d, (yz - zy) / d, (zx - xz) / d, (xy - yx) / d
     if xx >= yy and xx >= zz:
         d = 2.0 * math.sqrt(1.0 + xx - yy - zz)
-        return (R.y.z - R.z.y) / d, 0.25 * d, (R.y.x + R.x.y) / d, (R.z.x + R.x.z) / d
+        return (yz - zy) / d, 0.25 * d, (yx + xy) / d, (zx + xz) / d
     if yy >= zz:
         d = 2.0 * math.sqrt(1.0 - xx + yy - zz)
-        return (R.z.x - R.x.z) / d, (R.y.x + R.x.y) / d, 0.25 * d, (R.z.y + R.y.z) / d
+        return (zx - xz) / d, (yx + xy) / d, 0.25 * d, (zy + yz) / d
     d = 2.0 * math.sqrt(1.0 - xx - yy + zz)
-    return (R.x.y - R.y.x) / d, (R.z.x + R.x.z) / d, (R.z.y + R.y.z) / d, 0.25 * d
+    return (xy - yx) / d, (zx + xz) / d, (zy + yz) / d, 0.25 * d
 
 
 # --- exponential coordinates --------------------------------------------------------------------------------------

@@ -145,10 +145,31 @@ def applied(builder: Any, call: Callable[[str, list[Any]], Any], word: str, oper
     return duals if is_several else duals[0]
 
 
+def _of_quaternion(*numbers: Value) -> tuple[tuple[Value, ...], ...]:
+    """Partials of the quaternion of a rotation with columns x, y, z.
+
+    dq = q (0, t) / 2 with the turn t = (z . dy, x . dz, y . dx).
+    """
+    x, y, z, (w, *u) = numbers[:3], numbers[3:6], numbers[6:9], numbers[9:]
+    none = (0.0,) * 3
+    turns = [(none, z, none), (none, none, x), (y, none, none)]  # derivatives of t by x, y and z
+    halves = [(-0.5 * u[0], -0.5 * u[1], -0.5 * u[2]), (0.5 * w, -0.5 * u[2], 0.5 * u[1]),
+              (0.5 * u[2], 0.5 * w, -0.5 * u[0]), (-0.5 * u[1], 0.5 * u[0], 0.5 * w)]  # fmt: skip
+    return tuple(
+        tuple(
+            sum((half * turn[column][k] for half, turn in zip(row, turns, strict=True)), 0.0)
+            for column in range(3)
+            for k in range(3)
+        )
+        for row in halves
+    )
+
+
 _RULES: Mapping[str, Callable[..., tuple[tuple[Value, ...], ...]]] = {
     "sine_and_cosine": lambda x, s, c: ((c,), (-s,)),
     "half_angle_coefficients": lambda z, c, half: ((-half,), (apply("half_angle_slope", z),)),
     "inverse_jacobian_coefficient": lambda z, e: ((apply("inverse_jacobian_slope", z),),),
+    "quaternion_of_entries": _of_quaternion,
     "logarithm_coefficient": lambda w, z, c: ((-2.0 / (w * w + z), apply("logarithm_slope", w, z)),),
 }
 """Partial derivatives of each result of a function, from operands and results."""

@@ -35,7 +35,7 @@ from math import acos, asin, atan, atan2, cos, cosh, exp, floor, log, pow, sin, 
 
 from multibody_cli.spatial.rotations import (
     exponential_coefficients, half_angle_coefficients, half_angle_slope, inverse_jacobian_coefficient,
-    inverse_jacobian_slope, logarithm_coefficient, logarithm_slope,
+    inverse_jacobian_slope, logarithm_coefficient, logarithm_slope, quaternion_of_entries,
 )
 from multibody_cli.symbolic.trigonometry import sine_and_cosine
 

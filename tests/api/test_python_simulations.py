@@ -249,6 +249,51 @@ def test_forces_act_on_joints_that_close_loops():
     assert sim.channel(f"energy/work/joints/{name}/applied") != 0.0
 
 
+SAMPLED = """\
+mbsim: 1
+name: sampled
+gravity: [0, 0, 0]
+bodies: {cart: {mass: 2, inertia: {principal: [1, 1, 1]}}}
+joints: {rail: {type: prismatic, child: cart, axis: [1, 0, 0], q: 0.1}}
+actuators:
+  p: {type: pid, joint: rail, kp: 3, ki: 40, kd: 0.5, target: 0.7, period: 10 ms, delay: DELAY}
+simulation: {duration: 1 s, step: 1 ms, integrator: rk4}
+"""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.004])
+def test_a_sampled_controller_reads_a_state_that_is_written_at_its_instant(delay):
+    """Against the difference equations of the controller and the exact motion of the cart between samples."""
+    scene = load(SAMPLED.replace("DELAY", str(delay)))
+    sim, other = mbsim.Simulation(scene), mbsim.Simulation(scene)
+    x, v, integral, held = 0.1, 0.0, 0.0, 0.0
+    for k in range(30):
+        if k in (0, 7, 8, 20):  # at the instant of sample k, which has been taken once
+            x, v = 0.3 - 0.02 * k, 0.4
+            sim.q["rail"][:], sim.v["rail"][:] = x, v
+            if k == 7:
+                sim.channel("energy/total")
+            if k == 8:
+                other.restore(sim.save())
+                sim = other
+        force = 3.0 * (0.7 - x) + integral - 0.5 * v
+        integral += 0.01 * 40.0 * (0.7 - x)
+        for F, h in ((held, delay), (force, 0.01 - delay)):
+            x, v = x + h * v + F / 2.0 * h**2 / 2.0, v + F / 2.0 * h
+        held = force
+        sim.step(10)
+        np.testing.assert_allclose([sim.q["rail"][0], sim.v["rail"][0]], [x, v], rtol=0.0, atol=1e-12)
+
+
+def test_held_forces_are_constant_in_a_linearization_and_continuous_ones_are_not():
+    sampled = SAMPLED.replace("DELAY", "0")
+    continuous = sampled.replace("pid", "pd").replace("ki: 40, ", "").replace(", period: 10 ms, delay: 0", "")
+    A = mbsim.Simulation(load(sampled)).linearize().A
+    np.testing.assert_allclose(A, [[0, 1], [0, 0]], rtol=0.0, atol=1e-9)
+    A = mbsim.Simulation(load(continuous)).linearize().A
+    np.testing.assert_allclose(A, [[0, 1], [-3.0 / 2.0, -0.5 / 2.0]], rtol=0.0, atol=1e-9)
+
+
 # --- checkpoints --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("name", "overrides"),

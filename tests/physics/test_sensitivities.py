@@ -191,7 +191,8 @@ MACHINE = """\
 mbsim: 1
 name: machine
 gravity: [0.3, 0, -9.81]
-vars: {k: 12, amplitude: 3, frequency: 2.5, length: 0.8, tilt: 0.3, lever: 0.5, gain: 4, rate: 1.1}
+vars: {k: 12, amplitude: 3, frequency: 2.5, length: 0.8, tilt: 0.3, lever: 0.5, gain: 4, rate: 1.1, cable: 9,
+  rotor: 0.05}
 bodies:
   a: {mass: 1.2, shapes: [{type: box, size: [0.1, "${length}", 0.3]}]}
   b: {mass: 0.7, com: [0.1, 0, "${-lever/2}"], inertia: {principal: [0.05, 0.08, 0.04]}}
@@ -202,6 +203,13 @@ joints:
       origin: {position: [0.1, 0, "${-lever}"]}, force: "amplitude*sin(frequency*t)", damping: 0.1}
   k: {type: universal, parent: b, child: c, origin: {position: [0, 0.2, -0.3]}, q: [0.3, 0.1],
       force: ["-gain*q - 0.3*joints.j.v*v", "cos(frequency*t)"]}
+springs:
+  s: {between: [{body: world, point: [1, 0.2, 0]}, {body: c, point: [0, 0.1, "${-lever/3}"]}], stiffness: "${cable}",
+      damping: 0.7, rest_length: "${length/2}"}
+  u: {type: bushing, parent: a, child: c, origin: {position: [0.1, 0, 0], rotation: {axis: [0, 1, 1], angle: 2.5}},
+      stiffness: {linear: [5, "${cable}", 7], angular: [1, 2, "${k/10}"]}, damping: {angular: [0.1, 0.2, 0]}}
+actuators:
+  m: {type: motor, joint: j, command: 0.3, stall_torque: 1 N m, no_load_speed: 20, rotor_inertia: "${rotor}"}
 simulation: {duration: 0.5, step: 5 ms, integrator: INTEGRATOR}
 output: {every: 50 ms}
 """
@@ -221,6 +229,8 @@ def test_generated_code_agrees_with_differences_of_runs(integrator, monkeypatch)
         "lever": 0.5,
         "gain": 4,
         "rate": 1.1,
+        "cable": 9,
+        "rotor": 0.05,
     }
     keys = {f"vars.{name}": value for name, value in values.items()} | {"gravity[0]": 0.3}
     channels = [
@@ -258,7 +268,8 @@ def test_sensitivities_of_a_chaotic_run_are_exact_where_differences_of_runs_are_
 def test_scenes_that_the_generated_code_does_not_support_say_so():
     text = scene_of(A, f"j: {{{HINGE}, child: a, q: 0.4, limits: [-1, 0.5], v: 2}}")
     found = mbsim.sensitivities(text, {"gravity[2]": -9.81})
-    reason = "limits of joints that act" if BY_GENERATED_CODE else "interpreted kernels"
+    acting = "limits of joints that act, or points of a spring that coincide"
+    reason = acting if BY_GENERATED_CODE else "interpreted kernels"
     assert found.attrs["method"] == f"differences of runs: {reason}"
     text = scene_of(A, f"j: {{{HINGE}, child: a, q: 0.4}}").replace("rk4", "linearly_implicit_euler")
     found = mbsim.sensitivities(text, {"gravity[2]": -9.81})

@@ -145,6 +145,28 @@ def test_runs_with_other_models_are_not_made_in_lanes(tmp_path: Path) -> None:
         assert objection_to_lanes([one, other]) == "the runs differ in more than their initial states"
 
 
+def test_runs_with_springs_between_bodies_and_a_rotor_are_made_in_lanes(tmp_path: Path) -> None:
+    """Unless their points or rotors are others."""
+    scene = ARM.replace("vars: {", "vars: {x: 1, J: 0.01, ") + (
+        "springs: {s: {between: [{body: world, point: ['${x}', 0, 0]}, {body: lower}], stiffness: 9, damping: 0.3,"
+        " rest_length: 1}}\n"
+        "actuators: {m: {type: motor, joint: shoulder, command: 0.1, stall_torque: 1, no_load_speed: 9,"
+        " rotor_inertia: '${J}'}}\n"
+    )
+    task = task_of(tmp_path, scene)
+    one, other, farther, heavier = (
+        prepare_run(task, Run(0, (text,))) for text in ("vars.a=0.5", "vars.a=0.7", "vars.x=1.5", "vars.J=0.02")
+    )
+    assert objection_to_lanes([one, other]) is None
+    for another in (farther, heavier):
+        assert objection_to_lanes([one, another]) == "the runs differ in more than their initial states"
+    rows = run_batch(task, [Run(0, ("vars.a=0.5",)), Run(1, ("vars.a=0.7",))])
+    alone = singly(task, [Run(0, ("vars.a=0.5",)), Run(1, ("vars.a=0.7",))])
+    for row, single in zip(rows, alone, strict=True):
+        assert (row.status, row.columns) == (single.status, single.columns) == ("complete", row.columns)
+        np.testing.assert_allclose(row.values, single.values, rtol=1e-9, atol=1e-9)
+
+
 def test_lanes_are_chosen_where_they_save_time(tmp_path: Path) -> None:
     """The choice is part of the sweep: another choice is another sweep."""
     file = tmp_path / "scene.yaml"

@@ -41,7 +41,7 @@ class FixedStepper:
         self._start: float | None = None
         self._since_start = 0
         self._steps = 0
-        self._fresh = True
+        self._fresh = 1
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to `until` by a whole number of steps."""
@@ -55,14 +55,15 @@ class FixedStepper:
             prepared.state, prepared.take = state, self._on(state)
         if self._start is None:
             self._start = float(state.time[0])
-        done = int(prepared.take(self._h, self._start, self._since_start, count, int(self._fresh)))
+        done = prepared.take(self._h, self._start, self._since_start, count, self._fresh)
         return self._count(done, count)
 
     def _count(self, done: int, count: int) -> Report | None:
         """Count the steps done of `count`; return a report if some failed."""
-        self._fresh = False
-        self._since_start += max(done, 0)
-        self._steps += max(done, 0)
+        self._fresh = 0
+        if done > 0:
+            self._since_start += done
+            self._steps += done
         return None if done == count else self._failure()
 
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording:
@@ -71,7 +72,7 @@ class FixedStepper:
         take = loop.on(self._system, state, self._work, self._scratch, rows, samples)
 
         def record(k: int, count: int, steps: int) -> tuple[int, Report]:
-            done = int(take(self._h, self._start, self._since_start, int(self._fresh), k, count, steps))
+            done = take(self._h, self._start, self._since_start, self._fresh, k, count, steps)
             failed = self._count(done, count * steps)
             return max(done, 0) // steps, failed or Report(steps=self._steps)
 
@@ -79,7 +80,7 @@ class FixedStepper:
 
     def restart(self, barrier: float = math.inf) -> None:
         """Begin the next step from the state alone; with a finite barrier, count steps from the present time."""
-        self._fresh = True
+        self._fresh = 1
         if barrier < math.inf:
             self._start, self._since_start = None, 0
 
