@@ -64,7 +64,7 @@ class JointFrictionWorkspace(NamedTuple):
     limit: Floats  # (p,) friction limits due to the last impulses, N s
     transmitted: Records  # (p,) h F + G of the last impulses, in the axes of the patches
     secant: Floats  # (p, 3) previous limit, its error, and the next factor if there is no secant
-    previous_impulses: Floats  # (p, 3) limit and friction impulses of the previous step, N s
+    previous_impulses: Floats  # (p, 3) limit and friction impulses of the last solution or step, N s
     friction: Records  # (p,) friction of the previous step, in the axes of M, for output, N m and N
     slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses; 0 in explicit steps
 
@@ -182,31 +182,33 @@ def compute_friction_limits(joint_friction, table, x, work, h):
 
     Points share the friction in proportion to the normal loads of the previous iteration.
     """
-    patches = table.patches
+    patches, impulses = table.patches, joint_friction.previous_impulses
+    for p in range(len(patches)):
+        for j in range(PER_CONTACT):
+            impulses[p, j] = x[PER_CONTACT * p + j]
     for p in range(len(patches)):
         patch = patches[p]
         W = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
-        W = W + friction_of_joint(patch, patches, x, work.bodies)
+        W = W + friction_of_joint(patch, patches, impulses, work.bodies)
         store_force(joint_friction.transmitted[p], W)
-        W = W - friction_wrench(
-            patch, x[PER_CONTACT * p + 1], x[PER_CONTACT * p + 2], table.points, joint_friction.normal_loads
-        )
+        W = W - friction_wrench(patch, impulses[p, 1], impulses[p, 2], table.points, joint_friction.normal_loads)
         joint_friction.limit[p] = patch.coefficient * distribute_normal_load(
             patch, W, table, joint_friction.normal_loads
         )
 
 
 @kernel
-def friction_of_joint(patch, patches, x, bodies) -> Force:
-    """Return the wrench of the friction impulses x (3 p,) of all patches of a joint, in the axes of one of them.
+def friction_of_joint(patch, patches, impulses, bodies) -> Force:
+    """Return the wrench of the friction of all patches of a joint, in the axes of one of them.
 
-    A row applies them at the origin of the joint, where they do the work of the friction at the points.
+    `impulses` (p, 3) are the limits and the friction impulses of all patches.  A row applies friction at the origin of
+    the joint, where it does the work of the friction at the points.
     """
     R, total = patch_axes(patch, bodies), no_force()
     for p in range(patch.first_patch, patch.last_patch):
         other = patches[p]
-        W = x[PER_CONTACT * p + 1] * Force(load(other.along_t), load(other.along_f))
-        W = W + x[PER_CONTACT * p + 2] * Force(load(other.across_t), load(other.across_f))
+        W = impulses[p, 1] * Force(load(other.along_t), load(other.along_f))
+        W = W + impulses[p, 2] * Force(load(other.across_t), load(other.across_f))
         A = patch_axes(other, bodies)
         total = total + Force(transposed_times(R, A @ W.t), transposed_times(R, A @ W.f))
     return total

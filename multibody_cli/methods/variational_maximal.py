@@ -52,7 +52,7 @@ VARIATIONAL_MAXIMAL = VariationalKind(
     name="variational_maximal",
     description="variational integrator in maximal coordinates, joints as position constraints, O(n)",
     base_method=BARAFF,
-    supports=BARAFF.supports - {Feature.AFFINE, Feature.IMPLICIT, Feature.JOINT_FRICTION},
+    supports=BARAFF.supports - {Feature.AFFINE, Feature.IMPLICIT},
     Options=MaximalOptions,
     root_finders=ROOT_FINDERS,
 )

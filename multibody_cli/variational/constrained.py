@@ -29,7 +29,11 @@ import math
 from typing import Any
 
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
-from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, write_loop_rows
+from multibody_cli.constraint_solver.loop_joints import (
+    apply_loop_impulses,
+    wrench_of_generalized_forces,
+    write_loop_rows,
+)
 from multibody_cli.constraint_solver.projection import (
     PROJECTION_TOLERANCE,
     account_row_impulses,
@@ -51,7 +55,7 @@ from multibody_cli.joints.directions import orthonormalize, store_row, write_axe
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.method_kernels import apply_inverse_mass, impulse_response
-from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_markers
 from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
 from multibody_cli.variational.maximal_joints import write_maximal_joint_errors
@@ -308,6 +312,23 @@ def store_start_multipliers(work, constrained):
     """Store the multipliers of unilateral rows at the start of the step, which `applied_wrench` includes."""
     for r in range(len(work.rows)):
         constrained.row_states[r].start_multiplier = work.rows[r].multiplier if work.rows[r].one_sided else 0.0
+
+
+@kernel
+def store_applied_reactions(tree, work, reactions):
+    """Store the part of the reactions of loop joints that the applied wrenches at the start include, world axes.
+
+    It consists of generalized forces and of the multipliers of rows that are not primary: a method in maximal
+    coordinates does not apply those of its primary rows (`solver.enforce_constraints`).  There are no places in
+    `reactions` without friction of joints.
+    """
+    for k in range(len(reactions)):
+        closure = tree.closures[k]
+        W = wrench_of_generalized_forces(tree.driven, closure, work.tau, work.dual_basis)
+        for r in range(closure.first_row, closure.last_row):
+            if not work.rows[r].primary:
+                W = W + work.rows[r].multiplier * load_force(work.constraint_axes[r])
+        store_force(reactions[k], W)
 
 
 @kernel

@@ -17,6 +17,7 @@ from multibody_cli.contact_solver.results import clear_contact_forces, compute_c
 from multibody_cli.kernel import kernel, template
 from multibody_cli.method_kernels import evaluate, impulse_response, solve_contact_step
 from multibody_cli.tree.jacobian import write_ball_columns
+from multibody_cli.variational.constrained import store_applied_reactions
 from multibody_cli.variational.discrete_motion import (
     add_impulses,
     initialize_momenta,
@@ -55,6 +56,7 @@ def start_of_step_contacts(system, work, contact_work, step, t, h, q, v, a, powe
         evaluate(system, work, t, q, v, a, powers)
         write_ball_columns(system.tree, work)
         store_start_of_step(system.tree, work.bodies, step.discrete_motions)
+        store_applied_reactions(system.tree, work, step.joint_friction.applied_reactions)
         initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
     compute_contact_forces(system.contacts.joint_friction.patches, work, contact_work, 1.0)
     clear_contact_forces(work)

@@ -30,12 +30,12 @@ import math
 from typing import Any
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
+from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction, update_joint_reactions
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import dot, no_force, power, transposed, transposed_times
+from multibody_cli.spatial.products import dot, power, transposed, transposed_times
 from multibody_cli.spatial.rotations import vector_of_quaternion
 from multibody_cli.spatial.values import Force, Motion
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward, write_ball_columns
@@ -80,21 +80,22 @@ def solve_step_with_joint_friction(system, work, contact_work, step, t, h, q, v,
 
     A step whose slip velocities do not converge counts as unsolved.
     """
-    changes = step.joint_friction.slip_changes
+    changes, patches = step.joint_friction.slip_changes, system.contacts.joint_friction.patches
     unsolved, residual = contact_work.unsolved_steps[0], contact_work.max_residual[0]
     store_start(step, q, ledger)
     for iteration in range(MAX_ITERATIONS):
         for p in range(len(changes)):
             for j in range(PER_CONTACT - 1):
                 contact_work.joint_friction.slip_changes[p, j] = changes[p, j]
-        contact_work.joint_friction.reactions_valid[0] = iteration > 0
         evaluate(system, work, t, q, v, a, powers)
         write_ball_columns(system.tree, work)
+        if iteration == 0:
+            contact_work.joint_friction.reactions_valid[0] = 0
+            update_joint_reactions(patches, system.tree, work, contact_work.joint_friction)
+        contact_work.joint_friction.reactions_valid[0] = 1
         result = solve_step_with_impulses(system, work, contact_work, step, t, h, q, v, a, powers, ledger)
         if result != CONVERGED:
             return result
-        if iteration == 0:
-            store_start_reactions(contact_work.joint_friction.reactions, step.joint_friction.start_reactions)
         slips_agree = update_slip_changes(system, work, contact_work, step, h, v)
         if update_reactions(system, work, contact_work, step, h) and slips_agree:
             return CONVERGED
@@ -175,11 +176,11 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
     accumulate_wrenches_inward(tree, work)
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(work.wrenches[i]))
-    write_loop_impulses(tree, work, step.constrained)
-    row, largest, error, patches = contact_work.constraint_row_count[0], 0.0, 0.0, table.patches
+    write_loop_impulses(tree, work, step, h)
+    largest, error, patches = 0.0, 0.0, table.patches
     for p in range(len(patches)):
         patch, transmitted = patches[p], load_force(joint_friction.transmitted[p])
-        W = step_impulse(p, patches, system, work, contact_work.x[row:], step, h)
+        W = step_impulse(patch, patches, work, joint_friction.previous_impulses)
         largest = max(largest, patch.coefficient * load_sum(patch, W, table))
         error = max(error, patch.coefficient * load_sum(patch, W - transmitted, table))
     for i in range(1, len(tree.links)):
@@ -189,39 +190,31 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
         return True
     for p in range(len(patches)):
         transmitted = load_force(joint_friction.transmitted[p])
-        W = step_impulse(p, patches, system, work, contact_work.x[row:], step, h)
+        W = step_impulse(patches[p], patches, work, joint_friction.previous_impulses)
         F = load_force(joint_friction.reactions[p])
         store_force(joint_friction.reactions[p], F + (1.0 / h) * (W - transmitted))
     return False
 
 
 @kernel
-def store_start_reactions(reactions, start_reactions):
-    """Store the reactions due to the accelerations at the start."""
-    for p in range(len(reactions)):
-        store_force(start_reactions[p], load_force(reactions[p]))
+def step_impulse(patch, patches, work, impulses) -> Force:
+    """Return the impulse that the joint of a patch transmits in the step, in the axes of the patch.
 
-
-@kernel
-def step_impulse(p, patches, system, work, x, step, h) -> Force:
-    """Return the impulse that the joint of a patch transmits in the step, with its friction, in the axes of the patch.
-
-    The impulse of a loop joint is added to its reaction at the start, which the applied wrenches include.
+    It includes friction; `impulses` (p, 3) are the limits and the friction impulses of all patches.
     """
-    patch = patches[p]
-    W = joint_reaction(patch, work) + friction_of_joint(patch, patches, x, work.bodies)
-    if patch.row >= len(system.tree.links):
-        W = W + h * load_force(step.joint_friction.start_reactions[p])
-    return W
+    return joint_reaction(patch, work) + friction_of_joint(patch, patches, impulses, work.bodies)
 
 
 @kernel
-def write_loop_impulses(tree, work, constrained):
-    """Write the impulses of all loop joints in the step into `work.wrenches`."""
+def write_loop_impulses(tree, work, step, h):
+    """Write the impulses of all loop joints in the step into `work.wrenches`.
+
+    The applied wrenches of the start include one part; the impulses of the rows add to it.
+    """
     for k in range(len(tree.closures)):
-        closure, W = tree.closures[k], no_force()
+        closure, W = tree.closures[k], h * load_force(step.joint_friction.applied_reactions[k])
         for r in range(closure.first_row, closure.last_row):
-            W = W + constrained.row_states[r].impulse * load_force(work.constraint_axes[r])
+            W = W + step.constrained.row_states[r].impulse * load_force(work.constraint_axes[r])
         store_force(work.wrenches[closure.loop_frame], W)
 
 

@@ -57,6 +57,7 @@ from multibody_cli.variational.constrained import (
     compute_dissipation,
     rows_satisfied,
     select_active_rows,
+    store_applied_reactions,
     transfer_impulses_to_bodies,
     write_primary_residuals,
 )
@@ -379,8 +380,9 @@ def begin_first_step(system, work, step, t, q, v, a, powers):
 
 @kernel
 def store_forces(tree, work, step, a):
-    """Store accelerations, and the generalized forces that are not applied to bodies."""
+    """Store accelerations, the generalized forces that are not applied to bodies, and reactions that are."""
     for j in range(len(a)):
         step.a[j] = a[j]
         step.tau[j] = work.tau[j]
     clear_loop_coordinates(tree, step.tau)
+    store_applied_reactions(tree, work, step.joint_friction.applied_reactions)

@@ -93,7 +93,7 @@ class SlipIteration(NamedTuple):
 
     slip_changes: Floats  # (p, 2) mean slip velocity of the step less that after the impulses, m/s
     discrete_motions: Records  # one row per body
-    start_reactions: Records  # (p,) of the joints, due to the accelerations at the start, in the axes of the patches
+    applied_reactions: Records  # (c,) of the loop joints: the part in the applied wrenches at the start, world axes
     residual_carry_over: Floats  # (n,)
     q: Floats  # (nq,)
     ledger: Floats  # (na,)
@@ -106,7 +106,7 @@ def slip_iteration_for(system: System, nq: int, accounts: int) -> SlipIteration:
     return SlipIteration(
         slip_changes=np.zeros((patches, 2)),
         discrete_motions=records(np.zeros(used * len(system.tree.links), DISCRETE_MOTION)),
-        start_reactions=records(np.zeros(patches, WRENCH)),
+        applied_reactions=records(np.zeros(used * len(system.tree.closures), WRENCH)),
         residual_carry_over=np.zeros(used * len(system.tree.driven)),
         q=np.zeros(used * nq),
         ledger=np.zeros(used * accounts),

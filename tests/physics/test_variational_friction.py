@@ -1,4 +1,4 @@
-"""Dry friction of joints in variational steps: closed forms, momenta, energy, and the limit of short steps."""
+"""Dry friction of joints in variational steps: closed forms, momenta, energy, both methods, and short steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 from multibody_cli import MemorySink, prepare
 
-METHOD = pytest.mark.parametrize("method", ["variational"])
+METHOD = pytest.mark.parametrize("method", ["variational", "variational_maximal"])
 G, MU, REACH = 9.81, 0.4, 0.5
 
 
@@ -111,3 +111,73 @@ def test_short_steps_have_the_motion_of_explicit_steps(play, method):
     errors = [np.abs(ends[method, h] - reference).max() for h in (4e-3, 2e-3, 1e-3)]
     assert errors[0] < 2e-3
     assert errors[2] < 0.7 * errors[0]
+
+
+def pendulum():
+    """Two bars on hinges with friction, of which the second one is held at first."""
+    scene = floating_chain(3)
+    scene["joints"]["j0"] = {**scene["joints"]["j1"], "parent": "world", "child": "b0", "v": 1.0}
+    scene["joints"]["j2"]["friction"]["coefficient"] = 3.0
+    scene["gravity"] = [0, 0, -G]
+    return scene
+
+
+def four_bar():
+    """A crank and a rocker on parallel axes, and a coupler with ball joints; friction also in the loop joint."""
+    journal = {"coefficient": 0.4, "surface": {"radius": 0.03, "length": 0.05}}
+    socket = {"coefficient": 0.4, "surface": {"radius": 0.03}}
+    bar = {"mass": 1.0, "com": [0.25, 0, 0], "inertia": {"principal": [0.005, 0.02, 0.02]}}
+    tip = {"position": [0.5, 0, 0]}
+    up, across = ({"axis": [0, 0, 1], "angle": f"{angle} deg"} for angle in (90, -90))
+    hinge = {"type": "revolute", "v": 5.0, "friction": journal}
+    ball = {"type": "spherical", "parent": "crank", "child": "coupler", "v": [0, 0, -5.0], "friction": socket}
+    loop = {"type": "spherical", "parent": "rocker", "child": "coupler", "origin": tip, "child_origin": tip}
+    return {
+        "bodies": {"crank": bar, "rocker": bar, "coupler": bar},
+        "joints": {
+            "crank": {**hinge, "child": "crank", "origin": {"rotation": up}},
+            "rocker": {**hinge, "child": "rocker", "origin": {**tip, "rotation": up}},
+            "coupler": {**ball, "origin": {**tip, "rotation": across}},
+            "loop": {**loop, "friction": socket},
+        },
+        "gravity": [0, -G, 0],
+        "simulation": {"duration": 0.2, "step": 2e-3},
+        "output": {"every": 2e-3},
+    }
+
+
+@pytest.mark.parametrize("scene", [pendulum(), floating_chain(), four_bar()], ids=["pendulum", "chain", "loop"])
+def test_both_methods_have_the_same_motion_and_friction_from_the_first_step_on(play, scene):
+    """They solve the same equations in different unknowns.  Explicit steps have the same limit."""
+    found = {method: play(method, scene) for method in ("variational", "variational_maximal")}
+    reduced, maximal = found["variational"], found["variational_maximal"]
+    for channel in (
+        "bodies/position",
+        *(f"joints/{name}/friction" for name in scene["joints"] if "friction" in scene["joints"][name]),
+    ):
+        expected = reduced.channel(channel).values
+        np.testing.assert_allclose(
+            maximal.channel(channel).values, expected, atol=1e-7 * max(1.0, np.abs(expected).max())
+        )
+    fine = play("aba", scene, "simulation.step=0.1 ms").channel("bodies/position").values
+    assert np.abs(maximal.channel("bodies/position").values - fine).max() < 5e-3
+
+
+@METHOD
+def test_contacts_elsewhere_do_not_change_the_loads_of_a_joint(play, method):
+    """The friction of one hinge of a cross loads the other, whether or not a step has contacts."""
+    cross = {
+        "type": "universal",
+        "child": "arm",
+        "v": [3.0, -2.0],
+        "friction": {"coefficient": 0.4, "surface": {"radius": 0.05, "length": 0.1}},
+    }
+    arm = {"mass": 1.0, "com": [0.1, 0.2, -0.3], "inertia": {"principal": [0.02, 0.025, 0.03]}}
+    settings = {"simulation": {"duration": 0.1, "step": 1e-3}, "output": {"every": 1e-3}}
+    alone = {"bodies": {"arm": arm}, "joints": {"cross": cross}, **settings}
+    ball = {"mass": 1.0, "shapes": [{"type": "sphere", "radius": 0.1}], "position": [5.0, 0, 0.1001]}
+    world = {"world": {"shapes": [{"type": "plane"}]}, "contacts": {"friction": 0.3}}
+    beside = {**alone, **world, "bodies": {"arm": arm, "ball": ball}}
+    for channel in ("joints/cross/v", "joints/cross/friction"):
+        expected = play(method, alone).channel(channel).values
+        np.testing.assert_allclose(play(method, beside).channel(channel).values, expected, atol=1e-8)
