@@ -13,7 +13,7 @@ import numpy as np
 
 from multibody_cli.model import Floats
 from multibody_cli.peers.contract import Kind, Mechanism, Peer, PeerKind, Piece
-from multibody_cli.peers.mechanism import rotation_of
+from multibody_cli.peers.motion import rotation_of
 
 _ALONG = {(1.0, 0.0, 0.0): "X", (0.0, 1.0, 0.0): "Y", (0.0, 0.0, 1.0): "Z"}
 
