@@ -328,7 +328,7 @@ def test_problems_of_a_suite_are_reported_with_their_locations(
     assert message in ending.stderr
 
 
-@pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers"])
+@pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers", "scale"])
 def test_suites_of_the_project_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     benches = suite.read_suite(name)
