@@ -38,8 +38,10 @@ INTERRUPTED = 130
 @click.option("--repeat", metavar="N", help="Blocks per timing, 1 to 1000. Default: 7.")
 @click.option("--accuracy", metavar="LENGTH", help="Measure errors as well, for this accuracy, as in 1mm.")
 @click.option("--batch", metavar="N", help="Time N runs together as well, from scattered initial velocities.")
-@click.option("--duration", metavar="TIME", help="Simulated time of these runs, instead of the scene's.")
-@click.option("--against", metavar="PEER[,PEER]", help="Time the scene in mujoco or pinocchio as well.")
+@click.option(
+    "--duration", metavar="TIME", help="Simulated time of these runs, and of blocks of steps --against peers."
+)
+@click.option("--against", metavar="PEER[,PEER]", help="Time the scene in other programs as well.")
 @click.option("--suite", metavar="NAME", help="Read the options from scenes/bench/suites/NAME.yaml, or from a file.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all data as JSON; `-`: to stdout, without tables.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Write the tables as Markdown.")
@@ -57,8 +59,9 @@ def verb(suite: str | None, json_file: str | None, markdown: Path | None, plot: 
 
     With --accuracy, complete runs are timed and compared with a fine reference run, and the cheapest run that reaches
     the accuracy is recommended. With --batch, N runs are made on all cores, in lanes where these are supported. With
-    --against, accelerations are compared before timing, and the peer makes a batch too. An interrupted benchmark
-    reports and writes the measurements made so far.
+    --against, accelerations are compared before timing, and the peer makes a batch too. Scenes with loops or contacts
+    take the same steps in all programs, over --duration if it is given, and their accuracy at the end is compared. An
+    interrupted benchmark reports and writes the measurements made so far.
     """
     given = {key: value for key, value in words.items() if value not in (None, ())}
     specs = _specs(suite, given)

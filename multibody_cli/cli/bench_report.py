@@ -10,7 +10,7 @@ from multibody_cli import __version__
 from multibody_cli.cli.markdown import markdown_table
 from multibody_cli.cli.tables import table_lines, to_json
 from multibody_cli.studies.bench.accuracy import Accuracy, Study
-from multibody_cli.studies.bench.against import Comparison, Pair
+from multibody_cli.studies.bench.against import Comparison
 from multibody_cli.studies.bench.batches import BatchMeasurement
 from multibody_cli.studies.bench.campaign import Findings, NotMeasured
 from multibody_cli.studies.bench.growth import Series, series_of
@@ -19,6 +19,7 @@ from multibody_cli.studies.bench.measurement import Measurement
 from multibody_cli.studies.bench.pareto import displayed_error
 from multibody_cli.studies.bench.setup import Setup
 from multibody_cli.studies.bench.timing import Timing
+from multibody_cli.studies.bench.turns import Pair
 
 Row = Mapping[str, Any]
 
@@ -97,6 +98,9 @@ def _sections(found: Findings) -> Iterator[Section]:
         reasons = [f"{one.peer}: {one.reason}" for one in found.comparisons if one.reason]
         rows = _trimmed([_peer_row(one) for one in found.comparisons])
         yield Section("Against peers", rows, list(dict.fromkeys(reasons)))
+        rows = [_quality_row(one) for one in found.comparisons if one.theirs is not None]
+        if rows:
+            yield Section("Accuracy after the steps of a block, here and in the peer", _trimmed(rows))
     if found.batches:
         reasons = [f"{one.scene}: single runs, because lanes do not support {one.reason}" for one in found.batches
                    if one.reason]  # fmt: skip
@@ -190,12 +194,21 @@ def _error(run: Accuracy, reference_error: float) -> str:
 def _peer_row(one: Comparison) -> Row:
     return {
         **_setup(one),
-        "peer": f"{one.peer} {one.peer_version}",
+        "peer": one.program,
         "difference": None if one.difference is None else f"{one.difference:.0e}",
         **_pair("evaluation", one.evaluation),
         **_pair("step", one.step),
         "": "" if one.status == "timed" else one.status,
     }
+
+
+def _quality_row(one: Comparison) -> Row:
+    row = {**_setup(one), "peer": one.program, "steps": one.step.ours.count if one.step else None}
+    for key, unit in (("loop_error", "m"), ("energy_change", "J"), ("penetration", "m"), ("speed", "m/s")):
+        for whose, quality in (("", one.ours), ("peer's ", one.theirs)):
+            value = getattr(quality, key, None)
+            row[f"{whose}{key.replace('_', ' ')} {unit}"] = None if value is None else f"{value:.1e}"
+    return {**row, "unsolved steps": one.unsolved}
 
 
 def _batch_rows(one: BatchMeasurement) -> Iterator[Row]:

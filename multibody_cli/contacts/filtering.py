@@ -15,6 +15,11 @@ def key_of(body_a: int, body_b: int) -> int:
     return body_a * _ROWS + body_b
 
 
+def pair_of(key: int) -> tuple[int, int]:
+    """Decode a pair of body rows."""
+    return divmod(key, _ROWS)
+
+
 @kernel
 def may_touch(a, b, excluded):
     """Return whether two geoms form a pair: different, not both static bodies, matching groups, not excluded."""

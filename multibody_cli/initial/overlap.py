@@ -45,7 +45,7 @@ def overlap_depths(geometry: Geometry, model: Model, state: State) -> dict[tuple
     """Return the depth of overlapping bodies, m, by their numbers in the scene, from 1 on; 0 is the world."""
     depths = dict[tuple[int, int], float]()
     places = {0: 0} | {row: place for place, row in enumerate(model.names.body_rows.tolist(), 1)}
-    for contact in _touching(geometry, placed_bodies(model, state)):
+    for contact in touching(geometry, placed_bodies(model, state)):
         size = min(
             geometry.geoms["bounding_radius"][contact["geom_a"]], geometry.geoms["bounding_radius"][contact["geom_b"]]
         )
@@ -56,8 +56,8 @@ def overlap_depths(geometry: Geometry, model: Model, state: State) -> dict[tuple
     return depths
 
 
-def _touching(geometry: Geometry, bodies: Records) -> Records:
-    """Return all contacts without a gap."""
+def touching(geometry: Geometry, bodies: Records) -> Records:
+    """Return all contacts without a gap of bodies with poses in the fields x and R."""
     work = detection_workspace_for(geometry)
     while True:
         count, overflow = detect(geometry, bodies, 0.0, work)

@@ -1,8 +1,9 @@
 """Interface of a peer, another simulator that is timed on the same mechanism.
 
-The mechanism is a kinematic tree whose joints are sequences of hinges, slides, balls and free joints, under gravity:
-the features that all simulators share.  A peer returns accelerations in the coordinates of this program, for
-comparison, and runs a given number of evaluations and steps, for timing.
+The mechanism is a kinematic tree under gravity, whose joints are sequences of hinges, slides, balls and free joints;
+hinges and balls may close loops, and bodies may have collision shapes.  A peer returns accelerations in the coordinates
+of this program, for comparison, and runs a given number of evaluations and steps, for timing.  After the steps it
+returns the motion of the bodies, from which the accuracy is computed here, by the same formulas for all programs.
 
 To add a peer: add a module with a `PeerKind`, and its entry in `PEERS`.  Only `build` imports the package of the peer.
 """
@@ -12,10 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.mass import MassProperties
 from multibody_cli.model import Floats
+
+AGREEMENT = 1e-6
+"""Largest relative difference of accelerations that counts as agreement."""
 
 
 class Kind(Enum):
@@ -72,8 +77,78 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Closure:
+    """A joint that closes a loop: a hinge or a ball.
+
+    Parameters
+    ----------
+    kind
+        `HINGE` or `BALL`.
+    parent, child
+        Numbers of the links; 0 is the ground.
+    parent_point, child_point
+        (3,) m, points that coincide, each in the last joint frame of its link.
+    parent_axis, child_axis
+        (3,) unit axes of a hinge, which are parallel.
+    holds_axis
+        Whether the closure must keep the axes of a hinge parallel. It need not if all other joints of its loop are
+        hinges with parallel axes; such rows have no effect.
+    """
+
+    kind: Kind
+    parent: int
+    child: int
+    parent_point: Floats
+    child_point: Floats
+    parent_axis: Floats
+    child_axis: Floats
+    holds_axis: bool
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A collision shape: a plane of the ground, a sphere, a capsule or a box.
+
+    Parameters
+    ----------
+    kind, size
+        Shape and lengths, m, as in `contacts.contract`.
+    link
+        Number of the link; 0 is the ground.
+    position, rotation
+        (3,) m and (3, 3): its frame in the last joint frame of the link.
+    """
+
+    kind: GeomKind
+    size: tuple[float, ...]
+    link: int
+    position: Floats
+    rotation: Floats
+
+
+@dataclass(frozen=True)
 class Mechanism:
-    """A kinematic tree to be built in a peer: links[k] is link k + 1; gravity (3,), m/s^2; initial q, v; step, s."""
+    """Bodies to be built in a peer.
+
+    Parameters
+    ----------
+    links
+        The tree; links[k] is link k + 1.
+    gravity
+        (3,) m/s^2.
+    q, v
+        Initial coordinates and velocities of the tree.
+    step, integrator
+        Time step, s, and name of the integrator in this program.
+    closures
+        The joints that close loops.
+    solids, excluded
+        The collision shapes, and the pairs of links without contacts.
+    friction
+        Coefficient of friction of all contacts, which have no restitution.
+    contact_model
+        One of `PeerKind.contact_models`, if there are collision shapes.
+    """
 
     links: tuple[Link, ...]
     gravity: Floats
@@ -81,13 +156,39 @@ class Mechanism:
     v: Floats
     step: float
     integrator: str
+    closures: tuple[Closure, ...] = ()
+    solids: tuple[Solid, ...] = ()
+    excluded: tuple[tuple[int, int], ...] = ()
+    friction: float = 0.0
+    contact_model: str = ""
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether there are closures or collision shapes."""
+        return bool(self.closures or self.solids)
+
+
+class Motion(NamedTuple):
+    """Motion of n links in the axes of the world.
+
+    `positions` (n, 3) m and `rotations` (n, 3, 3) of the last joint frames, `velocities` (n, 3) m/s of the centers of
+    mass, and `spins` (n, 3) rad/s.
+    """
+
+    positions: Floats
+    rotations: Floats
+    velocities: Floats
+    spins: Floats
 
 
 class Peer(Protocol):
     """A mechanism built in a peer."""
 
     def accelerations(self) -> Floats:
-        """Return dv/dt (nv,) in the initial state, in the coordinates of this program."""
+        """Return dv/dt (nv,) in the initial state without contacts, in the coordinates of this program.
+
+        A peer with soft loops returns them at its hardest settings.
+        """
 
     def evaluate(self, count: int) -> float:
         """Compute the accelerations in the initial state `count` times; return the time without call overhead, s."""
@@ -115,6 +216,14 @@ class PeerKind:
     roll_out
         Makes `count` runs of `steps` steps from the initial state on a number of threads, in one call, and keeps their
         states; returns the time, s.  None if the peer has no such function.
+    motion
+        Returns the motion after the last `advance`.  None if the peer supports only trees, or has no time stepping.
+    closures
+        Kinds of the closures that the peer supports.
+    closed_agreement
+        Largest relative difference of accelerations that counts as agreement with closures, which may be soft.
+    contact_models
+        Names of the contact models in which a mechanism with collision shapes is built; empty if there are none.
     """
 
     name: str
@@ -124,6 +233,10 @@ class PeerKind:
     integrators: Mapping[str, str]
     evaluation: str
     roll_out: Callable[[Any, int, int, int], float] | None = None
+    motion: Callable[[Any], Motion] | None = None
+    closures: frozenset[Kind] = frozenset()
+    closed_agreement: float = AGREEMENT
+    contact_models: tuple[str, ...] = ()
 
 
 class PeerRefusal(Exception):

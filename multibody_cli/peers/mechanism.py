@@ -1,33 +1,57 @@
-"""Conversion of a compiled scene to a kinematic tree for peers."""
+"""Conversion of a compiled scene to a mechanism for peers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from multibody_cli.contacts.contract import GeomKind
+from multibody_cli.contacts.filtering import pair_of
 from multibody_cli.joints.contract import PartCode
 from multibody_cli.mass import MassProperties
-from multibody_cli.model import Floats, Model, Records, State
-from multibody_cli.peers.contract import Kind, Link, Mechanism, PeerRefusal, Piece
+from multibody_cli.model import Floats, Model, Records, State, Tree
+from multibody_cli.peers.contract import Closure, Kind, Link, Mechanism, PeerRefusal, Piece, Solid
+from multibody_cli.peers.motion import motion_of
 
 _KINDS = {PartCode.BALL: Kind.BALL, PartCode.FREE: Kind.FREE}
+_SIZES = {GeomKind.PLANE: 0, GeomKind.SPHERE: 1, GeomKind.CAPSULE: 2, GeomKind.BOX: 3}
+"""Number of lengths of each supported shape."""
+PARALLEL = 1e-9
+"""Largest sine of the angle between axes that count as parallel."""
 
 
 def mechanism_of(model: Model, state: State, step: float, integrator: str) -> Mechanism:
-    """Return the kinematic tree of a model, in its joint coordinates.
+    """Return the bodies of a model, with the tree in its joint coordinates.
 
     Raises
     ------
     PeerRefusal
-        The scene has features other than a tree of joints under gravity; the message lists them.
+        The scene has features that no peer supports; the message lists them.
     """
-    unknown = list(_unsupported_features(model))
+    unknown = [*_unsupported_features(model), *_unsupported_shapes(model)]
     if unknown:
-        raise PeerRefusal(f"peers support only trees of joints under gravity, and this scene has {_listed(unknown)}")
+        raise PeerRefusal(
+            f"peers support only joints, loops of hinges and balls, and contacts under gravity, and this scene has "
+            f"{_listed(unknown)}"
+        )
     tree = model.system.tree
     links = tuple(_link(link, tree.parts) for link in tree.links[1:])
-    return Mechanism(links, np.array(tree.gravity), state.q.copy(), state.v.copy(), step, integrator)
+    nq, nv = _sizes_of_tree(tree, model)
+    q, v = state.q[:nq].copy(), state.v[:nv].copy()
+    rotations = motion_of(links, q, v).rotations if len(tree.closures) else np.zeros((0, 3, 3))
+    closures = tuple(_closure(one, tree.parts, links, rotations) for one in tree.closures)
+    mechanism = Mechanism(links, np.array(tree.gravity), q, v, step, integrator, closures)
+    if not (model.system.contacts and len(model.system.contacts.geometry.geoms)):
+        return mechanism
+    geometry = model.system.contacts.geometry
+    return replace(
+        mechanism,
+        solids=tuple(_solid(geom) for geom in geometry.geoms),
+        excluded=tuple(pair_of(int(key)) for key in geometry.excluded),
+        friction=float(geometry.geoms["friction"][0]),
+    )
 
 
 def _unsupported_features(model: Model) -> Iterator[str]:
@@ -35,7 +59,9 @@ def _unsupported_features(model: Model) -> Iterator[str]:
     system = model.system
     tree, forces = system.tree, system.forces
     counts = {
-        "joints that close loops": len(tree.closures),
+        "joints that close loops and are neither hinges nor balls": sum(
+            _kind_of_closure(one, tree.parts) is None for one in tree.closures
+        ),
         "couplings, constraints or limits": len(system.rows) - len(tree.constraint_axes),
         "couplings with `reduce: true`": len(system.reductions.dependents),
         "prescribed motions": len(system.motions.rows),
@@ -53,6 +79,87 @@ def _unsupported_features(model: Model) -> Iterator[str]:
         yield "screws"
 
 
+def _unsupported_shapes(model: Model) -> Iterator[str]:
+    """Yield the properties of contacts and of joint friction that a mechanism cannot represent."""
+    contacts = model.system.contacts
+    if not contacts:
+        return
+    if len(contacts.joint_friction.patches):
+        yield "friction of joints"
+    geoms = contacts.geometry.geoms
+    if not set(geoms["kind"].tolist()) <= set(_SIZES):
+        yield "collision shapes other than planes, spheres, capsules and boxes"
+    if np.any(geoms["body"][geoms["kind"] == GeomKind.PLANE] != 0):
+        yield "planes on bodies"
+    if np.any(geoms["restitution"] != 0.0):
+        yield "restitution"
+    if len(set(geoms["friction"].tolist())) > 1:
+        yield "surfaces with different coefficients of friction"
+
+
+def _sizes_of_tree(tree: Tree, model: Model) -> tuple[int, int]:
+    """Return the lengths of q and v without loop joints, whose coordinates are the last ones."""
+    if len(tree.closures) == 0:
+        return model.nq, model.nv
+    first = tree.closures[0]
+    return int(tree.parts[first["first_part"]]["iq"]), int(first["iv"])
+
+
+def _kind_of_closure(closure: np.void, parts: Records) -> Kind | None:
+    """Return the kind of a loop joint, or None if no peer supports it."""
+    run = parts[closure["first_part"] : closure["last_part"]]
+    kind = _piece(run[0]).kind if len(run) == 1 else None
+    return kind if kind in (Kind.HINGE, Kind.BALL) else None
+
+
+def _closure(closure: np.void, parts: Records, links: Sequence[Link], rotations: Floats) -> Closure:
+    kind = _kind_of_closure(closure, parts)
+    assert kind is not None
+    axis = _piece(parts[closure["first_part"]]).axis
+    parent, child = int(closure["parent"]), int(closure["child"])
+    parent_axis = _matrix(closure["frame"]) @ axis
+    world_axis = parent_axis if parent == 0 else rotations[parent - 1] @ parent_axis
+    loop = _path(links, parent) ^ _path(links, child)
+    return Closure(
+        kind=kind,
+        parent=parent,
+        child=child,
+        parent_point=np.array(closure["origin"]),
+        child_point=np.array(closure["child_origin"]),
+        parent_axis=parent_axis,
+        child_axis=_matrix(closure["child_frame"]) @ axis,
+        holds_axis=kind is Kind.HINGE
+        and not all(_turns_about(world_axis, links[k - 1], rotations[k - 1]) for k in loop),
+    )
+
+
+def _turns_about(axis: Floats, link: Link, rotation: Floats) -> bool:
+    """Return whether the inboard joint of a link is one hinge whose axis is parallel to a unit axis of the world."""
+    if len(link.pieces) != 1 or link.pieces[0].kind is not Kind.HINGE:
+        return False
+    return bool(np.linalg.norm(np.cross(axis, rotation @ link.pieces[0].axis)) < PARALLEL)
+
+
+def _path(links: Sequence[Link], number: int) -> set[int]:
+    """Return the numbers of a link and of all its ancestors."""
+    path = set()
+    while number:
+        path.add(number)
+        number = links[number - 1].parent
+    return path
+
+
+def _solid(geom: np.void) -> Solid:
+    kind = GeomKind(int(geom["kind"]))
+    size = tuple(float(length) for length in geom["extent"][: _SIZES[kind]])
+    return Solid(kind, size, int(geom["body"]), np.array(geom["x"]), _matrix(geom["R"]))
+
+
+def _matrix(columns: Floats) -> Floats:
+    """Return a rotation matrix (3, 3) that is stored by columns."""
+    return np.array(columns).reshape(3, 3).T
+
+
 def _link(link: np.void, parts: Records) -> Link:
     run = parts[link["first_part"] : link["last_part"]]
     central = np.zeros((3, 3))
@@ -61,7 +168,7 @@ def _link(link: np.void, parts: Records) -> Link:
     return Link(
         parent=int(link["parent"]),
         position=np.array(link["origin"]),
-        rotation=np.array(link["frame"]).reshape(3, 3).T,  # stored by columns
+        rotation=_matrix(link["frame"]),
         pieces=tuple(_piece(part) for part in run),
         mass=MassProperties(float(link["mass"]), np.array(link["com"]), central),
     )
@@ -75,11 +182,3 @@ def _piece(part: np.void) -> Piece:
 
 def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def rotation_of(quaternion: Floats) -> Floats:
-    """Return the rotation matrix (3, 3) of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = quaternion
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    rotation: Floats = np.eye(3) + 2.0 * w * skew + 2.0 * skew @ skew
-    return rotation

@@ -1,20 +1,26 @@
 """Pinocchio: the mechanism as a `Model`, one joint per primitive; only the last joint of a link has mass.
 
-An evaluation is `aba` in the convention WORLD, called from Python; the time of the same number of calls on an empty
-model is subtracted.  Pinocchio has no time stepping.
+An evaluation is `aba` in the convention WORLD, or with closures `constraintDynamics`, called from Python; the time of
+the same number of calls on an empty model is subtracted.  Pinocchio has no time stepping.
+
+A closure is a 3D constraint of one point, or of two on the axis of a hinge that keeps its axes parallel.  Their rows
+may depend on each other, so that the equations are solved by proximal iterations.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.peers.contract import Kind, Mechanism, Peer, PeerKind, Piece
-from multibody_cli.peers.mechanism import rotation_of
+from multibody_cli.peers.contract import Closure, Kind, Mechanism, Peer, PeerKind, Piece
+from multibody_cli.peers.motion import pairs_of_points, rotation_of
 
+PROXIMAL = (1e-10, 1e-10, 20)
+"""Accuracy, regularization and largest number of iterations of the proximal solver."""
 _ALONG = {(1.0, 0.0, 0.0): "X", (0.0, 1.0, 0.0): "Y", (0.0, 0.0, 1.0): "Z"}
 
 
@@ -59,6 +65,11 @@ class _PinocchioPeer:
         self._model, self._data = model, model.createData()
         self._empty = pin.Model()
         self._empty_data = self._empty.createData()
+        self._constraints = [
+            pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *sides, pin.ReferenceFrame.LOCAL)
+            for closure in mechanism.closures
+            for sides in self._sides(closure, frames)
+        ]
         self._q, self._v = pin.neutral(model), np.zeros(model.nv)
         for piece, joint in self._pieces:
             self._set_initial_state(piece, model.idx_qs[joint], model.idx_vs[joint])
@@ -66,8 +77,8 @@ class _PinocchioPeer:
 
     def accelerations(self) -> Floats:
         """Return dv/dt in the initial state, in the coordinates of this program."""
-        pin = self._pin
-        found = pin.aba(self._model, self._data, self._q, self._v, self._tau, pin.Convention.WORLD)
+        compute = self._computation(self._model, self._data, self._constraints)
+        found = compute(self._q, self._v, self._tau)
         a = np.zeros(len(self._mechanism.v))
         for piece, joint in self._pieces:
             iv = self._model.idx_vs[joint]
@@ -81,22 +92,44 @@ class _PinocchioPeer:
         return a
 
     def evaluate(self, count: int) -> float:
-        """Time `aba`."""
-        aba, world = self._pin.aba, self._pin.Convention.WORLD
+        """Time `aba`, or `constraintDynamics` with closures."""
 
-        def repeated(model: Any, data: Any, q: Floats, v: Floats, tau: Floats) -> float:
+        def repeated(compute: Callable[..., Floats], q: Floats, v: Floats, tau: Floats) -> float:
             began = time.perf_counter()
             for _ in range(count):
-                aba(model, data, q, v, tau, world)
+                compute(q, v, tau)
             return time.perf_counter() - began
 
         nothing = np.zeros(0)
-        full = repeated(self._model, self._data, self._q, self._v, self._tau)
-        return full - repeated(self._empty, self._empty_data, nothing, nothing, nothing)
+        full = repeated(self._computation(self._model, self._data, self._constraints), self._q, self._v, self._tau)
+        return full - repeated(self._computation(self._empty, self._empty_data, []), nothing, nothing, nothing)
 
     def advance(self, count: int) -> float:
         """Return NaN: Pinocchio has no time stepping."""
         return float("nan")
+
+    def _computation(self, model: Any, data: Any, constraints: list[Any]) -> Callable[..., Floats]:
+        """Return the accelerations as a function of q, v and tau, in the order of Pinocchio."""
+        pin = self._pin
+        if not self._constraints:
+            aba, world = pin.aba, pin.Convention.WORLD
+            return lambda q, v, tau: aba(model, data, q, v, tau, world)
+        models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for constraint in constraints:
+            models.append(constraint)
+            datas.append(constraint.createData())
+        pin.initConstraintDynamics(model, data, models, datas)
+        settings, constrained = pin.ProximalSettings(*PROXIMAL), pin.constraintDynamics
+        return lambda q, v, tau: constrained(model, data, q, v, tau, models, datas, settings)
+
+    def _sides(self, closure: Closure, frames: list[tuple[int, Any]]) -> Iterator[tuple[int, Any, int, Any]]:
+        """Yield joint and placement of both points of each pair of a closure."""
+        (one, within), (other, within_other) = frames[closure.parent], frames[closure.child]
+        for point, opposite in pairs_of_points(closure):
+            placements = [
+                place * self._pin.SE3(np.eye(3), at) for place, at in ((within, point), (within_other, opposite))
+            ]
+            yield one, placements[0], other, placements[1]
 
     def _set_initial_state(self, piece: Piece, iq: int, iv: int) -> None:
         """Set the initial state of a primitive; quaternions are (x, y, z, w) in Pinocchio."""
@@ -114,4 +147,12 @@ class _PinocchioPeer:
             self._q[iq], self._v[iv] = q[piece.iq], v[piece.iv]
 
 
-PINOCCHIO = PeerKind("pinocchio", "pin", "pinocchio", build, {}, "aba, convention WORLD")
+PINOCCHIO = PeerKind(
+    "pinocchio",
+    "pin",
+    "pinocchio",
+    build,
+    {},
+    "aba, convention WORLD; constraintDynamics with closures",
+    closures=frozenset({Kind.HINGE, Kind.BALL}),
+)

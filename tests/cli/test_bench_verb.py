@@ -328,7 +328,7 @@ def test_problems_of_a_suite_are_reported_with_their_locations(
     assert message in ending.stderr
 
 
-@pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers"])
+@pytest.mark.parametrize("name", ["growth", "accuracy", "general_joints", "peers", "scale"])
 def test_suites_of_the_project_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     benches = suite.read_suite(name)
@@ -400,6 +400,6 @@ def test_a_scene_that_no_peer_supports_is_refused(mbsim: Command, chain: str) ->
     ending = mbsim("bench", chain, "--against", "mujoco", "--set", "joints.joint0.damping=1", "--repeat", "1")
     assert ending.code == 2
     assert ending.stderr.endswith(
-        "error: no peer supports the scene: peers support only trees of joints under gravity, and this scene has "
-        "springs or dampers of joints\n"
+        "error: no peer supports the scene: peers support only joints, loops of hinges and balls, and contacts under "
+        "gravity, and this scene has springs or dampers of joints\n"
     )

@@ -13,7 +13,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.peers import PEERS
 from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
-from multibody_cli.studies.bench import against, timing
+from multibody_cli.studies.bench import against, timing, turns
 from multibody_cli.studies.bench.against import compare, relative_difference, require_packages
 from multibody_cli.studies.bench.setup import setup_of
 from multibody_cli.studies.simulation import Simulation, prepare
@@ -49,7 +49,7 @@ Write = Callable[..., Simulation]
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.setattr(timing, "SHORTEST_BLOCK", 0.001)
-    monkeypatch.setattr(against, "SHORTEST_BLOCK", 0.001)
+    monkeypatch.setattr(turns, "SHORTEST_BLOCK", 0.001)
     path = tmp_path / "tree.yaml"
     path.write_text(TREE)
     return lambda *settings: prepare(path, settings)
@@ -102,7 +102,9 @@ def test_bodies_for_peers_are_in_joint_frames(tree: Write) -> None:
 def test_features_missing_in_peers_are_refused_by_name(tree: Write, setting: str, named: str) -> None:
     with pytest.raises(PeerRefusal) as refusal:
         mechanism(tree(setting))
-    assert str(refusal.value) == (f"peers support only trees of joints under gravity, and this scene has {named}")
+    assert str(refusal.value) == (
+        "peers support only joints, loops of hinges and balls, and contacts under gravity, and this scene has " + named
+    )
 
 
 # --- comparing, with a peer of our own --------------------------------------------------------------------------------

@@ -1,19 +1,16 @@
 """Comparison with other programs: accelerations are compared first, then all are timed alternately in one process.
 
-Each round times one block of every program and yields a ratio; the median of the ratios is reported, so that temporary
-slowdowns of the machine affect both sides alike.
+With loops or contacts, all programs take the same number of steps, and the accuracy at the end is compared as well.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,24 +18,15 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.methods import METHODS
 from multibody_cli.model import Floats
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Peer, PeerKind, PeerRefusal
+from multibody_cli.peers.contract import AGREEMENT, Mechanism, Motion, Peer, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
-from multibody_cli.studies.bench.measurement import FEWEST_STEPS, evaluate, take_steps
+from multibody_cli.peers.motion import motion_of
+from multibody_cli.studies.bench.measurement import FEWEST_STEPS, Run, evaluate, run_steps
+from multibody_cli.studies.bench.quality import Quality, quality_of
 from multibody_cli.studies.bench.setup import Setup
-from multibody_cli.studies.bench.timing import SHORTEST_BLOCK, Block, Timing, count_long_enough, timing_of
+from multibody_cli.studies.bench.timing import Block
+from multibody_cli.studies.bench.turns import Pair, in_turn
 from multibody_cli.studies.simulation import Simulation
-
-AGREEMENT = 1e-6
-"""Largest relative difference of accelerations that counts as agreement."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Timings of this program and of a peer, and the median ratio (ours to peer) of consecutive blocks."""
-
-    ours: Timing
-    peer: Timing
-    ratio: float
 
 
 @dataclass(frozen=True)
@@ -49,25 +37,40 @@ class Comparison(Setup):
     ----------
     peer, peer_version
         The other program.
+    contact_model
+        Its contact model; empty without contacts.
     status
         `timed`, `refused` if the peer does not support the scene, or `differs` if its accelerations disagree.
     reason
         Reason why it was not timed, for the user.
     difference, agreement
-        Largest difference of an initial acceleration, relative to the largest acceleration, and its tolerance; the
-        former is None if the peer does not support the scene.
+        Largest difference of an initial acceleration without contacts, relative to the largest acceleration, and its
+        tolerance; the former is None if the peer does not support the scene.
     evaluation, step
-        Timings, s; None if the peer has no such steps.
+        Timings, s; None if the peer has no such steps, and for evaluations with contacts.
+    unsolved
+        Number of our steps whose contacts were not solved, in one block.
+    ours, theirs
+        Accuracy after the steps of a block; None without loops and contacts.
     """
 
     peer: str
     peer_version: str
     status: str
+    contact_model: str = ""
     reason: str = ""
     difference: float | None = None
     agreement: float = AGREEMENT
     evaluation: Pair | None = None
     step: Pair | None = None
+    unsolved: int | None = None
+    ours: Quality | None = None
+    theirs: Quality | None = None
+
+    @property
+    def program(self) -> str:
+        """The peer with its version and contact model, as text."""
+        return " ".join(word for word in (self.peer, self.peer_version, self.contact_model) if word)
 
 
 def require_packages(peers: Sequence[str]) -> None:
@@ -85,7 +88,11 @@ def require_packages(peers: Sequence[str]) -> None:
 
 
 def compare(
-    simulation: Simulation, peers: Sequence[str], repeat: int, setup: Mapping[str, Any]
+    simulation: Simulation,
+    peers: Sequence[str],
+    repeat: int,
+    setup: Mapping[str, Any],
+    duration: float | None = None,
 ) -> Iterator[Comparison]:
     """Compare a scene with several peers.
 
@@ -99,105 +106,152 @@ def compare(
         Number of timed rounds; one more precedes them as warm-up.
     setup
         Fields of the `Setup` of the scene.
+    duration
+        Simulated time of each block of steps, s; by default, blocks are long enough for the clock.
     """
-    same: dict[str, tuple[Peer, float]] = {}
-    for name in peers:
-        about = {**setup, "peer": name, "peer_version": _version(PEERS[name])}
-        try:
-            peer = _build(simulation, PEERS[name])
-        except PeerRefusal as refusal:
-            yield Comparison(**about, status="refused", reason=str(refusal))
-            continue
-        difference = relative_difference(_accelerations(simulation), peer.accelerations())
-        if difference <= AGREEMENT:
-            same[name] = peer, difference
-            continue
-        reason = f"not timed: accelerations differ by {difference:.1e} of the largest, more than {AGREEMENT:.0e}"
-        yield Comparison(**about, status="differs", reason=reason, difference=difference)
-    evaluations = _in_turn(
-        partial(evaluate, simulation), {name: peer.evaluate for name, (peer, _) in same.items()}, repeat
-    )
-    integrator = simulation.integrator.name
-    stepping = {name: peer.advance for name, (peer, _) in same.items() if integrator in PEERS[name].integrators}
-    steps = _in_turn(partial(take_steps, simulation), stepping, repeat, FEWEST_STEPS)
-    for name, (_, difference) in same.items():
+    if not peers:
+        return
+    ours, ready = _Ours(simulation), list[_Built]()
+    for kind in (PEERS[name] for name in peers):
+        for contact_model in (kind.contact_models or ("",)) if ours.has_shapes else ("",):
+            found = _built(ours, kind, contact_model, setup)
+            if isinstance(found, Comparison):
+                yield found
+            else:
+                ready.append(found)
+    if ready:
+        yield from _timed(ours, ready, repeat, duration)
+
+
+class _Built(NamedTuple):
+    """A peer whose accelerations agree, and the first fields of its comparison."""
+
+    kind: PeerKind
+    peer: Peer
+    about: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind.name} {self.about['contact_model']}"
+
+
+class _Ours:
+    """The side of this program: its mechanism, its evaluations, and its steps, of which the last run is kept."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._last: Run | None = None
+        self.integrator, self.step = simulation.integrator.name, simulation.scene.simulation.step
+        contacts = simulation.compiled.model.system.contacts
+        self._geometry = contacts.geometry if contacts and len(contacts.geometry.geoms) else None
+        self.has_shapes = self._geometry is not None
+
+    def mechanism(self) -> Mechanism:
+        settings, compiled = self._simulation.scene.simulation, self._simulation.compiled
+        if METHODS[settings.method].maximal:
+            raise PeerRefusal(
+                f"method `{settings.method}` uses body coordinates; use a method in joint coordinates, such as `aba`"
+            )
+        return mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator)
+
+    def accelerations(self) -> Floats:
+        state = self._simulation.fresh_state()
+        self._simulation.method_for(state).start(state)
+        return state.a
+
+    def evaluate(self, count: int) -> Block:
+        return evaluate(self._simulation, count)
+
+    def advance(self, count: int) -> Block:
+        self._last = run_steps(self._simulation, count)
+        return self._last.block
+
+    @property
+    def unsolved(self) -> int | None:
+        return self._last.unsolved if self._last and self.has_shapes else None
+
+    def quality(self, mechanism: Mechanism) -> Quality | None:
+        """Return the accuracy of the last run."""
+        if self._last is None:
+            return None
+        state = self._last.state
+        return self.judge(mechanism, motion_of(mechanism.links, state.q, state.v))
+
+    def judge(self, mechanism: Mechanism, motion: Motion) -> Quality:
+        return quality_of(mechanism, self._geometry, motion)
+
+
+def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Mapping[str, Any]) -> _Built | Comparison:
+    """Build a peer and compare its accelerations; return a comparison without timings if it cannot be timed."""
+    about = {**setup, "peer": kind.name, "peer_version": _version(kind), "contact_model": contact_model}
+    try:
+        mechanism = replace(ours.mechanism(), contact_model=contact_model)
+        _require_support(mechanism, kind)
+        peer = kind.build(mechanism)
+    except PeerRefusal as refusal:
+        return Comparison(**about, status="refused", reason=str(refusal))
+    agreement = kind.closed_agreement if mechanism.closures else AGREEMENT
+    # a mechanism with loops may start in equilibrium; the square of its velocity is the size of what balances there
+    least = float(np.abs(mechanism.v).max(initial=0.0)) ** 2 if mechanism.closures else 0.0
+    difference = relative_difference(ours.accelerations()[: len(mechanism.v)], peer.accelerations(), least)
+    about |= {"agreement": agreement, "difference": difference}
+    if difference <= agreement:
+        return _Built(kind, peer, about)
+    reason = f"not timed: accelerations differ by {difference:.1e} of the largest, more than {agreement:.0e}"
+    return Comparison(**about, status="differs", reason=reason)
+
+
+def _require_support(mechanism: Mechanism, kind: PeerKind) -> None:
+    unknown = {closure.kind for closure in mechanism.closures} - kind.closures
+    if unknown:
+        names = " or ".join(sorted(one.value for one in unknown))
+        raise PeerRefusal(f"{kind.name} is not built with loops that {names} closes")
+    if mechanism.solids and not kind.contact_models:
+        raise PeerRefusal(f"{kind.name} is not built with contacts")
+
+
+def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | None) -> Iterator[Comparison]:
+    """Time programs in turn; with loops or contacts, compare their accuracy after the same number of steps."""
+    mechanism = ours.mechanism()
+    evaluable = [] if ours.has_shapes else ready
+    evaluations = in_turn(ours.evaluate, {one.label: one.peer.evaluate for one in evaluable}, repeat)
+    stepping = {one.label: one.peer.advance for one in ready if ours.integrator in one.kind.integrators}
+    count = None if duration is None else max(1, round(duration / ours.step))
+    steps = in_turn(ours.advance, stepping, repeat, FEWEST_STEPS, same_count=mechanism.is_constrained, count=count)
+    own = ours.quality(mechanism) if mechanism.is_constrained else None
+    for one in ready:
+        judged = own is not None and one.label in steps and one.kind.motion is not None
         yield Comparison(
-            **setup,
-            peer=name,
-            peer_version=_version(PEERS[name]),
+            **one.about,
             status="timed",
-            reason=_what_is_missing(name not in evaluations, name in stepping and name not in steps),
-            difference=difference,
-            evaluation=evaluations.get(name),
-            step=steps.get(name),
+            reason=_what_is_missing(
+                bool(evaluable) and one.label not in evaluations, one.label in stepping and one.label not in steps
+            ),
+            evaluation=evaluations.get(one.label),
+            step=steps.get(one.label),
+            unsolved=ours.unsolved if judged else None,
+            ours=own if judged else None,
+            theirs=ours.judge(mechanism, one.kind.motion(one.peer)) if judged and one.kind.motion else None,
         )
 
 
-def relative_difference(ours: Floats, theirs: Floats) -> float:
-    """Largest difference of accelerations (nv,), relative to the largest of ours; infinite if one is not finite."""
+def relative_difference(ours: Floats, theirs: Floats, least: float = 0.0) -> float:
+    """Largest difference of accelerations (nv,), relative to the largest of ours; infinite if one is not finite.
+
+    A largest acceleration below `least` counts as `least`.
+    """
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return math.inf
-    difference, scale = float(np.abs(ours - theirs).max(initial=0.0)), float(np.abs(ours).max(initial=0.0))
+    difference, scale = float(np.abs(ours - theirs).max(initial=0.0)), float(np.abs(ours).max(initial=least))
     if difference == 0.0:
         return 0.0
     return difference / scale if scale > 0.0 else math.inf
-
-
-def _build(simulation: Simulation, kind: PeerKind) -> Peer:
-    settings, compiled = simulation.scene.simulation, simulation.compiled
-    if METHODS[settings.method].maximal:
-        raise PeerRefusal(
-            f"method `{settings.method}` uses body coordinates; use a method in joint coordinates, such as `aba`"
-        )
-    return kind.build(mechanism_of(compiled.model, compiled.state, settings.step, settings.integrator))
-
-
-def _accelerations(simulation: Simulation) -> Floats:
-    state = simulation.fresh_state()
-    simulation.method_for(state).start(state)
-    return state.a
 
 
 def _what_is_missing(evaluation: bool, step: bool) -> str:
     words = ["an evaluation is too short to be separated from the cost of a call"] if evaluation else []
     words += ["its run diverges earlier than ours"] if step else []
     return "; ".join(words)
-
-
-def _in_turn(
-    ours: Callable[[int], Block], peers: Mapping[str, Callable[[int], float]], repeat: int, fewest: int = 1
-) -> dict[str, Pair]:
-    """Time an operation here and in every peer, one block of each per round; omit peers that cannot be timed."""
-    if not peers:
-        return {}
-    own_count = count_long_enough(ours, fewest)
-    counts = {name: _count(peer, own_count) for name, peer in peers.items()}
-    own: list[float] = []
-    theirs: dict[str, list[float]] = {name: [] for name in peers}
-    for round_number in range(repeat + 1):
-        block = ours(own_count)
-        costs = {name: peer(counts[name]) / counts[name] for name, peer in peers.items()}
-        if round_number > 0:  # the first round is a warm-up
-            own.append(block.seconds / max(1, block.done))
-            for name, cost in costs.items():
-                theirs[name].append(cost)
-    return {
-        name: Pair(timing_of(own, own_count), timing_of(found, counts[name]), _median_ratio(own, found))
-        for name, found in theirs.items()
-        if all(math.isfinite(cost) and cost > 0.0 for cost in found)
-    }
-
-
-def _count(peer: Callable[[int], float], most: int) -> int:
-    """Number of repetitions per block in a peer: enough for the clock, and at most as many as here."""
-    count = 1
-    while count < most and peer(count) < SHORTEST_BLOCK:
-        count = min(2 * count, most)
-    return count
-
-
-def _median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def _version(kind: PeerKind) -> str:

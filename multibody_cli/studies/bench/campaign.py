@@ -120,7 +120,7 @@ class _Bench:
             if comparison is not None:
                 self.found.studies[-1].runs.append(comparison.judge(simulation, self.spec.repeat, setup))
             if succeeded:
-                comparisons = list(compare(simulation, self.spec.against, self.spec.repeat, setup))
+                comparisons = list(compare(simulation, self.spec.against, self.spec.repeat, setup, self.spec.duration))
                 self.found.comparisons.extend(comparisons)
                 if self.spec.batch is not None:
                     agreeing = [one.peer for one in comparisons if one.status == "timed"]

@@ -11,10 +11,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from multibody_cli.errors import RunFailed
 from multibody_cli.methods.contract import Status
+from multibody_cli.model import State
 from multibody_cli.studies.bench.setup import Setup
 from multibody_cli.studies.bench.timing import Block, Timing, count_long_enough, time_blocks
 from multibody_cli.studies.simulation import Simulation
@@ -97,7 +98,15 @@ def measure(simulation: Simulation, repeat: int, setup: Mapping[str, Any]) -> Me
     )
 
 
-def take_steps(simulation: Simulation, count: int) -> Block:
+class Run(NamedTuple):
+    """A block of steps with the state at its end, and the number of steps whose contacts were not solved."""
+
+    block: Block
+    state: State
+    unsolved: int
+
+
+def run_steps(simulation: Simulation, count: int) -> Run:
     """Take `count` steps from the start; an adaptive integrator covers the same time with steps of its choice."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
@@ -105,7 +114,13 @@ def take_steps(simulation: Simulation, count: int) -> Block:
     until = count * simulation.scene.simulation.step
     began = time.perf_counter()
     after = method.advance(state, until)
-    return Block(time.perf_counter() - began, after.steps - before.steps, after.status is Status.OK)
+    block = Block(time.perf_counter() - began, after.steps - before.steps, after.status is Status.OK)
+    return Run(block, state, after.unsolved)
+
+
+def take_steps(simulation: Simulation, count: int) -> Block:
+    """Take `count` steps as `run_steps` does; return their time."""
+    return run_steps(simulation, count).block
 
 
 def evaluate(simulation: Simulation, count: int) -> Block:
