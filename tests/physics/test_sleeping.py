@@ -74,12 +74,28 @@ def test_a_wall_sleeps_and_stands_as_it_does_awake():
         assert loads(sim)[on_floor, 0].sum() == pytest.approx(weight, rel=1e-12)
 
 
-def test_what_sleeps_keeps_every_bit_of_its_state_its_loads_and_its_energies():
-    sim = simulation(wall(3, 2))
+def on_slope(angle: float) -> str:
+    """A box on a slope, whose contact axes are not those of the world."""
+    turn = f"rotation: {{axis: [0.36, 0.48, 0.8], angle: {angle}}}"
+    s, c = math.sin(angle), 1.0 - math.cos(angle)
+    place = 0.05 * np.array([0.48 * s + 0.36 * 0.8 * c, -0.36 * s + 0.48 * 0.8 * c, 1.0 - c + 0.64 * c])
+    return (
+        f"mbsim: 1\nname: slope\nworld: {{shapes: [{{type: plane, {turn}}}]}}\ncontacts: {{friction: 1}}\n{TIMES}"
+        f"bodies: {{box: {{mass: 1, shapes: [{{type: box, size: [0.2, 0.3, 0.1]}}], {turn}, "
+        f"position: {place.tolist()}}}}}\n"
+    )
+
+
+SLOPES = [(on_slope(angle), 1) for angle in (0.2, 0.3, 0.45, 0.5, 0.6)]
+
+
+@pytest.mark.parametrize(("text", "bodies"), [(wall(3, 2), 6), *SLOPES])
+def test_what_sleeps_keeps_every_bit_of_its_state_its_loads_and_its_energies(text, bodies):
+    sim = simulation(text)
     sim.step(20)
     before, carried, energies = state(sim), loads(sim), sim._state.ledger.copy()
-    sim.step(5000)
-    assert asleep(sim) == 6
+    sim.step(2000)
+    assert asleep(sim) == bodies
     assert np.array_equal(state(sim), before)
     assert np.array_equal(loads(sim), carried)
     assert np.array_equal(sim._state.ledger, energies)
