@@ -60,7 +60,8 @@ LOADED_COLUMN = np.dtype(
 class TreeFriction(NamedTuple):
     """Work arrays for n bodies, m coordinates and p friction patches."""
 
-    patch: Integers  # (n,) patch of the joint of a body, -1 for none
+    patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
+    coordinate: Integers  # (p,) that coordinate
     base: Integers  # (n,) the first body of the branch from the ground to which a body belongs
     inertias: Records  # (n,)
     columns: Records  # (m,)
@@ -76,19 +77,26 @@ class TreeFriction(NamedTuple):
     vector: Floats  # (6,) scratch
 
 
+def coordinates_of_patches(system: System) -> Integers:
+    """Return the coordinate of each friction patch (p,), where a joint has as many of them; 0 for loop joints."""
+    tree, patches = system.tree, system.contacts.joint_friction.patches
+    of_joint = [k - int(one["first_patch"]) for k, one in enumerate(patches)]
+    rows = np.where(patches["row"] < len(tree.links), patches["row"], 0)
+    return np.where(patches["row"] < len(tree.links), tree.links["iv"][rows] + of_joint, 0)
+
+
 def tree_friction_for(system: System) -> TreeFriction:
     """Allocate the work arrays."""
     tree, table = system.tree, system.contacts.joint_friction
     n, p = len(tree.links), len(table.patches)
-    patch, base = np.full(n, -1), np.arange(n)
-    for k, one in enumerate(table.patches):
-        if one["row"] < n:
-            patch[one["row"]] = k
+    patch, base, coordinate = np.full(len(tree.driven), -1), np.arange(n), coordinates_of_patches(system)
+    patch[coordinate] = np.arange(p)
     for i, link in enumerate(tree.links):
         if link["parent"] > 0:
             base[i] = base[link["parent"]]
     return TreeFriction(
         patch=patch,
+        coordinate=coordinate,
         base=base,
         inertias=records(np.zeros(n, LOADED_INERTIA)),
         columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
@@ -184,12 +192,12 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
         store_inertia(inertias[i], UnsymmetricInertia(full(A.J), A.H, transposed_matrix(A.H), full(A.M)))
         store_force(inertias[i], no_force())
     for i in range(len(links) - 1, 0, -1):
-        link, body, k = links[i], bodies[i], T.patch[i]
+        link, body = links[i], bodies[i]
         A, p = load_inertia(inertias[i]), load_force(inertias[i])
         for j in range(link.iv, link.iv + link.nv):
             if tree.driven[j]:
                 continue
-            S, column = column_of(work.columns[j]), columns[j]
+            S, column, k = column_of(work.columns[j]), columns[j], T.patch[j]
             U, left, u = times(A, S), S, 0.0
             free = D = power(S, U) + work.armature[j]
             if k >= 0 and T.state[k] != STICKS:
@@ -272,12 +280,12 @@ def compute_changes(tree, work, T, change):
     links, bodies = tree.links, work.bodies
     store_motion_change(bodies[0], Motion(ZERO, ZERO))
     for i in range(1, len(links)):
-        link, body, k = links[i], bodies[i], T.patch[i]
+        link, body = links[i], bodies[i]
         dV = shift_motion(load_motion_change(bodies[link.parent]), load(body.r))
         for j in range(link.iv + link.nv - 1, link.iv - 1, -1):
             change[j] = 0.0
             if not tree.driven[j]:
-                column = T.columns[j]
+                column, k = T.columns[j], T.patch[j]
                 change[j] = column.u
                 if k < 0 or T.state[k] != STICKS:
                     change[j] = column.dinv * (column.u - power(dV, Force(load(column.Vt), load(column.Vf))))

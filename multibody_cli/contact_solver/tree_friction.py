@@ -1,7 +1,8 @@
 """Dry friction of the joints of a tree in O(n): friction, motion and loads are the solution of one recursion.
 
-A joint with one coordinate of rate v' after the step and one friction patch either *sticks*, v' = 0, or *slides* with
-the sign s = 1 or -1.  Its friction impulse x then is the limit, which depends on its own reaction W alone:
+A friction patch that slips with one coordinate alone, of rate v' after the step, either *sticks*, v' = 0, or *slides*
+with the sign s = 1 or -1.  Both hinges of a cross are such patches, as their axes are perpendicular.  The friction
+impulse x of a sliding patch is the limit, which depends on the reaction W of its joint alone:
 
     x = -s limit,   limit = mu sum_k a_k,   a_k = sum_i |c_i . W|,   W = h F + G - friction at the points.
 
@@ -38,6 +39,7 @@ from multibody_cli.contact_solver.joint_friction import distribute_normal_load, 
 from multibody_cli.contact_solver.loaded_tree import (
     STICKS,
     compute_changes,
+    coordinates_of_patches,
     eliminate_joints,
     load_vector,
     slip_per_rate,
@@ -61,26 +63,27 @@ JOINT_ITERATIONS = 10
 
 
 def suits(system: System) -> bool:
-    """Return whether the joints of a system are a tree in which all friction is that of single free coordinates."""
+    """Return whether the joints are a tree in which each friction patch slips with one free coordinate alone."""
     tree, patches = system.tree, system.contacts.joint_friction.patches
     if len(patches) == 0 or system.implicit or len(tree.closures) + len(tree.markers) > 0:
         return False
     joints = tree.links[patches["row"]]
-    single = (patches["slip_directions"] == 1) & (joints["nv"] == 1)
-    return bool(np.all(system.rows["one_sided"]) and np.all(single) and not np.any(tree.driven[joints["iv"]]))
+    single = (patches["slip_directions"] == 1) & (joints["nv"] == patches["last_patch"] - patches["first_patch"])
+    if not (np.all(system.rows["one_sided"]) and np.all(single)):
+        return False
+    return not np.any(tree.driven[coordinates_of_patches(system)])
 
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
 @kernel
 def compute_friction(system, work, joint_friction, T, h):
     """Compute friction, loads and limits of all joints from the impulses that they transmit."""
-    table, links = system.contacts.joint_friction, system.tree.links
-    for i in range(len(links)):
+    table = system.contacts.joint_friction
+    for i in range(len(T.largest_load)):
         T.largest_load[i] = 0.0
     for p in range(len(table.patches)):
         patch = table.patches[p]
-        i = patch.row
-        j = links[i].iv
+        i, j = patch.row, T.coordinate[p]
         carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
         store_force(joint_friction.transmitted[p], carried)
         if T.state[p] == STICKS:
@@ -109,10 +112,10 @@ def update_states(system, work, joint_friction, T, v, tolerance, switches) -> tu
 
     Return whether all friction, limits and states agree, and the largest relative error of a limit.
     """
-    table, links, agree, residual = system.contacts.joint_friction, system.tree.links, True, 0.0
+    table, agree, residual = system.contacts.joint_friction, True, 0.0
     for p in range(len(table.patches)):
         patch = table.patches[p]
-        j, scale = links[patch.row].iv, patch.coefficient * T.largest_load[T.base[patch.row]]
+        j, scale = T.coordinate[p], patch.coefficient * T.largest_load[T.base[patch.row]]
         friction, limit, s = T.friction[p], joint_friction.limit[p], T.state[p]
         excess = abs(friction) - limit
         if s == STICKS:

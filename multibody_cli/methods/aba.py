@@ -24,7 +24,6 @@ ABA: AccelerationKind = AccelerationKind(
     apply_inverse_mass=apply_inverse_mass,
     supports=frozenset(Feature) - {Feature.AFFINE},
     Options=ImplicitOptions,
-    friction_of_tree=True,
     chosen=lambda _, system: CONSTRAINED if has_elimination(system) else ABA,
 )
 

@@ -89,8 +89,6 @@ class AccelerationKind:
         `accelerate` with the factors of `factor` for the same positions, if the method keeps them.
     finish
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
-    friction_of_tree
-        Whether dry friction in a tree is solved in O(n) (`contact_solver.tree_friction`) instead of by rows.
     supports
         The supported features.
     Options
@@ -124,7 +122,6 @@ class AccelerationKind:
     factor: Kernel | None = None
     accelerate_again: Kernel | None = None
     finish: Kernel | None = None
-    friction_of_tree: bool = False
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -184,7 +181,7 @@ class AccelerationKind:
             contacts.options.staggered,
             len(contacts.geometry.geoms) > 0,
             len(contacts.joint_friction.patches) > 0,
-            self.friction_of_tree and not contacts.options.staggered and tree_friction.suits(system),
+            not contacts.options.staggered and tree_friction.suits(system),
         )
         return contact_dynamics(alone, kinematics_kernel, factor, apply_inverse_mass, *features)
 

@@ -1,4 +1,4 @@
-"""Dry friction of trees in O(n): its laws by inverse dynamics that is written here, and the rows of `redmax`."""
+"""Dry friction of trees in O(n): its laws by inverse dynamics that is written here, and the same problem as rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from multibody_cli import MemorySink, prepare
+from multibody_cli.contact_solver import tree_friction
 
 G, H, L, MASS, SPIN = 9.81, 1e-3, 0.5, 1.5, 0.04
 MU, RADIUS = 0.4, 0.03
@@ -25,6 +26,13 @@ def started(simulation):
     method = simulation.method_for(state)
     method.start(state)
     return state, method
+
+
+def started_with_rows(monkeypatch, simulation):
+    """Start a simulation that solves the rows of the joints by the proximal method."""
+    with monkeypatch.context() as patched:
+        patched.setattr(tree_friction, "suits", lambda _system: False)
+        return started(simulation)
 
 
 def plane_chain(n, swing=0.3):
@@ -111,8 +119,8 @@ def test_a_chain_only_loses_energy(tmp_path):
         assert np.diff(trajectory.channel(f"energy/dissipation/joints/hinge{i}/friction").values).min() >= 0.0
 
 
-def random_tree(rng, n, mu, sliders, integrator="semi_implicit_euler"):
-    """A tree of hinges, sliders and balls in space; most hinges and all sliders have friction."""
+def random_tree(rng, n, mu, sliders, integrator="semi_implicit_euler", crosses=0.0):
+    """A tree of hinges, sliders, crosses and balls in space; most hinges, all sliders and crosses have friction."""
     bodies, joints = {}, {}
     for i in range(n):
         bodies[f"b{i}"] = {
@@ -128,7 +136,7 @@ def random_tree(rng, n, mu, sliders, integrator="semi_implicit_euler"):
         }
         hinge = {"type": "revolute", "axis": (axis / np.linalg.norm(axis)).tolist(), "v": float(rng.normal())}
         friction = {"coefficient": float(mu * rng.uniform(0.3, 1.0)), "surface": {"radius": 0.03, "length": 0.12}}
-        match rng.choice(4, p=[0.8 - sliders, sliders, 0.1, 0.1]):
+        match rng.choice(5, p=[0.8 - sliders - crosses, sliders, 0.1, 0.1, crosses]):
             case 0:
                 joint |= {**hinge, "friction": friction, "damping": 0.1, "force": float(rng.normal())}
             case 1:
@@ -138,22 +146,35 @@ def random_tree(rng, n, mu, sliders, integrator="semi_implicit_euler"):
                 joint |= {"type": "spherical"}
             case 3:
                 joint |= hinge
+            case 4:
+                joint |= {"type": "universal", "v": rng.normal(size=2).tolist(), "friction": friction}
         joints[f"j{i}"] = joint
     return simulated(bodies, joints, integrator)
 
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "linearly_implicit_euler"])
 @pytest.mark.parametrize("seed", range(4))
-def test_random_trees_move_as_with_rows(tmp_path, seed, integrator):
-    """`redmax` solves the rows by the proximal method; loads across and along the axes are unequal here."""
-    scene = random_tree(np.random.default_rng(seed), 10, 0.3, 0.1, integrator)
-    ends = []
-    for name in ("aba", "redmax"):
-        state, method = started(prepared(tmp_path, scene, f"simulation.method={name}"))
+def test_random_trees_move_as_with_rows(tmp_path, monkeypatch, seed, integrator):
+    """Loads across and along the axes are unequal here."""
+    compare_with_rows(tmp_path, monkeypatch, random_tree(np.random.default_rng(seed), 10, 0.3, 0.1, integrator), "aba")
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_with_crosses_move_as_with_rows(tmp_path, monkeypatch, seed, method):
+    """Each hinge of a cross loads the other."""
+    scene = random_tree(np.random.default_rng(seed), 8, 0.3, 0.1, crosses=0.4)
+    compare_with_rows(tmp_path, monkeypatch, scene, method)
+
+
+def compare_with_rows(tmp_path, monkeypatch, scene, method):
+    simulation, ends = prepared(tmp_path, scene, f"simulation.method={method}"), []
+    for with_rows in (False, True):
+        state, stepper = started_with_rows(monkeypatch, simulation) if with_rows else started(simulation)
         for _ in range(30):
-            assert method.step(state, 1) is None
-        assert method.contact_work.factors.rank.any() == (name == "redmax")
-        ends.append((state, method.contact_work.joint_friction.previous_impulses[:, 1].copy()))
+            assert stepper.step(state, 1) is None
+        assert stepper.contact_work.factors.rank.any() == with_rows
+        ends.append((state, stepper.contact_work.joint_friction.previous_impulses[:, 1].copy()))
     (one, friction), (other, expected) = ends
     np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
     np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
@@ -161,12 +182,10 @@ def test_random_trees_move_as_with_rows(tmp_path, seed, integrator):
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
-def test_steps_in_which_joints_jam_return_to_the_rows(tmp_path, seed):
+def test_steps_in_which_joints_jam_return_to_the_rows(tmp_path, monkeypatch, seed):
     """Much friction and long levers: sliding would press some joints by more than it moves them."""
-    scene = random_tree(np.random.default_rng(seed), 6, 3.0, 0.3)
-    (one, tree), (other, rows) = (
-        started(prepared(tmp_path, scene, f"simulation.method={name}")) for name in ("aba", "redmax")
-    )
+    simulation = prepared(tmp_path, random_tree(np.random.default_rng(seed), 6, 3.0, 0.3))
+    (one, tree), (other, rows) = started(simulation), started_with_rows(monkeypatch, simulation)
     returned = 0
     for _ in range(10):
         tree.contact_work.factors.rank[:] = -1
