@@ -212,7 +212,7 @@ class PeerKind:
     integrators
         Names of the integrators of this program that the peer supports, and their names there.
     evaluation
-        Description of an evaluation in the peer.
+        Description of an evaluation in the peer; empty if it is not timed.
     roll_out
         Makes `count` runs of `steps` steps from the initial state on a number of threads, in one call, and keeps their
         states; returns the time, s.  None if the peer has no such function.

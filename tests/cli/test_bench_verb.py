@@ -168,7 +168,7 @@ def test_an_invalid_scene_ends_with_2_and_the_other_scenes_are_measured(mbsim: C
         (["--size", "vars.n=0,1"], "--size: expected KEY=2,4,8 with numbers above 0, found `vars.n=0,1`"),
         (["--repeat", "0"], "--repeat: expected a whole number from 1 to 1000, found `0`"),
         (["--accuracy", "1s"], "--accuracy: expected a length (m), but `1s` is a time"),
-        (["--against", "bullet"], "--against: unknown peer `bullet`: valid: all, mujoco, pinocchio"),
+        (["--against", "bullet"], "--against: unknown peer `bullet`: valid: all, drake, exudyn, mujoco, pinocchio"),
         (["--plot", "b.gif", "--accuracy", "1"], "b.gif: a picture is named *.png, *.svg or *.pdf"),
         (["--plot", "b.png"], "--plot shows growth with size or cost against accuracy: add --size or --accuracy"),
         (["--json", "."], "cannot write .: Is a directory"),

@@ -213,7 +213,7 @@ def _require_support(mechanism: Mechanism, kind: PeerKind) -> None:
 def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | None) -> Iterator[Comparison]:
     """Time programs in turn; with loops or contacts, compare their accuracy after the same number of steps."""
     mechanism = ours.mechanism()
-    evaluable = [] if ours.has_shapes else ready
+    evaluable = [] if ours.has_shapes else [one for one in ready if one.kind.evaluation]
     evaluations = in_turn(ours.evaluate, {one.label: one.peer.evaluate for one in evaluable}, repeat)
     stepping = {one.label: one.peer.advance for one in ready if ours.integrator in one.kind.integrators}
     count = None if duration is None else max(1, round(duration / ours.step))
@@ -225,7 +225,7 @@ def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | 
             **one.about,
             status="timed",
             reason=_what_is_missing(
-                bool(evaluable) and one.label not in evaluations, one.label in stepping and one.label not in steps
+                one in evaluable and one.label not in evaluations, one.label in stepping and one.label not in steps
             ),
             evaluation=evaluations.get(one.label),
             step=steps.get(one.label),

@@ -63,4 +63,4 @@ def _penetration(geometry: Geometry, motion: Motion) -> float:
     bodies["R"][0] = np.eye(3).ravel()
     bodies["x"][1:] = motion.positions
     bodies["R"][1:] = motion.rotations.transpose(0, 2, 1).reshape(-1, 9)  # by columns
-    return float(-touching(geometry, bodies)["gap"].min(initial=0.0))
+    return max(0.0, -float(touching(geometry, bodies)["gap"].min(initial=0.0)))
