@@ -80,7 +80,7 @@ class TreeFriction(NamedTuple):
 def coordinates_of_patches(system: System) -> Integers:
     """Return the coordinate of each friction patch (p,), where a joint has as many of them; 0 for loop joints."""
     tree, patches = system.tree, system.contacts.joint_friction.patches
-    of_joint = [k - int(one["first_patch"]) for k, one in enumerate(patches)]
+    of_joint = np.arange(len(patches)) - patches["first_patch"]
     rows = np.where(patches["row"] < len(tree.links), patches["row"], 0)
     return np.where(patches["row"] < len(tree.links), tree.links["iv"][rows] + of_joint, 0)
 
