@@ -166,6 +166,17 @@ def test_penetration_is_the_depth_of_the_deepest_contact(sliders: Write) -> None
     assert quality_of(given, geometry, raised).penetration == 0.0
 
 
+def test_penetration_of_a_tilted_box_is_that_of_its_lowest_corner(sliders: Write) -> None:
+    simulation = sliders()
+    given, geometry = mechanism(simulation), simulation.compiled.model.system.contacts.geometry
+    motion = motion_of(given.links, given.q, given.v)
+    about_x = np.array([[1, 0, 0], [0, np.cos(0.3), -np.sin(0.3)], [0, np.sin(0.3), np.cos(0.3)]])
+    about_y = np.array([[np.cos(0.5), 0, np.sin(0.5)], [0, 1, 0], [-np.sin(0.5), 0, np.cos(0.5)]])
+    motion.rotations[0] = about_x @ about_y
+    lowest = np.abs(motion.rotations[0][2]) @ [0.1, 0.15, 0.05] - 0.05
+    assert quality_of(given, geometry, motion).penetration == pytest.approx(lowest, rel=1e-9)
+
+
 def test_shapes_for_peers_are_in_joint_frames(sliders: Write) -> None:
     given = mechanism(sliders())
     assert [solid.kind for solid in given.solids] == [GeomKind.PLANE, GeomKind.BOX, GeomKind.SPHERE, GeomKind.CAPSULE]
