@@ -53,6 +53,9 @@ class Task:
 MAX_ATTEMPTS = 5
 """Number of attempts to compile a function whose code disappears from the cache."""
 
+IN_WORKER = "MBSIM_COMPILE_WORKER"
+"""Environment variable of worker processes, which start no workers themselves."""
+
 _titles: list[str] = []
 
 
@@ -82,6 +85,7 @@ class _Worker:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         environment["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # it colors every message, shown or not
         environment["MBSIM_CACHE_DIR"] = str(store.cache_root())
+        environment[IN_WORKER] = "1"
         environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)
         self._process = subprocess.Popen(
             [
@@ -140,6 +144,11 @@ def compile_all(tasks: Iterable[Task]) -> None:
         If compilation fails.
     """
     wanted = list(tasks)
+    if os.environ.get(IN_WORKER):
+        raise KernelError(
+            "a module that defines kernels calls them when a worker imports it: call them below "
+            '`if __name__ == "__main__":`'
+        )
     _require_permission()
     session = _Session(cores())
     for task in wanted:
