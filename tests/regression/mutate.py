@@ -124,7 +124,7 @@ FIRST = {
     "methods/recording.py": ("tests/output/test_instants_at_once.py",),
     "methods/symbolic_numeric.py": ("tests/physics/test_symbolic.py",),
     "observation/bodies.py": ("affine_body-baraff",),
-    "observation/constraints.py": ("couplings-aba",),
+    "observation/constraints.py": ("tests/physics/test_constrained_motion.py",),
     "observation/joints.py": ("floating_ring-aba",),
     "observation/moment_arms.py": ("tests/physics/test_muscles.py",),
     "output/": ("tests/output/test_instants_at_once.py",),
