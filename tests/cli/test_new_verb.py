@@ -31,7 +31,8 @@ def test_a_template_runs_without_warnings_and_meets_its_expectations(
     monkeypatch.chdir(folder / "trial")
     relative = scene.relative_to(folder / "trial")
     ending = mbsim("run", relative)
-    assert (ending.code, ending.stderr) == (0, ""), ending
+    warnings = [line for line in ending.stderr.splitlines() if not line.startswith("compiling ")]
+    assert (ending.code, warnings) == (0, []), ending
     assert ending.stdout.count("  expect        pass") >= 2
     assert "FAIL" not in ending.stdout
     assert ending.stdout.splitlines()[-1] == "  result        outputs/trial.h5"
