@@ -45,7 +45,19 @@ SURVIVED = "SURVIVED"
 KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
 """Compiled code of all mutants: what a mutant does not reach is compiled once."""
 
-FOLDERS = ("plain", "unit", "joints", "physics", "contract", "contacts", "friction", "render")
+FOLDERS = (
+    "plain",
+    "unit",
+    "joints",
+    "physics",
+    "contract",
+    "contacts",
+    "friction",
+    "render",
+    "lanes",
+    "sweep",
+    "output",
+)
 SUITE = tuple(f"tests/{folder}" for folder in FOLDERS)
 DAILY = ("-m", "not nightly")
 BASELINES = "tests/regression/test_baselines.py"
@@ -127,6 +139,7 @@ FIRST = {
     "observation/constraints.py": ("tests/physics/test_constrained_motion.py",),
     "observation/joints.py": ("floating_ring-aba",),
     "observation/moment_arms.py": ("tests/physics/test_muscles.py",),
+    "output/observers.py": ("tests/sweep/test_runs_in_lanes.py",),
     "output/": ("tests/output/test_instants_at_once.py",),
     "render/": ("tests/render/test_images.py", "tests/render/test_picture.py"),
     "spatial/lu.py": ("tests/unit/test_ldu_tree.py",),
