@@ -12,7 +12,7 @@ import pytest
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.initial.initial_state import placed_bodies
 from multibody_cli.peers import PEERS
-from multibody_cli.peers.contract import Kind, Mechanism, Peer, PeerKind, PeerRefusal
+from multibody_cli.peers.contract import Kind, Mechanism, PeerKind, PeerRefusal
 from multibody_cli.peers.mechanism import mechanism_of
 from multibody_cli.peers.motion import ARM, energy_of, largest_speed, loop_error, motion_of
 from multibody_cli.studies.bench import timing, turns
@@ -210,38 +210,40 @@ def test_other_loop_joints_are_refused_by_name(four_bar: Write) -> None:
 
 
 # --- peers that are installed -----------------------------------------------------------------------------------------
-def built(name: str, given: Mechanism) -> Peer:
-    """Build a mechanism in a peer, or skip the test if the peer does not support it."""
-    if not {closure.kind for closure in given.closures} <= PEERS[name].closures:
-        pytest.skip(f"{name} is not built with this loop")
-    try:
-        return PEERS[name].build(given)
-    except PeerRefusal as refusal:
-        pytest.skip(str(refusal))
+def loops_of(peers: dict[str, PeerKind]) -> list[tuple[str, str]]:
+    """Return each peer with each loop; Exudyn is built with hinges that are parallel."""
+    return [(name, loop) for name in peers for loop in (["planar"] if name == "exudyn" else LOOPS)]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("name", [name for name, kind in PEERS.items() if kind.closures])
+@pytest.mark.parametrize("loop", [loop for loop in LOOPS if loop != "planar"])
+def test_loops_in_space_are_refused_by_exudyn(four_bar: Write, loop: str) -> None:
+    pytest.importorskip("exudyn")
+    with pytest.raises(PeerRefusal, match="only with joints that are one hinge"):
+        PEERS["exudyn"].build(mechanism(four_bar(*LOOPS[loop])))
+
+
+@pytest.mark.parametrize(("name", "loop"), loops_of({name: kind for name, kind in PEERS.items() if kind.closures}))
 def test_a_peer_has_the_same_accelerations_with_a_loop(four_bar: Write, name: str, loop: str) -> None:
     """Also when the loop changes them: without it they differ by more than a hundred times as much."""
     pytest.importorskip(PEERS[name].module)
     simulation = four_bar(*LOOPS[loop])
     given, expected = mechanism(simulation), accelerations(simulation)
-    found = built(name, given).accelerations()
+    found = PEERS[name].build(given).accelerations()
     difference = relative_difference(expected, found)
     assert difference < 0.3 * PEERS[name].closed_agreement
     opened = PEERS[name].build(replace(given, closures=())).accelerations()
     assert relative_difference(expected, opened) > 100 * difference
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("name", [name for name, kind in PEERS.items() if kind.closures and kind.motion])
+@pytest.mark.parametrize(
+    ("name", "loop"), loops_of({name: kind for name, kind in PEERS.items() if kind.closures and kind.motion})
+)
 def test_a_peer_moves_a_loop_as_here(four_bar: Write, name: str, loop: str) -> None:
     """After 50 ms the crank has turned by 0.1 rad, and positions agree to a hundredth of it."""
     pytest.importorskip(PEERS[name].module)
     simulation = four_bar(*LOOPS[loop])
     given = mechanism(simulation)
-    peer, motion = built(name, given), PEERS[name].motion
+    peer, motion = PEERS[name].build(given), PEERS[name].motion
     assert motion is not None
     assert np.isfinite(peer.advance(50))
     theirs, state = motion(peer), run_steps(simulation, 50).state
