@@ -88,7 +88,7 @@ def find_sleeping_islands(system, contact_work, q, v, articulations, islands, fi
     wake_changed_articulations(system.tree, q, v, G, S)
     wake_separated_articulations(system.contacts.geometry.geoms, contact_work, G, S)
     for island in range(islands):
-        if is_asleep(island, first, contact_work):
+        if all_rest(island, first, G, S):
             S.island_asleep[island] = 1
             for i in range(G.first_row[island], G.first_row[island + 1]):
                 for side in range(BLOCKS_PER_ROW):
@@ -130,20 +130,6 @@ def wake(body, G, S):
 
 
 @kernel
-def is_asleep(island, first, contact_work) -> bool:
-    """Return whether an island of contacts alone, which do not move, has no articulation that is awake."""
-    S, G = contact_work.sleep, contact_work.groups
-    for i in range(G.first_row[island], G.first_row[island + 1]):
-        k = G.rows[i]
-        if k < first or contact_work.velocity_before[k] != 0.0:
-            return False
-        for side in range(BLOCKS_PER_ROW):
-            if G.row_articulations[k, side] >= 0 and S.awake[G.row_articulations[k, side]]:
-                return False
-    return True
-
-
-@kernel
 def keep_impulses(contact_work, islands, first):
     """Load the impulses of sleeping contacts unchanged, and mark the impulses of their islands as converged."""
     S, G = contact_work.sleep, contact_work.groups
@@ -176,7 +162,7 @@ def settle(system, work, contact_work, q, v, articulations, islands, first):
     for i in range(len(S.at_rest)):
         S.at_rest[i] = 0
     for island in range(islands):
-        if S.island_asleep[island] or (not contact_work.island_failed[island] and rests(island, first, G, S)):
+        if S.island_asleep[island] or (not contact_work.island_failed[island] and all_rest(island, first, G, S)):
             set_at_rest(island, 1, G, S)
     for j in range(len(v)):
         S.v[j] = v[j]
@@ -203,8 +189,8 @@ def stays_calm(c, links, bodies, G, S) -> bool:
 
 
 @kernel
-def rests(island, first, G, S) -> bool:
-    """Return whether all articulations of an island of contacts alone stay calm."""
+def all_rest(island, first, G, S) -> bool:
+    """Return whether an island has rows of contacts alone, and no articulation that is awake."""
     for i in range(G.first_row[island], G.first_row[island + 1]):
         if G.rows[i] < first:
             return False
