@@ -207,7 +207,7 @@ class Contacts(NamedTuple):
 
 
 class System(NamedTuple):
-    """All input of the kernels: tree, prescribed motion, forces, constraints, contacts."""
+    """All input of the kernels."""
 
     tree: Tree
     motions: Motions
@@ -235,10 +235,8 @@ class JointEntry:
 
     Parameters
     ----------
-    name, type
-        As in the scene.
-    coordinates
-        The kind of each coordinate; its value is the unit.
+    name, type, coordinates
+        As in the scene; the value of the kind of a coordinate is the unit.
     columns, positions
         Slices of the joint in v (and in recorded coordinates), and in q.
     row
@@ -396,3 +394,7 @@ class State(NamedTuple):
     v: Floats
     a: Floats
     ledger: Floats
+
+    def copy(self) -> State:
+        """Return a state with arrays of its own."""
+        return State(*(array.copy() for array in self))

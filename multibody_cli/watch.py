@@ -65,7 +65,7 @@ class JointDomainMonitor:
 
     def _check_frames(self, state: State, work: Work) -> None:
         """Note the frames that have jumped since the last check."""
-        before, self._before = self._before, State(*(array.copy() for array in state))
+        before, self._before = self._before, state.copy()
         if not len(before.time) or not np.isfinite(state.q).all():
             return
         scratch = (self._scratch_q, self._zero_v, work.generated_buffers, self._frame_errors)

@@ -1,4 +1,4 @@
-"""Linearization about a state: stiffness and damping matrices K and D of the generalized forces.
+"""Linearization about a state: the constraint Jacobian, and the stiffness and damping of the generalized forces.
 
 With the exact derivatives of all forces on bodies (`forces.variation`), J the Jacobian of the body twists, and C the
 rates of the coordinates of loop joints,
@@ -6,6 +6,8 @@ rates of the coordinates of loop joints,
     K = J^T (dF/dx) J + d tau/dq + C^T (d tau/dq) C,    and D likewise with velocities.
 
 Derivatives of gravity and inertia forces are neglected: K and D are for motion that is fast in comparison.
+
+Each kernel is an entry of its own, so that a model compiles the kernels of the constraints and forces that it has.
 """
 
 from __future__ import annotations
@@ -17,41 +19,61 @@ from multibody_cli.forces.elements import add_stiffness_damping_products, apply_
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches, free_end
 from multibody_cli.kernel import kernel
-from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
+from multibody_cli.tree.inverse_dynamics import fill_mass_matrix
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
+from multibody_cli.tree.kinematics import update_tree_kinematics
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 
 
 @kernel
-def linearize(system, work, state, powers, inverse, K, D, G):
-    """Compute M^-1, K and D (n, n) for the n coordinates of the tree, and the Jacobian G (m, n) of all constraint rows.
+def compute_mass_matrix(system, work, state, x, M):
+    """Compute the mass matrix M (n, n) of all n coordinates of the tree; `x` (n,) is scratch."""
+    update_tree_kinematics(system, state.time[0], state.q, state.v, state.a, work)
+    write_ball_columns(system.tree, work)
+    fill_mass_matrix(system.tree, work, x, M)
 
-    K and D are derivatives of forces along fixed columns of S.  Entries of prescribed coordinates are 0.
+
+@kernel
+def compute_constraint_jacobian(system, work, state, G):
+    """Compute the Jacobian G (m, n) of all constraint rows; entries of prescribed coordinates are 0."""
+    update_kinematics(system, state.time[0], state.q, state.v, state.a, work)
+    write_ball_columns(system.tree, work)
+    for j in range(free_end(system.tree)):
+        set_unit_motion(system, work, j)
+        for r in range(len(work.rows)):
+            G[r, j] = jacobian_product_of_row(work.rows[r], work.terms, work.bodies, work.implicit_rates)
+
+
+@kernel
+def differentiate_forces(system, work, state, powers, K, D):
+    """Compute K and D (n, n); entries of prescribed coordinates are 0.
+
+    K and D are derivatives of forces along fixed columns of S.
     """
-    tree, t, unit = system.tree, state.time[0], work.implicit_rates
+    t = state.time[0]
     update_kinematics(system, t, state.q, state.v, state.a, work)
     apply_forces(system.forces, t, state.q, state.v, work, powers)
-    accelerate(system, work, work.response)
-    write_ball_columns(tree, work)
-    for j in range(free_end(tree)):
-        for i in range(len(unit)):
-            unit[i] = 1.0 if i == j and not tree.driven[j] else 0.0
+    write_ball_columns(system.tree, work)
+    for j in range(free_end(system.tree)):
         write_column(system, work, t, 1.0, 0.0, K, j)
         write_column(system, work, t, 0.0, 1.0, D, j)
-        for r in range(len(work.rows)):
-            G[r, j] = jacobian_product_of_row(work.rows[r], work.terms, work.bodies, unit)
-        clear_wrenches(work)
-        apply_inverse_mass(system, work, unit, work.response)
-        for i in range(free_end(tree)):
-            inverse[i, j] = 0.0 if tree.driven[j] else work.response[i]
+
+
+@kernel
+def set_unit_motion(system, work, j):
+    """Compute the motion of the bodies for the unit rate of coordinate j, which `work.implicit_rates` receives."""
+    tree, unit = system.tree, work.implicit_rates
+    for i in range(len(unit)):
+        unit[i] = 1.0 if i == j and not tree.driven[j] else 0.0
+    jacobian_times(tree, unit, work)
+    update_marker_changes(tree, work.bodies)
 
 
 @kernel
 def write_column(system, work, t, displacement_factor, velocity_factor, matrix, j):
-    """Write column j: generalized forces of the unit motion of coordinate j in `work.implicit_rates`."""
+    """Write column j: the generalized forces of the unit motion of coordinate j."""
     tree, unit, tau = system.tree, work.implicit_rates, work.impulse
-    jacobian_times(tree, unit, work)
-    update_marker_changes(tree, work.bodies)
+    set_unit_motion(system, work, j)
     compute_loop_rates(tree, unit, work)
     coefficients = work.implicit_coefficients
     coefficients[0], coefficients[1], coefficients[2] = 0.0, displacement_factor, velocity_factor

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.implicit.linearization import linearize
+from multibody_cli.implicit.linearization import compute_constraint_jacobian, compute_mass_matrix, differentiate_forces
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.tree.configuration import displace, normalize
@@ -40,21 +40,18 @@ DISPLACEMENT, RATE = 1e-5, 1e-4
 class Linearization(NamedTuple):
     """Linearized motion about a state, for the n free coordinates of the tree.
 
-    `free` (n,) are their indices in v; `M`, `K` and `D` (n, n) are the mass matrix and the stiffness and damping of
-    springs, dampers and muscles; `G` (m, n) is the Jacobian of all constraint rows.  `directions` (nv, k) are the
-    columns N: an orthonormal basis of the velocities that satisfy the equalities.
+    `free` (n,) are their indices in v; `M` (n, n) is the mass matrix, and `G` (m, n) the Jacobian of all constraint
+    rows.  `directions` (nv, k) are the columns N: an orthonormal basis of the velocities that satisfy the equalities.
     """
 
     free: Integers
     M: Floats
-    K: Floats
-    D: Floats
     G: Floats
     directions: Floats
 
 
 def linearization_of(model: Model, state: State) -> Linearization:
-    """Linearize the springs, dampers and muscles about a state that satisfies loops and constraints.
+    """Linearize the constraints about a state that satisfies them.
 
     Raises
     ------
@@ -63,19 +60,17 @@ def linearization_of(model: Model, state: State) -> Linearization:
     """
     system = model.system
     work, n, m = workspace_for(system), int(system.tree.links["nv"].sum()), len(system.rows)
-    inverse, K, D, G = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((m, n))
-    state = State(*(array.copy() for array in state))
-    linearize(system, work, state, np.zeros_like(state.ledger), inverse, K, D, G)
+    M, G = np.zeros((n, n)), np.zeros((m, n))
+    if system.is_constrained:
+        compute_constraint_jacobian(system, work, state.copy(), G)
+    compute_mass_matrix(system, work, state.copy(), np.zeros(n), M)
     free = np.flatnonzero(~system.tree.driven[:n])
-    M = np.asarray(np.linalg.inv(inverse[np.ix_(free, free)]), np.float64)
-    if not np.isfinite(M).all():
-        raise np.linalg.LinAlgError("bodies without inertia")
-    G = G[:, free]
+    M, G = M[np.ix_(free, free)], G[:, free]
+    np.linalg.cholesky(M)
     basis = null_space(G[system.rows["one_sided"] == 0])
     directions = np.zeros((model.nv, basis.shape[1]))
     directions[free] = basis
-    K, D = (matrix[np.ix_(free, free)] for matrix in (K, D))
-    return Linearization(free, M, K, D, G, directions)
+    return Linearization(free, M, G, directions)
 
 
 def null_space(G: Floats) -> Floats:
@@ -119,10 +114,21 @@ def modes_of(linear: Linearization, K: Floats, D: Floats) -> Modes:
     return Modes(exponents, shapes, quotient(D), np.sqrt(quotient(K)))
 
 
-def force_derivatives(linear: Linearization) -> tuple[Floats, Floats]:
+def force_stiffness_and_damping(model: Model, state: State, free: Integers) -> tuple[Floats, Floats]:
+    """Return K and D (n, n) of the generalized forces of springs, dampers and muscles, from exact derivatives."""
+    system = model.system
+    n = int(system.tree.links["nv"].sum())
+    K, D = np.zeros((n, n)), np.zeros((n, n))
+    if system.forces.depends_on_motion:
+        differentiate_forces(system, workspace_for(system), state.copy(), np.zeros_like(state.ledger), K, D)
+    return K[np.ix_(free, free)], D[np.ix_(free, free)]
+
+
+def force_derivatives(model: Model, state: State, linear: Linearization) -> tuple[Floats, Floats]:
     """Return K and D (k, k) of springs, dampers and muscles alone, from their exact derivatives."""
     N = linear.directions[linear.free]
-    M, K, D = (N.T @ matrix @ N for matrix in (linear.M, linear.K, linear.D))
+    K, D = force_stiffness_and_damping(model, state, linear.free)
+    M, K, D = (N.T @ matrix @ N for matrix in (linear.M, K, D))
     stiffness, damping = (np.asarray(-np.linalg.solve(M, matrix), np.float64) for matrix in (K, D))
     return stiffness, damping
 

@@ -104,7 +104,7 @@ def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Mod
         if differenced:
             K, D, _ = acceleration_derivatives(model, state, linear.directions)
         else:
-            K, D = force_derivatives(linear)
+            K, D = force_derivatives(model, state, linear)
         modes = modes_of(linear, K, D)
     except np.linalg.LinAlgError:
         return math.inf, ""  # bodies without inertia: the run reports them

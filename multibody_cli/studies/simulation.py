@@ -62,7 +62,7 @@ class Simulation:
 
     def fresh_state(self) -> State:
         """Return a copy of the initial state."""
-        return State(*(array.copy() for array in self.compiled.state))
+        return self.compiled.state.copy()
 
     def with_own_scratch(self) -> Simulation:
         """Return this simulation with scratch of its own, to run in another thread."""

@@ -12,7 +12,11 @@ from loops import loaded, start
 from scipy.spatial.transform import Rotation
 
 from multibody_cli.compile import compile_scene
-from multibody_cli.initial.linearized_motion import acceleration_derivatives, linearization_of
+from multibody_cli.initial.linearized_motion import (
+    acceleration_derivatives,
+    force_stiffness_and_damping,
+    linearization_of,
+)
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators.stability import (
     rk4_step_limit,
@@ -217,7 +221,7 @@ def test_linearized_forces_agree_with_finite_differences():
     }
     run = start(scene)
     model, state = run.compiled.model, run.state
-    K = linearization_of(model, state).K
+    K, _ = force_stiffness_and_damping(model, state, np.arange(3))
 
     def moment(shift):
         moved = state._replace(q=state.q.copy())
