@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigid import GROUND, World, cube, gain, pile, size, solve, solve_factored, stack, violation
 
+from multibody_cli.contact_solver.friction import proximal
 from multibody_cli.contact_solver.friction.cones import project_by_coulomb
+from multibody_cli.kernel.mode import interpreted
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 G = 9.81
@@ -48,6 +50,31 @@ def test_what_stands_stands_still(world):
     assert report.status == SOLVED
     assert np.abs(velocities(world, x, v)).max() < 1e-13 * G * len(world.positions)
     assert violation(*world.problem(v), 0.5, x) < 1e-13
+
+
+def test_the_report_counts_the_steps_of_proximal_iterations_and_of_paths(monkeypatch):
+    """Iterations that end at once make paths necessary."""
+    counted = {"follow_path": [], "follow_coulomb": []}
+
+    def counting(name):
+        function = getattr(proximal, name)
+
+        def count(*arguments):
+            answer = function(*arguments)
+            counted[name].append(answer[0])
+            return answer
+
+        return count
+
+    monkeypatch.setattr(proximal, "MAX_ITERATIONS", 1)
+    for name in counted:
+        monkeypatch.setattr(proximal, name, counting(name))
+    world = pile(np.random.default_rng(0), 3, 8)
+    with interpreted():
+        _, report = solve_factored(world, world.falling([0.3, 0.2, -G]), 0.9)
+    assert all(sum(counts) > 3 for counts in counted.values())
+    assert len(counted["follow_coulomb"]) > 2
+    assert report.steps == sum(map(sum, counted.values()))
 
 
 def test_the_faces_of_a_wall_carry_what_is_above():
