@@ -68,11 +68,13 @@ def find_unreadable(
         Index of the entry and error message: the channel does not exist or is not recorded, the component does not
         exist, or the time is not an output instant.
     """
+    if not entries:
+        return []
     # the ends, and the output instants next to those of the entries
     intervals = round(duration / every)
     asked = [min(float(entry.at), duration) / every for entry in entries if getattr(entry, "at", "final") != "final"]
-    near = np.array([0, intervals, *(round(ratio) + k for ratio in asked for k in (-1, 0, 1))])
-    instants = np.unique(near.clip(0, intervals)) * (duration / intervals)
+    near = {0, intervals, *(round(ratio) + k for ratio in asked for k in (-1, 0, 1))}
+    instants = np.array(sorted(k for k in near if 0 <= k <= intervals)) * (duration / intervals)
     read: list[str] = []
     recorded = {series.path for series in select_channels(channels, names)}
     blank = blank_trajectory(names, channels, instants)
