@@ -362,7 +362,7 @@ def _seconds(option: str, text: str | None) -> float | None:
 def _thinned(rows: Integers) -> Integers:
     every = -(-len(rows) // MOST_INSTANTS)
     if every > 1:
-        messages.note(f"every {every}th of {len(rows)} output instants is drawn: --fps selects others")
+        messages.note(f"one in {every} of {len(rows)} output instants is drawn: --fps selects others")
     return rows[::every]
 
 

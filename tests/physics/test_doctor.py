@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 from loops import start
 
+from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.output.sink import MemorySink
+from multibody_cli.studies.doctor import subject
 from multibody_cli.studies.doctor.diagnosis import Diagnosis, diagnose
 from multibody_cli.studies.doctor.finding import Weight
 from multibody_cli.studies.doctor.steps import written
@@ -299,6 +302,19 @@ def test_expectations_that_test_nothing(examine, entry, weak):
 
 
 # --- the trial run --------------------------------------------------------------------------------------------------
+def test_the_time_of_the_trial_run_begins_after_the_compilation(examine, monkeypatch):
+    """A method that starts late, as one does whose kernels are compiled."""
+    start = AccelerationMethod.start
+
+    def start_late(*arguments):
+        time.sleep(0.6)
+        return start(*arguments)
+
+    monkeypatch.setattr(AccelerationMethod, "start", start_late)
+    monkeypatch.setattr(subject, "MAX_SECONDS", 0.5)
+    assert not causes(examine(rod(0.5)), "trial run")
+
+
 def test_a_start_without_finite_accelerations_has_no_modes(examine):
     diagnosis = examine(rod(0.0, force="1/t"), duration=1e-2)
     assert diagnosis.motions is None
