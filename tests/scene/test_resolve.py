@@ -32,6 +32,13 @@ def test_a_variable_alone_keeps_its_dimension(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("value", "written"), [("0", "0.0"), ("-2", "-2.0"), ("3", "3.0")])
+def test_variables_are_written_into_expressions_of_the_state(tmp_path, value, written):
+    text = ARM + f'{{type: revolute, child: arm, force: "q * c"}}\nvars: {{c: {value}}}\n'
+    [force] = load(tmp_path, text).scene.joints["hinge"].force
+    assert force.expression.text == f"q * {written}"
+
+
 def test_variables_are_written_into_expressions_of_time(tmp_path):
     text = ARM + '{type: revolute, child: arm, force: "${A}*sin(2*pi*t)**2 + ${A}**2"}\nvars: {A: -0.5}\n'
     force = load(tmp_path, text).scene.joints["hinge"].force[0]
