@@ -162,12 +162,12 @@ class RunsObserver:
         )
 
     def observe(self, states: States) -> tuple[Samples, bool]:
-        """Return the samples of states, valid up to the next call, and whether no force element warns of any."""
+        """Return the samples of states, valid up to the next call, and whether a force element warns of any."""
         count = len(states.time)
         for into, values in zip(self._states, states, strict=True):
             into[:count] = values
         for raised in self._warnings:
             raised[:] = 0
         self._observe(0, 0, count)
-        quiet = not any(raised.any() for raised in self._warnings)
-        return self._samples._replace(**{name: field[:count] for name, field in self._samples._asdict().items()}), quiet
+        warns = any(raised.any() for raised in self._warnings)
+        return self._samples._replace(**{name: field[:count] for name, field in self._samples._asdict().items()}), warns

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class RunsInMemory:
-    """Channels of R runs with K instants each and the same outcome.
+    """Channels of R runs with K instants each.
 
     Parameters
     ----------
-    header, outcome
+    header
         The metadata of the runs.
     channels
         Channels to keep, as in `select_channels`.
@@ -32,22 +32,22 @@ class RunsInMemory:
         Their number R.
     """
 
-    def __init__(self, header: Header, outcome: Outcome, channels: Sequence[str], samples: Samples, runs: int) -> None:
-        self._header, self._outcome = header, outcome
+    def __init__(self, header: Header, channels: Sequence[str], samples: Samples, runs: int) -> None:
+        self._header = header
         self._series = {series.path: series for series in select_channels(channels, header.names)}
         self._instants = len(samples.time) // runs
         block = block_of_runs(header.names, samples, runs)
         self._values = {path: np.array(series.read(block)) for path, series in self._series.items()}
 
-    def all_runs(self) -> Trajectory:
+    def all_runs(self, outcome: Outcome) -> Trajectory:
         """Return all runs as one trajectory of R K rows."""
-        return trajectory_in_memory(self._header, self._outcome, self._series, self._values.__getitem__)
+        return trajectory_in_memory(self._header, outcome, self._series, self._values.__getitem__)
 
-    def run(self, number: int) -> Trajectory:
-        """Return one run."""
+    def run(self, number: int, outcome: Outcome) -> Trajectory:
+        """Return one run with its outcome."""
         rows = slice(number * self._instants, (number + 1) * self._instants)
 
         def values_of(path: str) -> Array:
             return self._values[path][rows]
 
-        return trajectory_in_memory(self._header, self._outcome, self._series, values_of)
+        return trajectory_in_memory(self._header, outcome, self._series, values_of)

@@ -21,10 +21,10 @@ from multibody_cli.output.sink import MemorySink, Sink
 from multibody_cli.output.sweep_table import Row
 from multibody_cli.output.tee import TeeSink
 from multibody_cli.studies.simulation import Simulation, prepare
-from multibody_cli.studies.sweep.alike import AlikeRuns, Made
+from multibody_cli.studies.sweep.alike import AlikeRuns
 from multibody_cli.studies.sweep.keeping import Kept
 from multibody_cli.studies.sweep.lanes import Lanes
-from multibody_cli.studies.sweep.reduction import channels_for, in_one_line, kept_of, row_of
+from multibody_cli.studies.sweep.reduction import channels_for, in_one_line, kept_of, reduced
 
 REFUSED, FAILED = "refused", "failed"
 """Status of a run that did not start, and of one that an error ended."""
@@ -84,8 +84,7 @@ def run_batch(task: Task, runs: Sequence[Run]) -> list[Row]:
     """
     if task.reference is None:
         return [_finish(task, run, _start(task, run)) for run in runs]
-    made = alike_of(task).make(runs) if task.trajectories is None else Made({}, {})
-    rows = made.rows | {k: _finish(task, runs[k], *known) for k, known in made.known.items()}
+    rows = alike_of(task).make(runs) if task.trajectories is None else {}
     started = {k: _start(task, run) for k, run in enumerate(runs) if k not in rows}
     places = [k for k, one in started.items() if isinstance(one, Simulation)]
     states = lanes_of(task).make([one for one in started.values() if isinstance(one, Simulation)])
@@ -164,7 +163,7 @@ def _reduced(task: Task, number: int, simulation: Simulation, states: States | N
         file = result_path(task.trajectories, number)
         sink = TeeSink(memory, Hdf5Sink(file, scene.output.channels, scene.output.compression, force=True))
     summary = simulation.run(sink) if states is None else simulation.replay(states, sink)
-    return row_of(number, kept, scene.expect, summary, memory.trajectory())
+    return reduced(number, kept, scene.expect, summary, memory.trajectory())
 
 
 def _without_place(error: SceneError) -> Iterator[str]:

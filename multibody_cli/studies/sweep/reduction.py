@@ -11,6 +11,7 @@ import numpy as np
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.errors import shortened
 from multibody_cli.model import Names
+from multibody_cli.output.sink import Outcome
 from multibody_cli.output.sweep_table import Column, Row
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.studies.expect import channels_read, evaluate
@@ -53,7 +54,7 @@ def _channels_for(
     return tuple(sorted({*channels_of(kept, names, instants), *channels_read(expect, names, recorded)}))
 
 
-def row_of(number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: Summary, trajectory: Trajectory) -> Row:
+def reduced(number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: Summary, run: Trajectory) -> Row:
     """Return the row of a run that has ended.
 
     Parameters
@@ -62,17 +63,21 @@ def row_of(number: int, kept: Sequence[Kept], expect: Sequence[Any], summary: Su
         Number of the run.
     kept, expect
         What is kept, and the expectations.
-    summary, trajectory
+    summary, run
         The result of the run.
     """
-    outcome = summary.outcome
     numbers = progress_of(summary.steps, summary.reached)
-    if outcome.reached_end:
-        numbers += numbers_expected(expect, trajectory)
-        numbers += reduce_run(kept, trajectory)
+    if summary.outcome.reached_end:
+        numbers += numbers_expected(expect, run)
+        numbers += reduce_run(kept, run)
     columns, values = zip(*numbers, strict=True)
+    return row_of(number, summary.outcome, columns, values)
+
+
+def row_of(number: int, outcome: Outcome, columns: tuple[Column, ...], values: tuple[float, ...]) -> Row:
+    """Return a row with an outcome and numbers."""
     reason = "" if outcome.status == "complete" else in_one_line(outcome.message)
-    return Row(number, outcome.status, reason, alarms_in_words(outcome.alarms), columns, values)
+    return Row(number, outcome.status, reason, _in_words(outcome.alarms), columns, values)
 
 
 def progress_of(steps: int, reached: float) -> Numbers:
@@ -88,14 +93,13 @@ def numbers_expected(expect: Sequence[Any], trajectory: Trajectory) -> Numbers:
     return [*reduce_expectations(evaluate(expect, trajectory))]
 
 
-def alarms_in_words(alarms: Iterable[Raised]) -> str:
+def _in_words(alarms: Iterable[Raised]) -> str:
     """Return alarms with their levels and times."""
-    return in_one_line(
-        "; ".join(
-            f"{alarm.name} ({alarm.level}" + (f" from {alarm.time:.6g} s)" if alarm.time is not None else ")")
-            for alarm in alarms
-        )
+    words = (
+        f"{alarm.name} ({alarm.level}" + (f" from {alarm.time:.6g} s)" if alarm.time is not None else ")")
+        for alarm in alarms
     )
+    return in_one_line("; ".join(words))
 
 
 def in_one_line(text: str) -> str:
