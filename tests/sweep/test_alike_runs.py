@@ -238,7 +238,7 @@ def part_of(samples: object, run: int) -> object:
 
 @pytest.fixture
 def reference(tmp_path: Path) -> object:
-    joints = "revolute, axis: [0, 1, 0], damping: 0.1, limits: [-1, 1]", "spherical, damping: 0.2"
+    joints = "revolute, axis: [0, 1, 0], damping: 0.1, limits: [-1, 1]", "spherical, damping: 0.2, force: [1, 0, 0]"
     return prepare_run(task_of(tmp_path, scene_of(*joints), ()), Run(0, ()))
 
 
@@ -253,7 +253,7 @@ def test_values_of_alarms_are_those_of_records(reference: object) -> None:
         record.add_samples(part_of(samples, run), 11)
         for alarm in RUN_ALARMS:
             np.testing.assert_allclose(values[alarm.name][run], alarm.value(record, settings), rtol=1e-13)
-    nonzero = {name for name, found in values.items() if found.all()}
+    nonzero = {name for name, found in values.items() if found.any()}
     assert {"constraints", "ledger", "phase", "damping", "spin", "speed"} <= nonzero
 
 
