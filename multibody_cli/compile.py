@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.errors import Problem, Refused, SceneError
@@ -28,7 +29,7 @@ from multibody_cli.kkt.elimination import inboard_joints_for
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import StepControl
-from multibody_cli.model import JointEntry, Model, Names, State, System
+from multibody_cli.model import Floats, JointEntry, Model, Names, State, System
 from multibody_cli.packing.actuators import ActuatorPacker
 from multibody_cli.packing.constraints import CannotReduce, ConstraintContext, add_constraints
 from multibody_cli.packing.contacts import pack_contacts
@@ -46,6 +47,7 @@ from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.mass_properties import mass_properties_of
 from multibody_cli.scene.schema import Scene
+from multibody_cli.scene.simulation import SimulationSpec
 from multibody_cli.scene.strands import add_attached_masses, unrelaxed_attachments
 from multibody_cli.scene.timing import Timing, timing
 from multibody_cli.scene.topology import bodies_in_loops
@@ -125,6 +127,37 @@ def compile_scene(loaded: LoadedScene) -> Compiled:
     )
     timed = timing(simulation, scene.output)
     return Compiled(model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest)
+
+
+def with_start(compiled: Compiled, simulation: SimulationSpec, q: Floats, v: Floats) -> Compiled:
+    """Return a scene in joint coordinates with another start, and its check of the step.
+
+    Parameters
+    ----------
+    compiled
+        The scene; it has no loops, motions and constraints other than limits.
+    simulation
+        The settings of the run.
+    q, v
+        (nq,) and (nv,) initial state, not at a limit.
+    """
+    state = compiled.state.copy()
+    state.q[:], state.v[:] = q, v
+    checked = check_step(simulation, compiled.model, state)
+    others = without_check_of_step(compiled.alarms)
+    earlier = {str(alarm) for alarm in compiled.alarms} - {str(alarm) for alarm in others}
+    return replace(
+        compiled,
+        state=state,
+        warnings=(*map(str, checked.alarms), *(text for text in compiled.warnings if text not in earlier)),
+        alarms=(*checked.alarms, *others),
+        stable_step=checked.longest,
+    )
+
+
+def without_check_of_step(alarms: Iterable[Raised]) -> tuple[Raised, ...]:
+    """Return the alarms of a start that do not depend on its state."""
+    return tuple(alarm for alarm in alarms if alarm.name != STABILITY)
 
 
 def _body_mass_properties(loaded: LoadedScene, name: str) -> MassProperties:

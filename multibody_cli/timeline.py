@@ -167,7 +167,7 @@ def simulate(
             others = [*(Raised("forces", "warning", text) for text in forces), *others]
         if outcome.status == "complete":
             checkpoints.keep_at_end()
-        outcome = _with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=not is_valid))
+        outcome = with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=not is_valid))
         recorder.flush()
     except BaseException:
         try:
@@ -216,7 +216,7 @@ def replay(
         recorder.flush()
         others = [Raised("forces", "warning", text) for text in force_warnings(model, method.work.warnings)]
         outcome = Outcome("complete", steps=steps)
-        outcome = _with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=False))
+        outcome = with_alarms(outcome, alarms_of(settings, recorder.record_of_run, others, diverged=False))
     except BaseException:
         sink.close(None)
         raise
@@ -224,7 +224,7 @@ def replay(
     return Summary(outcome, recorder.reached.instants, recorder.reached.time, steps)
 
 
-def _with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:
+def with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:
     """Add the alarms of a run to its outcome: a failed one makes it untrusted."""
     if outcome.status == "complete" and any(alarm.level == "failed" for alarm in alarms):
         outcome = replace(outcome, status="untrusted")

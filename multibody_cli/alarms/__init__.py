@@ -1,7 +1,7 @@
 """Alarms of a run: checks of its accuracy while it runs, each relative to a scale of the scene.
 
-To add an alarm, add an entry to `ALARMS` in `catalogue.py`: a threshold, a function that reads the value from the
-record of the run, and a remedy.
+To add an alarm, add an entry to `RUN_ALARMS` in `catalogue.py`: a threshold, functions that return the value and the
+report from the record of the run, and a remedy.
 
     contract    alarms, the settings that they depend on, and the messages that they raise
     record      largest values of a run, from its samples and reports
@@ -9,4 +9,5 @@ record of the run, and a remedy.
     remedies    remedies with numbers
     catalogue   the alarms
     monitor     evaluation of the alarms at the end of a run
+    quiet_runs  largest values of many runs at once, and which of them raise no alarm
 """

@@ -8,6 +8,9 @@ alarms of its trial run.
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from multibody_cli.alarms.contract import Alarm, Reading, Remedy, RunSettings
 from multibody_cli.alarms.record import Count, Peak, RunRecord
@@ -36,6 +39,10 @@ def _unless_adaptive(settings: RunSettings, threshold: float) -> float:
     return math.inf if settings.integrator.adaptive else threshold
 
 
+def _open(record: Any, settings: RunSettings) -> Any:
+    return np.maximum(record.loop_error.largest, record.row_error.largest) / record.length
+
+
 def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     names, length = record.names, record.length
     peak, channel, unit = record.loop_error, "", "m"
@@ -52,7 +59,7 @@ def _read_constraints(record: RunRecord, settings: RunSettings) -> Reading:
     else:
         place = "the constraints"
     message = f"{place} is open by {peak.largest:.3g} {unit}, {peak.largest / length:.2g} of the length of the scene"
-    return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), channel, message)
+    return Reading(lambda bound: peak.time_above(bound * length), channel, message)
 
 
 def _close_constraints(settings: RunSettings, value: float, threshold: float) -> Remedy:
@@ -61,18 +68,28 @@ def _close_constraints(settings: RunSettings, value: float, threshold: float) ->
     return resolve_better(settings, value, threshold)
 
 
+def _residual_of(record: Any, settings: RunSettings) -> Any:
+    """Return the residual that counts: implicit integrators damp fast modes, so that of their runs it is the gain."""
+    return record.gain if settings.integrator.implicit else record.residual
+
+
+def _unbalanced(record: Any, settings: RunSettings) -> Any:
+    return _residual_of(record, settings).largest / _energy_of(record, settings)
+
+
+def _energy_of(record: Any, settings: RunSettings) -> Any:
+    """Return the energy available, J; if it is zero, infinity without a residual, and else almost zero."""
+    nothing = np.where(_residual_of(record, settings).largest == 0.0, math.inf, 1e-300)
+    return np.where(record.energy == 0.0, nothing, record.energy)
+
+
 def _read_ledger(record: RunRecord, settings: RunSettings) -> Reading:
-    """Residual relative to the energy available; implicit integrators damp fast modes, so only gains count."""
-    peak, energy = record.gain if settings.integrator.implicit else record.residual, record.energy
-    if energy == 0.0:
-        energy = math.inf if peak.largest == 0.0 else 1e-300
+    peak, energy = _residual_of(record, settings), float(_energy_of(record, settings))
     message = (
         f"the energy ledger has a residual of {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J "
         "that were available"
     )
-    return Reading(
-        peak.largest / energy, lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message
-    )
+    return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
 
 
 def _phase_threshold(settings: RunSettings) -> float:
@@ -91,7 +108,11 @@ def _read_phase(record: RunRecord, settings: RunSettings) -> Reading:
         f"the angle that body `{body}` has turned is off by about {peak.largest:.2g} rad, since the residual of the "
         "energy ledger changes the velocities"
     )
-    return Reading(peak.largest, peak.time_above, "energy/ledger_residual", message)
+    return Reading(peak.time_above, "energy/ledger_residual", message)
+
+
+def _damped(record: Any, settings: RunSettings) -> Any:
+    return record.loss.largest / np.where(record.energy == 0.0, math.inf, record.energy)
 
 
 def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
@@ -100,9 +121,7 @@ def _read_damping(record: RunRecord, settings: RunSettings) -> Reading:
         f"the integrator damped {peak.largest:.3g} J, {peak.largest / energy:.2g} of the {energy:.3g} J that were "
         "available, by which slow motions may be too slow"
     )
-    return Reading(
-        peak.largest / energy, lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message
-    )
+    return Reading(lambda bound: peak.time_above(bound * energy), "energy/ledger_residual", message)
 
 
 def _read_spin(record: RunRecord, settings: RunSettings) -> Reading:
@@ -117,7 +136,7 @@ def _read_loop_spin(record: RunRecord, settings: RunSettings) -> Reading:
 def _turned(peak: Peak, body: str, step: float, consequence: str) -> Reading:
     message = f"body `{body}` turns by up to {peak.largest * step:.3g} rad in a step{consequence}"
     channel = f"bodies/{body}/angular_velocity"
-    return Reading(peak.largest * step, lambda bound: peak.time_above(bound / step), channel, message)
+    return Reading(lambda bound: peak.time_above(bound / step), channel, message)
 
 
 def _slow_spin(settings: RunSettings, value: float, threshold: float) -> Remedy:
@@ -126,12 +145,16 @@ def _slow_spin(settings: RunSettings, value: float, threshold: float) -> Remedy:
     return reduce_step(settings.step, value / SPIN_OF_REMEDY)
 
 
+def _moved(record: Any, settings: RunSettings) -> Any:
+    return record.speed.largest * (settings.step / record.length)
+
+
 def _read_speed(record: RunRecord, settings: RunSettings) -> Reading:
     peak, per_step = record.speed, settings.step / record.length
     body = record.names.bodies[peak.element]
     message = f"body `{body}` moves by up to {peak.largest * per_step:.3g} times the length of the scene in a step"
     channel = f"bodies/{body}/linear_velocity"
-    return Reading(peak.largest * per_step, lambda bound: peak.time_above(bound / per_step), channel, message)
+    return Reading(lambda bound: peak.time_above(bound / per_step), channel, message)
 
 
 def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
@@ -140,11 +163,11 @@ def _read_penetration(record: RunRecord, settings: RunSettings) -> Reading:
         f"bodies penetrate each other by {peak.largest:.3g} m, {peak.largest / length:.2g} of the length of the scene: "
         "a prescribed motion or a constraint leads through a contact"
     )
-    return Reading(peak.largest / length, lambda bound: peak.time_above(bound * length), "contacts/gap", message)
+    return Reading(lambda bound: peak.time_above(bound * length), "contacts/gap", message)
 
 
 def _counted(count: Count, channel: str, message: str) -> Reading:
-    return Reading(float(count.number), lambda _: count.first, channel, message)
+    return Reading(lambda _: count.first, channel, message)
 
 
 def _read_contacts(record: RunRecord, settings: RunSettings) -> Reading:
@@ -178,6 +201,7 @@ RUN_ALARMS = (
         "constraints",
         "largest error of a loop, coupling or constraint, relative to the length of the scene",
         lambda _: 1e-4,
+        _open,
         _read_constraints,
         _close_constraints,
         failed=lambda _: 1e-2,
@@ -186,6 +210,7 @@ RUN_ALARMS = (
         "ledger",
         "largest residual of the energy ledger, relative to the energy available",
         lambda settings: LEDGER_THRESHOLDS.get(settings.order, 2e-3),
+        _unbalanced,
         _read_ledger,
         resolve_better,
         failed=lambda settings: LEDGER_FAILED.get(settings.order, 0.02),
@@ -194,6 +219,7 @@ RUN_ALARMS = (
         "phase",
         "estimated error of the angle that a body has turned, rad; one degree of freedom, no variational steps",
         _phase_threshold,
+        lambda record, _: record.phase.largest,
         _read_phase,
         resolve_better,
         failed=lambda _: 0.1,
@@ -202,6 +228,7 @@ RUN_ALARMS = (
         "damping",
         "energy that an implicit integrator damped, relative to the energy available",
         lambda settings: 0.05 if settings.integrator.implicit else math.inf,
+        _damped,
         _read_damping,
         lambda settings, value, threshold: reduce_step(settings.step, MARGIN * value / threshold),
         level="note",
@@ -212,6 +239,7 @@ RUN_ALARMS = (
         lambda settings: _unless_adaptive(
             settings, SPIN_THRESHOLDS.get(settings.integrator.order, SPIN_OF_HIGHER_ORDER)
         ),
+        lambda record, settings: record.spin.largest * settings.step,
         _read_spin,
         _slow_spin,
         level="note",
@@ -220,6 +248,7 @@ RUN_ALARMS = (
         "loop_spin",
         "largest angle of a body of a closed loop in a step, rad; not with an adaptive integrator",
         lambda settings: _unless_adaptive(settings, SPIN_OF_LOOP),
+        lambda record, settings: record.loop_spin.largest * settings.step,
         _read_loop_spin,
         lambda settings, value, threshold: reduce_step(settings.step, value / SPIN_OF_REMEDY),
         failed=lambda _: 1.0,
@@ -229,6 +258,7 @@ RUN_ALARMS = (
         "largest displacement of a body in a step, relative to the length of the scene; not with an adaptive "
         "integrator",
         lambda settings: _unless_adaptive(settings, 5.0),
+        _moved,
         _read_speed,
         lambda settings, value, threshold: reduce_step(settings.step, 10.0 * value / threshold),
     ),
@@ -236,6 +266,7 @@ RUN_ALARMS = (
         "penetration",
         "largest depth to which bodies in contact penetrate, relative to the length of the scene",
         lambda _: 1e-3,
+        lambda record, _: record.penetration.largest / record.length,
         _read_penetration,
         lambda *_: Remedy(
             change="replace the prescribed motion by a `force`, or exclude the contact with `contacts.pairs`"
@@ -246,6 +277,7 @@ RUN_ALARMS = (
         "contacts",
         "number of steps with contacts or friction that missed their tolerance",
         lambda _: 0.0,
+        lambda record, _: record.unsolved.number,
         _read_contacts,
         lambda settings, *_: reduce_step(settings.step, 2.0, "increase `contacts.max_iterations`"),
     ),
@@ -253,6 +285,7 @@ RUN_ALARMS = (
         "implicit",
         "number of accelerations with implicit forces that missed their tolerance",
         lambda _: 0.0,
+        lambda record, _: record.implicit_unsolved.number,
         _read_implicit,
         lambda settings, *_: reduce_step(settings.step, 2.0, "increase `simulation.options.implicit_iterations`"),
     ),
@@ -260,6 +293,7 @@ RUN_ALARMS = (
         "step_search",
         "number of subdivisions of variational steps",
         lambda _: 0.0,
+        lambda record, _: record.step_subdivisions.number,
         _read_step_search,
         lambda settings, *_: reduce_step(settings.step, 2.0),
     ),

@@ -125,10 +125,9 @@ class RunSettings:
 
 
 class Reading(NamedTuple):
-    """Value of an alarm: relative to its scale, with time, channel, and the message if it exceeds the threshold."""
+    """Report of an alarm whose value exceeds the threshold: time of the first value above one, channel and message."""
 
-    value: float
-    time: Callable[[float], float]  # of the first value above a threshold
+    time: Callable[[float], float]
     channel: str
     message: str
 
@@ -143,8 +142,11 @@ class Alarm:
         Key in `simulation.alarms`, and one line for lists.
     threshold
         Default threshold; infinity if the alarm does not apply.
+    value
+        Returns the value from the record of a run, relative to its scale; of the values of `LargestOfRuns`, one for
+        each run.
     read
-        Reads the value from the record of a run.
+        Reads what is reported from the record of a run.
     remedy
         Returns advice for a value and the threshold.
     failed
@@ -156,6 +158,7 @@ class Alarm:
     name: str
     description: str
     threshold: Callable[[RunSettings], float]
+    value: Callable[[Any, RunSettings], Any]
     read: Callable[[RunRecord, RunSettings], Reading]
     remedy: Callable[[RunSettings, float, float], Remedy]
     failed: Callable[[RunSettings], float] = lambda _: math.inf

@@ -38,17 +38,18 @@ def _raised(record: RunRecord, settings: RunSettings) -> Iterator[Raised]:
         threshold = settings.thresholds.get(alarm.name, alarm.threshold(settings))
         if math.isinf(threshold):
             continue
-        reading = alarm.read(record, settings)
-        if not reading.value > threshold:
+        value = float(alarm.value(record, settings))
+        if not value > threshold:
             continue
-        failed = reading.value > max(threshold, alarm.failed(settings))
+        failed = value > max(threshold, alarm.failed(settings))
+        reading = alarm.read(record, settings)
         yield Raised(
             alarm.name,
             "failed" if failed else alarm.level,
             reading.message,
-            alarm.remedy(settings, reading.value, threshold),
+            alarm.remedy(settings, value, threshold),
             reading.channel,
             reading.time(threshold),
-            reading.value,
+            value,
             threshold,
         )

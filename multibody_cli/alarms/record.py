@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,45 @@ class Count:
         self.number += events
 
 
+class Scales(NamedTuple):
+    """Constants of a model that its record depends on.
+
+    Parameters
+    ----------
+    offset
+        Largest distance of a center of mass from the origin of its body, m.
+    weight
+        Weight of all bodies, N.
+    signs
+        (na,) sign of each account in the energy balance.
+    rows
+        The rows of couplings and constraints.
+    is_prescribed
+        Whether motions or constraints do work of any sign.
+    """
+
+    offset: float
+    weight: float
+    signs: Floats
+    rows: list[int]
+    is_prescribed: bool
+
+
+def scales_of(model: Model) -> Scales:
+    """Return the constants of a model."""
+    tree, names = model.system.tree, model.names
+    working = {account.cause for account in names.accounts if account.kind == "work"}
+    constrained = {f"{entry.section}/{entry.name}" for entry in names.constraint_entries}
+    free = [entry for entry in names.constraint_entries if entry.section != "joints"]
+    return Scales(
+        float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),
+        float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),
+        np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
+        [k for entry in free for k in range(entry.rows.start, entry.rows.stop)],
+        bool(tree.driven.any() or working & constrained),
+    )
+
+
 class RunRecord:
     """Largest values of a run.
 
@@ -100,25 +139,13 @@ class RunRecord:
         self.unsolved, self.step_subdivisions, self.implicit_unsolved = Count(), Count(), Count()
         self.steps = 0
         self.length = 1.0
-        self._offset = float(np.linalg.norm(model.com, axis=1).max(initial=0.0))
-        tree = model.system.tree
-        self._weight = float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity))
-        accounts = model.names.accounts
-        self._signs = np.array([-1.0 if account.kind == "work" else 1.0 for account in accounts])
+        scales = scales_of(model)
+        self._offset, self._weight, self._signs, self._rows, self._is_prescribed = scales
         self._work = self._signs < 0.0
-        self._rows = [
-            k
-            for entry in model.names.constraint_entries
-            if entry.section != "joints"
-            for k in range(entry.rows.start, entry.rows.stop)
-        ]
         self._first: tuple[float, float] | None = None  # kinetic energy and energy balance at the start
         self._highest = np.full(2, -math.inf)  # potential and elastic energy at the start
         self._lowest = np.full(2, math.inf)
         self._work_range = np.zeros((2, int(self._work.sum())))
-        working = {account.cause for account in accounts if account.kind == "work"}
-        constrained = {f"{entry.section}/{entry.name}" for entry in model.names.constraint_entries}
-        self._is_prescribed = bool(tree.driven.any() or working & constrained)
         self._time, self._highest_kinetic = math.nan, 0.0  # of the last sample, and of all
         self._excess, self._phases = np.zeros((2, len(model.names.bodies), 3))
 

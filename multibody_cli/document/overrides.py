@@ -36,7 +36,7 @@ def read_override(text: str, problems: Problems) -> Override | None:
     short = _SHORT_FORM.fullmatch(text)
     mark = Mark(f"--{short[1]} {short[2]}" if short else f"--set {text}")
     key, equals, value = f"simulation.{short[1]}={short[2]}".partition("=") if short else text.partition("=")
-    path = _path(key)
+    path = path_of(key)
     if not equals or path is None:
         problems.add(mark, (), "expected KEY=VALUE, as in `vars.n=100` or `simulation.step=2 ms`")
         return None
@@ -59,7 +59,8 @@ def apply_override(root: Node, override: Override, problems: Problems) -> Node:
     return _replaced(root, override, 0, problems)
 
 
-def _path(key: str) -> Path | None:
+def path_of(key: str) -> Path | None:
+    """Return the path that a key names; None if it is not a key."""
     steps: list[str | int] = []
     position = 0
     while position < len(key):

@@ -14,13 +14,16 @@ Source: Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 3 and 8, for th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.implicit.linearization import compute_constraint_jacobian, compute_mass_matrix, differentiate_forces
+from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.method_kernels import evaluate
 from multibody_cli.methods.aba import ABA
+from multibody_cli.methods.integrators.vectors import copy
 from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.workspace import workspace_for
@@ -83,11 +86,11 @@ def null_space(G: Floats) -> Floats:
 
 
 class Modes(NamedTuple):
-    """Modes of x'' = -K x - D x'.
+    """Modes of x'' = -K x - D x', of one motion or of each of several (...).
 
-    `exponents` (2k,) 1/s are those of x ~ exp(s t), and `shapes` (k, 2k) their columns in the coordinates of N;
-    `damping` and `frequency` (2k,) 1/s are the coefficients of x'' + c x' + w^2 x = 0 for each, as the stability limits
-    of integrators take them.
+    `exponents` (..., 2k) 1/s are those of x ~ exp(s t), and `shapes` (..., k, 2k) their columns in the coordinates of
+    N; `damping` and `frequency` (..., 2k) 1/s are the coefficients of x'' + c x' + w^2 x = 0 for each, as the stability
+    limits of integrators take them.
     """
 
     exponents: Complex
@@ -97,17 +100,18 @@ class Modes(NamedTuple):
 
 
 def modes_of(linear: Linearization, K: Floats, D: Floats) -> Modes:
-    """Compute the modes of a linearized motion with K and D (k, k)."""
-    k = len(K)
-    exponents, vectors = np.linalg.eig(np.block([[np.zeros((k, k)), np.eye(k)], [-K, -D]]))
-    N, shapes = linear.directions[linear.free], vectors[:k]
+    """Compute the modes of linearized motions with K and D (..., k, k); `linear.M` is (..., n, n)."""
+    k = K.shape[-1]
+    nothing, one = np.zeros_like(K), np.broadcast_to(np.eye(k), K.shape)
+    exponents, vectors = np.linalg.eig(np.block([[nothing, one], [-K, -D]]))
+    N, shapes = linear.directions[linear.free], vectors[..., :k, :]
     M = N.T @ linear.M @ N
-    masses = np.einsum("ij,ik,kj->j", shapes.conj(), M, shapes).real
+    masses = np.einsum("...ij,...ik,...kj->...j", shapes.conj(), M, shapes).real
     masses = np.where(masses > 0.0, masses, np.inf)
 
     def quotient(matrix: Floats) -> Floats:
         """Return the Rayleigh quotients in the metric of M."""
-        products = np.einsum("ij,ik,kj->j", shapes.conj(), M @ matrix, shapes).real
+        products = np.einsum("...ij,...ik,...kj->...j", shapes.conj(), M @ matrix, shapes).real
         found: Floats = np.maximum(products / masses, 0.0)
         return found
 
@@ -141,26 +145,83 @@ def acceleration_derivatives(model: Model, state: State, N: Floats) -> tuple[Flo
     numpy.linalg.LinAlgError
         An acceleration is not finite.
     """
-    system, work = model.system, workspace_for(model.system)
-    q, v, a, change = state.q.copy(), state.v.copy(), np.zeros(model.nv), np.zeros(model.nv)
-    powers = np.zeros_like(state.ledger)
-    evaluate = ABA.dynamics(system).evaluate.on(system, work, float(state.time[0]), q, v, a, powers)
-    move, to_unit_length = displace.on(system.tree, q, change, 1.0), normalize.on(system.tree, q)
+    nearby = _accelerations_nearby(model, float(state.time[0]), state.q[None], state.v[None], N)[0]
+    if not np.isfinite(nearby).all():
+        raise np.linalg.LinAlgError("an acceleration is not finite")
+    k, here = N.shape[1], nearby[-1]
+    columns = [
+        [-N.T @ (a - b) / (2.0 * h) for a, b, h in ((one[0], one[1], DISPLACEMENT), (one[2], one[3], RATE))]
+        for one in nearby[:-1].reshape(k, 4, model.nv)
+    ]
+    K, D = (np.array([column[i] for column in columns]).reshape(k, k).T for i in (0, 1))
+    return K, D, N.T @ here
 
-    def accelerations(shift: Floats, rate: Floats) -> Floats:
-        q[:], v[:], a[:], change[:] = state.q, state.v + rate, 0.0, shift
-        move()
-        to_unit_length()
-        evaluate()
-        if not np.isfinite(a).all():
-            raise np.linalg.LinAlgError("an acceleration is not finite")
-        return a.copy()
 
-    nothing = np.zeros(model.nv)
-    columns = []
-    for direction in N.T:
-        pairs = [[accelerations(s * DISPLACEMENT * direction, nothing) for s in (1.0, -1.0)]]
-        pairs += [[accelerations(nothing, s * RATE * direction) for s in (1.0, -1.0)]]
-        columns.append([-N.T @ (a - b) / (2.0 * h) for (a, b), h in zip(pairs, (DISPLACEMENT, RATE), strict=True)])
-    K, D = (np.array([column[i] for column in columns]).reshape(N.shape[1], N.shape[1]).T for i in (0, 1))
-    return K, D, N.T @ accelerations(nothing, nothing)
+def modes_of_trees(model: Model, q: Floats, v: Floats) -> Modes:
+    """Compute the modes at R states q (R, nq) and v (R, nv) of a tree without motions, loops and constraints.
+
+    The modes of a state whose accelerations are not finite are NaN.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The exponents of a state did not converge.
+    """
+    system, n = model.system, model.nv
+    M = np.zeros((len(q), n, n))
+    scratch = State(np.zeros(1), np.zeros(model.nq), np.zeros(n), np.zeros(n), np.zeros(len(model.names.accounts)))
+    _compute_mass_matrices(system, workspace_for(system), scratch, q, v, np.zeros(n), M)
+    nearby = _accelerations_nearby(model, 0.0, q, v, np.eye(n))
+    one = nearby[:, :-1].reshape(len(q), n, 4, n)
+    K, D = (-np.swapaxes(one[:, :, i] - one[:, :, i + 1], 1, 2) / (2.0 * h) for i, h in ((0, DISPLACEMENT), (2, RATE)))
+    known = np.isfinite(nearby).all(axis=(1, 2))
+    found = modes_of(Linearization(np.arange(n), M[known], np.zeros((0, n)), np.eye(n)), K[known], D[known])
+    whole = [np.full((len(q), *values.shape[1:]), np.nan, values.dtype) for values in found]
+    for into, values in zip(whole, found, strict=True):
+        into[known] = values
+    return Modes(*whole)
+
+
+@kernel
+def _compute_mass_matrices(system: Any, work: Any, state: Any, q: Any, v: Any, x: Any, M: Any) -> None:
+    """Compute the mass matrices M (R, n, n) at R states; `state` and `x` (n,) are scratch."""
+    for r in range(len(q)):
+        copy(q[r], state.q)
+        copy(v[r], state.v)
+        compute_mass_matrix(system, work, state, x, M[r])
+
+
+def _accelerations_nearby(model: Model, t: float, q: Floats, v: Floats, N: Floats) -> Floats:
+    """Return the accelerations (R, 4 k + 1, nv) near R states q (R, nq) and v (R, nv).
+
+    For each column of N, these are the accelerations at both displacements along it, then at both changes of the rates;
+    the last ones are those of the state itself.
+    """
+    system = model.system
+    found = np.zeros((len(q), 4 * N.shape[1] + 1, model.nv))
+    scratch = (np.zeros(model.nq), *np.zeros((3, model.nv)), np.zeros(len(model.names.accounts)))
+    nearby = bound_kernel(_evaluate_nearby, evaluate=ABA.dynamics(system).evaluate)
+    nearby(system, workspace_for(system), t, q, v, np.ascontiguousarray(N.T), scratch, found)
+    return found
+
+
+@template(evaluate)
+def _evaluate_nearby(
+    system: Any, work: Any, t: float, q: Any, v: Any, directions: Any, scratch: Any, found: Any
+) -> None:
+    """Store the accelerations that `_accelerations_nearby` returns; `directions` (k, nv) are the columns of N."""
+    moved, changed, shift, a, powers = scratch
+    last = 4 * len(directions)
+    for r in range(len(q)):
+        for place in range(last + 1):
+            sign = 1.0 if place % 2 == 0 else -1.0
+            copy(q[r], moved)
+            for i in range(len(shift)):
+                x = sign * directions[place // 4, i] if place < last else 0.0
+                shift[i] = DISPLACEMENT * x if place % 4 < 2 else 0.0
+                changed[i] = v[r, i] + (0.0 if place % 4 < 2 else RATE * x)
+                a[i] = 0.0
+            displace(system.tree, moved, shift, 1.0)
+            normalize(system.tree, moved)
+            evaluate(system, work, t, moved, changed, a, powers)
+            copy(a, found[r, place])

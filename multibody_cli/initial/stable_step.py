@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.alarms.catalogue import STABILITY
 from multibody_cli.alarms.contract import Raised, Remedy
@@ -16,12 +17,15 @@ from multibody_cli.initial.linearized_motion import (
     force_derivatives,
     linearization_of,
     modes_of,
+    modes_of_trees,
 )
 from multibody_cli.methods import METHODS, integrator_of
 from multibody_cli.methods.contract import Integrator
 from multibody_cli.methods.stabilization import StabilizationOptions
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.scene.simulation import SimulationSpec
+
+Flags = NDArray[np.bool_]
 
 MOST_DIFFERENCED = 30
 """Largest number of coordinates of a model whose accelerations are differenced: 4 evaluations for each, 0.03 s in all.
@@ -92,16 +96,59 @@ def check_step(simulation: SimulationSpec, model: Model, state: State) -> StepCh
     return StepCheck(min(longest, feedback), tuple(alarms))
 
 
+SLACK = 2.0
+"""Ratio of the stable step to the step of a run above which round-off cannot change the result of the check."""
+
+
+def have_stable_steps(simulation: SimulationSpec, model: Model, q: Floats, v: Floats) -> Flags:
+    """Return of R states (R,) whether the step is so short that `check_step` surely raises no alarm.
+
+    Parameters
+    ----------
+    simulation
+        The settings of the runs.
+    model
+        A tree without motions, loops and constraints other than limits.
+    q, v
+        (R, nq) and (R, nv) initial states, none of them at a limit.
+    """
+    integrator = integrator_of(simulation.method, simulation.integrator)
+    allowed = min(simulation.alarms.get(STABILITY, 1.0), 1.0)
+    longest = np.full(len(q), _feedback_limit(integrator, simulation))
+    if _limits_the_step(integrator, model):
+        if not _is_differenced(model):
+            return np.zeros(len(q), np.bool_)
+        try:
+            modes = modes_of_trees(model, q, v)
+        except np.linalg.LinAlgError:
+            return np.zeros(len(q), np.bool_)
+        known = np.isfinite(modes.damping).all(axis=1) & np.isfinite(modes.frequency).all(axis=1)
+        damping, frequency = modes.damping[known], modes.frequency[known]
+        limits = stable_steps(integrator, simulation, damping.ravel(), frequency.ravel()).reshape(damping.shape)
+        longest[known] = np.minimum(longest[known], limits.min(axis=1))
+        longest[~known] = 0.0
+    return np.asarray(SLACK * simulation.step <= allowed * longest)
+
+
+def _is_differenced(model: Model) -> bool:
+    """Whether the accelerations of a model are differenced."""
+    return int(model.system.tree.links["nv"].sum()) <= MOST_DIFFERENCED and not model.names.affine
+
+
+def _limits_the_step(integrator: Integrator, model: Model) -> bool:
+    """Whether the modes of a model are checked."""
+    checked = _is_differenced(model) or model.system.forces.depends_on_motion
+    n = int(model.system.tree.links["nv"].sum())
+    return integrator.stable_step is not None and checked and 0 < n <= MOST_COORDINATES
+
+
 def _fastest_mode(integrator: Integrator, simulation: SimulationSpec, model: Model, state: State) -> tuple[float, str]:
     """Return the shortest stable step of all modes, s, and the coordinate that moves most in that mode."""
-    n = int(model.system.tree.links["nv"].sum())
-    differenced = n <= MOST_DIFFERENCED and not model.names.affine
-    checked = differenced or model.system.forces.depends_on_motion
-    if integrator.stable_step is None or not checked or not 0 < n <= MOST_COORDINATES:
+    if not _limits_the_step(integrator, model):
         return math.inf, ""
     try:
         linear = linearization_of(model, state)
-        if differenced:
+        if _is_differenced(model):
             K, D, _ = acceleration_derivatives(model, state, linear.directions)
         else:
             K, D = force_derivatives(model, state, linear)

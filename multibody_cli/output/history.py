@@ -70,7 +70,7 @@ class History:
     """
 
     def __init__(self, names: Names) -> None:
-        self._signs = np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts])
+        self._signs = _signs_of(names)
         self._first_balance: float | None = None
         self._last_balance = 0.0
         self._last_quaternion: Floats | None = None
@@ -80,7 +80,7 @@ class History:
     def block(self, samples: Samples, count: int) -> Block:
         """Add the quantities that depend on earlier rows to the first `count` rows of `samples`."""
         filled = samples._replace(**{name: column[:count] for name, column in samples._asdict().items()})
-        total, balance = self._energies(filled)
+        total, balance = _energies(filled, self._signs)
         if self._first_balance is None and count:
             self._first_balance = float(balance[0])
         if count:
@@ -103,16 +103,9 @@ class History:
         float
             The energy that the change adds, J.
         """
-        added = float(self._energies(samples)[1][0]) - self._last_balance
+        added = float(_energies(samples, self._signs)[1][0]) - self._last_balance
         self._first_balance = (self._first_balance or 0.0) + added
         return added
-
-    def _energies(self, samples: Samples) -> tuple[Floats, Floats]:
-        """Return the energy and the energy balance, (K,), J."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
-            total = samples.kinetic + samples.potential + samples.elastic
-            # row by row: a product of matrices rounds a row by its place in the block
-            return total, total + (samples.accounts * self._signs).sum(axis=1)
 
     def _concatenate_contacts(self, samples: Samples) -> Contacts:
         """Concatenate the contacts of all instants; instants and offsets continue from the previous block."""
@@ -129,19 +122,62 @@ class History:
             return quaternion
         if self._last_quaternion is None:
             self._last_quaternion = _with_positive_first_component(quaternion[0])
-        agreement = np.empty(quaternion.shape[:2])
-        np.einsum("bi,bi->b", self._last_quaternion, quaternion[0], out=agreement[0])
-        np.einsum("kbi,kbi->kb", quaternion[:-1], quaternion[1:], out=agreement[1:])
-        continuous, turned = quaternion, agreement < 0.0
-        if turned.any():
-            continuous = np.cumprod(np.where(turned, -1.0, 1.0), axis=0)[:, :, None] * quaternion
+        continuous = _continued(self._last_quaternion, quaternion)
         self._last_quaternion = continuous[-1].copy()
         return continuous
 
 
+def _signs_of(names: Names) -> Floats:
+    """Return the sign of each account (na,) in the energy balance."""
+    return np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts])
+
+
+def _energies(samples: Samples, signs: Floats) -> tuple[Floats, Floats]:
+    """Return the energy and the energy balance, (K,), J."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
+        total = samples.kinetic + samples.potential + samples.elastic
+        # row by row: a product of matrices rounds a row by its place in the block
+        return total, total + (samples.accounts * signs).sum(axis=1)
+
+
+def block_of_runs(names: Names, samples: Samples, runs: int) -> Block:
+    """Return complete runs without contacts, one after the other, as one block with the same bits as their own blocks.
+
+    Parameters
+    ----------
+    names
+        Names of the model.
+    samples
+        The samples of the runs, R K rows.
+    runs
+        Their number R.
+    """
+    total, balance = _energies(samples, _signs_of(names))
+    residual = balance.reshape(runs, -1) - (balance.reshape(runs, -1)[:, :1] + 0.0)
+    rotations = samples.quaternion.reshape(runs, len(total) // runs, *samples.quaternion.shape[1:])
+    continuous = rotations
+    if rotations.size:
+        first = _with_positive_first_component(rotations[:, 0])
+        continuous = _continued(first, rotations)
+    none = Contacts(np.zeros(len(total), np.int64), np.zeros(0, np.int64), np.zeros((len(total), 0), np.bool_))
+    return Block(samples, continuous.reshape(samples.quaternion.shape), total, residual.ravel(), none)
+
+
+def _continued(before: Floats, quaternion: Floats) -> Floats:
+    """Choose the signs of quaternions (..., K, B, 4) continuous in time, after those before (..., B, 4)."""
+    agreement = np.empty(quaternion.shape[:-1])
+    np.einsum("...bi,...bi->...b", before, quaternion[..., 0, :, :], out=agreement[..., 0, :])
+    np.einsum("...i,...i->...", quaternion[..., :-1, :, :], quaternion[..., 1:, :, :], out=agreement[..., 1:, :])
+    turned = agreement < 0.0
+    if not turned.any():
+        return quaternion
+    continuous: Floats = np.cumprod(np.where(turned, -1.0, 1.0), axis=-2)[..., None] * quaternion
+    return continuous
+
+
 def _with_positive_first_component(quaternion: Floats) -> Floats:
-    """Choose the sign of each of (B, 4) quaternions such that its first nonzero component is positive."""
-    lead = np.argmax(quaternion != 0.0, axis=1)
-    signs = np.where(np.take_along_axis(quaternion, lead[:, None], axis=1) < 0.0, -1.0, 1.0)
+    """Choose the sign of each of (..., B, 4) quaternions such that its first nonzero component is positive."""
+    lead = np.argmax(quaternion != 0.0, axis=-1)
+    signs = np.where(np.take_along_axis(quaternion, lead[..., None], axis=-1) < 0.0, -1.0, 1.0)
     positive: Floats = signs * quaternion
     return positive

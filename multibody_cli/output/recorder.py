@@ -14,7 +14,7 @@ from multibody_cli.methods.contract import Method, Report
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.observers import contact_observers, observe, observe_report, observe_states, report_fields
-from multibody_cli.output.samples import samples_for
+from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Sink
 
 if TYPE_CHECKING:
@@ -136,3 +136,38 @@ class Recorder:
         if self._sink.accepts_partial_blocks:
             self.flush()
         return self._filled == 0
+
+
+class RunsObserver:
+    """Observes complete runs of one model, of which all states are known, in one call of compiled code.
+
+    Parameters
+    ----------
+    model, method
+        The model, and a method that computes accelerations and work arrays of a state.
+    state
+        That state, which is overwritten.
+    rows
+        Largest number of states of a call.
+    """
+
+    def __init__(self, model: Model, method: AccelerationMethod, state: State, rows: int) -> None:
+        self._samples = samples_for(model.names, rows)
+        observe_report(report_fields(model.names), Report(), self._samples, slice(None))
+        accounts = len(model.names.accounts)
+        self._states = States(*(np.zeros((rows, *shape)) for shape in ((), (model.nq,), (model.nv,), (accounts,))))
+        self._warnings = method.work.warnings
+        self._observe = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe).on(
+            model.system, state, method.work, element_rows(model), self._samples, np.zeros(accounts), *self._states
+        )
+
+    def observe(self, states: States) -> tuple[Samples, bool]:
+        """Return the samples of states, valid up to the next call, and whether a force element warns of any."""
+        count = len(states.time)
+        for into, values in zip(self._states, states, strict=True):
+            into[:count] = values
+        for raised in self._warnings:
+            raised[:] = 0
+        self._observe(0, 0, count)
+        warns = any(raised.any() for raised in self._warnings)
+        return self._samples._replace(**{name: field[:count] for name, field in self._samples._asdict().items()}), warns

@@ -93,15 +93,18 @@ class RowFile:
             self._file.seek(0, os.SEEK_END)
             place = self._file.tell()
             lines: list[bytes] = []
+            columns: tuple[Column, ...] | None = None
             for row in rows:
                 if self._offsets[row.run] != _MISSING:
                     continue
-                if row.columns not in self._columns:
-                    lines.append(_line({"columns": row.columns}))
-                    place += len(lines[-1])
-                    self._columns.append(row.columns)
-                    self._first_run.append(row.run)
-                index = self._columns.index(row.columns)
+                if row.columns is not columns:  # those of the row before are often the same object
+                    columns = row.columns
+                    if columns not in self._columns:
+                        lines.append(_line({"columns": columns}))
+                        place += len(lines[-1])
+                        self._columns.append(columns)
+                        self._first_run.append(row.run)
+                    index = self._columns.index(columns)
                 texts = {name: getattr(row, name) for name in OUTCOMES}
                 lines.append(_line({RUN: row.run, **texts, "of": index, "values": row.values}))
                 self._note(row.run, index, texts, place)
@@ -119,9 +122,14 @@ class RowFile:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in the order of the runs."""
+        place = -1
         for run in np.flatnonzero(self._offsets != _MISSING).tolist():
-            self._file.seek(int(self._offsets[run]))
-            content = _content(self._file.readline())
+            if place != self._offsets[run]:  # a seek discards what was read ahead
+                place = int(self._offsets[run])
+                self._file.seek(place)
+            line = self._file.readline()
+            place += len(line)
+            content = _content(line)
             if content is None:
                 raise OutputError(f"{self.path} was changed by another program: run the sweep again with --force")
             texts = {name: content[name] for name in OUTCOMES}

@@ -14,12 +14,13 @@ from multibody_cli.output.series import select_channels
 from multibody_cli.output.trajectory import Record, Trajectory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from multibody_cli.alarms.contract import Raised
     from multibody_cli.model import Floats, Names
     from multibody_cli.output.channel import Array
     from multibody_cli.output.samples import Samples
+    from multibody_cli.output.series import Series
 
 BLOCK_ROWS = 1000
 BLOCK_BYTES = 2**26
@@ -209,17 +210,37 @@ class MemorySink:
 
     def trajectory(self) -> Trajectory:
         """Return the run as a trajectory, as if it was read from a result file."""
-        return Trajectory(
-            source="the run",
-            attributes=self._header.attributes() | self._outcome.attributes(),
-            scene_yaml=self._header.scene_yaml,
-            bodies=self._header.names.bodies,
-            com=self._header.com,
-            paths=tuple(self._series),
-            load=self._load,
-            earlier=self._header.earlier,
+        return trajectory_in_memory(
+            self._header, self._outcome, self._series, lambda path: np.concatenate(self._blocks[path])
         )
 
-    def _load(self, path: str, rows: slice) -> Record:
-        series, values = self._series[path], np.concatenate(self._blocks[path])
-        return Record(path=path, values=values[rows], labels=series.labels, **series.attributes())
+
+def trajectory_in_memory(
+    header: Header, outcome: Outcome, series: Mapping[str, Series], values_of: Callable[[str], Array]
+) -> Trajectory:
+    """Return a run in memory as a trajectory.
+
+    Parameters
+    ----------
+    header, outcome
+        The metadata of the run.
+    series
+        The channels by path.
+    values_of
+        Returns the values of a channel, (T, ...).
+    """
+
+    def load(path: str, rows: slice) -> Record:
+        one = series[path]
+        return Record(path=path, values=values_of(path)[rows], labels=one.labels, **one.attributes())
+
+    return Trajectory(
+        source="the run",
+        attributes=header.attributes() | outcome.attributes(),
+        scene_yaml=header.scene_yaml,
+        bodies=header.names.bodies,
+        com=header.com,
+        paths=tuple(series),
+        load=load,
+        earlier=header.earlier,
+    )

@@ -120,6 +120,8 @@ def write_sweep_table(
         The file cannot be written.
     """
     place_of = {(column.name, column.units): place for place, column in enumerate(columns)}
+    places: list[int] = []
+    last: Sequence[Column] | None = None
     with replacement(path) as new, h5py.File(new, "w") as file:
         file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **attributes})
         create = _Creator(file, count)
@@ -135,8 +137,9 @@ def write_sweep_table(
             part = slice(start, start + len(block))
             numbers = np.full((len(columns), len(block)), np.nan)
             for place, row in enumerate(block):
-                for column, value in zip(row.columns, row.values, strict=True):
-                    numbers[place_of[column.name, column.units], place] = value
+                if row.columns is not last:  # those of the row before are often the same object
+                    last, places = row.columns, [place_of[one.name, one.units] for one in row.columns]
+                numbers[places, place] = row.values
             runs = [row.run for row in block]
             run[part] = runs
             for dataset, one in zip(varied, keys, strict=True):

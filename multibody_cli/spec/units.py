@@ -123,7 +123,7 @@ _LONGEST = 60
 def split_quantity(text: str) -> tuple[float, str] | None:
     """Split `12 mm` into number and unit; None if the string is not a quantity."""
     match = _QUANTITY.fullmatch(text) if len(text) <= 2 * _LONGEST else None
-    if match is None or (match[2] and _tokens(match[2]) is None):
+    if match is None or (match[2] and not _has_tokens(match[2])):
         return None
     return float(match[1]), match[2]
 
@@ -158,6 +158,11 @@ def kind_of(dimension: Dimension) -> str:
     """Name the kinds of this dimension."""
     names = [kind.name for kind in KINDS if kind.dimension == dimension and kind is not ANY]
     return " or ".join(names) if names else "another quantity"
+
+
+@lru_cache(maxsize=1024)
+def _has_tokens(text: str) -> bool:
+    return _tokens(text) is not None
 
 
 def _tokens(text: str) -> list[re.Match[str]] | None:

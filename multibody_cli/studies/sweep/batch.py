@@ -10,32 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from multibody_cli.document.source import ReadScene, UnreadScene, read_scene
-from multibody_cli.errors import MbsimError, SceneError, shortened
+from multibody_cli.errors import MbsimError, SceneError
 from multibody_cli.kernel import LANES
-from multibody_cli.model import Names
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.recorder import States
-from multibody_cli.output.sink import MemorySink, Outcome, Sink
-from multibody_cli.output.sweep_table import Column, Row
+from multibody_cli.output.sink import MemorySink, Sink
+from multibody_cli.output.sweep_table import Row
 from multibody_cli.output.tee import TeeSink
-from multibody_cli.studies.expect import channels_read, evaluate
 from multibody_cli.studies.simulation import Simulation, prepare
-from multibody_cli.studies.sweep.keeping import (
-    Kept,
-    channels_of,
-    instants_of,
-    kept_by_default,
-    reduce_expectations,
-    reduce_run,
-)
+from multibody_cli.studies.sweep.alike import AlikeRuns
+from multibody_cli.studies.sweep.keeping import Kept
 from multibody_cli.studies.sweep.lanes import Lanes
-
-LONGEST_REASON = 500
+from multibody_cli.studies.sweep.reduction import channels_for, in_one_line, kept_of, reduced
 
 REFUSED, FAILED = "refused", "failed"
 """Status of a run that did not start, and of one that an error ended."""
@@ -95,11 +84,13 @@ def run_batch(task: Task, runs: Sequence[Run]) -> list[Row]:
     """
     if task.reference is None:
         return [_finish(task, run, _start(task, run)) for run in runs]
-    started = [_start(task, run) for run in runs]
-    places = [k for k, one in enumerate(started) if isinstance(one, Simulation)]
-    made = lanes_of(task).make([one for one in started if isinstance(one, Simulation)])
-    known = {places[k]: states for k, states in made.items()}
-    return [_finish(task, run, started[k], known.get(k)) for k, run in enumerate(runs)]
+    rows = alike_of(task).make(runs) if task.trajectories is None else {}
+    started = {k: _start(task, run) for k, run in enumerate(runs) if k not in rows}
+    places = [k for k, one in started.items() if isinstance(one, Simulation)]
+    states = lanes_of(task).make([one for one in started.values() if isinstance(one, Simulation)])
+    known = {places[k]: one for k, one in states.items()}
+    rows |= {k: _finish(task, runs[k], one, known.get(k)) for k, one in started.items()}
+    return [rows[k] for k in range(len(runs))]
 
 
 def result_path(folder: Path, number: int) -> Path:
@@ -124,9 +115,18 @@ def lanes_of(task: Task) -> Lanes:
     return Lanes(prepare_run(task, task.reference))
 
 
+@lru_cache(maxsize=1)
+def alike_of(task: Task) -> AlikeRuns:
+    """Return the runs of a task that differ from its reference in initial coordinates and rates alone."""
+    assert task.reference is not None
+    reference = task.reference
+    return AlikeRuns(prepare_run(task, reference), reference.overrides, lanes_of(task), task.kept)
+
+
 def forget_scene() -> None:
     """Forget the scene of the last task, whose file may change."""
     _source.cache_clear()
+    alike_of.cache_clear()
     lanes_of.cache_clear()
 
 
@@ -135,11 +135,11 @@ def _start(task: Task, run: Run) -> Simulation | Row:
     try:
         return prepare_run(task, run)
     except SceneError as error:
-        return Row(run.number, REFUSED, _in_one_line("; ".join(_without_place(error))))
+        return Row(run.number, REFUSED, in_one_line("; ".join(_without_place(error))))
     except MbsimError as error:
-        return Row(run.number, REFUSED, _in_one_line(str(error)))
+        return Row(run.number, REFUSED, in_one_line(str(error)))
     except Exception as error:
-        return Row(run.number, FAILED, _in_one_line(f"internal error: {type(error).__name__}: {error}"))
+        return Row(run.number, FAILED, in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
 def _finish(task: Task, run: Run, simulation: Simulation | Row, states: States | None = None) -> Row:
@@ -149,56 +149,24 @@ def _finish(task: Task, run: Run, simulation: Simulation | Row, states: States |
     try:
         return _reduced(task, run.number, simulation, states)
     except MbsimError as error:
-        return Row(run.number, FAILED, _in_one_line(str(error)))
+        return Row(run.number, FAILED, in_one_line(str(error)))
     except Exception as error:  # as the command line, a sweep reports it, and goes on with the other runs
-        return Row(run.number, FAILED, _in_one_line(f"internal error: {type(error).__name__}: {error}"))
+        return Row(run.number, FAILED, in_one_line(f"internal error: {type(error).__name__}: {error}"))
 
 
 def _reduced(task: Task, number: int, simulation: Simulation, states: States | None) -> Row:
-    scene, model, timing = simulation.scene, simulation.compiled.model, simulation.compiled.timing
-    kept = task.kept or kept_by_default(scene, model.names)
-    recorded = scene.output.channels
-    end = timing.outputs * timing.every
-    memory = MemorySink(
-        _channels_of(kept, end, model.names, tuple(scene.expect), None if recorded is None else tuple(recorded))
-    )
+    scene = simulation.scene
+    kept = kept_of(task.kept, simulation)
+    memory = MemorySink(channels_for(kept, simulation))
     sink: Sink = memory
     if task.trajectories is not None:
         file = result_path(task.trajectories, number)
         sink = TeeSink(memory, Hdf5Sink(file, scene.output.channels, scene.output.compression, force=True))
     summary = simulation.run(sink) if states is None else simulation.replay(states, sink)
-    outcome, trajectory = summary.outcome, memory.trajectory()
-    kept_numbers: list[tuple[Column, float]] = [
-        (Column("steps", "", "Number of steps."), float(summary.steps)),
-        (Column("reached", "s", "Time of the last output instant."), summary.reached),
-    ]
-    if outcome.reached_end:
-        kept_numbers += reduce_expectations(evaluate(scene.expect, trajectory))
-        kept_numbers += reduce_run(kept, trajectory)
-    columns, values = zip(*kept_numbers, strict=True)
-    reason = "" if outcome.status == "complete" else _in_one_line(outcome.message)
-    return Row(number, outcome.status, reason, _in_one_line("; ".join(_alarms_of(outcome))), columns, values)
-
-
-@lru_cache(maxsize=4)
-def _channels_of(
-    kept: tuple[Kept, ...], end: float, names: Names, expect: tuple[Any, ...], recorded: tuple[str, ...] | None
-) -> tuple[str, ...]:
-    """Return the channels that a row is made from: those that are kept, and those of the expectations."""
-    instants = np.unique([0.0, end, *instants_of(kept)])
-    return tuple(sorted({*channels_of(kept, names, instants), *channels_read(expect, names, recorded)}))
-
-
-def _alarms_of(outcome: Outcome) -> Iterator[str]:
-    for alarm in outcome.alarms:
-        yield f"{alarm.name} ({alarm.level}" + (f" from {alarm.time:.6g} s)" if alarm.time is not None else ")")
+    return reduced(number, kept, scene.expect, summary, memory.trajectory())
 
 
 def _without_place(error: SceneError) -> Iterator[str]:
     """Yield the problems without the names of files, which may differ between machines."""
     for problem in error.problems:
         yield ": ".join(filter(None, (problem.path, problem.message)))
-
-
-def _in_one_line(text: str) -> str:
-    return shortened(" ".join(text.split()), LONGEST_REASON)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest
@@ -120,8 +121,20 @@ def channels_of(kept: Sequence[Kept], names: Names, time: Floats) -> list[str]:
     return sorted({*read} - {"time"})
 
 
-def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[Column, float]]:
-    """Yield the kept numbers of a run with their columns.
+class KeptNumber(NamedTuple):
+    """A number that is kept: its column, the channel and the component that it is made from, and how.
+
+    `compute` takes the instants (T,), s, and the values of the component (T,).
+    """
+
+    column: Column
+    channel: str
+    component: int
+    compute: Callable[[Floats, Floats], float]
+
+
+def kept_numbers(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[KeptNumber]:
+    """Yield the numbers that are kept of all runs like one.
 
     Raises
     ------
@@ -130,17 +143,35 @@ def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[C
     """
     for one in kept:
         for scalar in select(trajectory, [one.channel]):
-            record = trajectory.channel(scalar.channel)
-            values = record.values.reshape(len(record.values), -1)[:, scalar.column]
+            description = trajectory.channel(scalar.channel).description
             for word in one.reductions:
                 if isinstance(word, str):
                     reduction = REDUCTIONS[word]
-                    units, found = reduction.units or scalar.units, reduction.compute(trajectory.time, values)
-                    about = f"{reduction.meaning}. {record.description}"
+                    units, compute = reduction.units or scalar.units, reduction.compute
+                    about = f"{reduction.meaning}. {description}"
                 else:
-                    units, found = scalar.units, float(values[trajectory.at(word)])
-                    word, about = f"at {word:.9g} s", f"value at {word:.9g} s. {record.description}"
-                yield Column(f"{scalar} {word}", units, about[0].upper() + about[1:]), found
+                    units, compute = scalar.units, partial(_value_at, trajectory.at(word))
+                    word, about = f"at {word:.9g} s", f"value at {word:.9g} s. {description}"
+                column = Column(f"{scalar} {word}", units, about[0].upper() + about[1:])
+                yield KeptNumber(column, scalar.channel, scalar.column, compute)
+
+
+def _value_at(row: int, _time: Floats, values: Floats) -> float:
+    return float(values[row])
+
+
+def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[Column, float]]:
+    """Yield the kept numbers of a run with their columns.
+
+    Raises
+    ------
+    ResultError
+        As in `kept_numbers`.
+    """
+    for number in kept_numbers(kept, trajectory):
+        values = trajectory.channel(number.channel).values
+        found = values.reshape(len(values), -1)[:, number.component]
+        yield number.column, number.compute(trajectory.time, found)
 
 
 def instants_of(kept: Sequence[Kept]) -> list[float]:

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multibody_cli.kernel import LANES
 from multibody_cli.lanes.batch import Runs, is_worthwhile, run_in_lanes, supported
 from multibody_cli.lanes.program import compile_program, content_of
 from multibody_cli.lanes.schemes import SCHEMES
 from multibody_cli.methods import METHODS
+from multibody_cli.model import Floats
 from multibody_cli.output.recorder import States
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.simulation import Simulation
@@ -77,8 +79,29 @@ class Lanes:
         run_in_lanes(self._runs._replace(q=q[None], v=v[None], instants=np.array([0])), self._program)
         simulation.replay(States(time, q[None], v[None], ledger[None]), MemorySink())
 
+    def run(self, q: Floats, v: Floats) -> tuple[States, NDArray[np.bool_]]:
+        """Make runs of the reference from other initial states, each independently of the others.
+
+        Parameters
+        ----------
+        q, v
+            (R, nq) and (R, nv) initial states.
+
+        Returns
+        -------
+        States
+            Those of all runs, (R, K, ...), at the K output instants after the first one.
+        array of bool
+            (R,) which runs are complete.
+        """
+        runs = self._runs._replace(q=q, v=v)
+        batch = run_in_lanes(runs, self._program)
+        times = np.asarray(runs.instants * runs.step, np.float64)
+        complete = batch.in_lanes & (batch.steps == runs.instants[-1])
+        return States(times, batch.q, batch.v, batch.ledger), complete
+
     def make(self, simulations: Sequence[Simulation]) -> dict[int, States]:
-        """Make the runs that suit the lanes, each independently of the others.
+        """Make the runs that suit the lanes.
 
         Returns
         -------
@@ -88,13 +111,11 @@ class Lanes:
         places = [k for k, one in enumerate(simulations) if _common_part(one) == self._common]
         if not places:
             return {}
-        states = [simulations[k].compiled.state for k in places]
-        runs = self._runs._replace(q=np.array([one.q for one in states]), v=np.array([one.v for one in states]))
-        batch = run_in_lanes(runs, self._program)
-        complete = batch.in_lanes & (batch.steps == runs.instants[-1])
-        times = np.asarray(runs.instants * runs.step, np.float64)
+        starts = [simulations[k].compiled.state for k in places]
+        states, complete = self.run(np.array([one.q for one in starts]), np.array([one.v for one in starts]))
         return {
-            places[i]: States(times, batch.q[i], batch.v[i], batch.ledger[i]) for i in np.flatnonzero(complete).tolist()
+            places[i]: States(states.time, states.q[i], states.v[i], states.ledger[i])
+            for i in np.flatnonzero(complete).tolist()
         }
 
 

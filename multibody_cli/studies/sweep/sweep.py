@@ -29,7 +29,7 @@ from multibody_cli.output.sweep_table import (
     write_sweep_table,
 )
 from multibody_cli.studies.simulation import Simulation
-from multibody_cli.studies.sweep.batch import Run, Task, forget_scene, lanes_of, prepare_run
+from multibody_cli.studies.sweep.batch import Run, Task, alike_of, forget_scene, lanes_of, prepare_run
 from multibody_cli.studies.sweep.design import Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
@@ -229,6 +229,7 @@ def compile_kernels(sweep: Sweep, simulation: Simulation) -> None:
     if sweep.task.reference is not None:
         try:
             lanes_of(sweep.task).start(simulation)
+            alike_of(sweep.task).start()
         except Refused:
             raise Refused(
                 "the code of the lanes of this sweep is not in the cache, and MBSIM_COMPILE=never forbids compiling "

@@ -1,0 +1,144 @@
+"""Runs that raise no alarm: the largest values of many complete runs at once.
+
+A run that comes close to a threshold does not count as quiet, so that round-off, by which these values differ from
+those of a `RunRecord`, decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multibody_cli.alarms.catalogue import RUN_ALARMS
+from multibody_cli.alarms.contract import RunSettings
+from multibody_cli.alarms.largest import find_largest, integrate_phases
+from multibody_cli.alarms.record import RESOLVED, SMALLEST_LIFT, scales_of
+from multibody_cli.model import Floats, Model
+
+Flags = NDArray[np.bool_]
+
+NEAR = 0.999
+"""Ratio of a value to its threshold from which a run does not count as quiet."""
+
+
+class Largest(NamedTuple):
+    """Largest absolute value of each of R runs (R,), for `RunRecord.spin` and others."""
+
+    largest: Floats
+
+
+class Number(NamedTuple):
+    """Number of events in each run, for `RunRecord.unsolved` and others."""
+
+    number: int
+
+
+class LargestOfRuns:
+    """Largest values of R complete runs of one model without contacts, implicit forces and subdivided steps.
+
+    Its attributes are those of `RunRecord` that the values of alarms are computed from, each for R runs.
+
+    Parameters
+    ----------
+    model
+        The compiled scene.
+    samples
+        The samples of the runs, one run after the other, R K rows.
+    runs
+        Their number R.
+    with_phases
+        Whether the errors of angles are computed.
+    """
+
+    def __init__(self, model: Model, samples: Any, runs: int, with_phases: bool) -> None:
+        scales = scales_of(model)
+        self.unsolved = self.implicit_unsolved = self.step_subdivisions = Number(0)
+        self.penetration = Largest(np.zeros(runs))
+        self.length = _lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
+        self.loop_error = _largest(samples.constraint_error, runs)
+        self.row_error = _largest(samples.row_error[:, scales.rows], runs)
+        w = samples.angular_velocity
+        self.spin, self.speed = (_largest_norm(vectors, runs) for vectors in (w, samples.linear_velocity))
+        self.loop_spin = _largest_norm(np.ascontiguousarray(w[:, list(model.names.looped)]), runs)
+        residual = self._add_energies(samples, runs, scales.signs, scales.weight)
+        self.residual = _largest(residual, runs)
+        self.gain, self.loss = _largest(np.maximum(residual, 0.0), runs), _largest(np.minimum(residual, 0.0), runs)
+        self.phase = Largest(np.zeros(runs))
+        if with_phases and not scales.is_prescribed:
+            self.phase = Largest(_phases_of(samples, residual, runs))
+
+    def _add_energies(self, samples: Any, runs: int, signs: Floats, weight: float) -> Floats:
+        """Set the energy available to each run, J; return the residuals (R, K), J."""
+        kinetic, potential, elastic = (
+            _by_run(field, runs) for field in (samples.kinetic, samples.potential, samples.elastic)
+        )
+        accounts = _by_run(samples.accounts, runs)
+        balance = kinetic + potential + elastic + accounts @ signs
+        work = np.pad(accounts[:, :, signs < 0.0], ((0, 0), (1, 0), (0, 0)))  # none at the start
+        released = sum(energy[:, 0] - energy.min(axis=1) for energy in (potential, elastic))
+        available = kinetic[:, 0] + released + np.ptp(work, axis=1).sum(axis=1)
+        self.energy = np.maximum(available, SMALLEST_LIFT * weight * self.length)
+        residual: Floats = balance - balance[:, :1]
+        return residual
+
+
+def quiet_runs(model: Model, samples: Any, runs: int, settings: RunSettings) -> Flags:
+    """Return of each of R runs (R,) whether it surely raises no alarm after its start.
+
+    Parameters
+    ----------
+    model, samples, runs
+        As for `LargestOfRuns`.
+    settings
+        Settings of the runs.
+    """
+    thresholds = {alarm.name: settings.thresholds.get(alarm.name, alarm.threshold(settings)) for alarm in RUN_ALARMS}
+    quiet = np.ones(runs, np.bool_)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not quiet
+        record = LargestOfRuns(model, samples, runs, with_phases=math.isfinite(thresholds["phase"]))
+        for alarm in RUN_ALARMS:
+            if math.isfinite(threshold := thresholds[alarm.name]):
+                quiet &= alarm.value(record, settings) <= NEAR * threshold
+    return quiet
+
+
+def _by_run(field: Any, runs: int) -> Any:
+    """Return a field of the samples as (R, K, ...)."""
+    return field.reshape(runs, len(field) // runs, *field.shape[1:])
+
+
+def _largest(values: Any, runs: int) -> Largest:
+    """Return the largest absolute value of each run."""
+    return Largest(np.abs(values).reshape(runs, values.size // runs).max(axis=1, initial=0.0))
+
+
+def _largest_norm(vectors: Floats, runs: int) -> Largest:
+    """Return the largest norm of the vectors (R K, n, 3) of each run."""
+    sizes, elements = np.empty(len(vectors)), np.empty(len(vectors), np.int64)
+    find_largest(vectors, sizes, elements)
+    return _largest(np.maximum(sizes, 0.0), runs)
+
+
+def _lengths_of(positions: Floats, offset: float) -> Floats:
+    """Return the length of the scene of each run (R,) from the positions (R, B, 3), m, as `RunRecord` does."""
+    extent = np.ptp(positions, axis=1).max(axis=1, initial=0.0) + offset
+    farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
+    return np.where(extent > 0.0, extent, np.where(farthest > 0.0, farthest, 1.0))
+
+
+def _phases_of(samples: Any, residual: Floats, runs: int) -> Floats:
+    """Return the largest error of an angle of each run, rad."""
+    found = np.zeros(runs)
+    times, kinetic, w = (_by_run(field, runs) for field in (samples.time, samples.kinetic, samples.angular_velocity))
+    for r in range(runs):
+        highest = np.maximum.accumulate(np.maximum(kinetic[r], 0.0))
+        ratio = np.divide(residual[r], 2.0 * highest, out=np.zeros(len(highest)), where=highest > 0.0)
+        steps = np.diff(times[r], prepend=times[r, 0])
+        sizes, elements = np.empty(len(steps)), np.empty(len(steps), np.int64)
+        integrand, integral = np.zeros((2, *w[r, 0].shape))
+        integrate_phases(w[r], np.clip(ratio, -1.0, 1.0), steps, RESOLVED, integrand, integral, sizes, elements)
+        found[r] = sizes.max(initial=0.0)
+    return found
