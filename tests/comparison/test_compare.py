@@ -165,7 +165,8 @@ def test_nan_in_both_runs_is_no_difference(run: Path, tmp_path: Path) -> None:
 
 def test_different_settings_are_reported_and_are_no_difference(run: Path, tmp_path: Path) -> None:
     scenes = [
-        "mbsim: 1\nname: a\ngravity: [0, 0, -9.81]\nbodies: {arm: {mass: 1}}\nsimulation: {method: aba, step: 1, options: {tolerance: 2}}\n",
+        "mbsim: 1\nname: a\ngravity: [0, 0, -9.81]\nbodies: {arm: {mass: 1}}\n"
+        "simulation: {method: aba, step: 1, options: {tolerance: 2}}\n",
         "mbsim: 1\nname: a\ngravity: [0, 0, -1.62]\nbodies: {arm: {mass: 1}, leg: {mass: 2}}\n"
         "simulation: {method: redmax, step: 1, options: {tolerance: 1}}\n",
     ]
