@@ -13,7 +13,7 @@ from multibody_cli.expressions import FUNCTIONS, SIGNAL, TEMPLATE, parse, requir
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1 + 2*3", 7), ("2**10", 1024), ("2**-1", 0.5), ("-2**2", -4), ("7 // 2", 3), ("7 % 3", 1),
+        ("1 + 2*3", 7), ("2**10", 1024), ("2**-1", 0.5), ("2**0", 1), ("-2**2", -4), ("7 // 2", 3), ("7 % 3", 1),
         ("sin(pi/2)", 1.0), ("max(1, 2, 3)", 3), ("atan2(1, 1)", math.pi / 4), ("sign(-3)", -1),
         ("'world' if i == 0 else concat('link', i - 1)", "link2"), ("axes[i % 2]", [1, 0, 0]),
         ("1 < 2 < 3 and not 2 > 3", True), ("L/2", 0.25), ("tau/2 - pi", 0.0), ("[1, i]", [1, 3]),

@@ -21,6 +21,10 @@ WEIGHTS = {SIGN: 12.0, ORDER: 1.0, POWER: 2.0, INDEX: 2.0, NUMBER: 1.0}
 PER_FILE = 2
 
 EQUIVALENT = {
+    **{
+        ("contacts/shapes/box_features.py", f"+ {edge}  ->  - {edge}"): "the same four edges in another order"
+        for edge in (f"((1.0 if k & {bit} else -1.0) * box.size[{axis}]) * box.R[{axis}]" for bit, axis in ("1j", "2h"))
+    },
     (
         "constraint_solver/always_ineffective.py",
         "W, i, moment = shift_force(W, arm), links[i].parent, moment + dot(arm, arm) ** 0.5 * force  ->  "

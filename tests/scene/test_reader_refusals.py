@@ -54,6 +54,19 @@ REFUSED = {
         "  c: {type: gear, joints: [j, k], ratio: 2, reduce: true}\n",
         "couplings.c.joints[1]: `k` closes a loop",
     ),
+    "limits beside a joint that does not move": (
+        (TWO + LOOP[: LOOP.index("  k:")])
+        .replace("1,0,0]", "1,0,0], limits: [0, 1]")
+        .replace("joints:\n", "joints:\n  a_weld: {type: fixed, child: b}\n")
+        .replace("duration: 1", "duration: 1, integrator: dop853"),
+        "joints.j.limits: integrator `dop853` has a variable step size",
+    ),
+    "a duration and an output interval": (
+        HEAD.replace("duration: 1", "duration: 1.0005, step: 1e-3") + "output: {every: 1.5e-3}\n",
+        "output.every: expected `every`, 0.0015 s, to be a multiple of `step`",
+    ),
+    "a text of 60 characters": (HEAD + f"gravity: [0, 0, {'x' * 60}]\n", f"`{'x' * 60}`"),
+    "a text of 61 characters": (HEAD + f"gravity: [0, 0, {'x' * 61}]\n", f"`{'x' * 57}...`"),
     "limits and adaptive steps": (
         (TWO + LOOP[: LOOP.index("  k:")])
         .replace("1,0,0]", "1,0,0], limits: [0, 1]")
