@@ -69,7 +69,7 @@ def linearization_of(model: Model, state: State) -> Linearization:
     compute_mass_matrix(system, work, state.copy(), np.zeros(n), M)
     free = np.flatnonzero(~system.tree.driven[:n])
     M, G = M[np.ix_(free, free)], G[:, free]
-    np.linalg.cholesky(M)
+    np.linalg.cholesky(M)  # raises where bodies without inertia can move
     basis = null_space(G[system.rows["one_sided"] == 0])
     directions = np.zeros((model.nv, basis.shape[1]))
     directions[free] = basis
