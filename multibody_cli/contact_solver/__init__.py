@@ -8,6 +8,8 @@
     solution        impulses, island by island: Alg. 8, line 23
     joint_friction  dry friction of joints: (2.115)-(2.118), Alg. 8, lines 10 to 18
     tree_friction   dry friction of a tree in O(n)
+    staggered_tree_friction
+                    the same, friction and loads in turn, where joints jam
     loaded_tree     one pass over a tree with friction: unsymmetric articulated bodies
     warm_start      initial guess from the previous step: Alg. 7, line 2
     results         energy accounts, diagnostics, forces for output

@@ -73,6 +73,14 @@ class TreeFriction(NamedTuple):
     order: Integers  # (p, 6)
     reaction: Floats  # (p, 6) W
     friction: Floats  # (p,) x
+    applied: Floats  # (p,) part of x that does not depend on the loads
+    limit: Floats  # (p,) given limits (`staggered_tree_friction`, as all that follow)
+    slip: Floats  # (p,) slip velocities after the step
+    free_slip: Floats  # (p,) the same without friction
+    start: Floats  # (p,) x before a Newton step
+    gradient: Floats  # (p,) slip velocities before it
+    target: Floats  # (p,) x after it, without limits
+    normal_load: Floats  # (points,) normal loads of the last sweep
     largest_load: Floats  # (n,) largest sum of loads in a branch, by its first body
     vector: Floats  # (6,) scratch
 
@@ -108,6 +116,14 @@ def tree_friction_for(system: System) -> TreeFriction:
         order=np.zeros((p, 6), np.int64),
         reaction=np.zeros((p, 6)),
         friction=np.zeros(p),
+        applied=np.zeros(p),
+        limit=np.zeros(p),
+        slip=np.zeros(p),
+        free_slip=np.zeros(p),
+        start=np.zeros(p),
+        gradient=np.zeros(p),
+        target=np.zeros(p),
+        normal_load=np.zeros(len(table.points)),
         largest_load=np.zeros(n),
         vector=np.zeros(6),
     )
@@ -207,7 +223,8 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                     load_force(joint_friction.reactions[k]),
                 )
                 sigma = slip_per_rate(patches[k], bodies, work.columns[j])
-                left, u = S - sigma * Motion(R @ g.t, R @ g.f), sigma * h * (dot(g.t, F.t) + dot(g.f, F.f))
+                left = S - sigma * Motion(R @ g.t, R @ g.f)
+                u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k])
                 D = power(left, U) + work.armature[j]
                 if MIN_PIVOT * abs(free) < D:
                     T.jams[k] = 0

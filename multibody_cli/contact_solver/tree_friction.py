@@ -25,7 +25,9 @@ slides if its friction exceeds its limit; a sliding one sticks if its rate has t
 friction increases with the slip by more than the slip requires: the joint jams.
 
 The conditions are those of the rows of `joint_friction`.  Where the iteration does not end, as with several joints that
-jam, the step solves the rows.
+jam, friction and loads are computed in turn (`staggered_tree_friction`).  The states become those of the solution long
+before the loads converge, so that Newton's method starts from them now and then.  Where neither ends, the step solves
+the rows.
 
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, notes 2.11, (2.115)-(2.118).
 """
@@ -48,6 +50,7 @@ from multibody_cli.contact_solver.loaded_tree import (
     write_load_shares,
 )
 from multibody_cli.contact_solver.results import AT_LIMIT
+from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
@@ -57,6 +60,9 @@ from multibody_cli.tree.jacobian import column_of, write_ball_columns
 
 MAX_ITERATIONS = 30
 """Largest number of passes over the tree in a step."""
+
+MAX_SWEEPS, FIRST_ATTEMPT = 256, 4
+"""Largest number of sweeps in a step, and that after which their states are tried first."""
 
 JOINT_ITERATIONS = 10
 """Passes after which all states that disagree change at once; from then on one at a time, against cycles."""
@@ -136,12 +142,19 @@ def update_states(system, work, joint_friction, T, v, tolerance, switches) -> tu
                     T.state[p] = STICKS
                 switches -= 1
                 agree = False
-        W = load_vector(T.reaction[p])
+    update_signs(table, T)
+    return agree, residual
+
+
+@kernel
+def update_signs(table, T):
+    """Update the signs of all loads from the reactions W."""
+    for p in range(len(table.patches)):
+        patch, W = table.patches[p], load_vector(T.reaction[p])
         for k in range(patch.first_point, patch.last_point):
             for i in range(table.points[k].first_load, table.points[k].last_load):
                 c = load_force(table.loads[i])
                 T.signs[i] = 1.0 if dot(c.t, W.t) + dot(c.f, W.f) >= 0.0 else -1.0
-    return agree, residual
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
@@ -150,7 +163,7 @@ def guess_states(joint_friction, T):
     """Guess the states from the friction of the previous step."""
     for p in range(len(T.state)):
         limit, friction = joint_friction.previous_impulses[p, 0], joint_friction.previous_impulses[p, 1]
-        T.state[p], T.jams[p] = STICKS, 0
+        T.state[p] = STICKS
         if abs(friction) >= (1.0 - AT_LIMIT) * limit:
             T.state[p] = -1 if friction > 0.0 else 1
 
@@ -161,27 +174,67 @@ def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
 
     Return False if the iteration does not end.
     """
-    joint_friction, T, table = contact_work.joint_friction, contact_work.tree_friction, system.contacts.joint_friction
+    joint_friction, T = contact_work.joint_friction, contact_work.tree_friction
     write_ball_columns(system.tree, work)
     guess_states(joint_friction, T)
-    for iteration in range(MAX_ITERATIONS):
+    passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, MAX_ITERATIONS)
+    if passes < 0:
+        passes, residual = solve_in_turn(system, work, joint_friction, T, h, v, tolerance)
+    if passes < 0:
+        return False
+    for p in range(len(T.state)):
+        k = PER_CONTACT * p
+        contact_work.x[k] = joint_friction.limit[p]
+        contact_work.x[k + 1] = T.friction[p]
+        contact_work.x[k + 2] = 0.0
+    contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
+    contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
+    return True
+
+
+@kernel
+def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tuple[int, float]:
+    """Solve for friction, loads and motion by Newton's method from the present states and signs.
+
+    Return the number of passes, or -1 if more than `most` are needed, and the largest relative error of a limit.
+    """
+    table = system.contacts.joint_friction
+    for p in range(len(T.state)):
+        T.jams[p] = 0
+        T.applied[p] = 0.0
+    for iteration in range(most):
         if not (write_load_shares(table, T) and eliminate_joints(system, work, joint_friction, T, h, v)):
-            return False
+            return -1, 0.0
         compute_changes(system.tree, work, T, work.response)
         transmit_changes(system.tree, work)
         compute_friction(system, work, joint_friction, T, h)
         switches = len(T.state) if iteration < JOINT_ITERATIONS else 1
         agree, residual = update_states(system, work, joint_friction, T, v, tolerance, switches)
         if agree:
-            for p in range(len(T.state)):
-                k = PER_CONTACT * p
-                contact_work.x[k] = joint_friction.limit[p]
-                contact_work.x[k + 1] = T.friction[p]
-                contact_work.x[k + 2] = 0.0
-            contact_work.newton_steps[0] = max(contact_work.newton_steps[0], iteration + 1)
-            contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
-            return True
-    return False
+            return iteration + 1, residual
+    return -1, 0.0
+
+
+@kernel
+def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int, float]:
+    """Solve for friction and loads in turn; after 4, 8, 16, ... sweeps, solve at once from the states so found.
+
+    Return the number of passes so far and of sweeps, or -1 if they do not end, and the largest relative error of a
+    limit.
+    """
+    start_sweeps(joint_friction, T)
+    next_attempt = FIRST_ATTEMPT
+    for count in range(1, MAX_SWEEPS + 1):
+        agree, residual = sweep(system, work, joint_friction, T, h, v, tolerance)
+        if agree:
+            return MAX_ITERATIONS + count, residual
+        if count == next_attempt:
+            next_attempt *= 2
+            update_signs(system.contacts.joint_friction, T)
+            passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, JOINT_ITERATIONS)
+            if passes > 0:
+                return MAX_ITERATIONS + count, residual
+    return -1, 0.0
 
 
 @kernel

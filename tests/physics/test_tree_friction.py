@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
@@ -11,6 +13,7 @@ from multibody_cli.contact_solver import tree_friction
 
 G, H, L, MASS, SPIN = 9.81, 1e-3, 0.5, 1.5, 0.04
 MU, RADIUS = 0.4, 0.03
+SCENES = Path(__file__).parents[2] / "scenes"
 PLAIN = ("simulation.alarms.phase=false", "expect=[]")
 
 
@@ -182,18 +185,40 @@ def compare_with_rows(tmp_path, monkeypatch, scene, method):
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
-def test_steps_in_which_joints_jam_return_to_the_rows(tmp_path, monkeypatch, seed):
+def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed):
     """Much friction and long levers: sliding would press some joints by more than it moves them."""
     simulation = prepared(tmp_path, random_tree(np.random.default_rng(seed), 6, 3.0, 0.3))
     (one, tree), (other, rows) = started(simulation), started_with_rows(monkeypatch, simulation)
-    returned = 0
+    in_turn = 0
     for _ in range(10):
         tree.contact_work.factors.rank[:] = -1
+        tree.contact_work.newton_steps[0] = 0
         other.q[:], other.v[:] = one.q, one.v
         rows.start(other)
         assert tree.step(one, 1) is None
         assert rows.step(other, 1) is None
-        returned += (tree.contact_work.factors.rank >= 0).any()
+        in_turn += tree.contact_work.newton_steps[0] > tree_friction.MAX_ITERATIONS
+        assert (tree.contact_work.factors.rank == -1).all(), "no rows are solved"
         assert tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0] == 0
         np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
-    assert returned > 0
+    assert in_turn > 0
+
+
+def test_a_chain_in_which_many_hinges_jam_obeys_the_law_in_every_step(tmp_path):
+    """From 0.2 s on, Newton's method for friction and loads at once cycles in some steps."""
+    simulation = prepare(SCENES / "bench" / "chain_of_crosses.yaml", [*PLAIN, "vars.n=100"])
+    state, stepper = started(simulation)
+    work, in_turn = stepper.contact_work, 0
+    for _ in range(300):
+        work.newton_steps[0] = 0
+        assert stepper.step(state, 1) is None
+        in_turn += work.newton_steps[0] > tree_friction.MAX_ITERATIONS
+        limit, friction, _ = work.joint_friction.previous_impulses.T
+        slip = work.velocity_after.reshape(-1, 3)[: len(limit), 1]
+        slides = np.abs(slip) > 1e-9 * np.abs(slip).max()
+        tolerance = 1e-8 * limit.max()
+        assert (np.abs(friction) <= limit + tolerance).all()
+        np.testing.assert_allclose(friction[slides], -np.sign(slip[slides]) * limit[slides], atol=tolerance)
+    assert in_turn > 0
+    assert work.unsolved_steps[0] == 0
+    assert not work.factors.rank.any(), "no rows are solved"
