@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from multibody_cli.document.nodes import UNKNOWN, Mark, Node, Path, format_path, mapping, sequence
 from multibody_cli.document.problems import Problems
@@ -31,9 +32,12 @@ def expand(root: Node, blocks: Node, scope: Scope, problems: Problems) -> Node:
     if type(blocks.value) is not list:
         problems.add(blocks.mark, ("repeat",), "expected a list of blocks {count, index, bodies, joints, ...}")
         return root
+    read = [_read_block(block, ("repeat", number), scope, problems) for number, block in enumerate(blocks.value)]
+    known = [block for block in read if block is not None]
+    _require_within_limits(known, scope, problems)
     growing = _Growing(root, problems)
-    for number, block in enumerate(blocks.value):
-        _expand_block(block, ("repeat", number), scope, growing, problems)
+    for block in known:
+        _expand_block(block, scope, growing, problems)
     return growing.finished()
 
 
@@ -97,21 +101,46 @@ def _marked(node: Node, remark: str) -> Node:
     return Node(node.value, node.mark, node.keys, node.template, node.size, remark)
 
 
-def _expand_block(block: Node, path: Path, scope: Scope, growing: _Growing, problems: Problems) -> None:
-    if type(block.value) is not dict:
-        problems.add(block.mark, path, "expected a block {count, index, bodies, joints, ...}")
-        return
-    sections = _sections(block, path, problems)
-    count = _count(block, path, scope, problems)
-    index = _index(block, path, scope, problems)
-    try:
-        scope.usage.add("values", count * block.size)
-        scope.usage.add("elements", count * number_of_elements(sections))
-    except LimitError as error:
-        problems.stop(block.mark, path, str(error))
-    for number in range(count if index is not None else 0):
-        inner, remark = scope.with_index(str(index), number), f"{format_path(path)}, {index} = {number}"
-        for section, node in sections.items():
+@dataclass(frozen=True)
+class _Block:
+    """A block that is read; `index` is the name of its index, None if it has no valid one."""
+
+    node: Node
+    path: Path
+    sections: Mapping[str, Node]
+    count: int
+    index: str | None
+
+
+def _read_block(node: Node, path: Path, scope: Scope, problems: Problems) -> _Block | None:
+    if type(node.value) is not dict:
+        problems.add(node.mark, path, "expected a block {count, index, bodies, joints, ...}")
+        return None
+    sections = _sections(node, path, problems)
+    return _Block(node, path, sections, _count(node, path, scope, problems), _index(node, path, scope, problems))
+
+
+def _require_within_limits(blocks: Sequence[_Block], scope: Scope, problems: Problems) -> None:
+    """Count the entries of all blocks before any is generated; a problem states their number, at the first excess."""
+    exceeded: dict[str, tuple[_Block, str]] = {}
+    for block in blocks:
+        for name, size in (("values", block.node.size), ("elements", number_of_elements(block.sections))):
+            try:
+                scope.usage.add(name, block.count * size)
+            except LimitError as error:
+                first = exceeded[name][0] if name in exceeded else block
+                exceeded[name] = first, str(error)
+    for block, message in exceeded.values():
+        problems.add(block.node.mark, block.path, message)
+    if exceeded:
+        problems.raise_any()
+
+
+def _expand_block(block: _Block, scope: Scope, growing: _Growing, problems: Problems) -> None:
+    for number in range(block.count if block.index is not None else 0):
+        remark = f"{format_path(block.path)}, {block.index} = {number}"
+        inner = scope.with_index(str(block.index), number)
+        for section, node in block.sections.items():
             growing.add(section, substitute(node, inner, (section,), problems, remark), remark)
 
 

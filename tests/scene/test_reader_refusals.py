@@ -148,6 +148,9 @@ def test_numbers_of_bodies_and_joints_are_refused_before_they_are_generated(tmp_
     assert len(load(tmp_path, HEAD + f"repeat: [{block}2}}]\n").scene.bodies) == 3
     (found,) = problems(tmp_path, HEAD + f"repeat: [{block}3}}]\n")
     assert "repeat[0]: expected at most 5 bodies and joints, with those of strands, found 7;" in found
+    other = f'{{bodies: {{"c${{i}}": {BALL}}}, count: '
+    (found,) = problems(tmp_path, HEAD + f"repeat: [{block}1}}, {other}2}}, {block}3}}, {other}4}}]\n")
+    assert "repeat[2]: expected at most 5 bodies and joints, with those of strands, found 15;" in found, "of all blocks"
     bodies = "".join(f"  b{k}: {BALL}\n" for k in range(6))
     (found,) = problems(tmp_path, f"mbsim: 1\nsimulation: {{duration: 1}}\nbodies:\n{bodies}")
     assert found.startswith("scene.yaml:3:1: bodies: expected at most 5 bodies and joints")
