@@ -51,6 +51,8 @@ def node_with(sides: Sequence[str]) -> np.dtype[np.void]:
         [
             *((name, INBOARD_JOINT[name]) for name in INBOARD_JOINT.names or ()),
             ("rigid", "i8"),  # whether body and parent both have six degrees of freedom
+            ("screw", "i8"),  # whether the body is one block with its constraint, see `kkt.ldl_screw`
+            ("pivots", "i8"),  # rows that are eliminated one by one: 0 on a screw, or all
             ("n_dofs", "i8"),
             ("cells", "i8"),  # cells of one row with the body's degrees of freedom
             ("x", "i8"),  # first cell of its unknowns in a vector
@@ -94,7 +96,7 @@ def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int], sides: Sequence
     nodes = np.zeros(len(inboard_joints), node_with(sides))
     for name in INBOARD_JOINT.names or ():
         nodes[name] = inboard_joints[name]
-    rows = nodes["last_row"] - nodes["first_row"]
+    rows = nodes["pivots"] = nodes["last_row"] - nodes["first_row"]
     for i in np.flatnonzero(rows > MAX_ROWS):
         raise ValueError(f"body {i} has {rows[i]} constraint rows: at most {MAX_ROWS} are supported")
     n = nodes["n_dofs"] = np.array(n_dofs)
