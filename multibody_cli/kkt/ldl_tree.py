@@ -33,9 +33,11 @@ Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorizat
 from __future__ import annotations
 
 from multibody_cli.kernel import bound_kernel, formula
+from multibody_cli.kkt.ldl_ball import eliminate_ball, recover_ball, reduce_ball
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
 from multibody_cli.kkt.ldl_screw import eliminate_screw, recover_screw, reduce_screw
+from multibody_cli.kkt.nodes import ON_BALL, ON_SCREW
 from multibody_cli.kkt.tree_passes import factor_tree, solve_tree
 
 
@@ -54,8 +56,10 @@ def solve_l_multipliers(node, numbers, y):
 @formula
 def eliminate_by_value(node, outer, cells):
     """Eliminate a rigid body, and its constraint with it or row by row."""
-    if node.screw:
+    if node.joint == ON_SCREW:
         eliminate_screw(node, outer, cells)
+    elif node.joint == ON_BALL:
+        eliminate_ball(node, outer, cells)
     else:
         eliminate_rigid(node, outer, cells)
 
@@ -63,8 +67,10 @@ def eliminate_by_value(node, outer, cells):
 @formula
 def reduce_by_value(node, outer, cells, x, y):
     """Eliminate the right-hand sides of a rigid body and its constraint."""
-    if node.screw:
+    if node.joint == ON_SCREW:
         reduce_screw(node, outer, cells, x, y)
+    elif node.joint == ON_BALL:
+        reduce_ball(node, outer, cells, x, y)
     else:
         reduce_rigid(node, outer, cells, x, y)
 
@@ -72,8 +78,10 @@ def reduce_by_value(node, outer, cells, x, y):
 @formula
 def recover_by_value(node, outer, cells, x, y):
     """Compute motion and multipliers of a rigid body and its constraint."""
-    if node.screw:
+    if node.joint == ON_SCREW:
         recover_screw(node, outer, cells, x, y)
+    elif node.joint == ON_BALL:
+        recover_ball(node, outer, cells, x, y)
     else:
         recover_rigid(node, outer, cells, x, y)
 

@@ -41,6 +41,9 @@ INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i
 Row 0 is the ground, and a parent precedes its children.  A parent 0 without rows marks the root of a floating tree.
 """
 
+BY_ROWS, ON_SCREW, ON_BALL = range(3)
+"""How a rigid body is eliminated: row by row, or as one block with a screw or a ball (`kkt.ldl_screw`, `ldl_ball`)."""
+
 SYMMETRIC, UNSYMMETRIC = ("near", "far"), ("near", "far", "near_k", "far_k")
 """The blocks of a constraint."""
 
@@ -51,8 +54,8 @@ def node_with(sides: Sequence[str]) -> np.dtype[np.void]:
         [
             *((name, INBOARD_JOINT[name]) for name in INBOARD_JOINT.names or ()),
             ("rigid", "i8"),  # whether body and parent both have six degrees of freedom
-            ("screw", "i8"),  # whether the body is one block with its constraint, see `kkt.ldl_screw`
-            ("pivots", "i8"),  # rows that are eliminated one by one: 0 on a screw, or all
+            ("joint", "i8"),  # BY_ROWS, or the joint with which the body is one block
+            ("pivots", "i8"),  # rows that are eliminated one by one: all, or none
             ("n_dofs", "i8"),
             ("cells", "i8"),  # cells of one row with the body's degrees of freedom
             ("x", "i8"),  # first cell of its unknowns in a vector
