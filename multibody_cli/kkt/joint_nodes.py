@@ -22,6 +22,9 @@ JOINT_NODE = np.dtype(
 )
 """A node with the kind of its joint, the joint, the rows of body and parent; 1 for the joint's child, or else -1."""
 
+KINDS = {KERNEL_SCREW: ON_SCREW, KERNEL_BALL: ON_BALL}
+"""How the body on a single free screw or ball is eliminated."""
+
 
 def joint_nodes_of(system: System, first_links: Integers, n_dofs: list[int]) -> Records:
     """List the nodes of rigid bodies on screws and balls whose rows are all active and primary."""
@@ -33,18 +36,11 @@ def joint_nodes_of(system: System, first_links: Integers, n_dofs: list[int]) -> 
         k = closure_at_row.get(first, -1)
         if first == last or k < 0 or not n_dofs[i] == n_dofs[parent] == 6:
             continue
-        kind = kind_of(closures[k])
+        kind = KINDS.get(int(closures["joint_kernel"][k]), BY_ROWS)
         if kind != BY_ROWS and np.all(rows["primary"][first:last] & (rows["active"][first:last] == 1)):
             body, outer = int(first_links[i]), int(first_links[parent])
             found.append((i, kind, k, body, outer, 1.0 if closures["child"][k] == body else -1.0))
     return records(np.array(found, JOINT_NODE))
-
-
-def kind_of(closure: np.void) -> int:
-    """Return how a body on a joint is eliminated: by rows, unless the joint is a single free screw or ball."""
-    if not closure["constant_axes"] or closure["one_plane"]:
-        return BY_ROWS
-    return {KERNEL_SCREW: ON_SCREW, KERNEL_BALL: ON_BALL}.get(int(closure["joint_kernel"]), BY_ROWS)
 
 
 def mark_joint_nodes(kkt: KktTree, joint_nodes: Records) -> None:

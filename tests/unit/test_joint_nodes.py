@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loops import close_loops, random_body, random_joint, random_pose, start
+from loops import close_loops, n_dofs, random_body, random_joint, random_pose, start
 
+from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.kkt.ldl_tree import solve
 from multibody_cli.kkt.nodes import vector_for
 from multibody_cli.methods.baraff import factor_bodies
@@ -73,6 +74,22 @@ def test_long_chains_agree_with_joint_coordinates(joint):
     found, expected = (start(scene, method).state for method in ("baraff", "aba"))
     joints = slice(len(found.v) - len(expected.v), None)
     assert np.abs(found.a[joints] - expected.a).max() < 1e-9 * np.abs(expected.a).max()
+
+
+def test_rates_of_joints_are_those_given():
+    """The rates follow from the twists of the bodies, after an evaluation with new poses and with new twists."""
+    rng, names = np.random.default_rng(5), ["world", *(f"b{k}" for k in range(6))]
+    scene = {"bodies": {name: random_body(rng) for name in names[1:]}, "joints": {}}
+    for k, kind in enumerate([*KINDS, "spherical"]):
+        joint = random_joint(rng, kind, names[k], names[k + 1])
+        scene["joints"][f"j{k}"] = {**joint, "v": rng.normal(size=n_dofs(joint)).tolist()}
+    run = start(scene, "baraff")
+    expected, state = start(scene, "aba").state.v, run.state
+    joints, work = slice(len(state.v) - len(expected), None), run.method.work
+    assert np.abs(state.v[joints] - expected).max() < 1e-12
+    state.v[joints] = 0.0
+    update_rates(run.compiled.model.system, state.time[0], state.q, state.v, state.a, work)
+    assert np.abs(state.v[joints] - expected).max() < 1e-12
 
 
 def test_a_factored_tree_serves_any_number_of_right_hand_sides():
