@@ -19,7 +19,7 @@ after the other (Gram-Schmidt), which does not square the condition number.  L, 
 A row whose pivot in e is below its threshold is left out, with 0 in place of 1/e.
 
 Nodes with six degrees of freedom of body and parent are computed by value (`kkt.ldl_rigid`), all others in loops
-(`kkt.ldl_general`).
+(`kkt.ldl_general`).  A rigid body on a screw or a ball is one block with its constraint (`kkt.ldl_screw`, `ldl_ball`).
 
     Baraff                    here
     (8)                       the system above, with (f, -c) in place of (0, -b)

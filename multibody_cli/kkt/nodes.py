@@ -15,6 +15,8 @@ An unsymmetric tree has two more blocks of each constraint, for K beside J (`kkt
 
 Its `block` is a whole matrix, and its `lower` holds Q below the diagonal and P^T from it on.
 
+A body that is one block with its joint has other content in these places (`kkt.joint_nodes`).
+
 The constraint of a body has at most six rows, so that a row of `lower` is one cell.  Before the factorization the
 diagonal of `lower` has the pivots below which a row is left out: 0 in general, infinite for a row that is not active.
 """
