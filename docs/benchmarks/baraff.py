@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from multibody_cli.kkt.assembly import assemble_rigid
-from multibody_cli.kkt.ldl_tree import factor, solve
+from multibody_cli.kkt.ldl_tree import solve
+from multibody_cli.methods.baraff import factor_bodies
 from multibody_cli.studies.simulation import Simulation, prepare
 
 CHAIN = Path(__file__).parents[2] / "scenes/bench/chain.yaml"
@@ -40,14 +40,9 @@ class Bound:
         """All accelerations, ten times over."""
         self.method.evaluate_repeatedly(self.state, 10)
 
-    def assemble(self) -> None:
-        """The blocks of bodies and joints."""
-        assemble_rigid(self.work.scratch.kkt, self.system.tree.links, self.work)
-
     def factor(self) -> None:
-        """Blocks, and their factors over them."""
-        self.assemble()
-        factor(self.work.scratch.kkt)
+        """The blocks of bodies and joints, and their factors over them."""
+        factor_bodies(self.system, self.work, self.state.a)
 
     def solve(self) -> None:
         """One solve with these factors."""

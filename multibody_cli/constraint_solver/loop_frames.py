@@ -28,6 +28,7 @@ from multibody_cli.spatial.products import (
     power,
     shift_motion,
     transposed_product,
+    transposed_times,
 )
 from multibody_cli.spatial.rotations import quaternion_of_rotation, rotation_about, vector_of_quaternion
 from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
@@ -72,6 +73,8 @@ def update_loop_rates(tree, q, v, a, work):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
         if closure.joint_kernel == KERNEL_SCREW:
             move_across_screw(closure, loop_frame, v, work)
+        elif closure.joint_kernel == KERNEL_BALL:
+            move_across_ball(closure, loop_frame, v, work)
         else:
             fit_velocity(tree, closure, loop_frame, v, work)
             place_loop_frame(tree, closure, loop_frame, q, v, work)
@@ -134,17 +137,27 @@ def fit_ball(part, closure, loop_frame, q, v, work):
     M, r = C @ load(closure.child_frame), P @ load(closure.origin)
     w, x, y, z = quaternion_of_rotation(transposed_product(P @ load(closure.frame), M))
     write_quaternion(q, part.iq, w, Vec3(x, y, z))
-    spin = load(child.w) - load(parent.w)
     for axis, j in ((M.x, iv), (M.y, iv + 1), (M.z, iv + 2)):
         store_force(dual_basis[j], Force(axis, ZERO))
         write_column(columns[j], axis, ZERO)
-        v[j] = dot(axis, spin)
     store(loop_frame.R, M)
     store(loop_frame.r, r)
-    store_loop_motion(parent, loop_frame, r, Motion(spin, ZERO))
     store(loop_frame.x, load(parent.x) + r)
     store(loop_frame.dw, ZERO)
     store(loop_frame.dv, load(child.x) + C @ load(closure.child_origin) - load(loop_frame.x))
+    move_across_ball(closure, loop_frame, v, work)
+
+
+@kernel
+def move_across_ball(closure, loop_frame, v, work):
+    """Compute the rates of a single free ball and the motion of its loop frame, with their poses."""
+    parent, j = work.bodies[closure.parent], closure.iv
+    spin = load(work.bodies[closure.child].w) - load(parent.w)
+    rate = transposed_times(load(loop_frame.R), spin)
+    v[j] = rate.x
+    v[j + 1] = rate.y
+    v[j + 2] = rate.z
+    store_loop_motion(parent, loop_frame, load(loop_frame.r), Motion(spin, ZERO))
 
 
 @formula

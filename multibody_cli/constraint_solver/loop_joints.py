@@ -40,7 +40,7 @@ def write_loop_rows(tree, v, work):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
         parent, child = bodies[closure.parent], bodies[closure.child]
         inner, outer = load(loop_frame.x) - load(parent.x), load(loop_frame.x) - load(child.x)
-        driven = prescribed_twist(tree.driven, closure, v, work.columns)
+        prescribed, driven = prescribed_twist(tree.driven, closure, v, work.columns)
         late = velocity_product_acceleration(child, loop_frame, outer)
         for r in range(closure.first_row, closure.last_row):
             T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
@@ -48,7 +48,8 @@ def write_loop_rows(tree, v, work):
                 at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
                 write_wrench(terms[term], closure.child, at_child.t, at_child.f)
                 write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
-            write_level(rows[r], power(loop_closure_error(loop_frame), T), -power(driven, T), power(late, T))
+            rate = -power(driven, T) if prescribed else 0.0
+            write_level(rows[r], power(loop_closure_error(loop_frame), T), rate, power(late, T))
 
 
 @kernel
@@ -58,22 +59,22 @@ def update_loop_row_rates(tree, v, work):
     for k in range(len(closures)):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
         child = bodies[closure.child]
-        driven = prescribed_twist(tree.driven, closure, v, work.columns)
+        prescribed, driven = prescribed_twist(tree.driven, closure, v, work.columns)
         late = velocity_product_acceleration(child, loop_frame, load(loop_frame.x) - load(child.x))
         for r in range(closure.first_row, closure.last_row):
             if rows[r].active:
                 T = load_force(work.constraint_axes[r])
-                rows[r].rate, rows[r].bias = -power(driven, T), power(late, T)
+                rows[r].rate, rows[r].bias = -power(driven, T) if prescribed else 0.0, power(late, T)
 
 
 @formula
 def prescribed_twist(driven, closure, v, columns):
-    """Relative twist due to the prescribed coordinates."""
-    V = Motion(ZERO, ZERO)
+    """Whether any coordinate is prescribed, and the relative twist due to those that are."""
+    found, V = False, Motion(ZERO, ZERO)
     for j in range(closure.iv, closure.iv + closure.nv):
         if driven[j]:
-            V = V + v[j] * column_of(columns[j])
-    return V
+            found, V = True, V + v[j] * column_of(columns[j])
+    return found, V
 
 
 @formula

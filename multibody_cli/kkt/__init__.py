@@ -6,6 +6,9 @@
     tree_passes   factorization and solution over a tree: `sparsefactor` and `sparsesolve` of 7.3
     ldl_tree      the passes for a symmetric matrix: 7.3, appendix A
     ldl_rigid     its nodes by value
+    ldl_screw     those of bodies on hinges, sliders and screws, as one block with the joint
+    ldl_ball      those of bodies on balls, as one block with the joint
+    joint_nodes   the list of both, and their blocks
     ldl_general   its nodes in loops
     ldu_tree      the passes for an unsymmetric matrix: Bruedigam and Manchester 2020, (39), Alg. 3 and 4
     ldu_rigid     its nodes by value

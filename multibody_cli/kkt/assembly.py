@@ -41,8 +41,7 @@ def assemble_rigid(kkt, links, work):
     for i in range(1, len(nodes)):
         if nodes[i].n_dofs == 6:
             store_block(wrenches, nodes[i].block, effective_inertia(links, work, i))
-    reset_thresholds(kkt, work.rows)
-    write_jacobian_rigid(nodes, nodes.near, nodes.far, wrenches, work.rows, work.terms)
+    write_jacobian_rigid(nodes, kkt.cells, work.rows, work.terms)
 
 
 @formula
@@ -53,28 +52,37 @@ def effective_inertia(links, work, i):
 
 
 @kernel
-def write_jacobian_rigid(nodes, near, far, wrenches, rows, terms):
-    """Write the Jacobian blocks of all rows; `near` and `far` (n + 1,) are the first cells of the two blocks."""
+def write_jacobian_rigid(nodes, cells, rows, terms):
+    """Write the Jacobian blocks of all rows, and the thresholds of their pivots."""
+    wrenches = cells.wrenches
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
-        for r in range(node.last_row - node.first_row):
+        near, far, lower, parent = node.near, node.far, 6 * node.lower, node.parent
+        has_near, has_far = node.n_dofs == 6, parent > 0 and outer.n_dofs == 6
+        for r in range(node.pivots):
             row = rows[node.first_row + r]
+            cells.numbers[lower + 7 * r] = threshold_of(row)
             for k in range(row.first_term, row.last_term):
-                if terms[k].body == i and node.n_dofs == 6:
-                    store_force(wrenches[near[i] + r], load_force(terms[k]))
-                elif terms[k].body == node.parent and node.parent and outer.n_dofs == 6:
-                    store_force(wrenches[far[i] + r], load_force(terms[k]))
+                if terms[k].body == i and has_near:
+                    store_force(wrenches[near + r], load_force(terms[k]))
+                elif terms[k].body == parent and has_far:
+                    store_force(wrenches[far + r], load_force(terms[k]))
 
 
 # --- pivots of rows -----------------------------------------------------------------------------------------------
+@formula
+def threshold_of(row):
+    """Threshold of the pivot of a row: 0 if it is active, infinite otherwise."""
+    return 0.0 if row.active == 1 else math.inf
+
+
 @kernel
 def reset_thresholds(kkt, rows):
-    """Set the thresholds of the pivots: 0 for active rows, infinite for others."""
+    """Set the thresholds of the pivots of all rows."""
     for i in range(1, len(kkt.nodes)):
         node = kkt.nodes[i]
-        for r in range(node.last_row - node.first_row):
-            active = rows[node.first_row + r].active == 1
-            kkt.cells.numbers[6 * (node.lower + r) + r] = 0.0 if active else math.inf
+        for r in range(node.pivots):
+            kkt.cells.numbers[6 * node.lower + 7 * r] = threshold_of(rows[node.first_row + r])
 
 
 # --- bodies with any degrees of freedom ---------------------------------------------------------------------------
@@ -96,7 +104,7 @@ def write_jacobian_mixed(nodes, near, far, numbers, firsts, tree, columns, rows,
     """`write_jacobian_rigid` for bodies with any degrees of freedom."""
     for i in range(1, len(nodes)):
         node, outer = nodes[i], nodes[nodes[i].parent]
-        for r in range(node.last_row - node.first_row):
+        for r in range(node.pivots):
             row, own, other = rows[node.first_row + r], 6 * (near[i] + r * node.cells), 6 * (far[i] + r * outer.cells)
             write_jacobian_row(node, numbers, own, firsts, i, tree, columns, row, terms)
             if node.parent > 0:

@@ -101,6 +101,8 @@ def eliminate_general(node, outer, numbers):
         numbers[lower + r] = einv
         for k in range(outer.n_dofs):
             add_multiple(numbers, row(outer.block, k, outer.cells), einv * numbers[z + k], numbers, z, k + 1)
+    for r in range(node.last_row - node.first_row):
+        solve_d_row(node, numbers, numbers, row(node.near, r, node.cells))
 
 
 @kernel
@@ -109,7 +111,7 @@ def reduce_general(node, outer, numbers, x, y):
     own, parent = 6 * node.x, 6 * outer.x
     solve_l_row(node, numbers, x, own)
     for r in range(node.last_row - node.first_row):
-        u = y[node.first_row + r] - weighted(node, numbers, row(node.near, r, node.cells), x, own)
+        u = y[node.first_row + r] - product(numbers, row(node.near, r, node.cells), x, own, node.n_dofs)
         y[node.first_row + r] = u
         scaled = u * numbers[row(node.lower, r, 1) + r]
         add_multiple(x, parent, scaled, numbers, row(node.far, r, outer.cells), outer.n_dofs)
@@ -119,10 +121,10 @@ def reduce_general(node, outer, numbers, x, y):
 def recover_general(node, outer, numbers, x, y):
     """Outward pass for a body: compute mu of its rows and its motion from the motion of the parent."""
     own = 6 * node.x
+    solve_d_row(node, numbers, x, own)
     for r in range(node.last_row - node.first_row):
         u = y[node.first_row + r] - product(numbers, row(node.far, r, outer.cells), x, 6 * outer.x, outer.n_dofs)
         mu = u * numbers[row(node.lower, r, 1) + r]
         y[node.first_row + r] = mu
         add_multiple(x, own, mu, numbers, row(node.near, r, node.cells), node.n_dofs)
-    solve_d_row(node, numbers, x, own)
     solve_lt_row(node, numbers, x, own)

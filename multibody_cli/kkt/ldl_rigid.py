@@ -133,19 +133,24 @@ def eliminate_rigid(node, outer, cells):
     F = factor_inertia(load_block(wrenches, node.block))
     store_factor(wrenches, node.block, F)
     for r in range(count):
-        y, z = solve_l(F, load_force(near[r])), load_force(far[r])
-        for s in range(r):
-            y_s = load_force(near[s])
-            coefficient = inner(y, solve_d(F, y_s)) * lower[7 * s]
-            y = y - coefficient * y_s
-            z = z - coefficient * load_force(far[s])
+        store_force(near[r], solve_l(F, load_force(near[r])))
+    for s in range(count):
+        y = load_force(near[s])
+        w = solve_d(F, y)
+        einv = reciprocal_pivot(inner(y, w), lower[7 * s])
+        store_force(near[s], w)
+        lower[7 * s] = einv
+        for r in range(s + 1, count):
+            y_r = load_force(near[r])
+            coefficient = inner(y_r, w) * einv
+            store_force(near[r], y_r - coefficient * y)
             lower[6 * r + s] = coefficient
-        lower[7 * r] = reciprocal_pivot(inner(y, solve_d(F, y)), lower[7 * r])
-        store_force(near[r], y)
-        store_force(far[r], z)
     A = load_block(wrenches, outer.block)
     for r in range(count):
         z = load_force(far[r])
+        for s in range(r):
+            z = z - lower[6 * r + s] * load_force(far[s])
+        store_force(far[r], z)
         A = A + rank_one(lower[7 * r] * z, z)
     store_block(wrenches, outer.block, A)
 
@@ -160,10 +165,9 @@ def reduce_rigid(node, outer, cells, x, y):
     F = load_factor(wrenches, node.block)
     p = solve_l(F, load_force(x.wrenches[node.x]))
     store_force(x.wrenches[node.x], p)
-    q = solve_d(F, p)
     parent_load = no_force()
     for r in range(count):
-        u = rows[r] - inner(load_force(near[r]), q)
+        u = rows[r] - inner(load_force(near[r]), p)
         rows[r] = u
         parent_load = parent_load + (u * lower[7 * r]) * load_force(far[r])
     store_force(x.wrenches[outer.x], load_force(x.wrenches[outer.x]) + parent_load)
@@ -176,10 +180,10 @@ def recover_rigid(node, outer, cells, x, y):
     near, far = wrenches[node.near : node.near + count], wrenches[node.far : node.far + count]
     lower = cells.numbers[6 * node.lower : 6 * (node.lower + count)]
     rows = y[node.first_row : node.last_row]
-    p, a = load_force(x.wrenches[node.x]), load_force(x.wrenches[outer.x])
+    p = solve_d(load_factor(wrenches, node.block), load_force(x.wrenches[node.x]))
+    a = load_force(x.wrenches[outer.x])
     for r in range(count):
         mu = (rows[r] - inner(load_force(far[r]), a)) * lower[7 * r]
         rows[r] = mu
         p = p + mu * load_force(near[r])
-    F = load_factor(wrenches, node.block)
-    store_force(x.wrenches[node.x], solve_lt(F, solve_d(F, p)))
+    store_force(x.wrenches[node.x], solve_lt(load_factor(wrenches, node.block), p))

@@ -8,18 +8,18 @@ with blocks j (rows x dofs of the body) and k (rows x dofs of the parent) of J. 
 causes no fill-in; and as a constraint is never a leaf, its zero block is -j D^-1 j^T when it is eliminated.
 
     factor    body         D = M + contributions of the children = L d L^T
-              constraint   j L^-T = K Y,  K unit lower,  Y d^-1 Y^T = e diagonal;  Z = K^-1 k
+              constraint   j L^-T = K Y,  K unit lower,  Y d^-1 Y^T = e diagonal;  W = Y d^-1,  Z = K^-1 k
                            contribution to the parent:  Z^T e^-1 Z
-    solve     inward       x = L^-1 (f + contributions of the children),  y = K^-1 c - Y d^-1 x
+    solve     inward       x = L^-1 (f + contributions of the children),  y = K^-1 c - W x
                            contribution to the parent:  Z^T e^-1 y
-              outward      mu = e^-1 (y - Z a_parent),  a = L^-T d^-1 (x + Y^T mu),  lambda = K^-T mu
+              outward      mu = e^-1 (y - Z a_parent),  a = L^-T (d^-1 x + W^T mu),  lambda = K^-T mu
 
 The factor K e K^T of the constraint's block is computed without forming that block: its rows are orthogonalized one
-after the other (Gram-Schmidt), which does not square the condition number.  L, 1/d, Y, Z, K, 1/e overwrite M, j and k.
+after the other (Gram-Schmidt), which does not square the condition number.  L, 1/d, W, Z, K, 1/e overwrite M, j and k.
 A row whose pivot in e is below its threshold is left out, with 0 in place of 1/e.
 
 Nodes with six degrees of freedom of body and parent are computed by value (`kkt.ldl_rigid`), all others in loops
-(`kkt.ldl_general`).
+(`kkt.ldl_general`).  A rigid body on a screw or a ball is one block with its constraint (`kkt.ldl_screw`, `ldl_ball`).
 
     Baraff                    here
     (8)                       the system above, with (f, -c) in place of (0, -b)
@@ -33,15 +33,18 @@ Source: Baraff 1996, sections 6 and 7 and appendix A, with an L d L^T factorizat
 from __future__ import annotations
 
 from multibody_cli.kernel import bound_kernel, formula
+from multibody_cli.kkt.ldl_ball import eliminate_ball, recover_ball, reduce_ball
 from multibody_cli.kkt.ldl_general import eliminate_general, recover_general, reduce_general
 from multibody_cli.kkt.ldl_rigid import eliminate_rigid, recover_rigid, reduce_rigid
+from multibody_cli.kkt.ldl_screw import eliminate_screw, recover_screw, reduce_screw
+from multibody_cli.kkt.nodes import ON_BALL, ON_SCREW
 from multibody_cli.kkt.tree_passes import factor_tree, solve_tree
 
 
 @formula
 def solve_l_multipliers(node, numbers, y):
     """Compute K^-1 c in place."""
-    count = node.last_row - node.first_row
+    count = node.pivots
     lower, rows = numbers[6 * node.lower : 6 * (node.lower + count)], y[node.first_row : node.last_row]
     for r in range(1, count):
         c = rows[r]
@@ -50,12 +53,45 @@ def solve_l_multipliers(node, numbers, y):
         rows[r] = c
 
 
-factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_rigid, eliminate_general=eliminate_general)
+@formula
+def eliminate_by_value(node, outer, cells):
+    """Eliminate a rigid body, and its constraint with it or row by row."""
+    if node.joint == ON_SCREW:
+        eliminate_screw(node, outer, cells)
+    elif node.joint == ON_BALL:
+        eliminate_ball(node, outer, cells)
+    else:
+        eliminate_rigid(node, outer, cells)
+
+
+@formula
+def reduce_by_value(node, outer, cells, x, y):
+    """Eliminate the right-hand sides of a rigid body and its constraint."""
+    if node.joint == ON_SCREW:
+        reduce_screw(node, outer, cells, x, y)
+    elif node.joint == ON_BALL:
+        reduce_ball(node, outer, cells, x, y)
+    else:
+        reduce_rigid(node, outer, cells, x, y)
+
+
+@formula
+def recover_by_value(node, outer, cells, x, y):
+    """Compute motion and multipliers of a rigid body and its constraint."""
+    if node.joint == ON_SCREW:
+        recover_screw(node, outer, cells, x, y)
+    elif node.joint == ON_BALL:
+        recover_ball(node, outer, cells, x, y)
+    else:
+        recover_rigid(node, outer, cells, x, y)
+
+
+factor = bound_kernel(factor_tree, eliminate_rigid=eliminate_by_value, eliminate_general=eliminate_general)
 solve = bound_kernel(
     solve_tree,
     solve_l_multipliers=solve_l_multipliers,
-    reduce_rigid=reduce_rigid,
+    reduce_rigid=reduce_by_value,
     reduce_general=reduce_general,
-    recover_rigid=recover_rigid,
+    recover_rigid=recover_by_value,
     recover_general=recover_general,
 )

@@ -15,6 +15,8 @@ An unsymmetric tree has two more blocks of each constraint, for K beside J (`kkt
 
 Its `block` is a whole matrix, and its `lower` holds Q below the diagonal and P^T from it on.
 
+A body that is one block with its joint has other content in these places (`kkt.joint_nodes`).
+
 The constraint of a body has at most six rows, so that a row of `lower` is one cell.  Before the factorization the
 diagonal of `lower` has the pivots below which a row is left out: 0 in general, infinite for a row that is not active.
 """
@@ -41,6 +43,9 @@ INBOARD_JOINT = np.dtype([("parent", "i8"), ("first_row", "i8"), ("last_row", "i
 Row 0 is the ground, and a parent precedes its children.  A parent 0 without rows marks the root of a floating tree.
 """
 
+BY_ROWS, ON_SCREW, ON_BALL = range(3)
+"""How a rigid body is eliminated: row by row, or as one block with a screw or a ball (`kkt.ldl_screw`, `ldl_ball`)."""
+
 SYMMETRIC, UNSYMMETRIC = ("near", "far"), ("near", "far", "near_k", "far_k")
 """The blocks of a constraint."""
 
@@ -51,6 +56,8 @@ def node_with(sides: Sequence[str]) -> np.dtype[np.void]:
         [
             *((name, INBOARD_JOINT[name]) for name in INBOARD_JOINT.names or ()),
             ("rigid", "i8"),  # whether body and parent both have six degrees of freedom
+            ("joint", "i8"),  # BY_ROWS, or the joint with which the body is one block
+            ("pivots", "i8"),  # rows that are eliminated one by one: all, or none
             ("n_dofs", "i8"),
             ("cells", "i8"),  # cells of one row with the body's degrees of freedom
             ("x", "i8"),  # first cell of its unknowns in a vector
@@ -94,7 +101,7 @@ def kkt_tree_for(inboard_joints: Records, n_dofs: Sequence[int], sides: Sequence
     nodes = np.zeros(len(inboard_joints), node_with(sides))
     for name in INBOARD_JOINT.names or ():
         nodes[name] = inboard_joints[name]
-    rows = nodes["last_row"] - nodes["first_row"]
+    rows = nodes["pivots"] = nodes["last_row"] - nodes["first_row"]
     for i in np.flatnonzero(rows > MAX_ROWS):
         raise ValueError(f"body {i} has {rows[i]} constraint rows: at most {MAX_ROWS} are supported")
     n = nodes["n_dofs"] = np.array(n_dofs)

@@ -53,7 +53,7 @@ def recover_general(node: Any, outer: Any, numbers: Any, x: Any, y: Any) -> None
 @formula
 def solve_lt_multipliers(node, numbers, y):
     """Compute K^-T mu in place."""
-    count = node.last_row - node.first_row
+    count = node.pivots
     lower, rows = numbers[6 * node.lower : 6 * (node.lower + count)], y[node.first_row : node.last_row]
     for r in range(count - 1, 0, -1):
         mu = rows[r]

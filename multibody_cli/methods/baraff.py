@@ -27,6 +27,7 @@ from multibody_cli.kkt.assembly import (
     gather_forces,
     scatter_motions,
 )
+from multibody_cli.kkt.joint_nodes import joint_nodes_of, mark_joint_nodes, write_joint_nodes
 from multibody_cli.kkt.ldl_tree import factor, solve
 from multibody_cli.kkt.nodes import Cells, KktTree, kkt_tree_for, vector_for
 from multibody_cli.methods.by_acceleration import AccelerationKind
@@ -43,6 +44,7 @@ class Sparse(NamedTuple):
     kkt: KktTree
     first_links: Integers  # (n + 1,) first link of each node, and the end
     mixed: Floats  # (1,) whether any body is not rigid
+    joint_nodes: Records  # bodies that are one block with their joint
     uncertain: Records  # rows of nodes that may be dependent
     x: Cells  # forces on the bodies, then their accelerations
     multipliers: Floats  # (m,)
@@ -53,9 +55,11 @@ def workspace(model: Model, options: Any) -> Work:
     system = model.system
     first_links, n_dofs = bodies_of(system.tree)
     kkt = kkt_tree_for(system.tree.inboard_joints, n_dofs)
+    joint_nodes = joint_nodes_of(system, first_links, n_dofs)
+    mark_joint_nodes(kkt, joint_nodes)
     mixed = np.array([float(any(n != 6 for n in n_dofs))])
     uncertain, multipliers = uncertain_rows_of(kkt, system.rows), np.zeros(len(system.rows))
-    sparse = Sparse(kkt, first_links, mixed, uncertain, vector_for(kkt), multipliers)
+    sparse = Sparse(kkt, first_links, mixed, joint_nodes, uncertain, vector_for(kkt), multipliers)
     return workspace_for(system, sparse, primary=len(uncertain) > 0, reuses_factors=True)
 
 
@@ -82,6 +86,9 @@ def factor_bodies(system, work, a):
         assemble_mixed(sparse.kkt, sparse.first_links, system.tree, work)
     else:
         assemble_rigid(sparse.kkt, system.tree.links, work)
+    write_joint_nodes(
+        sparse.joint_nodes, sparse.kkt, system.tree.closures, work.bodies, work.columns, work.constraint_axes
+    )
     raise_thresholds(sparse.uncertain, sparse.kkt, sparse.first_links, system.tree, work)
     factor(sparse.kkt)
     mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
