@@ -97,12 +97,13 @@ def keep_if_better(F, x, best_residual, S) -> float:
 
 # --- steps ----------------------------------------------------------------------------------------------------------
 @kernel
-def follow_natural_map(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
+def follow_natural_map(F, sufficient, x, n, S) -> tuple[int, float]:
     """Iterate for the impulses x (m,) in place, until admissible impulses have the `sufficient` residual.
 
-    Return the number of steps, and the smallest residual.
+    Return the number of steps and the residual of these impulses, which become the best ones; infinity if there are
+    none.
     """
-    least = last = math.inf
+    least = last = best_residual = math.inf
     steps, stalled, compliance = 0, 0, COMPLIANCE
     residual = relative_residual(F, x, S)
     while residual < math.inf:
@@ -128,12 +129,11 @@ def follow_natural_map(F, sufficient, x, n, best_residual, S) -> tuple[int, floa
 
 
 @kernel
-def fastest_motion(F, x, n, S) -> tuple[float, float]:
-    """Return the speed of the bodies and the largest sliding speed with the impulses x, as shares of those without.
+def fastest_motion(F, n, S) -> tuple[float, float]:
+    """Return the speed of the bodies and the largest sliding speed, relative to the speed without impulses.
 
-    Problems without contacts count as sliding.
+    The speeds are those of the last `relative_residual`.  Problems without contacts count as sliding.
     """
-    relative_residual(F, x, S)
     before = after = sliding = 0.0
     for i in range(n):
         before += S.xi0[i] * S.xi0[i]

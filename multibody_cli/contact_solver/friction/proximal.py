@@ -212,19 +212,20 @@ def restart_from_relaxation(F, options, x, S, n, failed) -> Report:
 def alternate_with_paths(F, options, x, S, n) -> Report:
     """Alternate proximal iterations and paths until the residual meets the tolerance."""
     xi = S.xi[:n]
-    project(F, x, S.best, S.D)
     sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
-    best_residual = relative_residual(F, S.best, S)
-    steps, solved, enough, near_round_off = 0, False, sufficient, NEAR_ROUND_OFF
+    steps, solved, enough, near_round_off, best_residual = 0, False, sufficient, NEAR_ROUND_OFF, math.inf
     if sufficient > EXACT:
         copy(x, S.natural, len(x))
-        steps, best_residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, best_residual, S)
+        steps, best_residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
         if best_residual <= sufficient:
             copy(S.best, x, len(x))
-            speed, sliding = fastest_motion(F, x, n, S)
+            speed, sliding = fastest_motion(F, n, S)
             solved = sliding > AT_REST
             if speed <= AT_REST:
                 enough, near_round_off = EXACT, sufficient
+    if best_residual > sufficient:
+        project(F, x, S.best, S.D)
+        best_residual = relative_residual(F, S.best, S)
     if not solved:
         new_steps, best_residual = proximal_iterations(F, enough, near_round_off, x, n, best_residual, S)
         steps += new_steps
