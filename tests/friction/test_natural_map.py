@@ -107,3 +107,15 @@ def test_steps_that_cycle_are_followed_by_proximal_iterations():
         assert report.status == SOLVED
         steps.append(report.steps)
     assert min(steps) < natural_map.MAX_STEPS < max(steps)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_unilateral_rows_are_solved_by_few_steps(seed):
+    """Normals without friction, as for the removal of penetration."""
+    world, v = falling_pile(seed)
+    world.limits, world.contacts = [rows[:1] for rows in world.contacts], []
+    W, r = world.problem(v)
+    x, report = solve_factored(world, v, [], **LOOSE)
+    assert report.status == SOLVED
+    assert report.steps <= 12
+    assert violation(W, r, 0.0, x, limits=len(r)) < 1e-5
