@@ -8,6 +8,11 @@ is one equation for xi.  Its dimension is the number of velocities, not of rows,
 graph.  Its solution gamma is the next guess.  As gamma converges to x, velocities converge to those that satisfy P
 exactly, even with redundant rows, and x converges to the admissible impulses closest to the first guess.
 
+With a loose tolerance, Newton's method for the natural map (`natural_map`) comes first.  It solves most problems in a
+few steps, because the compliance of its steps does not decide whether contacts stick, but it has no safeguard.
+Iterations follow where it fails, and where nothing slides: its residual is small for a contact that should stick and
+slides slowly, which iterations with little compliance decide, and bodies that come to rest do so to round-off.
+
 The compliance begins in proportion to the residual of the guess.  It is reduced after each iteration and increased if
 Newton's method fails, because little compliance needs fewer iterations, and much compliance fewer Newton steps.
 Iterations end at a loose tolerance; while single Newton steps suffice, as for bodies at rest, they continue to
@@ -33,13 +38,18 @@ from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix, bloc
 from multibody_cli.contact_solver.friction.central_path import follow_path
 from multibody_cli.contact_solver.friction.cones import project
 from multibody_cli.contact_solver.friction.elimination_order import order_blocks
+from multibody_cli.contact_solver.friction.natural_map import (
+    fastest_motion,
+    follow_natural_map,
+    keep_if_better,
+    relative_residual,
+    set_normal_velocities,
+)
 from multibody_cli.contact_solver.friction.problem import (
     PER_CONTACT,
     Factored,
     Report,
-    accumulate_transposed,
     compute_offset,
-    compute_row_velocities,
     scale_rows,
     set_free_velocity,
 )
@@ -88,6 +98,9 @@ EXACT, EXTRA_PATHS = 1e-12, 1
 most this residual, iterations are those that would be the last ones.
 """
 
+AT_REST = 1e-4
+"""Speed relative to that without impulses below which a contact does not slide and bodies come to rest."""
+
 ROUND_OFF, NEAR_ROUND_OFF = 1e-14, 1e-8
 """Residual that cannot be improved, and residual below which a lack of improvement is due to round-off."""
 
@@ -110,6 +123,7 @@ class ProximalScratch(NamedTuple):
     gamma: Floats  # (m,)
     D: Floats  # (m, 3)
     proximal_point: Floats  # (m,) guess of a proximal iteration
+    natural: Floats  # (m,) of the steps for the natural map
     best: Floats  # (m,) impulses with the smallest residual
     unsolved: Floats  # (m,) impulses of an unsolved problem
     relaxed: Floats  # (m,) impulses of its convex relaxation
@@ -133,6 +147,7 @@ def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
         gamma=np.zeros(m),
         D=np.zeros((m, PER_CONTACT)),
         proximal_point=np.zeros(m),
+        natural=np.zeros(m),
         best=np.zeros(m),
         unsolved=np.zeros(m),
         relaxed=np.zeros(m),
@@ -197,9 +212,23 @@ def restart_from_relaxation(F, options, x, S, n, failed) -> Report:
 def alternate_with_paths(F, options, x, S, n) -> Report:
     """Alternate proximal iterations and paths until the residual meets the tolerance."""
     xi = S.xi[:n]
-    project(F, x, S.best, S.D)
     sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
-    steps, best_residual = proximal_iterations(F, sufficient, x, n, relative_residual(F, S.best, S), S)
+    steps, solved, enough, near_round_off, best_residual = 0, False, sufficient, NEAR_ROUND_OFF, math.inf
+    if sufficient > EXACT:
+        copy(x, S.natural, len(x))
+        steps, best_residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
+        if best_residual <= sufficient:
+            copy(S.best, x, len(x))
+            speed, sliding = fastest_motion(F, n, S)
+            solved = sliding > AT_REST
+            if speed <= AT_REST:
+                enough, near_round_off = EXACT, sufficient
+    if best_residual > sufficient:
+        project(F, x, S.best, S.D)
+        best_residual = relative_residual(F, S.best, S)
+    if not solved:
+        new_steps, best_residual = proximal_iterations(F, enough, near_round_off, x, n, best_residual, S)
+        steps += new_steps
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
     while best_residual > max(sufficient, EXACT) and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
         set_normal_velocities(F, x, xi, S)
@@ -207,8 +236,10 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
             F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.matrix
         )
         steps += new_steps
-        best_residual = keep_if_better(F, x, best_residual, S)
-        new_steps, best_residual = proximal_iterations(F, sufficient, x, n, best_residual, S)
+        relative_residual(F, x, S)
+        copy(S.gamma, S.natural, len(x))
+        best_residual = keep_if_better(F, S.natural, best_residual, S)
+        new_steps, best_residual = proximal_iterations(F, sufficient, NEAR_ROUND_OFF, x, n, best_residual, S)
         steps += new_steps
         copy(S.best, x, len(x))
         if reached:
@@ -227,18 +258,13 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     return Report(UNFINISHED, rounds + 1, steps, best_residual)
 
 
-@kernel
-def set_normal_velocities(F, x, xi, S):
-    """Compute xi = xi0 + B^T x."""
-    for i in range(len(xi)):
-        xi[i] = S.xi0[i]
-    accumulate_transposed(F, x, xi)
-
-
 # --- proximal iterations --------------------------------------------------------------------------------------------
 @kernel
-def proximal_iterations(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
-    """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual."""
+def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -> tuple[int, float]:
+    """Iterate from x, which is unchanged; return the number of Newton steps and the smallest residual.
+
+    Iterations end at the `sufficient` residual, or below `near_round_off` if they improve nothing.
+    """
     xi, last_xi = S.xi_iterate[:n], S.xi_last[:n]
     set_normal_velocities(F, x, xi, S)
     copy(xi, last_xi, n)
@@ -266,7 +292,7 @@ def proximal_iterations(F, sufficient, x, n, best_residual, S) -> tuple[int, flo
             break
         if residual < 0.9 * last and not polishing:
             compliance = max((FAST_DECREASE if new_steps <= FEW_STEPS else DECREASE) * compliance, MIN_COMPLIANCE)
-        elif residual < NEAR_ROUND_OFF:
+        elif residual < near_round_off:
             polishing, compliance = True, POLISHING_COMPLIANCE
         last = residual
         copy(xi, last_xi, n)
@@ -280,48 +306,7 @@ def copy(x, best, m):
         best[k] = x[k]
 
 
-@kernel
-def keep_if_better(F, x, best_residual, S):
-    """Project impulses by Coulomb's law and keep the result if it is the best; return the smallest residual."""
-    relative_residual(F, x, S)
-    copy(S.gamma, S.proximal_point, len(x))
-    residual = relative_residual(F, S.proximal_point, S)
-    if residual < best_residual:
-        copy(S.proximal_point, S.best, len(x))
-        return residual
-    return best_residual
-
-
-# --- residual and fallback --------------------------------------------------------------------------------------------
-@kernel
-def relative_residual(F, x, S) -> float:
-    """Return the largest |x - P(x - u / w)| sqrt(w) relative to the problem's size (`dense`); gamma becomes that P."""
-    n = 0
-    for b in range(len(F.width)):
-        n += F.width[b]
-    after = S.xi_residual[:n]
-    set_normal_velocities(F, x, after, S)
-    compute_row_velocities(F, after, S.u)
-    size = worst = 0.0
-    for i in range(n):
-        size += (after[i] - S.xi0[i]) ** 2
-    size = math.sqrt(size)
-    for k in range(len(F.r)):
-        size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
-        S.y[k] = x[k] - S.u[k] / F.w[k]
-    for c in range(F.friction_patches):  # what is pressed at rest has a size as well
-        k = F.equalities + F.limits + PER_CONTACT * c
-        size = max(size, x[k] * math.sqrt(F.w[k]))
-    project(F, S.y, S.gamma, S.D)
-    nothing = 0.0
-    for k in range(len(F.r)):
-        worst = max(worst, abs(x[k] - S.gamma[k]) * math.sqrt(F.w[k]))
-        nothing += 0.0 * S.gamma[k]
-    if nothing != 0.0:  # the largest of some numbers may pass over one that is none
-        return math.inf
-    return worst / size if size > 0.0 else worst
-
-
+# --- fallback --------------------------------------------------------------------------------------------------------
 @kernel
 def scale_to_dissipate(F, x, S, n):
     """Scale the impulses such that they do not increase the energy: 1/2 x.W x + r.x <= 0."""

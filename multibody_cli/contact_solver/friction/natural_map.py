@@ -1,0 +1,205 @@
+"""Newton's method for Coulomb's law as the fixed point of a projection, the *natural map* x -> P(x - u / w).
+
+With the row scales w, Coulomb's law states x = P(x - u / w).  P is piecewise smooth; with its derivative D at x - u / w
+a step satisfies
+
+    (1 - D) dx + D (B dxi / w + eps dx) = P - x,   dxi = B^T dx.
+
+The compliance eps makes the step unique if rows are redundant: of all impulses that hold, it chooses those closest to
+x.  It scales the step alone and not the argument of P, which decides whether a contact sticks, slides or separates, and
+so the states of the contacts do not depend on it.  With K = (1 - D + eps D)^-1, eliminating dx contact by contact
+leaves
+
+    (1 + B^T K D / w B) dxi = B^T K (P - x),   dx = K (P - x) - K D B dxi / w
+
+with the sparsity of the contact graph.  Steps are not shortened: the residual may increase while contacts change their
+states, and decreases quickly once they are right.  From the impulses of the previous time step, a few steps suffice.
+They may cycle; the caller then continues with more robust iterations (`proximal`).
+
+Source: Alart and Curnier, Comput. Methods Appl. Mech. Eng. 92 (1991).
+"""
+
+from __future__ import annotations
+
+import math
+
+from multibody_cli.contact_solver.friction.block_matrix import add_rows, clear, eliminate, substitute
+from multibody_cli.contact_solver.friction.cones import multiply, project
+from multibody_cli.contact_solver.friction.problem import (
+    PER_CONTACT,
+    accumulate_transposed,
+    add_row_product,
+    compute_row_velocities,
+)
+from multibody_cli.kernel import kernel
+
+COMPLIANCE, MORE_COMPLIANCE, PATIENCE = 1e-4, 3e-3, 4
+"""Compliance of a row relative to its own W; its value after so many steps without a smaller residual, until there is
+one.
+"""
+
+MIN_COMPLIANCE, DECREASE, SLOW = 1e-8, 0.1, 0.5
+"""Least compliance, and the factor of the compliance after a step that leaves more than a share of the residual."""
+
+MAX_STEPS = 40
+"""Largest number of steps."""
+
+
+# --- residual -------------------------------------------------------------------------------------------------------
+@kernel
+def set_normal_velocities(F, x, xi, S):
+    """Compute xi = xi0 + B^T x."""
+    for i in range(len(xi)):
+        xi[i] = S.xi0[i]
+    accumulate_transposed(F, x, xi)
+
+
+@kernel
+def relative_residual(F, x, S) -> float:
+    """Return the largest |x - P(x - u / w)| sqrt(w) relative to the problem's size (`dense`); gamma becomes that P."""
+    n = 0
+    for b in range(len(F.width)):
+        n += F.width[b]
+    after = S.xi_residual[:n]
+    set_normal_velocities(F, x, after, S)
+    compute_row_velocities(F, after, S.u)
+    size = worst = 0.0
+    for i in range(n):
+        size += (after[i] - S.xi0[i]) ** 2
+    size = math.sqrt(size)
+    for k in range(len(F.r)):
+        size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
+        S.y[k] = x[k] - S.u[k] / F.w[k]
+    for c in range(F.friction_patches):  # what is pressed at rest has a size as well
+        k = F.equalities + F.limits + PER_CONTACT * c
+        size = max(size, x[k] * math.sqrt(F.w[k]))
+    project(F, S.y, S.gamma, S.D)
+    nothing = 0.0
+    for k in range(len(F.r)):
+        worst = max(worst, abs(x[k] - S.gamma[k]) * math.sqrt(F.w[k]))
+        nothing += 0.0 * S.gamma[k]
+    if nothing != 0.0:  # the largest of some numbers may pass over one that is none
+        return math.inf
+    return worst / size if size > 0.0 else worst
+
+
+@kernel
+def keep_if_better(F, x, best_residual, S) -> float:
+    """Project the impulses x by Coulomb's law and keep the result if it is the best; return the smallest residual."""
+    project(F, x, S.proximal_point, S.D)
+    residual = relative_residual(F, S.proximal_point, S)
+    if residual < best_residual:
+        for k in range(len(F.r)):
+            S.best[k] = S.proximal_point[k]
+        return residual
+    return best_residual
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+@kernel
+def follow_natural_map(F, sufficient, x, n, S) -> tuple[int, float]:
+    """Iterate for the impulses x (m,) in place, until admissible impulses have the `sufficient` residual.
+
+    Return the number of steps and the residual of these impulses, which become the best ones; infinity if there are
+    none.
+    """
+    least = last = best_residual = math.inf
+    steps, stalled, compliance = 0, 0, COMPLIANCE
+    residual = relative_residual(F, x, S)
+    while residual < math.inf:
+        if residual <= sufficient:
+            best_residual = keep_if_better(F, x, best_residual, S)
+            if best_residual <= sufficient:
+                break
+            residual = relative_residual(F, x, S)
+        if steps == MAX_STEPS:
+            break
+        stalled = 0 if residual < least else stalled + 1
+        if stalled >= PATIENCE:
+            compliance = MORE_COMPLIANCE
+        elif SLOW * last < residual <= last:
+            compliance = max(DECREASE * compliance, MIN_COMPLIANCE)
+        else:
+            compliance = COMPLIANCE
+        least, last = min(least, residual), residual
+        compute_step(F, compliance, x, n, S)
+        residual = relative_residual(F, x, S)
+        steps += 1
+    return steps, best_residual
+
+
+@kernel
+def fastest_motion(F, n, S) -> tuple[float, float]:
+    """Return the speed of the bodies and the largest sliding speed, relative to the speed without impulses.
+
+    The speeds are those of the last `relative_residual`.  Problems without contacts count as sliding.
+    """
+    before = after = sliding = 0.0
+    for i in range(n):
+        before += S.xi0[i] * S.xi0[i]
+        after += S.xi_residual[i] * S.xi_residual[i]
+    for c in range(len(F.mu)):
+        k = F.equalities + F.limits + PER_CONTACT * c
+        if S.D[k, 0] != 0.0:
+            sliding = max(sliding, (S.u[k + 1] * S.u[k + 1] + S.u[k + 2] * S.u[k + 2]) / F.w[k])
+    if len(F.mu) == 0 or before == 0.0:
+        return math.inf, math.inf
+    return math.sqrt(after / before), math.sqrt(sliding / before)
+
+
+@kernel
+def compute_step(F, compliance, x, n, S):
+    """Add a Newton step with that compliance to x (m,), from the result of `relative_residual`."""
+    M, change, constraint_rows = S.matrix, S.y, F.equalities + F.limits
+    clear(n, M)
+    for k in range(len(x)):
+        change[k] = S.gamma[k] - x[k]
+    for k in range(constraint_rows):
+        pressed = S.D[k, 0] != 0.0
+        change[k] *= 1.0 / compliance if pressed else 1.0
+        S.D[k, 0] *= 1.0 / compliance
+        if pressed:
+            add_rows(F, k, 1, S.D, 1.0 / F.w[k], M)
+    for c in range(len(F.mu)):
+        k = constraint_rows + PER_CONTACT * c
+        if has_derivative(k, S.D):
+            eliminate_contact(k, compliance, change, S.D)
+            add_rows(F, k, PER_CONTACT, S.D, 1.0 / F.w[k], M)
+    eliminate(n, M)
+    step = S.step[:n]
+    for i in range(n):
+        step[i] = 0.0
+    accumulate_transposed(F, change[: len(x)], step)
+    substitute(n, M, step)
+    for k in range(len(x)):
+        S.u[k] = add_row_product(F, k, step, 0.0) / F.w[k]
+    for k in range(constraint_rows):
+        x[k] += change[k] - S.D[k, 0] * S.u[k]
+    for c in range(len(F.mu)):
+        k = constraint_rows + PER_CONTACT * c
+        multiply(k, S.D, S.u)
+        for j in range(k, k + PER_CONTACT):
+            x[j] += change[j] - S.u[j]
+
+
+@kernel
+def has_derivative(k, D) -> bool:
+    """Return whether the projection of the contact with rows from k on has a derivative other than 0."""
+    return D[k, 0] != 0.0 or D[k + 1, 1] != 0.0 or D[k + 2, 2] != 0.0
+
+
+@kernel
+def eliminate_contact(k, compliance, change, D):
+    """Replace D by K D and `change` by K `change`, for the three rows from k on; K D = (K - 1) / (1 - eps)."""
+    scale = 1.0 - compliance
+    a, b, c = 1.0 - scale * D[k, 0], -scale * D[k, 1], -scale * D[k, 2]
+    d, e, f = -scale * D[k + 1, 0], 1.0 - scale * D[k + 1, 1], -scale * D[k + 1, 2]
+    g, h, i = -scale * D[k + 2, 0], -scale * D[k + 2, 1], 1.0 - scale * D[k + 2, 2]
+    over = 1.0 / (a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g))
+    D[k, 0], D[k, 1], D[k, 2] = over * (e * i - f * h), over * (c * h - b * i), over * (b * f - c * e)
+    D[k + 1, 0], D[k + 1, 1], D[k + 1, 2] = over * (f * g - d * i), over * (a * i - c * g), over * (c * d - a * f)
+    D[k + 2, 0], D[k + 2, 1], D[k + 2, 2] = over * (d * h - e * g), over * (b * g - a * h), over * (a * e - b * d)
+    multiply(k, D, change)
+    for j in range(PER_CONTACT):
+        for at in range(PER_CONTACT):
+            D[k + j, at] = (D[k + j, at] - (1.0 if j == at else 0.0)) / scale
