@@ -41,6 +41,9 @@ MIN_PIVOT = 1e-6
 
 STICKS = 0
 
+JAMS, JAMMED = 1, 2
+"""A joint jams in this pass, or has jammed in an earlier pass of this solution and has not stuck since."""
+
 LOADED_INERTIA = np.dtype(
     [("J", "f8", 9), ("H", "f8", 9), ("K", "f8", 9), ("M", "f8", 9), ("t", "f8", 3), ("f", "f8", 3)]
 )
@@ -66,7 +69,7 @@ class TreeFriction(NamedTuple):
     inertias: Records  # (n,)
     columns: Records  # (m,)
     state: Integers  # (p,) sign of the slip, or STICKS
-    jams: Integers  # (p,) whether D of a joint that slides is not positive
+    jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
     signs: Floats  # (loads,) signs of the loads
     share: Floats  # (p, 6) g, in the joint frame
     matrix: Floats  # (p, 6, 6) factors of 1 - s mu sum w C^T
@@ -227,7 +230,8 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k])
                 D = power(left, U) + work.armature[j]
                 if MIN_PIVOT * abs(free) < D:
-                    T.jams[k] = 0
+                    if T.jams[k] == JAMS:
+                        T.jams[k] = JAMMED
                 else:
                     left, u, D = S, 0.0, free
                     jam(k, T)
@@ -255,7 +259,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
 
 @kernel
 def jam(k, T):
-    """Let a joint that jams slide without friction in this pass; let it stick if it jams in the next pass again.
+    """Let a joint that jams slide without friction in this pass; let it stick if it jams in a later pass again.
 
     Its friction less its limit is a concave function of the friction.  Where the joint does not stick, that function
     has a zero, and Newton's method finds it from below, with the signs of the loads without friction.
@@ -263,7 +267,7 @@ def jam(k, T):
     if T.jams[k]:
         T.state[k], T.jams[k] = STICKS, 0
     else:
-        T.jams[k] = 1
+        T.jams[k] = JAMS
         store_vector(T.share[k], no_force())
 
 

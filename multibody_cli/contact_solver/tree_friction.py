@@ -39,6 +39,7 @@ import numpy as np
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, joint_reaction
 from multibody_cli.contact_solver.loaded_tree import (
+    JAMS,
     STICKS,
     compute_changes,
     coordinates_of_patches,
@@ -103,7 +104,7 @@ def compute_friction(system, work, joint_friction, T, h):
             g = load_vector(T.share[p])
             T.friction[p] = dot(g.t, carried.t) + dot(g.f, carried.f)
             store_vector(T.reaction[p], carried)
-            if not T.jams[p]:
+            if T.jams[p] != JAMS:
                 store_vector(T.vector, carried)
                 solve_dense(T.matrix[p], T.order[p], T.vector, T.reaction[p])
             W = load_vector(T.reaction[p])

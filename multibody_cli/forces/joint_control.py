@@ -1,7 +1,8 @@
 """The generalized force that drives one coordinate of a joint, as a function of time and of the state.
 
-Its derivatives are exact (`forces.quantities`).  The matrix of implicit integrators has the derivative by the own
-coordinate and its rate, where it is a stiffness or a damping; `implicit.coupled_controls` adds the remainder in trees.
+Its derivatives are exact up to those of the twists of bodies (`forces.quantities`).  The matrix of implicit integrators
+has the derivative by the own coordinate and its rate, where it is a stiffness or a damping; `implicit.coupled_controls`
+adds the remainder in trees.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Quantities of the state that expressions of forces read: coordinates, rates, motions of points of bodies.
 
 `measure` writes their values into `Signals.quantities` before forces are evaluated, and `write_directions` their
-derivatives along a change of the state into `Signals.directions`, from which `signals.derivative_along` computes exact
+derivatives along a change of the state into `Signals.directions`, from which `signals.derivative_along` computes
 derivatives.  Two more kinds are constant along a change of the state: functions of time with their derivatives, and
 held values of sampled controllers (`methods.sampling`), which only a sample changes.
 """
@@ -79,7 +79,8 @@ def write_directions(quantities, signals, rates, bodies, displacement_factor, ve
     """Write the derivatives of all quantities along a change of the state.
 
     The coordinates change by `displacement_factor` times `rates` (nv,), their rates by `velocity_factor` times these,
-    and the bodies by the same factors times the twists `dw` and `dv` (`forces.variation`).
+    and the bodies by the same factors times the twists `dw` and `dv` (`forces.variation`).  The change of the twist of
+    a body with the pose, at constant rates, is left out.
     """
     directions = signals.directions
     for i in range(len(quantities)):

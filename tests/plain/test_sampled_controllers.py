@@ -47,7 +47,7 @@ def positions(scene, method, integrator, instants, **settings):
 def discrete(control, count, delay=0):
     """Positions after each period: the double integrator with a held force, by the matrix exponential.
 
-    `control(q, v)` is the force from each sample, which acts `delay` periods later.
+    `control(q, v)`, called once for each period in turn, is the force from a sample, which acts `delay` periods later.
     """
     A = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0 / MASS], [0.0, 0.0, 0.0]])
     held, x, forces, found = expm(A * PERIOD), np.array([0.4, -0.3]), [0.0] * delay, []
@@ -58,15 +58,17 @@ def discrete(control, count, delay=0):
     return np.array(found)
 
 
-def pid():
-    """The law of `pid` with limits, from its definition."""
-    integral = 0.0
+def pid(kp=KP, lower=LOWER, upper=UPPER, tracking_time=KP / KI, target=lambda _t: (TARGET, 0.0)):
+    """The law of `pid` with limits, from its definition; `target(t)` is the target and its rate."""
+    integral, count = 0.0, 0
 
     def control(q, v):
-        nonlocal integral
-        u = KP * (TARGET - q) + integral - KD * v
-        force = min(UPPER, max(LOWER, u))
-        integral += PERIOD * (KI * (TARGET - q) + (force - u) / (KP / KI))
+        nonlocal integral, count
+        wanted, rate = target(count * PERIOD)
+        u = kp * (wanted - q) + integral + KD * (rate - v)
+        force = min(upper, max(lower, u))
+        integral += PERIOD * (KI * (wanted - q) + (force - u) / tracking_time)
+        count += 1
         return force
 
     return control
@@ -88,6 +90,24 @@ def test_pid_with_limits_and_anti_windup_follows_its_definition():
     found, missed = positions(cart(**PID), "aba", "rk4", INSTANTS)
     np.testing.assert_allclose(found, discrete(pid(), 15), atol=1e-12)
     assert missed < 1e-11
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_pid_with_one_limit_follows_a_moving_target(side):
+    lower, upper = (-math.inf, UPPER) if side > 0 else (LOWER, math.inf)
+    law = pid(lower=lower, upper=upper, tracking_time=0.3, target=lambda t: (side * math.exp(t), side * math.exp(t)))
+    limits = [None, UPPER] if side > 0 else [LOWER, None]
+    actuator = {**PID, "limits": limits, "target": f"{side}*exp(t)", "tracking_time": 0.3}
+    found, missed = positions(cart(**actuator), "aba", "rk4", INSTANTS)
+    np.testing.assert_allclose(found, discrete(law, 15), atol=1e-12)
+    assert missed < 1e-11
+
+
+def test_the_tracking_time_of_a_small_proportional_gain_is_the_period():
+    """With kp/ki, which is shorter, the integral would oscillate at the limit."""
+    found, _ = positions(cart(**{**PID, "kp": 1.0, "limits": [-2.0, 2.0]}), "aba", "rk4", INSTANTS)
+    law = pid(kp=1.0, lower=-2.0, upper=2.0, tracking_time=PERIOD)
+    np.testing.assert_allclose(found, discrete(law, 15), atol=1e-12)
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "dop853"])

@@ -81,6 +81,16 @@ def test_an_expression_has_the_motion_of_the_spring_and_damper_that_it_writes():
         np.testing.assert_allclose(ends[0].v, ends[1].v, atol=1e-11)
 
 
+@pytest.mark.parametrize(("force", "at_start", "k", "c"), [("-2*q + 3*v", 1.8, 2, 0), ("7*q - 4*v", 0.2, 0, 4)])
+def test_a_destabilizing_force_of_the_own_coordinate_is_explicit(force, at_start, k, c):
+    """A step of mass 2 from q = 0.6, v = 1: the implicit terms are those of the stable part alone."""
+    rail = {"type": "prismatic", "axis": [1, 0, 0], "child": "cart", "q": 0.6, "v": 1, "force": force}
+    cart = {"mass": 2, "inertia": {"principal": [1, 1, 1]}}
+    scene, h = {"gravity": [0, 0, 0], "bodies": {"cart": cart}, "joints": {"rail": rail}}, 0.1
+    found = start(scene, "aba", integrator="linearly_implicit_euler", step=h).advance(h).state.v[0]
+    assert found == pytest.approx(1 + h * (at_start - h * k) / (2 + h * c + h * h * k), abs=1e-14)
+
+
 @pytest.mark.parametrize("method", ["redmax", "baraff", "symbolic"])
 def test_methods_agree_on_the_motion(method):
     found, wanted = (start(chain(WITH_VELOCITIES), one, step=0.01).advance(0.05) for one in (method, "aba"))
