@@ -204,6 +204,8 @@ def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed, integrat
         assert (tree.contact_work.factors.rank == -1).all(), "no rows are solved"
         assert tree.contact_work.unsolved_steps[0] + rows.contact_work.unsolved_steps[0] == 0
         np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
+        friction, expected = (one.contact_work.joint_friction.previous_impulses[:, 1] for one in (tree, rows))
+        np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
     assert in_turn > 0
 
 
