@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.document.source import SceneText
-from multibody_cli.errors import RunFailed
+from multibody_cli.errors import ArgumentError, RunFailed
 from multibody_cli.output.channel import INSTANT
 from multibody_cli.output.dataset import dataset_of
 from multibody_cli.output.series import series_of
@@ -149,6 +149,8 @@ class Scene:
         ArgumentError
             The result file exists, or a channel does not.
         """
+        if isinstance(channels, str):
+            raise ArgumentError(f'expected a list of channels, as in ["{channels}"], found a text')
         settings = self.prepared.scene.output
         memory = MemorySink(settings.channels if channels is None else channels)
         whole = memory if channels is None else MemorySink(settings.channels)
@@ -157,6 +159,8 @@ class Scene:
         if output is not None:
             from multibody_cli.output.hdf5 import Hdf5Sink
 
+            if Path(output).is_file() and not overwrite:
+                raise ArgumentError(f"{output} exists: use overwrite=True to replace it, or choose another name")
             file = Hdf5Sink(Path(output), settings.channels, settings.compression, overwrite)
             sinks.append(file)
             keep = file.checkpoint
@@ -200,6 +204,8 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
     ------
     SceneError
         With all problems of the scene: `problems` has the place, the path and the message of each.
+    ArgumentError
+        The overrides are neither a mapping nor a list of texts.
 
     Warns
     -----
@@ -216,6 +222,8 @@ def load(source: str | PathLike[str], overrides: Overrides = ()) -> Scene:
 
 def override_texts(overrides: Overrides) -> list[str]:
     """Return overrides as texts `KEY=VALUE`."""
+    if isinstance(overrides, str):
+        raise ArgumentError(f'expected a mapping or a list of overrides, as in ["{overrides}"], found a text')
     if not isinstance(overrides, Mapping):
         return list(overrides)
     return [f"{key}={flow(_plain(value))}" for key, value in overrides.items()]

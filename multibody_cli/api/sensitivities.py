@@ -59,14 +59,20 @@ def sensitivities(
 
     Raises
     ------
+    ArgumentError
+        The source is no path or text, or the parameters are no mapping.
     SceneError
         A parameter has no place in the scene, or a value near that of the parameter is invalid.
     UnsuccessfulRun
         A run failed.
     """
+    if not isinstance(parameters, Mapping) or not parameters:
+        raise ArgumentError(f'expected parameters with their values, as in {{"vars.k": 2.0}}, found {parameters!r}')
+    if isinstance(source, Scene):
+        raise ArgumentError(
+            f"expected the path or the text of a scene, which is loaded with other values, found {source!r}"
+        )
     varied = [_parameter(key, value) for key, value in parameters.items()]
-    if not varied:
-        raise ArgumentError("expected a parameter")
     fixed = [*override_texts(overrides), *(one.override(one.start) for one in varied)]
     offsets = [OFFSET * one.scale for one in varied]
     scene = _load(source, fixed)

@@ -41,7 +41,7 @@ class Simulation:
     Parameters
     ----------
     scene
-        The scene; the simulation begins at its initial state.
+        The scene, of `load`; the simulation begins at its initial state.
 
     Attributes
     ----------
@@ -55,9 +55,18 @@ class Simulation:
         Applied forces by the names of joints, N or N m: views that may be written between steps.  They are held
         constant over each step, in addition to the forces of the scene.  Their work is the channel
         `energy/work/joints/<joint>/applied`.  Joints with prescribed coordinates have none.
+
+    Raises
+    ------
+    ArgumentError
+        The scene is something else, such as a path.
+    RunFailed
+        The initial accelerations cannot be computed.
     """
 
     def __init__(self, scene: Scene) -> None:
+        if not isinstance(scene, Scene):
+            raise ArgumentError(f"expected a scene, as in Simulation(load('scene.yaml')), found {scene!r}")
         prepared = scene.prepared
         actuated = with_applied_forces(prepared.compiled.model)
         settings, kind = prepared.scene.simulation, METHODS[prepared.scene.simulation.method]
@@ -70,10 +79,10 @@ class Simulation:
         self._adaptive = is_adaptive(settings)
         self._has_domains = any(joint.domains for joint in self._model.names.joints)
         positions, columns, fixed = _places(self._model)
-        self.q = NamedViews("joint or free body", self._state.q, positions, fixed)
-        self.v = NamedViews("joint or free body", self._state.v, columns, fixed)
-        self.a = NamedViews("joint or free body", _read_only(self._state.a), columns, frozenset())
-        self.force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
+        self._q = NamedViews("joint or free body", self._state.q, positions, fixed)
+        self._v = NamedViews("joint or free body", self._state.v, columns, fixed)
+        self._a = NamedViews("joint or free body", _read_only(self._state.a), columns, frozenset())
+        self._force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
         self._equations: EquationsOfMotion | None = None
         report = self._method.start(self._state)
         self._seen = self._snapshot()
@@ -84,6 +93,26 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<mbsim.Simulation of {self.scene.name} at t = {self.time:.9g} s>"
+
+    @property
+    def q(self) -> NamedViews:
+        """Coordinates by name."""
+        return self._q
+
+    @property
+    def v(self) -> NamedViews:
+        """Velocities by name."""
+        return self._v
+
+    @property
+    def a(self) -> NamedViews:
+        """Accelerations by name, read-only."""
+        return self._a
+
+    @property
+    def force(self) -> NamedViews:
+        """Applied forces by name, N or N m."""
+        return self._force
 
     @property
     def time(self) -> float:
@@ -124,10 +153,12 @@ class Simulation:
         Raises
         ------
         ArgumentError
-            The time is past, or not a whole number of steps away; the message names the nearest.
+            The time is no number, is past, or not a whole number of steps away; the message names the nearest.
         RunFailed
             As for `step`.
         """
+        if not isinstance(until, (float, int, np.number)):
+            raise ArgumentError(f"expected a time in s, found {until!r}")
         if not until >= self.time:
             raise ArgumentError(f"cannot advance to {until:.9g} s: the present time is {self.time:.9g} s")
         if self._adaptive:
@@ -158,9 +189,13 @@ class Simulation:
 
         Raises
         ------
+        ArgumentError
+            The data are not bytes.
         ResultError
             The data are damaged, or those of another scene, version or kind of processor.
         """
+        if not isinstance(data, bytes):
+            raise ArgumentError(f"expected the bytes that `save` returned, found {type(data).__name__}")
         values = unpacked(data)
         changed = values.pop("changed", False)
         if values.pop("scene", None) != self._scene_hash:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import EllipsisType
 
+from numpy.typing import ArrayLike
+
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.model import Floats
 
@@ -18,7 +20,7 @@ class UnknownName(ArgumentError, KeyError):
 class NamedViews(Mapping[str, Floats]):
     """Views of parts of one array by name; `views[...]` is the whole array.
 
-    Views share the memory of the array: writing to a view changes the simulation.
+    Views share the memory of the array: writing to a view, or `views[name] = values`, changes the simulation.
 
     Parameters
     ----------
@@ -43,8 +45,11 @@ class NamedViews(Mapping[str, Floats]):
             return self._whole
         try:
             return self._views[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise UnknownName(f"no {self._kind} `{name}`: {nearest(str(name), self._views)}") from None
+
+    def __setitem__(self, name: str | EllipsisType, values: ArrayLike) -> None:
+        self[name][:] = values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._views)

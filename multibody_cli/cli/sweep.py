@@ -240,6 +240,8 @@ def _conclude(plan: _Plan, tally: Tally, executed: int, seconds: float, as_json:
         show(f"{plan.sweep.name}: {status}")
         show(f"  keys     {', '.join(plan.sweep.design.keys)}")
         show(f"  runs     {', '.join(f'{number} {status}' for status, number in sorted(tally.statuses.items()))}")
+        for status, (run, reason) in sorted(tally.reasons.items()):
+            show(f"  reason   run {run} is {status}: {reason.splitlines()[0]}")
         if tally.missed:
             show(f"  expect   {counted(tally.missed, 'run')} missed an expectation")
         if rate is not None:

@@ -109,6 +109,25 @@ def test_an_existing_file_is_not_replaced(swing, tmp_path):
         assert file.attrs["status"] == "complete"
 
 
+def test_the_remedy_for_an_existing_file_is_an_argument(swing, tmp_path):
+    path = tmp_path / "run.h5"
+    mbsim.load(swing).run(path)
+    with pytest.raises(mbsim.ArgumentError, match="use overwrite=True to replace it"):
+        mbsim.load(swing).run(path)
+
+
+def test_arguments_of_other_types_are_refused_with_the_expected_ones(swing):
+    with pytest.raises(mbsim.ArgumentError, match=r'list of overrides, as in \["vars.m=2"\], found a text'):
+        mbsim.load(swing, "vars.m=2")
+    with pytest.raises(mbsim.ArgumentError, match=r'list of channels, as in \["energy"\], found a text'):
+        mbsim.load(swing).run(channels="energy")
+    for parameters in ("vars.m", ["vars.m"], {}):
+        with pytest.raises(mbsim.ArgumentError, match="expected parameters with their values"):
+            mbsim.sensitivities(swing, parameters)
+    with pytest.raises(mbsim.ArgumentError, match="expected the path or the text of a scene"):
+        mbsim.sensitivities(mbsim.load(swing), {"vars.m": 0.5})
+
+
 def test_errors_have_the_words_of_the_command(tmp_path, capsys):
     path = tmp_path / "wrong.yaml"
     path.write_text(SWING.replace("child: rod", "child: rood").replace("step: 1 ms", "step: 1 kg"), encoding="utf-8")

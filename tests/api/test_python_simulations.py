@@ -133,6 +133,36 @@ def test_views_share_the_memory_of_the_state():
         sim.a["hinge"][:] = 1.0
 
 
+def test_values_are_assigned_by_name_into_the_state():
+    written, assigned = mbsim.Simulation(load(SWING)), mbsim.Simulation(load(SWING))
+    written.q["hinge"][:], written.force[...][:] = 1.0, [0.5]
+    assigned.q["hinge"], assigned.force[...] = 1.0, [0.5]
+    assigned.force[...] += 0.25
+    written.force[...][:] += 0.25
+    for sim in (written, assigned):
+        sim.step(10)
+    assert assigned.q["hinge"][0] == written.q["hinge"][0] != 1.0
+
+
+@pytest.mark.parametrize("name", ["q", "v", "a", "force"])
+def test_views_are_not_replaced_by_other_arrays(name):
+    """An array in the place of the views would be ignored by the steps."""
+    with pytest.raises(AttributeError, match="no setter"):
+        setattr(mbsim.Simulation(load(SWING)), name, np.zeros(1))
+
+
+def test_arguments_of_other_types_are_refused_with_the_expected_ones():
+    sim = mbsim.Simulation(load(SWING))
+    with pytest.raises(mbsim.ArgumentError, match=r"as in Simulation\(load\('scene.yaml'\)\), found 'swing.yaml'"):
+        mbsim.Simulation("swing.yaml")
+    with pytest.raises(mbsim.ArgumentError, match="expected a time in s, found '1 s'"):
+        sim.advance("1 s")
+    with pytest.raises(mbsim.ArgumentError, match="expected the bytes that `save` returned, found str"):
+        sim.restore("state")
+    with pytest.raises(mbsim.UnknownName, match="no joint or free body `slice"):
+        sim.q[:]
+
+
 def test_a_changed_state_begins_afresh():
     """The motion from a state that was written has the bits of a scene that begins there."""
     for overrides in ({}, {"simulation.integrator": "semi_implicit_euler"}, {"simulation.method": "variational"}):

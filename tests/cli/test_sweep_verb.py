@@ -250,6 +250,16 @@ def test_a_run_that_ends_its_process_fails_and_the_others_do_not(folder: Path, m
     assert {row.status for row in rows.values()} == {"complete"}
 
 
+def test_the_summary_has_the_first_reason_of_each_status(mbsim: Command, folder: Path) -> None:
+    words = ["sweep", "pendulum.yaml", "--vary", "vars.angle=1 deg, 2 kg, 3 kg, 4 deg", "--jobs", 2]
+    expected = "  reason   run 1 is refused: joints.hinge.q: expected an angle (rad), but `2 kg` is a mass\n"
+    for _ in range(2):  # rows of workers, then those of the table
+        shown = mbsim(*words).stdout
+        assert "2 complete, 2 refused" in shown
+        assert expected in shown
+        assert shown.count("reason") == 1
+
+
 def test_the_same_command_again_does_nothing_and_another_one_is_refused(mbsim: Command, folder: Path) -> None:
     words = ["sweep", "pendulum.yaml", "--vary", "vars.angle=10 deg, 20 deg"]
     assert mbsim(*words).code == 0

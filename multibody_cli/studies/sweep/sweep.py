@@ -116,20 +116,30 @@ def _numbers_of(design: Design, place: int, numbers: Callable[[Sequence[str]], A
 
 @dataclass
 class Tally:
-    """What has become of the runs: their number by status, and the number that miss an expectation."""
+    """What has become of the runs: their number by status, and the number that miss an expectation.
+
+    `reasons` has the first run of each status that has a reason, and that reason.
+    """
 
     statuses: Counter[str] = field(default_factory=Counter)
     missed: int = 0
+    reasons: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         """Count a row."""
         self.statuses[row.status] += 1
+        self.explain(row.status, row.run, row.reason)
         passed = (
             value
             for column, value in zip(row.columns, row.values, strict=True)
             if column.name.startswith(EXPECTATION) and column.name.endswith(" passed")
         )
         self.missed += any(value == 0.0 for value in passed)
+
+    def explain(self, status: str, run: int, reason: str) -> None:
+        """Keep the reason of the run with the smallest number: rows arrive in any order."""
+        if reason and (status not in self.reasons or run < self.reasons[status][0]):
+            self.reasons[status] = run, reason
 
     @property
     def done(self) -> int:
@@ -321,4 +331,8 @@ def tally_of(table: SweepTable) -> Tally:
     for column in table.of_role("result"):
         if column.name.startswith(EXPECTATION) and column.name.endswith(" passed"):
             missed |= table.read(column.name) == 0.0
-    return Tally(Counter(table.read("status").tolist()), int(missed.sum()))
+    statuses = table.read("status").tolist()
+    tally = Tally(Counter(statuses), int(missed.sum()))
+    for run, status, reason in zip(table.read("run").tolist(), statuses, table.read("reason").tolist(), strict=True):
+        tally.explain(status, run, reason)
+    return tally
