@@ -209,23 +209,23 @@ def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed, integrat
     assert in_turn > 0
 
 
-def high_slider(push=0.0):
+def high_slider(thrust=0.0):
     """A slider whose centre of mass is far above its guide: braking loads the guide by 5 times as much, and it jams."""
     body = {"mass": 2.0, "com": [0, 0, 1.0], "inertia": {"principal": [0.1, 0.1, 0.1]}}
     guide = {"coefficient": 1.0, "surface": {"size": [0.4, 0.3, 0.3]}}
-    rail = {"type": "prismatic", "axis": [1, 0, 0], "child": "block", "v": 0.5, "force": push, "friction": guide}
+    rail = {"type": "prismatic", "axis": [1, 0, 0], "child": "block", "v": 0.5, "force": thrust, "friction": guide}
     return simulated({"block": body}, {"rail": rail})
 
 
-@pytest.mark.parametrize("push", [0.0, 5.0, -5.0])
-def test_a_slider_that_jams_stops_at_once_in_few_passes(tmp_path, push):
+@pytest.mark.parametrize("thrust", [0.0, 5.0, -5.0])
+def test_a_slider_that_jams_stops_at_once_in_few_passes(tmp_path, thrust):
     """Newton's method is enough for one joint.  The moment of the braking impulse loads both ends of the guide."""
-    state, method = started(prepared(tmp_path, high_slider(push)))
+    state, method = started(prepared(tmp_path, high_slider(thrust)))
     assert method.step(state, 1) is None
     assert state.v[0] == 0.0
     limit, friction, _ = method.contact_work.joint_friction.previous_impulses[0]
     assert limit == pytest.approx(2 * 0.5 * 2.0 / 0.4, rel=1e-12)
-    assert friction == pytest.approx(-2.0 * 0.5 - H * push, rel=1e-12)
+    assert friction == pytest.approx(-2.0 * 0.5 - H * thrust, rel=1e-12)
     assert method.contact_work.newton_steps[0] <= 5
 
 
