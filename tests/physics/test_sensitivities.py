@@ -285,5 +285,5 @@ def test_parameters_without_a_place_or_a_number_are_refused():
         mbsim.sensitivities(text, {"joints.jj.q": 1.0})
     with pytest.raises(mbsim.ArgumentError, match="expected a number with or without a unit, found `fast`"):
         mbsim.sensitivities(text, {"joints.j.q": "fast"})
-    with pytest.raises(mbsim.ArgumentError, match="expected a parameter"):
+    with pytest.raises(mbsim.ArgumentError, match="expected parameters with their values"):
         mbsim.sensitivities(text, {})
