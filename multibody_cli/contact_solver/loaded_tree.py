@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.joint_friction import distribute_normal_load, joint_reaction
 from multibody_cli.contact_solver.rows import patch_axes
 from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense_transposed
@@ -322,3 +323,35 @@ def transmit_changes(tree, work):
     for i in range(1, len(links)):
         store_force(wrenches[i], rigid_body_inertia(links[i], bodies[i]) @ load_motion_change(bodies[i]))
     accumulate_wrenches_inward(tree, work)
+
+
+# --- friction and limits from these impulses --------------------------------------------------------------------------
+@formula
+def holding_friction(patch, j, work):
+    """Return the friction of a patch that sticks."""
+    torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
+    return (torque + work.armature[j] * work.response[j]) / slip_per_rate(patch, work.bodies, work.columns[j])
+
+
+@formula
+def transmitted_impulse(p, patch, work, joint_friction, h):
+    """Return the impulse h F + G that the joint of patch p transmits, and keep it."""
+    carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+    store_force(joint_friction.transmitted[p], carried)
+    return carried
+
+
+@kernel
+def clear_loads(T):
+    """Clear the largest load of each branch."""
+    for i in range(len(T.largest_load)):
+        T.largest_load[i] = 0.0
+
+
+@formula
+def compute_limit(p, patch, W, table, joint_friction, T):
+    """Compute the limit of patch p due to the reaction W, and the largest load of its branch."""
+    load_sum = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
+    joint_friction.limit[p] = patch.coefficient * load_sum
+    base = T.base[patch.row]
+    T.largest_load[base] = max(T.largest_load[base], load_sum)

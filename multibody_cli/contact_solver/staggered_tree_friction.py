@@ -25,25 +25,25 @@ constraints, SIAM J. Control Optim. 20 (1982).
 from __future__ import annotations
 
 from multibody_cli.contact_solver.joint_friction import (
-    distribute_normal_load,
     friction_wrench,
-    joint_reaction,
     next_limit,
     reset_limit_iteration,
 )
 from multibody_cli.contact_solver.loaded_tree import (
     STICKS,
+    clear_loads,
     compute_changes,
+    compute_limit,
     eliminate_joints,
+    holding_friction,
     slip_per_rate,
     store_vector,
     transmit_changes,
+    transmitted_impulse,
 )
 from multibody_cli.contact_solver.results import AT_LIMIT
-from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.spatial.products import no_force, power
-from multibody_cli.tree.jacobian import column_of
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.products import no_force
 
 MAX_NEWTON_STEPS = 100
 """Largest number of Newton steps of a projection."""
@@ -169,13 +169,6 @@ def apply_states(system, work, joint_friction, T, h, v):
             T.target[p] = holding_friction(patches[p], T.coordinate[p], work)
 
 
-@formula
-def holding_friction(patch, j, work):
-    """Return the friction of a patch that sticks, from the impulses that the joints transmit."""
-    torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
-    return (torque + work.armature[j] * work.response[j]) / slip_per_rate(patch, work.bodies, work.columns[j])
-
-
 @kernel
 def move(system, work, joint_friction, T, h, v):
     """Compute the changes of all rates, and the slip velocities after the step."""
@@ -193,18 +186,13 @@ def move(system, work, joint_friction, T, h, v):
 def compute_limits(system, work, joint_friction, T, h):
     """Compute the limits of all patches from the impulses that the joints transmit."""
     table = system.contacts.joint_friction
-    for i in range(len(T.largest_load)):
-        T.largest_load[i] = 0.0
+    clear_loads(T)
     for p in range(len(table.patches)):
         patch = table.patches[p]
-        carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
-        store_force(joint_friction.transmitted[p], carried)
+        carried = transmitted_impulse(p, patch, work, joint_friction, h)
         W = carried - friction_wrench(patch, T.friction[p], 0.0, table.points, joint_friction.normal_loads)
         store_vector(T.reaction[p], W)
-        load_sum = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
-        joint_friction.limit[p] = patch.coefficient * load_sum
-        base = T.base[patch.row]
-        T.largest_load[base] = max(T.largest_load[base], load_sum)
+        compute_limit(p, patch, W, table, joint_friction, T)
     for k in range(len(T.normal_load)):
         T.normal_load[k] = joint_friction.normal_loads[k]
 

@@ -37,17 +37,21 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, joint_reaction
+from multibody_cli.contact_solver.joint_friction import friction_wrench
 from multibody_cli.contact_solver.loaded_tree import (
     JAMS,
     STICKS,
+    clear_loads,
     compute_changes,
+    compute_limit,
     coordinates_of_patches,
     eliminate_joints,
+    holding_friction,
     load_vector,
     slip_per_rate,
     store_vector,
     transmit_changes,
+    transmitted_impulse,
     write_load_shares,
 )
 from multibody_cli.contact_solver.results import AT_LIMIT
@@ -55,9 +59,9 @@ from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, s
 from multibody_cli.kernel import kernel
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
-from multibody_cli.spatial.memory import load_force, store_force
-from multibody_cli.spatial.products import dot, power
-from multibody_cli.tree.jacobian import column_of, write_ball_columns
+from multibody_cli.spatial.memory import load_force
+from multibody_cli.spatial.products import dot
+from multibody_cli.tree.jacobian import write_ball_columns
 
 MAX_ITERATIONS = 30
 """Largest number of passes over the tree in a step."""
@@ -86,18 +90,12 @@ def suits(system: System) -> bool:
 def compute_friction(system, work, joint_friction, T, h):
     """Compute friction, loads and limits of all joints from the impulses that they transmit."""
     table = system.contacts.joint_friction
-    for i in range(len(T.largest_load)):
-        T.largest_load[i] = 0.0
+    clear_loads(T)
     for p in range(len(table.patches)):
         patch = table.patches[p]
-        i, j = patch.row, T.coordinate[p]
-        carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
-        store_force(joint_friction.transmitted[p], carried)
+        carried = transmitted_impulse(p, patch, work, joint_friction, h)
         if T.state[p] == STICKS:
-            torque = (
-                power(column_of(work.columns[j]), load_force(work.wrenches[i])) + work.armature[j] * work.response[j]
-            )
-            T.friction[p] = torque / slip_per_rate(patch, work.bodies, work.columns[j])
+            T.friction[p] = holding_friction(patch, T.coordinate[p], work)
             W = carried - friction_wrench(patch, T.friction[p], 0.0, table.points, joint_friction.normal_loads)
             store_vector(T.reaction[p], W)
         else:
@@ -108,9 +106,7 @@ def compute_friction(system, work, joint_friction, T, h):
                 store_vector(T.vector, carried)
                 solve_dense(T.matrix[p], T.order[p], T.vector, T.reaction[p])
             W = load_vector(T.reaction[p])
-        load_sum = distribute_normal_load(patch, W, table, joint_friction.normal_loads)
-        joint_friction.limit[p] = patch.coefficient * load_sum
-        T.largest_load[T.base[i]] = max(T.largest_load[T.base[i]], load_sum)
+        compute_limit(p, patch, W, table, joint_friction, T)
 
 
 @kernel
