@@ -170,6 +170,20 @@ def test_trees_with_crosses_move_as_with_rows(tmp_path, monkeypatch, seed, metho
     compare_with_rows(tmp_path, monkeypatch, scene, method)
 
 
+def test_a_chain_with_a_coupling_is_solved_as_rows(tmp_path):
+    scene = plane_chain(3)
+    for joint in scene["joints"].values():
+        joint["v"] = 0.0
+    scene["couplings"] = {"gears": {"type": "linear", "terms": {"hinge0": 1.0, "hinge2": 0.5}}}
+    state, stepper = started(prepared(tmp_path, scene, "simulation.assembly_tolerance=10"))
+    for _ in range(20):
+        assert stepper.step(state, 1) is None
+        assert abs(state.v[0] + 0.5 * state.v[2]) < 1e-10
+    assert np.abs(state.v).max() > 1e-3
+    assert stepper.contact_work.factors.rank.any(), "rows are solved"
+    assert stepper.contact_work.unsolved_steps[0] == 0
+
+
 def compare_with_rows(tmp_path, monkeypatch, scene, method):
     simulation, ends = prepared(tmp_path, scene, f"simulation.method={method}"), []
     for with_rows in (False, True):
