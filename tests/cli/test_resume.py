@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,23 +128,47 @@ def test_a_resumed_run_raises_the_alarms_of_the_whole_run(tmp_path: Path) -> Non
     assert (tmp_path / "parts.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
 
 
-PROGRAM = "import multibody_cli.timeline as t; t.FLUSH_AFTER = 0.05; from multibody_cli.cli.app import main; main()"
+PROGRAM = """
+import functools, os, signal, sys
+from multibody_cli import timeline
+from multibody_cli.cli.app import main
+
+timeline.FLUSH_AFTER = 0.0
+*owners, name = sys.argv.pop(1).split(".")
+left = int(sys.argv.pop(1))
+owner = functools.reduce(getattr, owners, timeline)
+function = getattr(owner, name)
+
+def killed_at_last(argument):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return function(argument)
+
+setattr(owner, name, killed_at_last)
+main()
+"""
+"""The command line, killed at a call of a function of `timeline`."""
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        pytest.param("_Checkpoints.keep_late", 70, id="between steps"),
+        pytest.param("collect", 40, id="rows written, state not kept"),
+    ],
+)
 def test_a_run_that_is_killed_and_resumed_has_the_same_bytes(
-    mbsim: Command, folder: Path, start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+    name: str, call: int, mbsim: Command, folder: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     words = [GALLERY / "falling_boxes.yaml", "--step", "0.02 ms", "--set", "expect=[]"]
     assert mbsim("run", *words, "-o", "whole.h5").code == 0
-    (folder / "often.py").write_text(PROGRAM)
-    process = start("run", *words, "-o", "parts.h5", program=["often.py"])
-    generator = random.Random(0)
-    while not checkpoint_path(folder / "parts.h5").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(generator.uniform(0.0, 0.3))
-    process.kill()
-    process.communicate(timeout=60)
+    (folder / "killed.py").write_text(PROGRAM)
+    process = start("run", *words, "-o", "parts.h5", program=["killed.py", name, str(call)])
+    process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert checkpoint_path(folder / "parts.h5").exists()
     reached = read_trajectory(folder / "parts.h5.part").time.size
     assert 1 < reached < read_trajectory(folder / "whole.h5").time.size
     end = mbsim("run", "--resume", "parts.h5")
