@@ -232,7 +232,7 @@ def _pack(
         rows.mark_primary(inboard_joints[certain])
     implicit = integrator_of(scene.simulation.method, scene.simulation.integrator).implicit
     row_table, term_table = rows.pack()
-    coupled = implicit and needs_coupled_solve(tree, forces, len(row_table))
+    coupled = implicit and needs_coupled_solve(forces, row_table)
     implicit = implicit and needs_implicit_solve(tree, forces)
     if implicit:
         tree = tree._replace(links=mark_implicit_bodies(tree.links, forces))

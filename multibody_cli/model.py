@@ -220,7 +220,7 @@ class System(NamedTuple):
     carried: Integers  # path points outboard of the joints of `arms`
     commands: Records  # coordinates with a computed torque
     implicit: bool = False  # whether forces on bodies are linearly implicit
-    coupled: bool = False  # whether all derivatives of forces of joints are linearly implicit
+    coupled: bool = False  # whether all derivatives of the expressions of forces are linearly implicit
     contacts: Any = ()  # `Contacts`, if there are contacts or joint friction
 
     @property

@@ -143,13 +143,14 @@ def apply_loop_impulses(tree, x, work):
 
 @kernel
 def compute_loop_rates(tree, y, work):
-    """Compute the rates y (nv,) of the coordinates of closures from the velocity changes (dw, dv) of the bodies."""
+    """Compute the free rates y (nv,) of the coordinates of closures from the velocity changes (dw, dv) of bodies."""
     closures, bodies = tree.closures, work.bodies
     for k in range(len(closures)):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
         change = relative_twist_change(closure, loop_frame, bodies)
         for j in range(closure.iv, closure.iv + closure.nv):
-            y[j] = 0.0 if tree.driven[j] else power(change, load_force(work.dual_basis[j]))
+            if not tree.driven[j]:
+                y[j] = power(change, load_force(work.dual_basis[j]))
 
 
 @kernel

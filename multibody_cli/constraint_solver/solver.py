@@ -274,9 +274,15 @@ def accumulate_row_power(work, v, powers):
 @kernel
 def apply_active_row_forces(tree, work, count):
     """Apply the multipliers as forces on bodies and coordinates, and store all applied forces as impulses."""
-    bodies = work.bodies
     clear_impulses(work)
     apply_active_row_impulses(work, count)
+    apply_impulses_as_forces(tree, work)
+
+
+@kernel
+def apply_impulses_as_forces(tree, work):
+    """Add the impulses to the forces on bodies and coordinates, and store all applied forces as impulses."""
+    bodies = work.bodies
     transfer_marker_wrenches(tree, work.wrenches)
     for j in range(len(work.tau)):
         work.tau[j] += work.impulse[j]

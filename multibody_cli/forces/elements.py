@@ -128,11 +128,6 @@ class Forces(NamedTuple):
         return any(len(self.table(element)) > 0 for element in ELEMENTS if element.acts_on_bodies)
 
     @property
-    def coupled_controls(self) -> list[int]:
-        """Numbers of the forces of joints that depend on more than their own coordinate and rate."""
-        return joint_control.coupled(self.table(joint_control.ELEMENT), self.quantities, self.signals)
-
-    @property
     def reads_bodies(self) -> bool:
         """Whether a signal reads the motion of a body."""
         kinds = self.quantities["kind"]

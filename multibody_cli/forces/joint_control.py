@@ -1,8 +1,7 @@
 """The generalized force that drives one coordinate of a joint, as a function of time and of the state.
 
-Its derivatives are exact up to those of the twists of bodies (`forces.quantities`).  The matrix of implicit integrators
-has the derivative by the own coordinate and its rate, where it is a stiffness or a damping; `implicit.coupled_controls`
-adds the remainder in trees.
+The matrix of implicit integrators has the derivative by the own coordinate and its rate, where it is a stiffness or a
+damping; `implicit.coupled_forces` adds the remainder in trees.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.forces.contract import ForceElement, JointFields, JointPackingContext
-from multibody_cli.forces.quantities import Quantity, derivative_by
+from multibody_cli.forces.quantities import derivative_by
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.signals import Operation, Signals, derivative_along, evaluate
+from multibody_cli.signals import derivative_along, evaluate
 
 CONTROL = np.dtype(
     [
@@ -57,18 +56,6 @@ def implicit_joint_force(controls, forces, t, h, displacement_factor, velocity_f
             stiffness, damping = own_stiffness(control, forces, t)
             tau[iv] -= (displacement_factor * stiffness + velocity_factor * damping) * rates[iv]
             armature[iv] += h * (damping + h * stiffness)
-
-
-def coupled(controls: Any, quantities: Any, signals: Signals) -> list[int]:
-    """Return the numbers of the forces that depend on more of the state than their own coordinate and its rate."""
-    found = []
-    for k, control in enumerate(controls):
-        own = slice(signals.first[control["signal"]], signals.last[control["signal"]])
-        read = set(signals.operand[own][signals.code[own] == Operation.QUANTITY].astype(int).tolist())
-        read -= {int(control["own_coordinate"]), int(control["own_rate"])}
-        if any(quantities["kind"][number] <= Quantity.ANGULAR_VELOCITY for number in read):
-            found.append(k)
-    return found
 
 
 def pack(joint: Any, context: JointPackingContext) -> Iterator[tuple[Any, ...]]:

@@ -36,7 +36,6 @@ from multibody_cli.forces.elements import (
     apply_implicit_joint_forces,
 )
 from multibody_cli.kernel import bound_kernel, formula, kernel, template
-from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, no_force, no_inertia, power, shift_motion
@@ -49,7 +48,7 @@ from multibody_cli.tree.articulated_body import (
     store_inertia,
     store_motion_change,
 )
-from multibody_cli.tree.jacobian import add_jacobian_transposed_times, jacobian_times, write_ball_columns
+from multibody_cli.tree.jacobian import write_ball_columns
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 from multibody_cli.tree.workspace import BLOCKS, reset_armature
 
@@ -113,22 +112,29 @@ def add_implicit_bias_terms(system, work, t):
 
     Forces then depend on the body velocities at the end of the step, whatever the coordinates.
     """
-    tree, bodies, h = system.tree, work.bodies, work.implicit_coefficients[0]
-    for i in range(len(tree.links)):
-        store_motion_change(bodies[i], Motion(ZERO, ZERO))
-    update_marker_changes(tree, bodies)
-    compute_loop_accelerations(tree, work.implicit_solve.z, work)
+    tree, h = system.tree, work.implicit_coefficients[0]
+    write_bias_motion(tree, work, work.implicit_solve.z)
     for k in range(len(tree.closures)):
         closure = tree.closures[k]
         for j in range(closure.iv, closure.iv + closure.nv):
             if not tree.driven[j]:
                 work.tau[j] -= work.armature[j] * work.implicit_solve.z[j]
+    add_stiffness_damping_products(system.forces, t, work.bodies, h * h, h, False, work.wrenches)
+
+
+@kernel
+def write_bias_motion(tree, work, rates):
+    """Write the accelerations at zero free dv/dt into `dw` and `dv` of the bodies, and of closures into `rates`."""
+    bodies = work.bodies
+    for i in range(len(tree.links)):
+        store_motion_change(bodies[i], Motion(ZERO, ZERO))
+    update_marker_changes(tree, bodies)
+    compute_loop_accelerations(tree, rates, work)
     ground = load(bodies[0].a)  # gravity is an acceleration of the ground
     for i in range(1, len(tree.links)):
         up = ZERO if tree.links[i].ignores_gravity else ground
         store_motion_change(bodies[i], Motion(load(bodies[i].alpha), load(bodies[i].a) - up))
     update_marker_changes(tree, bodies)
-    add_stiffness_damping_products(system.forces, t, bodies, h * h, h, False, work.wrenches)
 
 
 @kernel
@@ -307,56 +313,6 @@ def update_search_direction(G, bodies, beta):
         store_force(G.s[i], load_force(G.r[i]) + beta * load_force(G.s[i]))
     for j in range(len(G.p)):
         G.p[j] = G.z[j] + beta * G.p[j]
-
-
-# --- dense matrix -----------------------------------------------------------------------------------------------------
-@kernel
-def fill_dense(system, work, A):
-    """Fill A (nv, nv) column by column; the identity for prescribed coordinates and those of loop joints."""
-    tree, G, last = system.tree, work.implicit_solve, free_end(system.tree)
-    for j in range(len(A)):
-        unknown = j < last and not tree.driven[j]
-        for i in range(len(A)):
-            G.p[i] = 1.0 if i == j else 0.0
-            A[i, j] = 0.0 if unknown else G.p[i]
-        if not unknown:
-            continue
-        jacobian_times(tree, G.p, work)
-        apply_off_diagonal_stiffness(system, work, G.p)
-        for i in range(1, len(tree.links)):
-            w = rigid_body_inertia(tree.links[i], work.bodies[i]) @ load_motion_change(work.bodies[i])
-            store_force(work.wrenches[i], load_force(work.wrenches[i]) - w)
-        reduce_wrenches(tree, work)
-        for i in range(last):
-            A[i, j] = -G.x[i]
-        A[j, j] += work.armature[j]
-
-
-@kernel
-def reduce_wrenches(tree, work):
-    """Compute J^T times `work.wrenches` into `work.implicit_solve.x` (nv,); 0 for coordinates that are not unknown."""
-    x = work.implicit_solve.x
-    for j in range(len(x)):
-        x[j] = 0.0
-    add_jacobian_transposed_times(tree, work, x)
-
-
-@kernel
-def correct_dense(system, work, A, order, y):
-    """Change the solution y (nv,) of M + H to that of A, by the LU factors of A: A y' = (M + H) y."""
-    tree, G = system.tree, work.implicit_solve
-    clear_wrenches(work)
-    for i in range(1, len(tree.links)):
-        store_force(
-            work.wrenches[i], rigid_body_inertia(tree.links[i], work.bodies[i]) @ load_motion_change(work.bodies[i])
-        )
-    reduce_wrenches(tree, work)
-    for j in range(free_end(tree)):
-        G.x[j] += 0.0 if tree.driven[j] else work.armature[j] * y[j]
-    solve_dense(A, order, G.x, G.z)
-    for j in range(free_end(tree)):
-        y[j] = y[j] if tree.driven[j] else G.z[j]
-    jacobian_times(tree, y, work)
 
 
 @formula

@@ -103,25 +103,28 @@ def _alarms_of(simulation: SimulationSpec, path: Path, signals: Signals, k: int)
     is_position = "motion" in path and "position" in path
     integration_errors(signals, k, 0.0, h, spacing, steps // spacing, int(is_position), found)
     total, size, largest, time, least, greatest = (float(number) for number in found)
-    place = format_path(path)
     if is_position:
         allowed, name = simulation.alarms.get(JUMPS, LARGEST_JUMP), JUMPS
         error, scale = (largest, greatest - least) if largest < math.inf else (0.0, 0.0)
+    else:
+        allowed, name = simulation.alarms.get(SIGNALS, LARGEST_ERROR), SIGNALS
+        error, scale = total, size
+    if not error > allowed * scale:
+        return
+    place = format_path(path)
+    if is_position:
         message = (
             f"{place}: jumps by {largest:.3g} at t = {time:.4g} s, but its velocity does not, and the bodies that it "
             "moves receive no impulse"
         )
         remedy = Remedy(change="write a continuous function of t, or a table")
     else:
-        allowed, name = simulation.alarms.get(SIGNALS, LARGEST_ERROR), SIGNALS
-        error, scale = total, size
         message = (
             f"{place}: changes within a step of {h:.4g} s, most at t = {time:.4g} s, and its integral has an error of "
             f"{100.0 * total / size:.2g} %"
         )
         remedy = reduce_step(h, _needed_factor(signals, k, time, h), "write a slower function of t")
-    if error > allowed * scale:
-        yield Raised(name, "warning", message, remedy, value=error / scale, threshold=allowed, at_start=True)
+    yield Raised(name, "warning", message, remedy, value=error / scale, threshold=allowed, at_start=True)
 
 
 def _needed_factor(signals: Signals, k: int, start: float, h: float) -> float:

@@ -19,7 +19,7 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.workspace import ContactWorkspace, contact_workspace_for
-from multibody_cli.implicit import coupled_controls, implicit_forces
+from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.completion import completion, skip_work_update
@@ -152,14 +152,14 @@ class AccelerationKind:
                 implicit_forces.add_implicit_terms,
             )
             if system.coupled:
-                accelerate = coupled_controls.coupled(implicit.accelerate, apply_inverse_mass)
+                accelerate = coupled_forces.coupled(implicit.accelerate, apply_inverse_mass)
                 alone = constrained_dynamics(
-                    factor, accelerate, accelerate, apply_inverse_mass, coupled_controls.add_coupled_terms
+                    factor, accelerate, accelerate, apply_inverse_mass, coupled_forces.add_coupled_terms
                 )
         elif system.coupled:
-            accelerate = coupled_controls.coupled(factor, apply_inverse_mass)
+            accelerate = coupled_forces.coupled(factor, apply_inverse_mass)
             alone = constrained_dynamics(
-                factor, accelerate, accelerate, apply_inverse_mass, coupled_controls.add_coupled_joint_terms
+                factor, accelerate, accelerate, apply_inverse_mass, coupled_forces.add_coupled_joint_terms
             )
         elif system.is_constrained:
             alone = constrained_dynamics(

@@ -22,7 +22,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from multibody_cli.implicit.implicit_forces import Implicit, correct_dense, fill_dense
+from multibody_cli.implicit.dense_matrix import correct_dense, fill_dense
+from multibody_cli.implicit.implicit_forces import Implicit
 from multibody_cli.kernel import allocate, kernel
 from multibody_cli.linalg.dense_lu import factor_dense
 from multibody_cli.methods.by_acceleration import AccelerationKind

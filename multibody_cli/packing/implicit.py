@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import Forces
 from multibody_cli.kernel import records
 from multibody_cli.model import Records, Tree
@@ -17,12 +18,12 @@ def needs_implicit_solve(tree: Tree, forces: Forces) -> bool:
     return any(coordinates.start >= behind for coordinates in forces.sprung_coordinates)
 
 
-def needs_coupled_solve(tree: Tree, forces: Forces, rows: int) -> bool:
-    """Whether forces of joints depend on other coordinates or on bodies, in a tree without constraint rows.
+def needs_coupled_solve(forces: Forces, rows: Records) -> bool:
+    """Whether there are coupled forces (`forces.coupled`), and no constraint rows but primary ones.
 
-    With rows, the matrix of their multipliers would not be symmetric.
+    With others, the matrix of their multipliers would not be symmetric.
     """
-    return rows == 0 and len(tree.closures) + len(tree.markers) == 0 and len(forces.coupled_controls) > 0
+    return bool(rows["primary"].all()) and len(coupled_forces_of(forces)) > 0
 
 
 def mark_implicit_bodies(links: Records, forces: Forces) -> Records:

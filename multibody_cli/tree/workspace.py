@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import warnings_for
 from multibody_cli.joints.parts.generated import GeneratedBuffers
 from multibody_cli.kernel import allocate, kernel, records
@@ -104,24 +105,33 @@ def implicit_solve_for(system: System) -> ImplicitSolve:
 
 
 class Coupling(NamedTuple):
-    """Work arrays of k coupled forces on joints, for n rates (`implicit.coupled_controls`); empty if unused."""
+    """Work arrays of k coupled forces, for n rates (`implicit.coupled_forces`); empty if unused."""
 
-    controls: Integers  # (k,) their numbers
+    forces: Records  # (k,) `forces.coupled`
     time: Annotated[Floats, 1]  # of the evaluation of the forces, s
     stiffness: Annotated[Floats, "k"]  # by the own coordinate, as in the symmetric matrix
     damping: Annotated[Floats, "k"]
-    impulse: Annotated[Floats, "n"]
+    rates: Annotated[Floats, "n"]  # of a change of the motion
     responses: Annotated[Floats, "k", "n"]  # Z^T
     matrix: Annotated[Floats, "k", "k"]  # 1 - W^T Z, then its factors
     order: Annotated[Integers, "k"]  # of its rows
     rhs: Annotated[Floats, "k"]  # W^T y_s
     values: Annotated[Floats, "k"]
+    multipliers: Annotated[Floats, "solutions", "nr"]  # of nr primary rows, for y_s and Z
 
 
 def coupling_for(system: System) -> Coupling:
     """Allocate the work arrays of coupled forces."""
-    controls = np.array(system.forces.coupled_controls if system.coupled else [], np.int64)
-    return allocate(Coupling, controls=controls, k=len(controls), n=len(system.tree.driven) if system.coupled else 0)
+    forces, there = coupled_forces_of(system.forces), int(system.coupled)
+    k = there * len(forces)
+    return allocate(
+        Coupling,
+        forces=forces[:k],
+        k=k,
+        n=there * len(system.tree.driven),
+        solutions=1 + k,
+        nr=there * len(system.rows),
+    )
 
 
 class Dual(NamedTuple):

@@ -48,6 +48,7 @@ def test_a_pulse_between_the_evaluations_is_reported_with_a_step_that_resolves_i
         {"times": [0, 0.3, 0.3001, 1], "values": [0, 0, 5, 5]},
         "1 + 0.1*exp(-((t - 0.50025)/1e-4)**2)",
         "0",
+        "0*sin(t)",
     ],
 )
 def test_sound_functions_of_time_are_not_reported(tmp_path, force):
