@@ -103,7 +103,7 @@ FIRST = {
     "constraint_solver/constrained_bodies.py": ("tests/physics/test_row_elimination.py",),
     "constraint_solver/loop_joints.py": ("floating_ring-aba",),
     "constraint_solver/row_": ("tests/physics/test_row_elimination.py",),
-    "linalg/free_rows.py": ("free_body-baraff", "couplings-baraff"),
+    "linalg/free_rows.py": ("tests/unit/test_multipliers.py", "free_body-baraff", "couplings-baraff"),
     "constraint_solver/loop_frames.py": ("floating_ring-aba", "stewart_platform-aba"),
     "constraint_solver/uncertain_rows.py": ("tests/physics/test_eliminated_constraints.py",),
     "constraint_solver/ineffective_rows.py": ("floating_ring-aba", "stewart_platform-aba"),

@@ -287,6 +287,14 @@ def test_equalities_take_precedence_over_bounded_rows():
     np.testing.assert_allclose(x, [-1.0, 1.0], atol=1e-14)
 
 
+def test_round_off_of_a_large_load_is_no_contradiction():
+    """Two rows along one line, next to a row at its limit that balances all of their residuals but the last digit."""
+    J = np.array([[1.0, 0.0], [3.0, 0.0], [1000.0, 1.0]])
+    x, status = solve(J @ J.T, [np.nextafter(-100.0, 0.0), -300.0, -1e6], [-INF, -INF, 0.0], [INF, INF, 0.1])
+    assert status == SOLVED
+    np.testing.assert_allclose(x, [0.0, 0.0, 0.1], atol=1e-13)
+
+
 @given(SEEDS, st.integers(2, 8), st.integers(1, 8))
 def test_infeasible_problems_are_reported_with_bounded_multipliers(seed, m, n):
     """A unilateral row and the contradicting equality along the same line, among other rows."""
