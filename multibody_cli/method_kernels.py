@@ -29,6 +29,11 @@ def apply_inverse_mass(system: Any, work: Any, x: Any, y: Any) -> None:
 
 
 @kernel_parameter
+def finish_accelerations(system: Any, work: Any, a: Any) -> None:
+    """Change dv/dt (nv,), with the multipliers of all rows among the forces."""
+
+
+@kernel_parameter
 def impulse_response(system: Any, work: Any) -> None:
     """Compute the constrained response to `work.wrenches` and `work.impulse`, into `work.response` (nv,)."""
 

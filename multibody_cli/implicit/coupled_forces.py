@@ -12,6 +12,8 @@ y_s, and for the columns of U, Z = A_s^-1 U,
 
     A^-1 b = y_s + Z c,    (1 - W^T Z) c = W^T y_s.
 
+All solutions satisfy the equality rows, and their multipliers combine like the solutions.
+
 W^T is never formed: a product with it is a derivative of the forces along a motion (`forces.quantities`).  Forces are
 functions of the poses and twists of the bodies at the end of the step, bias accelerations included, as in
 `implicit_forces`, so that the step does not depend on the choice of coordinates.
@@ -25,37 +27,40 @@ from functools import cache
 from typing import Any
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
-from multibody_cli.constraint_solver.solver import apply_impulses_as_forces, clear_impulses, impulse_response, zero_rhs
+from multibody_cli.constraint_solver.solver import (
+    ACCELERATION,
+    apply_active_row_impulses,
+    apply_impulses_as_forces,
+    clear_impulses,
+    impulse_response,
+    is_maximal,
+    select_active_rows,
+    solve_dual,
+    zero_rhs,
+)
+from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.coupled import CONTROLS, apply_times, own_derivatives
 from multibody_cli.forces.quantities import write_directions
-from multibody_cli.implicit.implicit_forces import (
-    add_implicit_joint_terms,
-    add_implicit_terms,
-    clear_wrenches,
-    jacobian_product,
-    write_bias_motion,
-)
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.implicit.implicit_forces import clear_wrenches, jacobian_product, write_bias_motion
+from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
-from multibody_cli.method_kernels import accelerate, apply_inverse_mass
+from multibody_cli.method_kernels import apply_inverse_mass, finish_accelerations
 from multibody_cli.signals import derivative_along
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.markers import update_marker_changes
 
 
-@kernel
-def add_coupled_joint_terms(system, work, t):
-    """Add the implicit terms of joints, and all derivatives of the coupled forces."""
-    add_implicit_joint_terms(system, work, t)
-    add_coupling_terms(system, work, t)
+@kernel_parameter
+def add_other_terms(system: Any, work: Any, t: float) -> None:
+    """Add the implicit terms of the symmetric matrix: of joints alone, or of all forces."""
 
 
-@kernel
+@template(add_other_terms)
 def add_coupled_terms(system, work, t):
-    """Add the implicit terms of all forces, and all derivatives of the coupled ones."""
-    add_implicit_terms(system, work, t)
+    """Add the implicit terms of forces, with all derivatives of the coupled ones."""
+    add_other_terms(system, work, t)
     add_coupling_terms(system, work, t)
 
 
@@ -102,66 +107,101 @@ def add_derivatives(system, work, rates, displacement_factor, velocity_factor, v
             values[i] += own * rates[forces.tables[CONTROLS][force.control].iv]
 
 
-@template(accelerate, apply_inverse_mass)
-def accelerate_coupled(system, work, a):
-    """A method's `accelerate` with the coupled forces at the end of the step."""
-    accelerate(system, work, a)
-    h = work.implicit_coefficients[0]
-    if h > 0.0:
-        tree, C = system.tree, work.coupling
-        k = len(C.forces)
-        store_multipliers(work, C.multipliers[k])
-        update_marker_changes(tree, work.bodies)
+@template(apply_inverse_mass, finish_accelerations)
+def finish_coupled(system, work, a):
+    """Correct dv/dt (nv,), which satisfies all rows, to that with the coupled forces at the end of the step."""
+    if work.implicit_coefficients[0] > 0.0:
+        correct_coupled(system, work, a)
+    finish_accelerations(system, work, a)
+
+
+@template(apply_inverse_mass)
+def correct_coupled(system, work, a):
+    """Correct dv/dt (nv,), the multipliers, and the forces."""
+    tree, C, h = system.tree, work.coupling, work.implicit_coefficients[0]
+    k, count = len(C.forces), select_active_rows(work, ACCELERATION)
+    store_multipliers(work, count, C.multipliers[k])
+    for j in range(len(a)):
+        C.rates[j] = a[j]
+    update_marker_changes(tree, work.bodies)
+    compute_loop_rates(tree, C.rates, work)  # without the bias
+    for i in range(k):
+        C.rhs[i] = 0.0
+    add_derivatives(system, work, C.rates, h * h, h, C.rhs)
+    zero_rhs(work)
+    for i in range(k):
+        respond(system, work, i, count)
+        store_multipliers(work, count, C.multipliers[i])
         for j in range(len(a)):
-            C.rates[j] = a[j]
-        compute_loop_rates(tree, C.rates, work)  # without the bias
-        for i in range(k):
-            C.rhs[i] = 0.0
-        add_derivatives(system, work, C.rates, h * h, h, C.rhs)
-        zero_rhs(work)
-        for i in range(k):
-            clear_impulses(work)
-            apply_times(C.forces[i], system.forces, tree, work.bodies, 1.0, work.impulse, work.wrenches)
-            impulse_response(system, work)
-            store_multipliers(work, C.multipliers[i])
-            for j in range(len(a)):
-                C.responses[i, j] = work.response[j]
-            for m in range(k):
-                C.values[m] = 0.0
-            add_derivatives(system, work, work.response, h * h, h, C.values)
-            for m in range(k):
-                C.matrix[m, i] = (1.0 if m == i else 0.0) - C.values[m]
-        factor_dense(C.matrix, C.order)
-        solve_dense(C.matrix, C.order, C.rhs, C.values)
-        for i in range(k):
-            for j in range(len(a)):
-                a[j] += C.values[i] * C.responses[i, j]
-        combine_multipliers(work, C.values, C.multipliers)
+            C.responses[i, j] = work.response[j]
+        for m in range(k):
+            C.values[m] = 0.0
+        add_derivatives(system, work, work.response, h * h, h, C.values)
+        for m in range(k):
+            C.matrix[m, i] = (1.0 if m == i else 0.0) - C.values[m]
+    factor_dense(C.matrix, C.order)
+    solve_dense(C.matrix, C.order, C.rhs, C.values)
+    for i in range(k):
+        for j in range(len(a)):
+            a[j] += C.values[i] * C.responses[i, j]
+    apply_combination(system, work, C.values)
+    jacobian_times(tree, a, work)
+
+
+@template(apply_inverse_mass)
+def respond(system, work, i, count):
+    """Compute the response to the unit of coupled force i, into `work.response`, that satisfies the active rows."""
+    dual, rows, force = work.dual, work.rows, work.coupling.forces[i]
+    clear_impulses(work)
+    apply_times(force, system.forces, system.tree, work.bodies, 1.0, work.impulse, work.wrenches)
+    impulse_response(system, work)
+    if count > 0:
+        for m in range(count):
+            row = rows[dual.active_rows[m]]
+            dual.r[m] = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
+            if dual.W[m, m] == 0.0:  # ineffective
+                dual.r[m] = 0.0
+        solve_dual(work, count)
         clear_impulses(work)
-        for i in range(k):
-            apply_times(C.forces[i], system.forces, tree, work.bodies, C.values[i], work.impulse, work.wrenches)
-        apply_impulses_as_forces(tree, work)
-        jacobian_times(tree, a, work)
+        apply_times(force, system.forces, system.tree, work.bodies, 1.0, work.impulse, work.wrenches)
+        apply_active_row_impulses(work, count)
+        impulse_response(system, work)
 
 
 @kernel
-def store_multipliers(work, multipliers):
-    """Store the multipliers of the primary rows."""
-    for r in range(len(work.rhs)):
-        multipliers[r] = work.rows[r].multiplier
+def store_multipliers(work, count, multipliers):
+    """Store the multipliers (nr,) of a solution: of the primary rows, and of `count` active rows, if any."""
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        multipliers[r] = row.multiplier if row.primary or count > 0 else 0.0
 
 
 @kernel
-def combine_multipliers(work, factors, multipliers):
-    """Set the multipliers of the primary rows to those of y_s + Z c, with c the `factors` (k,)."""
-    for r in range(len(work.rhs)):
-        total = multipliers[len(factors), r]
-        for i in range(len(factors)):
-            total += factors[i] * multipliers[i, r]
-        work.rows[r].multiplier = total
+def apply_combination(system, work, c):
+    """Apply the coupled forces times c (k,), and the change of the multipliers, as forces."""
+    tree, rows, C = system.tree, work.rows, work.coupling
+    clear_impulses(work)
+    for i in range(len(c)):
+        apply_times(C.forces[i], system.forces, tree, work.bodies, c[i], work.impulse, work.wrenches)
+    for r in range(len(rows)):
+        change = 0.0
+        for i in range(len(c)):
+            change += c[i] * C.multipliers[i, r]
+        rows[r].multiplier = C.multipliers[len(c), r] + change
+        if change != 0.0 and not (rows[r].primary and is_maximal(tree)):
+            apply_row_impulse(rows[r], work.terms, change, work.wrenches, work.impulse)
+    apply_impulses_as_forces(tree, work)
 
 
 @cache
-def coupled(accelerate: Any, apply_inverse_mass: Any) -> Any:
-    """Bind the template to the two kernels of a method."""
-    return bound_kernel(accelerate_coupled, accelerate=accelerate, apply_inverse_mass=apply_inverse_mass)
+def with_coupling_terms(add_terms: Any) -> Any:
+    """Bind the template to the implicit terms of the symmetric matrix."""
+    return bound_kernel(add_coupled_terms, add_other_terms=add_terms)
+
+
+@cache
+def finish(apply_inverse_mass: Any, finish_accelerations: Any) -> Any:
+    """Bind the template to the kernels of a method."""
+    return bound_kernel(
+        finish_coupled, apply_inverse_mass=apply_inverse_mass, finish_accelerations=finish_accelerations
+    )

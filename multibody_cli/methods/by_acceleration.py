@@ -143,31 +143,23 @@ class AccelerationKind:
         factor, apply_inverse_mass, kinematics_kernel = self.accelerate, self.apply_inverse_mass, update_kinematics
         if system.implicit:
             implicit = self.implicit(self.accelerate, self.apply_inverse_mass)
-            factor, apply_inverse_mass = implicit.factor, implicit.apply_inverse_mass
-            alone = constrained_dynamics(
-                implicit.factor,
-                implicit.accelerate,
-                implicit.accelerate,
-                implicit.apply_inverse_mass,
-                implicit_forces.add_implicit_terms,
-            )
-            if system.coupled:
-                accelerate = coupled_forces.coupled(implicit.accelerate, apply_inverse_mass)
-                alone = constrained_dynamics(
-                    factor, accelerate, accelerate, apply_inverse_mass, coupled_forces.add_coupled_terms
-                )
-        elif system.coupled:
-            accelerate = coupled_forces.coupled(factor, apply_inverse_mass)
-            alone = constrained_dynamics(
-                factor, accelerate, accelerate, apply_inverse_mass, coupled_forces.add_coupled_joint_terms
-            )
+            factor, accelerate, apply_inverse_mass = implicit
+            terms = implicit_forces.add_implicit_terms
+        else:
+            accelerate, terms = factor, add_implicit_joint_terms
+        if system.coupled:
+            terms = coupled_forces.with_coupling_terms(terms)
+            finish = coupled_forces.finish(apply_inverse_mass, self.finish or keep_accelerations)
+            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms, finish)
+        elif system.implicit:
+            alone = constrained_dynamics(factor, accelerate, accelerate, apply_inverse_mass, terms)
         elif system.is_constrained:
             alone = constrained_dynamics(
                 self.factor or factor,
                 factor,
                 self.accelerate_again or factor,
                 apply_inverse_mass,
-                add_implicit_joint_terms,
+                terms,
                 self.finish or keep_accelerations,
             )
         elif shortcut := self.shortcut_through(system):

@@ -32,7 +32,7 @@ from multibody_cli.contact_solver.sleeping import hold_bodies_at_rest
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
-from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate
+from multibody_cli.method_kernels import accelerate, apply_inverse_mass, evaluate, finish_accelerations
 from multibody_cli.methods.contract import Dynamics, Kernel
 from multibody_cli.tree.computed_torque import add_computed_torques
 from multibody_cli.tree.joint_wrenches import accumulate_drive_power, compute_joint_wrenches
@@ -43,11 +43,6 @@ from multibody_cli.tree.markers import transfer_marker_wrenches
 @kernel_parameter
 def add_implicit_terms(system: Any, work: Any, t: float) -> None:
     """Add the implicit terms of forces for the rates `work.implicit_rates`: of joints alone, or of all forces."""
-
-
-@kernel_parameter
-def finish_accelerations(system: Any, work: Any, a: Any) -> None:
-    """Compute dv/dt (nv,) once more, with the multipliers of all rows among the forces."""
 
 
 @kernel

@@ -19,11 +19,11 @@ def needs_implicit_solve(tree: Tree, forces: Forces) -> bool:
 
 
 def needs_coupled_solve(forces: Forces, rows: Records) -> bool:
-    """Whether there are coupled forces (`forces.coupled`), and no constraint rows but primary ones.
+    """Whether there are coupled forces (`forces.coupled`), and no one-sided rows.
 
-    With others, the matrix of their multipliers would not be symmetric.
+    With these, the matrix of the multipliers would not be symmetric, on which complementarity relies.
     """
-    return bool(rows["primary"].all()) and len(coupled_forces_of(forces)) > 0
+    return not rows["one_sided"].any() and len(coupled_forces_of(forces)) > 0
 
 
 def mark_implicit_bodies(links: Records, forces: Forces) -> Records:

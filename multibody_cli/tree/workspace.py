@@ -117,7 +117,7 @@ class Coupling(NamedTuple):
     order: Annotated[Integers, "k"]  # of its rows
     rhs: Annotated[Floats, "k"]  # W^T y_s
     values: Annotated[Floats, "k"]
-    multipliers: Annotated[Floats, "solutions", "nr"]  # of nr primary rows, for y_s and Z
+    multipliers: Annotated[Floats, "solutions", "nr"]  # of nr rows, for Z and y_s
 
 
 def coupling_for(system: System) -> Coupling:

@@ -10,11 +10,11 @@ from scipy.spatial.transform import Rotation
 from test_implicit import implicit_accelerations
 from test_state_expressions import CHAIN, FORCES, chain
 
-from multibody_cli.api.equations_of_motion import EquationsOfMotion
 from multibody_cli.compile import compile_scene
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
+from multibody_cli.initial.linearized_motion import linearization_of
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
 
@@ -50,7 +50,7 @@ LOAD = [
 
 
 def derivatives(scene):
-    """M, and derivatives of the forces of joints by central differences, by an explicit method at the start.
+    """M, the Jacobian G of the rows, and derivatives of the forces of joints by central differences, at the start.
 
     Forces are functions of coordinates and rates, and of the poses and twists of the bodies.  The columns of K (n, n+1)
     are those along displacements by the unit rates, and by the bias accelerations of the bodies; those of D along
@@ -58,12 +58,14 @@ def derivatives(scene):
     """
     compiled = compile_scene(loaded(scene))
     system, q, v = compiled.model.system, compiled.state.q, compiled.state.v
-    work, tree, n, a = workspace_for(system), system.tree, len(v), np.zeros_like(v)
+    linear = linearization_of(compiled.model, compiled.state)
+    work, tree, n, a = workspace_for(system), system.tree, len(linear.free), np.zeros_like(v)
+    units = np.eye(len(v))[:n]
     update_kinematics(system, 0.5, q, v, a, work)
     write_ball_columns(tree, work)
     motions = np.zeros((n + 1, len(work.bodies), 6))
     for j in range(n):
-        jacobian_times(tree, np.eye(n)[j], work)
+        jacobian_times(tree, units[j], work)
         motions[j] = np.hstack([work.bodies["dw"], work.bodies["dv"]])
     motions[n] = np.hstack([work.bodies["alpha"], work.bodies["a"] - work.bodies["a"][0]])
 
@@ -75,15 +77,17 @@ def derivatives(scene):
         bodies["x"] += moved * V[:, 3:]
         bodies["w"] += faster * V[:, :3]
         bodies["v"] += faster * V[:, 3:]
-        apply_forces(system.forces, 0.5, q + moved * u, v + faster * u, work, np.zeros(9))
-        return np.array(work.tau)
+        there = q.copy()
+        there[: len(u)] += moved * u
+        apply_forces(system.forces, 0.5, there, v + faster * u, work, np.zeros(9))
+        return np.array(work.tau[:n])
 
     def along(moved, faster, e=1e-6):
-        directions = zip([*np.eye(n), np.zeros(n)], motions, strict=True)
+        directions = list(zip([*units, np.zeros(len(v))], motions, strict=True))
         changes = [force(moved * e, faster * e, *one) - force(-moved * e, -faster * e, *one) for one in directions]
         return np.array(changes).T / (2.0 * e)
 
-    return EquationsOfMotion(compiled.model).mass_matrix(compiled.state), along(1.0, 0.0), along(0.0, 1.0)
+    return linear.M, linear.G, along(1.0, 0.0), along(0.0, 1.0)
 
 
 @pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
@@ -97,20 +101,55 @@ def test_a_linearly_implicit_step_solves_with_all_derivatives(method, forces):
 @pytest.mark.parametrize("frame", ["world", "body"])
 def test_loads_on_bodies_couple_with_all_derivatives_of_their_expressions(method, frame):
     """A component f with the generalized force U f has K = U df/dq and D = U df/dv; its direction is constant."""
-    M, _, _ = derivatives(CHAIN)
-    K, D = np.zeros((2, len(M), len(M) + 1))
+    check_step(with_load(LOAD, frame), method, *with_derivatives_of_load(frame, lambda forces: chain(forces)))
+
+
+def with_derivatives_of_load(frame, mechanism):
+    """`derivatives` of a mechanism without forces of joints, and those of the load on it."""
+    M, G, K, D = derivatives(mechanism({"one": "0", "two": ["0", "0"], "three": "0"}))
     for i, word in enumerate(LOAD):
         U = M @ (start(with_load(np.eye(6)[i].tolist(), frame), "aba").state.a - start(CHAIN, "aba").state.a)
-        _, rows, row_rates = derivatives(chain({"one": word, "two": ["0", "0"], "three": "0"}))
+        _, _, rows, row_rates = derivatives(mechanism({"one": word, "two": ["0", "0"], "three": "0"}))
         K, D = K + np.outer(U, rows[0]), D + np.outer(U, row_rates[0])
-    check_step(with_load(LOAD, frame), method, M, K, D)
+    return M, G, K, D
 
 
-@pytest.mark.parametrize("forces", [STRONG, *OF_VELOCITIES])
-def test_methods_agree_whatever_their_coordinates(forces):
-    wanted, _ = implicit_accelerations(chain(forces), "aba")
+def closed(how, forces):
+    """The chain with its last body on a rod from the ground, or on a ball joint."""
+    joints = {name: {word: joint[word] for word in joint if word != "v"} for name, joint in CHAIN["joints"].items()}
+    joints = {name: {**joint, "force": forces[name]} for name, joint in joints.items()}
+    joints["one"]["v"] = 0.6
+    place = start(CHAIN, "aba").body("c", "position")
+    if how == "ball":
+        ball = {"type": "spherical", "parent": "world", "child": "c", "origin": {"position": place.tolist()}}
+        return {**CHAIN, "joints": {**joints, "ball": ball}}
+    ends = [{"body": "world", "point": [0.3, 0.2, -0.1]}, {"body": "c", "point": [0.0, 0.0, 0.0]}]
+    length = float(np.linalg.norm(place - ends[0]["point"]))
+    return {**CHAIN, "joints": joints, "constraints": {"rod": {"type": "distance", "between": ends, "length": length}}}
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+@pytest.mark.parametrize("how", ["rod", "ball"])
+def test_with_constraints_forces_couple_with_all_derivatives(method, how):
+    check_step(closed(how, STRONG), method, *derivatives(closed(how, STRONG)))
+
+
+SPRING = {"between": [{"body": "world"}, {"body": "b"}], "stiffness": 1e4, "rest_length": 0}
+LOADED = {"forces": {"load": {"body": "b", "point": [0.1, 0.2, -0.3], "force": LOAD[:3], "torque": LOAD[3:]}}}
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        *(chain(forces) for forces in (STRONG, *OF_VELOCITIES)),
+        {**closed("rod", STRONG), **LOADED},
+        {**closed("ball", STRONG), **LOADED, "springs": {"spring": SPRING}},
+    ],
+)
+def test_methods_agree_whatever_their_coordinates(scene):
+    wanted, _ = implicit_accelerations(scene, "aba")
     for method in ("redmax", "symbolic", "baraff"):
-        found, _ = implicit_accelerations(chain(forces), method)
+        found, _ = implicit_accelerations(scene, method)
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(), err_msg=method)
 
 
@@ -120,14 +159,16 @@ def with_load(components, frame):
     return {**CHAIN, "forces": {"load": load}}
 
 
-def check_step(scene, method, M, K, D, h=0.01):
-    """(M - h D - h^2 K) x = M a + h K v + (h^2 K + h D) bias, with x the change of the rates over h."""
-    n = len(M)
-    before = start(scene, "aba", integrator="rk4", step=h).state
-    after = start(scene, method, integrator="linearly_implicit_euler", step=h).advance(h).state
-    known = M @ before.a + h * K[:, :n] @ before.v + h * h * K[:, n] + h * D[:, n]
-    x = np.linalg.solve(M - h * D[:, :n] - h * h * K[:, :n], known)
-    np.testing.assert_allclose(after.v, before.v + h * x, rtol=0.0, atol=1e-7 * np.abs(h * x).max())
+def check_step(scene, method, M, G, K, D, h=0.01):
+    """A x - G^T m = M a + h K v + (h^2 K + h D) bias and G x = G a, with A = M - h D - h^2 K, and a without them."""
+    n, m = len(M), len(G)
+    before = start(scene, "aba", integrator="semi_implicit_euler", step=h).state
+    a, v = before.a[:n], before.v[:n]
+    matrix = np.block([[M - h * D[:, :n] - h * h * K[:, :n], -G.T], [G, np.zeros((m, m))]])
+    known = M @ a + h * K[:, :n] @ v + h * h * K[:, n] + h * D[:, n]
+    wanted = np.linalg.lstsq(matrix, np.concatenate([known, G @ a]), rcond=None)[0][:n]
+    found, _ = implicit_accelerations(scene, method)
+    np.testing.assert_allclose(found[:n], wanted, rtol=0.0, atol=1e-7 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
