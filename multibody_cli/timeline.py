@@ -35,13 +35,15 @@ SHOW_AFTER = 0.5
 class Summary:
     """Result of a run: outcome, number of instants written, time of the last (s), and number of steps.
 
-    `steps_before` counts those up to the checkpoint from which the run went on.
+    `energy_drift` is the largest absolute residual of the energy ledger, J; `steps_before` counts the steps up to the
+    checkpoint from which the run went on.
     """
 
     outcome: Outcome
     instants: int
     reached: float
     steps: int
+    energy_drift: float
     steps_before: int = 0
 
 
@@ -102,13 +104,17 @@ def simulate(
     recorder = Recorder(model, method, header.block_rows, sink, at_once=not monitor.watches)
     is_open = False
 
+    def summary_of(outcome: Outcome) -> Summary:
+        drift = recorder.record_of_run.residual.largest
+        return Summary(outcome, reached.instants, reached.time, report.steps, drift, steps_before)
+
     def end_run() -> Summary | None:
         if not is_open:
             return None
         recorder.flush()
         outcome = Outcome("interrupted", _stopped_at(reached.time), report.steps)
         sink.close(outcome)
-        return Summary(outcome, reached.instants, reached.time, report.steps, steps_before)
+        return summary_of(outcome)
 
     computing = while_computing(end_run)
     with computing:
@@ -176,7 +182,7 @@ def simulate(
             sink.close(None)
         raise
     sink.close(outcome)
-    return Summary(outcome, reached.instants, reached.time, report.steps, steps_before)
+    return summary_of(outcome)
 
 
 def replay(
@@ -221,7 +227,8 @@ def replay(
         sink.close(None)
         raise
     sink.close(outcome)
-    return Summary(outcome, recorder.reached.instants, recorder.reached.time, steps)
+    drift = recorder.record_of_run.residual.largest
+    return Summary(outcome, recorder.reached.instants, recorder.reached.time, steps, drift)
 
 
 def with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -138,7 +139,9 @@ def _call(words: Sequence[str] | None) -> int:
         error.show(text)
         messages.problems(text.getvalue().removesuffix("\n"))
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        if isinstance(error.__cause__, EOFError):  # click takes it for the end of the input of a prompt
+            return _explain_fault(error.__cause__)
         messages.error("interrupted")
         return INTERRUPTED
     except SceneError as error:
@@ -170,6 +173,13 @@ def _explain_fault(error: Exception) -> int:
     if os.environ.get("MBSIM_DEBUG"):
         raise error
     text = " ".join(str(error).split())
+    if isinstance(error, EOFError) and "marshal" in text:
+        folder = Path(__file__).parents[1]
+        messages.error(
+            f"Python cannot load its compiled form of a module ({text}), as after a full disk: "
+            f"remove the `__pycache__` folders in {folder} and in the other packages"
+        )
+        return 1
     messages.error(
         f"internal error: {type(error).__name__}: {text[:300]}\n"
         "Please report it; with MBSIM_DEBUG=1 in the environment the command prints a traceback."

@@ -45,7 +45,6 @@ class Report:
     summary: Summary
     result: Path
     seconds: float
-    energy_drift: float | None
     verdicts: list[Verdict]
     allow_untrusted: bool
     stop_code: int
@@ -248,17 +247,9 @@ def _report(
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.expect import evaluate
 
-    trajectory = read_trajectory(result)
-    verdicts = evaluate(simulation.scene.expect, trajectory) if summary.outcome.reached_end else []
-    return Report(simulation, summary, result, seconds, _energy_drift(trajectory), verdicts, allow_untrusted, stop_code)
-
-
-def _energy_drift(trajectory: Trajectory) -> float | None:
-    """Largest absolute residual of the energy balance, J; None if it was not recorded."""
-    if "energy/ledger_residual" not in trajectory.paths:
-        return None
-    residual = trajectory.channel("energy/ledger_residual").values
-    return float(abs(residual).max()) if residual.size else None
+    expectations = simulation.scene.expect if summary.outcome.reached_end else []
+    verdicts = evaluate(expectations, read_trajectory(result)) if expectations else []
+    return Report(simulation, summary, result, seconds, verdicts, allow_untrusted, stop_code)
 
 
 def _show(report: Report) -> None:
@@ -266,7 +257,6 @@ def _show(report: Report) -> None:
     settings, summary = scene.simulation, report.summary
     n_dofs = report.simulation.compiled.n_dofs
     speed = f", {report.steps_per_second:.3g} steps/s" if report.steps_per_second else ""
-    drift = "not recorded" if report.energy_drift is None else f"{report.energy_drift:.3g} J"
     parts = [
         counted(len(names.bodies), "body", "bodies"),
         counted(len(names.joints), "joint"),
@@ -280,7 +270,7 @@ def _show(report: Report) -> None:
     show(f"  method        {method}, step {settings.step:g} s{limit}")
     of_all = "" if report.outcome.reached_end else f" of {settings.duration:g} s"
     show(f"  run           {summary.reached:g} s{of_all} in {counted(summary.steps, 'step')}{speed}")
-    show(f"  energy drift  {drift}")
+    show(f"  energy drift  {summary.energy_drift:.3g} J")
     for verdict in report.verdicts:
         color = "green" if verdict.passed else "red"
         show("  expect        ", Colored(str(verdict), color))
@@ -306,7 +296,7 @@ def _as_data(report: Report) -> dict[str, Any]:
         "instants": report.summary.instants,
         "seconds": report.seconds,
         "steps_per_second": report.steps_per_second,
-        "energy_drift": report.energy_drift,
+        "energy_drift": report.summary.energy_drift,
         "alarms": [alarm.as_data() for alarm in report.outcome.alarms],
         "expect": [asdict(verdict) for verdict in report.verdicts],
         "exit_code": report.exit_code,

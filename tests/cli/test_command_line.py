@@ -110,6 +110,19 @@ def test_an_internal_error_is_one_line(mbsim: Command, monkeypatch: pytest.Monke
         app.main(["list", "methods"])
 
 
+def test_damaged_bytecode_is_reported_with_a_remedy(mbsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Click takes an EOFError for the end of the input of a prompt."""
+
+    def fail() -> list_module.Rows:
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setitem(list_module.LISTS, "methods", fail)
+    ending = mbsim("list", "methods")
+    assert ending.code == 1
+    assert "marshal data too short" in ending.stderr
+    assert "remove the `__pycache__` folders in" in ending.stderr
+
+
 def test_a_closed_pipe_is_no_error(start: Start) -> None:
     with start("list", "channels", "--json") as process:
         assert process.stdout is not None

@@ -120,7 +120,12 @@ def test_a_report_that_cannot_be_written_leaves_no_file(
     mbsim: Command, start: Callable[..., subprocess.Popen[str]], folder: Path, words: tuple[str, ...]
 ) -> None:
     assert mbsim("run", "pendulum.yaml", "-o", "run.h5").code == 0
-    process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)))
+    # -B: Python would leave bytecode of 50 bytes, which later processes fail to load
+    process = start(
+        *words,
+        program=("-B", "-m", "multibody_cli"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)),
+    )
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1
     assert stderr == "error: cannot write report: File too large; choose another place\n"
