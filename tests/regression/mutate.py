@@ -149,7 +149,7 @@ FIRST = {
     "observation/moment_arms.py": ("tests/physics/test_muscles.py",),
     "output/observers.py": ("tests/sweep/test_runs_in_lanes.py",),
     "output/": ("tests/output/test_instants_at_once.py",),
-    "render/": ("tests/render/test_images.py", "tests/render/test_picture.py"),
+    "render/": ("tests/render/test_raster.py", "tests/render/test_images.py", "tests/render/test_picture.py"),
     "spatial/lu.py": ("tests/unit/test_ldu_tree.py",),
     "symbolic/": ("tests/physics/test_symbolic.py", "tests/unit/test_generated_recursion.py"),
     "variational/": ("tests/physics/test_variational_order.py", "tests/physics/test_variational_invariants.py"),
