@@ -89,6 +89,15 @@ def apply_tension(points, first, last, tension, bodies):
         apply_point_force(points[k], -tension * u, bodies)
 
 
+@kernel
+def add_tension(points, first, last, tension, bodies, wrenches):
+    """Add the wrenches of a tension at all points of a cable."""
+    for k in range(first + 1, last):
+        u, _ = line_between(points[k - 1], points[k], bodies)
+        add_point_force_change(points[k - 1], tension * u, ZERO, 0.0, False, bodies, wrenches)
+        add_point_force_change(points[k], -tension * u, ZERO, 0.0, False, bodies, wrenches)
+
+
 @formula
 def apply_point_force(point, force, bodies):
     """Apply a force to one point, unless it is on the ground."""

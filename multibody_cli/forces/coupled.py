@@ -1,6 +1,6 @@
 """Forces that depend on more of the state than their own coordinate and its rate.
 
-They act on a coordinate of a joint, or are components of a load on a body.
+They act on a coordinate of a joint, are components of a load on a body, or vary with the activation of a muscle.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multibody_cli.forces import body_load, joint_control
+from multibody_cli.forces import body_load, joint_control, muscle
 from multibody_cli.forces.elements import PLACES, Forces, Records
 from multibody_cli.forces.quantities import Quantity
 from multibody_cli.forces.variation import add_wrench
-from multibody_cli.kernel import formula, records
+from multibody_cli.kernel import formula, kernel, records
 from multibody_cli.signals import Operation
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross
@@ -22,13 +22,13 @@ from multibody_cli.spatial.values import Vec3
 COUPLED_FORCE = np.dtype(
     [
         ("signal", "i8"),
-        ("control", "i8"),  # number of the force on a coordinate, or -1
-        ("load", "i8"),  # number of the load on a body
-        ("component", "i8"),  # of the force (0 to 2) and the torque (3 to 5) of the load
+        ("table", "i8"),  # `CONTROLS`, `LOADS` or `MUSCLES`
+        ("number", "i8"),  # in the table
+        ("component", "i8"),  # of a load: of its force (0 to 2) or its torque (3 to 5)
     ]
 )
 
-CONTROLS, LOADS = PLACES[joint_control.ELEMENT.name], PLACES[body_load.ELEMENT.name]
+CONTROLS, LOADS, MUSCLES = (PLACES[one.ELEMENT.name] for one in (joint_control, body_load, muscle))
 
 
 def coupled_forces_of(forces: Forces) -> Records:
@@ -40,11 +40,14 @@ def _coupled(forces: Forces) -> Iterator[tuple[int, int, int, int]]:
     for k, control in enumerate(forces.tables[CONTROLS]):
         own = {int(control["own_coordinate"]), int(control["own_rate"])}
         if _state_read_by(forces, control["signal"]) - own:
-            yield control["signal"], k, -1, 0
+            yield control["signal"], CONTROLS, k, 0
     for k, item in enumerate(forces.tables[LOADS]):
         for component, signal in enumerate((*item["force"], *item["torque"])):
             if _state_read_by(forces, signal):
-                yield signal, -1, k, component
+                yield signal, LOADS, k, component
+    for k, item in enumerate(forces.tables[MUSCLES]):
+        if _state_read_by(forces, item["activation"]):
+            yield item["activation"], MUSCLES, k, 0
 
 
 def _state_read_by(forces: Forces, signal: int) -> set[int]:
@@ -57,21 +60,26 @@ def _state_read_by(forces: Forces, signal: int) -> set[int]:
 
 @formula
 def own_derivatives(force, forces, t):
-    """Minus the derivatives by the own coordinate and its rate that the symmetric matrix has; 0 for loads."""
-    if force.control < 0:
+    """Minus the derivatives by the own coordinate and its rate that the symmetric matrix has; 0 unless on a joint."""
+    if force.table != CONTROLS:
         return 0.0, 0.0
-    return joint_control.own_stiffness(forces.tables[CONTROLS][force.control], forces, t)
+    return joint_control.own_stiffness(forces.tables[CONTROLS][force.number], forces, t)
 
 
-@formula
-def apply_times(force, forces, tree, bodies, factor, x, wrenches):
-    """Add the unit of a coupled force times `factor` to the forces x (nv,) on coordinates, or to the wrenches."""
-    if force.control >= 0:
-        iv = forces.tables[CONTROLS][force.control].iv
+@kernel
+def apply_times(force, forces, t, tree, bodies, factor, x, wrenches):
+    """Add the unit of a coupled force times `factor` to the forces x (nv,) on coordinates, or to the wrenches.
+
+    The unit is that of a force on a coordinate or of a component of a load, or of an activation.
+    """
+    if force.table == CONTROLS:
+        iv = forces.tables[CONTROLS][force.number].iv
         x[iv] += 0.0 if tree.driven[iv] else factor
-    else:
-        item, k = forces.tables[LOADS][force.load], force.component
+    elif force.table == LOADS:
+        item, k = forces.tables[LOADS][force.number], force.component
         R = load(bodies[item.row].R)
         unit = Vec3(float(k % 3 == 0), float(k % 3 == 1), float(k % 3 == 2))
         f, m = body_load.in_world_axes(item, R, unit if k < 3 else ZERO, ZERO if k < 3 else unit)
         add_wrench(wrenches[item.row], factor * (m + cross(R @ load(item.point), f)), factor * f)
+    else:
+        muscle.add_activation(forces.tables[MUSCLES][force.number], forces, t, factor, bodies, wrenches)

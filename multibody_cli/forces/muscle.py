@@ -22,6 +22,7 @@ from multibody_cli.forces.cable import (
     COLLAPSED_PATH,
     add_cable_stiffness_blocks,
     add_cable_stiffness_damping_product,
+    add_tension,
     apply_tension,
     measure,
 )
@@ -68,13 +69,20 @@ def law_of(muscle, activation, length, rate):
 
 
 @formula
-def activation_change(muscle, signals, t, length, rate):
-    """Change of the tension, N, by that of the activation along the change of the state."""
+def tension_by_activation(muscle, signals, t, length, rate):
+    """Derivative of the tension by the activation, N; 0 where the activation is clipped."""
     given, _, _ = evaluate(signals, muscle.activation, t)
     f_L, _ = active((length - muscle.tendon) / muscle.optimal)
     f_V, _ = velocity(rate / (muscle.optimal * muscle.fastest))
-    change = derivative_along(signals, muscle.activation, t) if 0.0 < given < 1.0 else 0.0
-    return muscle.strength * f_L * f_V * change
+    return muscle.strength * f_L * f_V if 0.0 < given < 1.0 else 0.0
+
+
+@kernel
+def add_activation(muscle, forces, t, change, bodies, wrenches):
+    """Add the wrenches of a change of the activation, to first order."""
+    length, rate, _ = measure(forces.points, muscle.first, muscle.last, bodies)
+    tension = tension_by_activation(muscle, forces.signals, t, length, rate) * change
+    add_tension(forces.points, muscle.first, muscle.last, tension, bodies, wrenches)
 
 
 @formula
@@ -124,8 +132,11 @@ def stiffness_damping_product(muscles, forces, t, bodies, displacement_factor, v
         muscle = muscles[k]
         length, rate, _ = measure(points, muscle.first, muscle.last, bodies)
         law = law_of(muscle, activation_of(muscle, signals, t), length, rate)
-        change = activation_change(muscle, signals, t, length, rate) if exact else 0.0
-        if not exact:
+        change = 0.0
+        if exact:
+            by_activation = tension_by_activation(muscle, signals, t, length, rate)
+            change = by_activation * derivative_along(signals, muscle.activation, t)
+        else:
             law = dissipative_law(law)
         add_cable_stiffness_damping_product(
             points,

@@ -7,8 +7,9 @@ fixed direction U_i of the coordinates, are a matrix of rank k:
     A = A_s - U W^T,    row i of W^T = h^2 df_i/dq + h df_i/dv, without the part that is in A_s.
 
 U_i is the unit of a coordinate for a force of a joint, and J^T F for a component of a load on a body with the unit
-wrench F.  The directions of loads count as constant, as in A_s.  With the solutions of A_s for the right-hand side,
-y_s, and for the columns of U, Z = A_s^-1 U,
+wrench F, or for the activation f_i of a muscle, with the derivatives F of its wrenches by it.  Directions of loads and
+muscles count as constant, as in A_s.  With the solutions of A_s for the right-hand side, y_s, and for the columns of U,
+Z = A_s^-1 U,
 
     A^-1 b = y_s + Z c,    (1 - W^T Z) c = W^T y_s.
 
@@ -84,10 +85,17 @@ def add_coupling_terms(system, work, t):
         add_derivatives(system, work, C.rates, h * h, h, C.values)
     clear_wrenches(work)
     for i in range(len(C.forces)):
-        apply_times(C.forces[i], system.forces, tree, bodies, C.values[i], work.tau, work.wrenches)
+        add_coupled_force(system, work, i, C.values[i], work.tau)
     for i in range(len(bodies)):
         w = load_force(work.wrenches[i])
         apply_wrench(bodies[i], w.t, w.f)
+
+
+@kernel
+def add_coupled_force(system, work, i, factor, x):
+    """Add `factor` times the unit of coupled force i to the forces x (nv,) on coordinates, or to `work.wrenches`."""
+    C = work.coupling
+    apply_times(C.forces[i], system.forces, C.time[0], system.tree, work.bodies, factor, x, work.wrenches)
 
 
 @kernel
@@ -102,9 +110,9 @@ def add_derivatives(system, work, rates, displacement_factor, velocity_factor, v
     for i in range(len(C.forces)):
         force = C.forces[i]
         values[i] += derivative_along(forces.signals, force.signal, C.time[0])
-        if force.control >= 0:
+        if force.table == CONTROLS:
             own = displacement_factor * C.stiffness[i] + velocity_factor * C.damping[i]
-            values[i] += own * rates[forces.tables[CONTROLS][force.control].iv]
+            values[i] += own * rates[forces.tables[CONTROLS][force.number].iv]
 
 
 @template(apply_inverse_mass, finish_accelerations)
@@ -151,9 +159,9 @@ def correct_coupled(system, work, a):
 @template(apply_inverse_mass)
 def respond(system, work, i, count):
     """Compute the response to the unit of coupled force i, into `work.response`, that satisfies the active rows."""
-    dual, rows, force = work.dual, work.rows, work.coupling.forces[i]
+    dual, rows = work.dual, work.rows
     clear_impulses(work)
-    apply_times(force, system.forces, system.tree, work.bodies, 1.0, work.impulse, work.wrenches)
+    add_coupled_force(system, work, i, 1.0, work.impulse)
     impulse_response(system, work)
     if count > 0:
         for m in range(count):
@@ -163,7 +171,7 @@ def respond(system, work, i, count):
                 dual.r[m] = 0.0
         solve_dual(work, count)
         clear_impulses(work)
-        apply_times(force, system.forces, system.tree, work.bodies, 1.0, work.impulse, work.wrenches)
+        add_coupled_force(system, work, i, 1.0, work.impulse)
         apply_active_row_impulses(work, count)
         impulse_response(system, work)
 
@@ -182,7 +190,7 @@ def apply_combination(system, work, c):
     tree, rows, C = system.tree, work.rows, work.coupling
     clear_impulses(work)
     for i in range(len(c)):
-        apply_times(C.forces[i], system.forces, tree, work.bodies, c[i], work.impulse, work.wrenches)
+        add_coupled_force(system, work, i, c[i], work.impulse)
     for r in range(len(rows)):
         change = 0.0
         for i in range(len(c)):

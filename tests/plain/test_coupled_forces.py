@@ -153,6 +153,35 @@ def test_methods_agree_whatever_their_coordinates(scene):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max(), err_msg=method)
 
 
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_activations_couple_with_all_derivatives_of_their_expressions(method):
+    """The tension changes by c = T_a da, with the activation's change da along the motion x = y + c Z of the step.
+
+    y is the step at constant activation, and Z its change by a unit tension, from loads at both ends of the muscle.
+    """
+    ends, h = [{"body": "world", "point": [0.3, 0.2, 0.1]}, {"body": "c", "point": [0.1, 0.0, -0.2]}], 0.01
+    muscle = {"path": ends, "max_isometric_force": 800, "optimal_length": 0.7, "tendon_slack_length": 0.1}
+    three = {**CHAIN["joints"]["three"], "v": 0.7}
+    chain = {**CHAIN, "joints": {**CHAIN["joints"], "three": three}}
+
+    def with_muscle(activation, tension=0.0):
+        loads = {"load": {"body": "c", "point": ends[1]["point"], "force": (-tension * along).tolist()}}
+        return {**chain, "muscles": {"m": {**muscle, "activation": activation}}, "forces": loads}
+
+    run = start(chain, "aba")
+    rotation = Rotation.from_quat(run.body("c", "quaternion"), scalar_first=True)
+    along = run.body("c", "position") + rotation.apply(ends[1]["point"]) - ends[0]["point"]
+    along /= np.linalg.norm(along)
+    explicit = [start(with_muscle(a, T), "aba").state.a for a, T in ((0.5, 0.0), (0.51, 0.0), (0.5, 1.0))]
+    T_a = (explicit[1] - explicit[0])[0] / (explicit[2] - explicit[0])[0] / 0.01
+    y, pulled = (implicit_accelerations(with_muscle(0.5, T), method)[0] for T in (0.0, 1.0))
+    row = np.array([8.0 * h * h, 0.0, 0.0, 2.0 * h])  # of joints.one.q and joints.three.v
+    c = T_a * (8.0 * h * 0.6 + row @ y) / (1.0 - T_a * row @ (pulled - y))
+    found, _ = implicit_accelerations(with_muscle("0.5 + 8*(joints.one.q - 0.4) + 2*(joints.three.v - 0.7)"), method)
+    assert abs(c) > 10.0
+    np.testing.assert_allclose(found, y + c * (pulled - y), rtol=0.0, atol=1e-8 * np.abs(found).max())
+
+
 def with_load(components, frame):
     """The chain with a load on its last body."""
     load = {"body": "c", "point": [0.1, 0.2, -0.3], "force": components[:3], "torque": components[3:], "frame": frame}
