@@ -44,6 +44,17 @@ def dense_step(world, v, mu, x, w, compliance, convex):
     return np.linalg.solve(A, projected(y) - x), D
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_scale_of_a_contact_is_the_largest_response_along_its_normal_and_in_its_plane(seed):
+    world, v = falling_pile(seed)
+    F = factored(world, v, 0.6)
+    scale_rows(F)
+    W, _ = world.problem(v)
+    for k in range(0, len(W), 3):
+        largest = max(W[k, k], np.linalg.eigvalsh(W[k + 1 : k + 3, k + 1 : k + 3])[-1])
+        np.testing.assert_allclose(F.w[k : k + 3], largest, rtol=1e-12)
+
+
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_step_solves_the_linear_equations(seed, convex):
