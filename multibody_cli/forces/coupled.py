@@ -78,7 +78,7 @@ def apply_times(force, forces, t, tree, bodies, factor, x, wrenches):
     elif force.table == LOADS:
         item, k = forces.tables[LOADS][force.number], force.component
         R = load(bodies[item.row].R)
-        unit = Vec3(float(k % 3 == 0), float(k % 3 == 1), float(k % 3 == 2))
+        unit = Vec3(1.0 if k % 3 == 0 else 0.0, 1.0 if k % 3 == 1 else 0.0, 1.0 if k % 3 == 2 else 0.0)
         f, m = body_load.in_world_axes(item, R, unit if k < 3 else ZERO, ZERO if k < 3 else unit)
         add_wrench(wrenches[item.row], factor * (m + cross(R @ load(item.point), f)), factor * f)
     else:
