@@ -77,6 +77,7 @@ def add_coupling_terms(system, work, t):
     write_ball_columns(tree, work)
     jacobian_product(tree, work.implicit_rates, work)
     update_marker_changes(tree, bodies)
+    compute_loop_rates(tree, work.implicit_rates, work)
     add_derivatives(system, work, work.implicit_rates, displacement_factor, velocity_factor, C.values)
     if displacement_factor > 0.0:
         for j in range(len(C.rates)):
@@ -126,11 +127,12 @@ def finish_coupled(system, work, a):
 @template(apply_inverse_mass)
 def correct_coupled(system, work, a):
     """Correct dv/dt (nv,), the multipliers, and the forces."""
-    tree, C, h = system.tree, work.coupling, work.implicit_coefficients[0]
+    tree, C, coefficients = system.tree, work.coupling, work.implicit_coefficients
+    h, at_start = coefficients[0], coefficients[1] > 0.0
     k, count = len(C.forces), select_active_rows(work, ACCELERATION)
     store_multipliers(work, count, C.multipliers[k])
     for j in range(len(a)):
-        C.rates[j] = a[j]
+        C.rates[j] = a[j] if at_start or not tree.driven[j] else 0.0  # stages have prescribed rates of their own
     update_marker_changes(tree, work.bodies)
     compute_loop_rates(tree, C.rates, work)  # without the bias
     for i in range(k):
