@@ -1,13 +1,15 @@
-"""Fields of joints reach the compiled kernels: rest rotations, and tables of positions."""
+"""Fields of scenes reach the compiled kernels: rest rotations, tables of positions, coupled forces."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from loops import start
 from machines import evaluate
 from scipy.interpolate import CubicSpline
 
 from multibody_cli.compile import compile_scene
+from multibody_cli.kernel.mode import interpreted
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -53,3 +55,27 @@ def test_a_prescribed_table_of_positions_follows_its_spline(tmp_path):
     for t in [0.2, 0.5 - 1e-9, 0.5 + 1e-9, 1.1, 1.7, 2.6]:
         evaluate(found.model.system, method.work, t, state.q, state.v, state.a, powers)
         np.testing.assert_allclose([state.q[0], state.v[0], state.a[0]], [spline(t, k) for k in range(3)], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+def test_coupled_forces_are_compiled(method):
+    """A force of a joint, all components of a load and an activation: the compiled step is that of plain Python."""
+    rod = {"mass": 1.5, "inertia": {"principal": [0.03, 0.04, 0.02]}}
+    end = {"position": [0, 0, -0.4]}
+    path = [{"body": "world", "point": [0.3, 0.2, 0.1]}, {"body": "b", "point": [0.1, 0.0, -0.2]}]
+    muscle = {"path": path, "max_isometric_force": 80, "optimal_length": 0.6, "tendon_slack_length": 0.1}
+    components = ["-30*joints.one.q", "-3*bodies.b.linear_velocity.y", "9*bodies.a.position.x"]
+    scene = {
+        "bodies": {"a": rod, "b": rod},
+        "joints": {
+            "one": {"type": "revolute", "child": "a", "axis": [0, 1, 0], "q": 0.4, "force": "-20*joints.two.v[1]"},
+            "two": {"type": "universal", "parent": "a", "child": "b", "origin": end, "q": [0.3, -0.2], "v": [1, -0.5]},
+        },
+        "forces": {"load": {"body": "b", "point": [0.1, 0.2, 0], "force": components, "torque": components[::-1]}},
+        "muscles": {"m": {**muscle, "activation": "0.5 + 2*(joints.one.q - 0.4)"}},
+    }
+    settings = {"integrator": "linearly_implicit_euler", "step": 0.01}
+    with interpreted():
+        expected = start(scene, method, **settings).advance(0.02).state
+    found = start(scene, method, **settings).advance(0.02).state
+    np.testing.assert_allclose(found.v, expected.v, rtol=1e-9, atol=1e-9)
