@@ -216,15 +216,18 @@ def test_linearized_forces_agree_with_finite_differences():
         "bodies": {"b": {"mass": 1.0, "inertia": {"principal": [0.1, 0.2, 0.3]}}},
         "joints": {"j": {"type": "spherical", "child": "b"}},
         "springs": {
-            "s": {"between": [anchor, {"body": "b", "point": [0.5, 0, 0.1]}], "stiffness": 90.0, "rest_length": 0.1}
+            "s": {
+                **{"between": [anchor, {"body": "b", "point": [0.5, 0, 0.1]}], "stiffness": 90.0, "rest_length": 0.1},
+                "damping": 7.0,
+            }
         },
     }
     run = start(scene)
     model, state = run.compiled.model, run.state
-    K, _ = force_stiffness_and_damping(model, state, np.arange(3))
+    K, D = force_stiffness_and_damping(model, state, np.arange(3))
 
-    def moment(shift):
-        moved = state._replace(q=state.q.copy())
+    def moment(shift, rates=0.0):
+        moved = state._replace(q=state.q.copy(), v=state.v + rates)
         displace(model.system.tree, moved.q, shift, 1.0)
         _, _, a = acceleration_derivatives(model, moved, np.eye(3))
         return Rotation.from_rotvec(shift).apply(linearization_of(model, moved).M @ a)
@@ -233,3 +236,6 @@ def test_linearized_forces_agree_with_finite_differences():
     differences = np.array([(moment(h * e) - moment(-h * e)) / (2.0 * h) for e in np.eye(3)]).T
     np.testing.assert_allclose(K, differences, rtol=1e-7, atol=1e-7)
     assert np.abs(K - K.T).max() > 1.0
+    still = np.zeros(3)  # gyroscopic moments are even in the rates
+    differences = np.array([(moment(still, h * e) - moment(still, -h * e)) / (2.0 * h) for e in np.eye(3)]).T
+    np.testing.assert_allclose(D, differences, rtol=1e-7, atol=1e-7)

@@ -35,6 +35,8 @@ EQUIVALENT = {
         "largest = 1e-280  # avoids division by 0 if all rows are zero  ->  "
         "largest = 1.01e-280  # avoids division by 0 if all rows are zero",
     ): "any small number avoids the division",
+    ("linalg/multipliers.py", "total += 0.0 * b[i]  ->  total -= 0.0 * b[i]"): "0 is taken away, or NaN",
+    ("linalg/multipliers.py", "total += 0.0 * W[i, j]  ->  total -= 0.0 * W[i, j]"): "0 is taken away, or NaN",
     ("methods/integrators/vectors.py", "total += x[i] * 0.0  ->  total -= x[i] * 0.0"): "0 is taken away, or NaN",
 }
 """Mutants that no test can catch, as `Mutant.described` says them, and why; they are never drawn."""

@@ -127,6 +127,7 @@ FIRST = {
     "forces/joint_actuator.py": ("actuator_table-aba",),
     "forces/joint_control.py": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
     "implicit/coupled_forces.py": ("tests/plain/test_coupled_forces.py",),
+    "implicit/linearization.py": ("tests/plain/test_stable_steps.py",),
     "implicit/": ("tests/plain/test_implicit.py", "tests/plain/test_force_derivatives.py"),
     "initial/linearized_motion.py": ("tests/plain/test_stable_steps.py",),
     "initial/signal_resolution.py": ("tests/physics/test_signal_resolution.py",),
