@@ -22,7 +22,7 @@ from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from multibody_cli.output.sweep_table import Row
+    from multibody_cli.output.rows import Rows
     from multibody_cli.studies.simulation import Simulation
     from multibody_cli.studies.sweep.batch import Run, Task
     from multibody_cli.studies.sweep.sweep import Sweep, Tally
@@ -139,7 +139,7 @@ def verb(
         sweep, first = plan_sweep(source, overrides, design, kept, folder.absolute())
     show_compilation(purpose_of(first))
     for text in (*first.loaded.warnings, *first.compiled.warnings):
-        messages.warning(f"in the first run: {text}")
+        messages.warning(f"in the first run: {design.as_given(sweep.accepted, text)}")
     plan = _Plan(sweep, first, table, jobs, dask, parquet)
     return _estimate(plan, as_json) if dry_run else _run(plan, force, as_json)
 
@@ -155,7 +155,7 @@ class _Plan:
     dask: str | None
     parquet: bool
 
-    def execute(self, stop: StopRequest, task: Task, runs: Iterable[Run]) -> Iterator[list[Row]]:
+    def execute(self, stop: StopRequest, task: Task, runs: Iterable[Run]) -> Iterator[list[Rows]]:
         """Execute runs in processes of this machine, or on a cluster."""
         if self.dask is not None:
             from multibody_cli.studies.sweep.cluster import run_on_cluster
@@ -187,8 +187,8 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
                 _write_parquet(plan.table)
             return _conclude(plan, _tally_of(plan.table), 0, 0.0, as_json, 0)
         with rows:
-            for row in rows.rows():
-                tally.add(row)
+            for block in rows.rows(rows.runs):
+                tally.add(block)
             if tally.done:
                 messages.note(f"{tally.done} of {counted(count, 'run')} have their rows: the others follow")
             if tally.done < count and plan.dask is None:
@@ -196,11 +196,11 @@ def _run(plan: _Plan, force: bool, as_json: bool) -> int:
             began = time.perf_counter()
             with Bar("runs") as bar:
 
-                def on_rows(some: Iterable[Row]) -> None:
+                def on_rows(blocks: Iterable[Rows]) -> None:
                     nonlocal executed
-                    for row in some:
-                        tally.add(row)
-                        executed += 1
+                    for block in blocks:
+                        tally.add(block)
+                        executed += len(block.runs)
                     bar.show(tally.done, count, f"{tally.failures} not complete" if tally.failures else "")
 
                 bar.show(tally.done, count)

@@ -13,7 +13,8 @@ from multibody_cli.comparison.settings import Setting
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.errors import ResultError
 from multibody_cli.output.result_file import Dataset
-from multibody_cli.output.sweep_table import OUTCOMES, RUN, Column, SweepTable
+from multibody_cli.output.rows import OUTCOMES, Column
+from multibody_cli.output.sweep_table import RUN, SweepTable
 
 RTOL, ATOL = 1e-6, 1e-9
 """Tolerances of kept numbers, as of most channels; keys are equal in every digit."""

@@ -223,7 +223,11 @@ def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: C
         return own.stop
 
     groups = range(0, count, LANES)
-    pool = ThreadPoolExecutor(max(1, min(jobs, len(groups))))
+    if jobs == 1:
+        for first in groups:
+            on_done(run_group(first))
+        return
+    pool = ThreadPoolExecutor(min(jobs, len(groups)))
     try:
         for done in pool.map(run_group, groups):
             on_done(done)

@@ -1,7 +1,8 @@
-"""Rows of a sweep in progress: a file to which each complete row is appended, in any order.
+"""Rows of a sweep in progress: a file to which complete rows are appended, in any order.
 
-Each line is a checksum and a JSON text: the digest of the sweep, the columns of following rows, or a row.  A killed
-process leaves complete lines and at most one that is cut off, which is removed when the file is opened again.
+Each line is a checksum and a JSON text: the digest of the sweep, the columns of following rows, or rows, whose numbers
+are the bytes of float64 in base64.  A killed process leaves complete lines and at most one that is cut off, which is
+removed when the file is opened again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import fcntl
 import json
 import os
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,9 +21,10 @@ from typing import Any, Self
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, OutputError
-from multibody_cli.output.sweep_table import OUTCOMES, Column, Row, distinct_columns
+from multibody_cli.model import Integers
+from multibody_cli.output.rows import OUTCOMES, Column, Rows, distinct_columns
 
-VERSION = 1
+VERSION = 2
 _MISSING = -1
 
 
@@ -54,7 +57,7 @@ class RowFile:
 
     def __init__(self, path: Path, digest: str, count: int, discard: bool = False) -> None:
         self.path = path
-        self._offsets = np.full(count, _MISSING, np.int64)
+        self._places = np.full(count, _MISSING, np.int64)  # of the line of each run
         self._columns: list[tuple[Column, ...]] = []
         self._first_run: list[int] = []  # by index of the columns
         self.lengths = dict.fromkeys(OUTCOMES, 0)
@@ -76,13 +79,17 @@ class RowFile:
         self._file.close()
 
     @property
-    def missing(self) -> list[int]:
+    def missing(self) -> Integers:
         """Numbers of the runs without a row."""
-        found: list[int] = np.flatnonzero(self._offsets == _MISSING).tolist()
-        return found
+        return np.flatnonzero(self._places == _MISSING)
 
-    def add(self, rows: Sequence[Row]) -> None:
-        """Append rows and write them to the disk (fsync).
+    @property
+    def runs(self) -> Integers:
+        """Numbers of the runs with a row."""
+        return np.flatnonzero(self._places != _MISSING)
+
+    def add(self, blocks: Sequence[Rows]) -> None:
+        """Append rows and write them to the disk (fsync); a run that has a row keeps it.
 
         Raises
         ------
@@ -92,24 +99,19 @@ class RowFile:
         try:
             self._file.seek(0, os.SEEK_END)
             place = self._file.tell()
-            lines: list[bytes] = []
-            columns: tuple[Column, ...] | None = None
-            for row in rows:
-                if self._offsets[row.run] != _MISSING:
+            for block in blocks:
+                rows = block.only(self._places[block.runs] == _MISSING)
+                if not len(rows.runs):
                     continue
-                if row.columns is not columns:  # those of the row before are often the same object
-                    columns = row.columns
-                    if columns not in self._columns:
-                        lines.append(_line({"columns": columns}))
-                        place += len(lines[-1])
-                        self._columns.append(columns)
-                        self._first_run.append(row.run)
-                    index = self._columns.index(columns)
-                texts = {name: getattr(row, name) for name in OUTCOMES}
-                lines.append(_line({RUN: row.run, **texts, "of": index, "values": row.values}))
-                self._note(row.run, index, texts, place)
-                place += len(lines[-1])
-            self._file.write(b"".join(lines))
+                if rows.columns not in self._columns:
+                    self._columns.append(rows.columns)
+                    self._first_run.append(len(self._places))
+                    place += self._file.write(_line({"columns": rows.columns}))
+                index = self._columns.index(rows.columns)
+                content = {"runs": rows.runs.tolist(), "endings": rows.endings, "of": index}
+                values = b64encode(np.ascontiguousarray(rows.values, "<f8").data).decode()
+                self._note(rows, index, place)
+                place += self._file.write(_line({**content, "values": values}))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -120,20 +122,21 @@ class RowFile:
         ordered = sorted(range(len(self._columns)), key=self._first_run.__getitem__)
         return distinct_columns(column for index in ordered for column in self._columns[index])
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows in the order of the runs."""
-        place = -1
-        for run in np.flatnonzero(self._offsets != _MISSING).tolist():
-            if place != self._offsets[run]:  # a seek discards what was read ahead
-                place = int(self._offsets[run])
+    def rows(self, runs: Integers) -> Iterator[Rows]:
+        """Yield the rows of some runs, in the order of the file."""
+        wanted = np.zeros(len(self._places), bool)
+        wanted[runs] = True
+        end = -1
+        for place in np.unique(self._places[runs]).tolist():
+            if place != end:  # a seek discards what was read ahead
                 self._file.seek(place)
             line = self._file.readline()
-            place += len(line)
+            end = place + len(line)
             content = _content(line)
             if content is None:
                 raise OutputError(f"{self.path} was changed by another program: run the sweep again with --force")
-            texts = {name: content[name] for name in OUTCOMES}
-            yield Row(run, columns=self._columns[content["of"]], values=tuple(content["values"]), **texts)
+            rows = self._rows_of(content)
+            yield rows.only(wanted[rows.runs] & (self._places[rows.runs] == place))
 
     def remove(self) -> None:
         """Remove the file."""
@@ -157,7 +160,7 @@ class RowFile:
             if content is None:
                 break
             if "digest" in content:
-                if content["digest"] != digest:
+                if (content["digest"], content["version"]) != (digest, VERSION):
                     if discard:
                         break
                     raise ArgumentError(
@@ -166,9 +169,9 @@ class RowFile:
                     )
             elif "columns" in content:
                 self._columns.append(tuple(Column(*one) for one in content["columns"]))
-                self._first_run.append(len(self._offsets))
+                self._first_run.append(len(self._places))
             else:
-                self._note(content[RUN], content["of"], {name: content[name] for name in OUTCOMES}, place)
+                self._note(self._rows_of(content), content["of"], place)
             place += len(line)
         self._file.truncate(place)
         self._file.seek(place)
@@ -177,14 +180,17 @@ class RowFile:
             self._file.flush()
             os.fsync(self._file.fileno())
 
-    def _note(self, run: int, index: int, texts: dict[str, str], place: int) -> None:
-        self._offsets[run] = place
-        self._first_run[index] = min(self._first_run[index], run)
-        for name, text in texts.items():
-            self.lengths[name] = max(self.lengths[name], len(text.encode()))
+    def _rows_of(self, content: dict[str, Any]) -> Rows:
+        columns, runs = self._columns[content["of"]], np.array(content["runs"])
+        values = np.frombuffer(b64decode(content["values"]), "<f8").reshape(len(runs), len(columns))
+        return Rows(runs, [*map(tuple, content["endings"])], columns, values)
 
-
-RUN = "run"
+    def _note(self, rows: Rows, index: int, place: int) -> None:
+        self._places[rows.runs] = place
+        self._first_run[index] = min(self._first_run[index], int(rows.runs.min()))
+        for ending in {*rows.endings}:
+            for name, text in zip(OUTCOMES, ending, strict=True):
+                self.lengths[name] = max(self.lengths[name], len(text.encode()))
 
 
 def _line(content: dict[str, Any]) -> bytes:

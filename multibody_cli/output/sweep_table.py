@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,8 +26,10 @@ from multibody_cli.output.hdf5_checks import (
     sorted_parts,
 )
 from multibody_cli.output.place import replacement
+from multibody_cli.output.rows import OUTCOMES, Column, Rows
 
 if TYPE_CHECKING:
+    from multibody_cli.model import Integers
     from multibody_cli.output.channel import Array
 
 FORMAT = "mbsim-sweep"
@@ -46,42 +46,15 @@ ROLES = {
 }
 """Meaning of a column, by its attribute `role`."""
 
-OUTCOMES = {
-    "status": "`complete`, `untrusted`, `diverged`, `refused` or `failed`.",
-    "reason": "Message about the end of the run; empty if the run is complete.",
-    "alarms": "Alarms that the run raised, with their levels and first times.",
-}
-"""Text columns of every table, with their descriptions."""
-
 _FAILURES = (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError)
 """Errors of h5py about damaged files."""
-
-
-class Column(NamedTuple):
-    """A column: name, units (empty for plain numbers) and description."""
-
-    name: str
-    units: str = ""
-    description: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """Result of one run: number, outcome, and numbers with their columns."""
-
-    run: int
-    status: str
-    reason: str = ""
-    alarms: str = ""
-    columns: tuple[Column, ...] = ()
-    values: tuple[float, ...] = ()
 
 
 class KeyValues(NamedTuple):
     """Column of a key: the values of runs are numbers, or texts of at most `length` bytes."""
 
     column: Column
-    values: Callable[[Sequence[int]], Array]
+    values: Callable[[Integers], Array]
     length: int = 0
 
 
@@ -91,8 +64,8 @@ def write_sweep_table(
     keys: Sequence[KeyValues],
     columns: Sequence[Column],
     lengths: Mapping[str, int],
-    rows: Iterable[Row],
-    count: int,
+    runs: Integers,
+    rows_of: Callable[[Integers], Iterable[Rows]],
 ) -> None:
     """Write a table, or replace it by the whole table.
 
@@ -109,10 +82,10 @@ def write_sweep_table(
         there.
     lengths
         Length of the longest text of each column of `OUTCOMES`, bytes.
-    rows
-        The rows in the order of the runs.
-    count
-        Number of rows.
+    runs
+        Numbers of the runs with a row, in ascending order.
+    rows_of
+        Returns the rows of some of these runs, in any order.
 
     Raises
     ------
@@ -120,43 +93,31 @@ def write_sweep_table(
         The file cannot be written.
     """
     place_of = {(column.name, column.units): place for place, column in enumerate(columns)}
-    places: list[int] = []
-    last: Sequence[Column] | None = None
     with replacement(path) as new, h5py.File(new, "w") as file:
         file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **attributes})
-        create = _Creator(file, count)
+        create = _Creator(file, len(runs))
         run = create(Column(RUN, "", f"{ROLES[RUN].capitalize()}."), RUN, np.dtype(np.int64))
         varied = [create(one.column, "key", _type_of(one.length)) for one in keys]
-        texts = {
-            name: create(Column(name, "", about), "outcome", _type_of(max(1, lengths[name])))
+        texts = [
+            create(Column(name, "", about), "outcome", _type_of(max(1, lengths[name])))
             for name, about in OUTCOMES.items()
-        }
+        ]
         kept = [create(column, "result", _type_of(0)) for column in _titled(columns)]
-        rest, start = iter(rows), 0
-        while block := list(islice(rest, BLOCK)):
-            part = slice(start, start + len(block))
-            numbers = np.full((len(columns), len(block)), np.nan)
-            for place, row in enumerate(block):
-                if row.columns is not last:  # those of the row before are often the same object
-                    last, places = row.columns, [place_of[one.name, one.units] for one in row.columns]
-                numbers[places, place] = row.values
-            runs = [row.run for row in block]
-            run[part] = runs
+        for start in range(0, len(runs), BLOCK):
+            some = runs[start : start + BLOCK]
+            part = slice(start, start + len(some))
+            endings = [np.empty(len(some), dataset.dtype) for dataset in texts]
+            numbers = np.full((len(columns), len(some)), np.nan)
+            for rows in rows_of(some):
+                places = np.searchsorted(some, rows.runs)
+                for column, words in zip(endings, zip(*rows.endings, strict=True), strict=True):
+                    column[places] = [word.encode() for word in words]
+                numbers[np.ix_([place_of[one.name, one.units] for one in rows.columns], places)] = rows.values.T
+            run[part] = some
             for dataset, one in zip(varied, keys, strict=True):
-                dataset[part] = one.values(runs)
-            for name, dataset in texts.items():
-                dataset[part] = [getattr(row, name).encode() for row in block]
-            for dataset, values in zip(kept, numbers, strict=True):
+                dataset[part] = np.asarray(one.values(some)).astype(dataset.dtype)
+            for dataset, values in zip((*texts, *kept), (*endings, *numbers), strict=True):
                 dataset[part] = values
-            start += len(block)
-
-
-def distinct_columns(columns: Iterable[Column]) -> list[Column]:
-    """Return the columns that differ by name or unit, the first of each."""
-    found: dict[tuple[str, str], Column] = {}
-    for column in columns:
-        found.setdefault((column.name, column.units), column)
-    return list(found.values())
 
 
 def _titled(columns: Sequence[Column]) -> list[Column]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multibody_cli.errors import ArgumentError, ResultError, nearest
-from multibody_cli.output.sweep_table import Column, SweepTable
+from multibody_cli.output.rows import Column
+from multibody_cli.output.sweep_table import SweepTable
 from multibody_cli.pictures.style import Style, escape_mathtext, new_figure
 from multibody_cli.pictures.thinning import LARGEST
 

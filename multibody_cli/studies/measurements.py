@@ -4,13 +4,11 @@ The first line names the columns, each with an optional unit in parentheses, as 
 
     time (s), joints/hinge/q (deg), joints/hinge/force[fx] (N)
 
-A column without a unit is in SI units and radians.  An empty cell is a missing value.  Lines that are empty or begin
-with `#` are skipped.
+A column without a unit is in SI units and radians.  An empty cell is a missing value.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ import numpy as np
 from multibody_cli.errors import QuantityError, ResultError
 from multibody_cli.output.selection import Scalar, select
 from multibody_cli.spec.units import Unit, kind_of, parse_unit
+from multibody_cli.studies.csv_cells import read_cells
 
 if TYPE_CHECKING:
     from multibody_cli.model import Floats
@@ -86,19 +85,15 @@ def read_measurements(path: Path) -> Measurements:
 
     Raises
     ------
+    ArgumentError
+        It cannot be read.
     ResultError
-        It cannot be read, or a cell is not a number; the message names file, line and column.
+        A cell is not a number; the message names file, line and column.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ResultError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ResultError(f"{path} is not UTF-8 text") from None
-    lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
+    lines = read_cells(path)
     if len(lines) < 2:
         raise ResultError(f"{path} has no values: expected a line of headings and a line for each instant")
-    headings = [_HEADING.fullmatch(word) for word in next(csv.reader([lines[0][1]]))]
+    headings = [_HEADING.fullmatch(word) for word in lines[0][1]]
     names = [heading["name"] if heading else "" for heading in headings]
     units = [(heading["unit"] or "").strip() if heading else "" for heading in headings]
     if names.count("time") != 1 or len(names) < 2 or len(set(names)) < len(names):
@@ -130,9 +125,8 @@ def _unit(text: str) -> Unit:
     return parse_unit("rad" if text in ("", "1") else text)
 
 
-def _row(path: Path, number: int, line: str, names: list[str]) -> list[float]:
+def _row(path: Path, number: int, cells: list[str], names: list[str]) -> list[float]:
     """Return the numbers of a line; NaN for an empty cell."""
-    cells = next(csv.reader([line]))
     if len(cells) != len(names):
         raise ResultError(f"{path}:{number}: expected {len(names)} cells, found {len(cells)}")
     row = []

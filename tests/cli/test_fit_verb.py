@@ -138,7 +138,7 @@ def test_a_bound_holds(mbsim: Command, folder: Path) -> None:
         ("joints/rail/q\n1\n2\n", (), "expected a column `time` and others"),
         ("time,joints/rail/q\n", (), "data.csv has no values"),
         ("time,joints/rail/q\n0,1\n", (), "data.csv has 1 values, too few for 1 parameters"),
-        (None, (), "cannot read data.csv: No such file"),
+        (None, (), "data.csv: cannot read the file: No such file"),
         ("time,joints/rail/q\n0,1\n1,2\n", ("--vary", "joints.rail.q"), "expected KEY=START or KEY=START,LOW,HIGH"),
         ("time,joints/rail/q\n0,1\n1,2\n", ("--vary", "joints.rail.q=1 m,0 mm,2"), "expected one unit, found m, mm"),
         ("time,joints/rail/q\n0,1\n1,2\n", ("--vary", "joints.rail.q=3,0,2"), "expected a start between the bounds"),

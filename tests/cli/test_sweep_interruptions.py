@@ -30,7 +30,7 @@ def rows_written() -> list[int]:
         return []
     lines = [line for line in ROWS.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     contents = [json.loads(line.partition(b" ")[2]) for line in lines]
-    return [one["run"] for one in contents if "run" in one]
+    return [run for one in contents for run in one.get("runs", ())]
 
 
 def wait_for_rows(process: subprocess.Popen[str], count: int) -> None:
@@ -126,13 +126,19 @@ from pathlib import Path
 
 from distributed import LocalCluster
 
+
+def written(rows):
+    lines = [line for line in rows.open("rb") if line.endswith(b"\\n")] if rows.exists() else []
+    return sum(len(json.loads(line.partition(b" ")[2]).get("runs", ())) for line in lines)
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         sweep = [sys.executable, "-m", "multibody_cli", *words, "--dask", cluster.scheduler_address, "--json"]
         process = subprocess.Popen(sweep, stdout=subprocess.PIPE)
         rows = Path("outputs/pendulum-sweep.h5.rows")
-        while process.poll() is None and not (rows.exists() and rows.read_bytes().count(b'"run"') > 10):
+        while process.poll() is None and written(rows) <= 10:
             time.sleep(0.01)
         os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
         print(json.dumps(json.loads(process.communicate()[0])))

@@ -244,10 +244,11 @@ def test_a_run_that_ends_its_process_fails_and_the_others_do_not(folder: Path, m
     monkeypatch.setattr(workers, "run_batch", deadly)
     task = Task(Path("pendulum.yaml"), ("simulation.duration=1 ms", "output.every=1 ms"))
     runs = [Run(k, (f"vars.angle={k} deg",)) for k in range(40)]
-    rows = {row.run: row for some in workers.run_locally(task, runs, 2) for row in some}
-    assert sorted(rows) == list(range(40))
-    assert rows.pop(13).reason == "the process of the run was ended by SIGSEGV: out of memory?"
-    assert {row.status for row in rows.values()} == {"complete"}
+    blocks = [block for some in workers.run_locally(task, runs, 2) for block in some]
+    endings = {run: ending for block in blocks for run, ending in zip(block.runs.tolist(), block.endings, strict=True)}
+    assert sorted(endings) == list(range(40))
+    assert endings.pop(13)[:2] == ("failed", "the process of the run was ended by SIGSEGV: out of memory?")
+    assert {status for status, *_ in endings.values()} == {"complete"}
 
 
 def test_the_summary_has_the_first_reason_of_each_status(mbsim: Command, folder: Path) -> None:
@@ -258,6 +259,15 @@ def test_the_summary_has_the_first_reason_of_each_status(mbsim: Command, folder:
         assert "2 complete, 2 refused" in shown
         assert expected in shown
         assert shown.count("reason") == 1
+
+
+def test_the_contents_of_a_table_have_the_reasons_with_their_numbers(mbsim: Command, folder: Path) -> None:
+    assert mbsim("sweep", "pendulum.yaml", "--vary", "vars.angle=1 deg, 2 kg, 3 kg, soft", "-o", "t.h5").code == 0
+    first, second = json.loads(mbsim("info", "t.h5", "--json").stdout)["reasons"]
+    assert (first["status"], first["runs"], first["first run"]) == ("refused", 2, 1)
+    assert "but `2 kg` is a mass" in first["its reason"]
+    assert (second["runs"], second["first run"]) == (1, 3)
+    assert "but `2 kg` is a mass" in mbsim("info", "t.h5").stdout
 
 
 def test_the_same_command_again_does_nothing_and_another_one_is_refused(mbsim: Command, folder: Path) -> None:
@@ -297,7 +307,14 @@ def test_dry_run_writes_nothing(mbsim: Command, folder: Path) -> None:
     ("words", "message"),
     [
         ((), "nothing varies: add --vary KEY=VALUES"),
-        (("--vary", "vars.a=1,2"), "vars.a=1: `vars.a`: unknown key `a`; valid: angle, n"),
+        (("--vary", "vars.a=1,2"), "--vary vars.a=1: `vars.a`: unknown key `a`; valid: angle, n"),
+        (("--vary", "joints.hinge.q=1 kg"), "--vary joints.hinge.q=1 kg: joints.hinge.q: expected an angle (rad), but"),
+        (
+            ("--vary", "vars.angle=1,2", "-o", "t.csv"),
+            "results are written as HDF5, in files *.h5 or *.hdf5: write t.h5",
+        ),
+        (("--vary", "vars.angle=1,2", "--jobs", "1", "--jobs", "2"), "--jobs is given twice: give it once"),
+        (("--vary", "vars.angle=1,2", "--lanes", "--no-lanes"), "--lanes is given twice: give it once"),
         (("--vary", "joints.hinge.qq=1,2"), "unknown key `qq`; did you mean `q`?"),
         (("--vary", "vars.angle=1,2", "--set", "vars.angle=3"), "`vars.angle` varies as well"),
         (("--vary", "vars.angle=1,2", "--keep", "joints/hing/q"), "--keep: no channel or group `joints/hing/q`"),
@@ -323,6 +340,7 @@ def test_other_verbs_take_tables(mbsim: Command, folder: Path) -> None:
     assert mbsim("sweep", "pendulum.yaml", *words, "-o", "b.h5", "--step", "0.5ms").code == 0
     about = json.loads(mbsim("info", "a.h5", "--json").stdout)
     assert about["outcomes"] == [{"status": "complete", "runs": 6}]
+    assert about["reasons"] == []
     assert {"vars.angle", "joints/hinge/q final"} <= {one["column"] for one in about["columns"]}
     for form in ("curves", "map", "parallel"):
         assert mbsim("plot", "a.h5", "--as", form, "-o", f"{form}.png").code == 0

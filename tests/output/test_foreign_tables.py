@@ -12,7 +12,8 @@ import pytest
 
 from multibody_cli.errors import ResultError
 from multibody_cli.output import hdf5_checks
-from multibody_cli.output.sweep_table import Column, KeyValues, Row, SweepTable, write_sweep_table
+from multibody_cli.output.rows import Column, Row, in_blocks
+from multibody_cli.output.sweep_table import KeyValues, SweepTable, write_sweep_table
 
 FINAL = Column("a final", "m", "A.")
 COUNT = 6
@@ -24,7 +25,9 @@ def table(tmp_path: Path) -> Path:
     rows = [Row(run, "complete", columns=(FINAL,), values=(run / 7.0,)) for run in range(COUNT)]
     keys = [KeyValues(Column("k", "s"), lambda runs: np.array(runs) * 0.5)]
     lengths = {"status": 8, "reason": 1, "alarms": 1}
-    write_sweep_table(tmp_path / "t.h5", {"name": "x"}, keys, [FINAL], lengths, rows, COUNT)
+    write_sweep_table(
+        tmp_path / "t.h5", {"name": "x"}, keys, [FINAL], lengths, np.arange(COUNT), lambda _: in_blocks(rows)
+    )
     return tmp_path / "t.h5"
 
 

@@ -16,8 +16,8 @@ from multibody_cli.alarms.record import RunRecord
 from multibody_cli.initial.stable_step import SLACK, check_step, have_stable_steps
 from multibody_cli.kernel import is_interpreted
 from multibody_cli.output.history import History, block_of_runs
+from multibody_cli.output.rows import Row
 from multibody_cli.output.samples import samples_for
-from multibody_cli.output.sweep_table import Row
 from multibody_cli.studies.sweep.batch import Run, Task, alike_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.keeping import read_kept
 from multibody_cli.studies.sweep.lanes import objection_to_lanes
@@ -138,6 +138,18 @@ def test_runs_with_alarms_are_recorded_by_themselves(tmp_path: Path, wholly: Who
     assert [*made] == [place for place, row in enumerate(rows) if row.status != "diverged"]
     assert [*map(bits_of, rows)] == wholly(task, runs)
     assert {bool(row.alarms) for row in rows} == {True, False}
+
+
+def test_a_run_of_whose_end_a_spring_warns_has_the_warning(tmp_path: Path, wholly: Wholly) -> None:
+    """The points of a spring without stiffness coincide at the end, where lanes evaluate no forces any more."""
+    ends = "[{body: world, point: [0.25, 0, -0.5]}, {body: b0, point: [0, 0, 0.5]}]"
+    spring = f"springs: {{s: {{between: {ends}, stiffness: 0, rest_length: 1}}}}\n"
+    scene = scene_of("prismatic, axis: [1, 0, 0]", more=spring, integrator="semi_implicit_euler")
+    runs = [Run(k, (f"joints.j0.v={v!r} m/s",)) for k, v in enumerate((1.0, 1.25, -1.0))]
+    task = task_of(tmp_path, scene, runs[0].overrides)
+    rows = run_batch(task, runs)
+    assert ["forces (warning)" in row.alarms for row in rows] == [False, True, False]
+    assert [*map(bits_of, rows)] == wholly(task, runs)
 
 
 def test_runs_near_the_stable_step_are_checked_by_themselves(tmp_path: Path, wholly: Wholly) -> None:

@@ -11,7 +11,7 @@ import pytest
 from multibody_cli.errors import ArgumentError
 from multibody_cli.limits import LimitError
 from multibody_cli.studies.sweep.design import SCHEMES, Sampling, design_of
-from multibody_cli.studies.sweep.values import column_of, read_values
+from multibody_cli.studies.sweep.values import numbers_of, read_values
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,9 @@ def test_random_values_have_their_distribution(scheme: str) -> None:
     given = ["a=uniform(2 m, 4 m)", "b=normal(5, 0.5)", "c=loguniform(1e-3, 10)", "d=1,2"]
     design = design_of(given, None, Sampling(1024, 7, scheme))
     assert design.count == 2048
-    columns = [column_of(texts) for texts in zip(*map(design.texts, range(design.count)), strict=True)]
-    assert [column.units for column in columns] == ["m", "", "", ""]
-    texts = [*zip(*map(design.texts, range(0, design.count, 2)), strict=True)]
-    a, b, c = (column.numbers(some) for column, some in zip(columns[:3], texts[:3], strict=True) if column.numbers)
+    columns = [numbers_of(texts) for texts in zip(*map(design.texts, range(design.count)), strict=True)]
+    assert [units for units, _ in columns] == ["m", "", "", ""]
+    a, b, c = (numbers[::2] for _, numbers in columns[:3] if numbers is not None)
     # five standard errors of 1024 independent samples; the other schemes are more even
     assert a.mean() == pytest.approx(3.0, abs=5 * 2 / math.sqrt(12 * 1024))
     assert 2.0 <= a.min() < a.max() <= 4.0
@@ -129,9 +128,36 @@ def test_rows_of_a_file(tmp_path: Path) -> None:
     assert [design.texts(run) for run in (0, 3)] == [("x", "10 deg", "1"), ("y", "20 deg", "-2 rad")]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_columns_of_a_file_are_separated_as_its_header(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "rows.csv"
+    lines = [("vars.a (deg)", "vars.b"), ("10", "[1, 2]" if separator != "," else '"[1, 2]"')]
+    path.write_text("".join(f"{separator.join(line)}\n" for line in lines))
+    design = design_of([], path, Sampling())
+    assert design.keys == ("vars.a", "vars.b")
+    assert design.texts(0) == ("10 deg", "[1, 2]")
+
+
+def test_a_message_names_the_option_of_each_value(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("b\n5 kg\n")
+    design = design_of(["a=1,2"], path, Sampling())
+    assert design.as_given(1, "--set a=2: no angle") == "--vary a=2: no angle"
+    assert design.as_given(1, "--set b=5 kg: no angle") == f"--rows {path}: b=5 kg: no angle"
+    assert design.as_given(1, "--set c=2: no angle") == "--set c=2: no angle"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("a,b;c\n1,2;3\n", r"rows.csv:1: the headings are separated by commas and semicolons: use one of them"),
+        ("a;b\n1;2,5\n", r"rows.csv:2: write the number `2,5` with a decimal point: 2.5"),
+        ("a;b\n1;2,5 mm\n", r"rows.csv:2: write the number `2,5 mm` with a decimal point: 2.5 mm"),
+        (
+            "a (deg)\n1\n2 rad\n",
+            r"rows.csv:3: `a` is in deg by its heading: expected a number without a unit, found `2 r",
+        ),
+        ("a (deg)\nx\n", r"rows.csv:2: `a` is in deg by its heading: expected a number without a unit, found `x`"),
         ("a,b\n", "expected a header with the keys and a line for each run"),
         ("a,b\n1\n", r"rows.csv:2: expected 2 values, found 1"),
         ("a,b\n1,\n", r"rows.csv:2: the value of `b` is missing"),
@@ -164,6 +190,6 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_columns_of_keys(texts: list[str], units: str, numbers: list[float] | None) -> None:
-    column = column_of(texts)
-    assert column.units == units
-    assert (None if column.numbers is None else column.numbers(texts).tolist()) == numbers
+    unit, found = numbers_of(texts)
+    assert unit == units
+    assert (None if found is None else found.tolist()) == numbers

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from multibody_cli.kernel import is_interpreted
-from multibody_cli.output.sweep_table import Row
+from multibody_cli.output.rows import Row
 from multibody_cli.studies.sweep.batch import Run, Task, lanes_of, prepare_run, run_batch
 from multibody_cli.studies.sweep.design import Sampling, design_of
 from multibody_cli.studies.sweep.keeping import read_kept

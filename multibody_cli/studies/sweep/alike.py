@@ -23,10 +23,10 @@ from multibody_cli.methods.by_acceleration import AccelerationMethod
 from multibody_cli.methods.contract import Report
 from multibody_cli.model import Floats, Integers
 from multibody_cli.output.recorder import RunsObserver, States
+from multibody_cli.output.rows import Row
 from multibody_cli.output.runs_in_memory import RunsInMemory
-from multibody_cli.output.samples import Samples
+from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.output.sink import Outcome
-from multibody_cli.output.sweep_table import Row
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.studies.simulation import Simulation
 from multibody_cli.studies.sweep.keeping import Kept, KeptNumber, kept_numbers
@@ -41,8 +41,8 @@ from multibody_cli.studies.sweep.reduction import (
 from multibody_cli.studies.sweep.starts import Starts
 from multibody_cli.timeline import with_alarms
 
-STATES_AT_ONCE = 4096
-"""Number of states that are observed by one call, at least those of one run."""
+BYTES_AT_ONCE = 2**24
+"""Size of the samples that are observed by one call, at least those of one run."""
 
 
 class AlikeRuns:
@@ -69,7 +69,8 @@ class AlikeRuns:
         self._stable = replace(reference.run_settings(), at_start=at_start, stable_step=math.inf)
         self._quiet = with_alarms(Outcome("complete", steps=compiled.timing.steps), at_start)
         self._instants = compiled.timing.outputs + 1
-        self._at_once = max(1, STATES_AT_ONCE // self._instants)
+        of_state = sum(field.nbytes for field in samples_for(compiled.model.names, 1))
+        self._at_once = max(1, BYTES_AT_ONCE // (of_state * self._instants))
         state = reference.fresh_state()
         method = reference.method_for(state)
         assert isinstance(method, AccelerationMethod)

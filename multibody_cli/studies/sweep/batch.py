@@ -17,8 +17,8 @@ from multibody_cli.errors import MbsimError, SceneError
 from multibody_cli.kernel import LANES
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.recorder import States
+from multibody_cli.output.rows import Row
 from multibody_cli.output.sink import MemorySink, Sink
-from multibody_cli.output.sweep_table import Row
 from multibody_cli.output.tee import TeeSink
 from multibody_cli.studies.simulation import Simulation, prepare
 from multibody_cli.studies.sweep.alike import AlikeRuns

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from multibody_cli.errors import ArgumentError, OutputError
-from multibody_cli.output.sweep_table import Row
+from multibody_cli.output.rows import Rows, in_blocks
 from multibody_cli.studies.sweep.batch import Run, Task, run_batch
 from multibody_cli.studies.sweep.workers import POLL, Batches
 
@@ -26,7 +26,7 @@ _one_at_a_time = Lock()
 
 def run_on_cluster(
     address: str, task: Task, runs: Iterable[Run], stop_asked: Callable[[], bool] = lambda: False
-) -> Iterator[list[Row]]:
+) -> Iterator[list[Rows]]:
     """Execute runs on the workers of a cluster, and yield their rows in any order.
 
     The batch of a worker that dies is executed by another one.
@@ -97,11 +97,11 @@ def _reason_of(future: Any) -> str:
     return f"the cluster did not execute the run: {' '.join(str(error or future.status).split())}"
 
 
-def _run_remotely(content: bytes, runs: list[Run]) -> tuple[float, list[Row]]:
+def _run_remotely(content: bytes, runs: list[Run]) -> tuple[float, list[Rows]]:
     """Execute a batch in a worker of the cluster; return the time that it took, s, and its rows."""
     with _one_at_a_time:
         began = time.perf_counter()
-        rows = run_batch(_task(content), runs)
+        rows = in_blocks(run_batch(_task(content), runs))
         return time.perf_counter() - began, rows
 
 

@@ -5,19 +5,22 @@ Factors are combined to a grid, the last one fastest.  The keys of one factor va
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.limits import require_within
 from multibody_cli.model import Floats
-from multibody_cli.studies.sweep.values import SHOWN, Distribution, KeyColumn, column_of, read_values, split
+from multibody_cli.spec.units import split_quantity
+from multibody_cli.studies.csv_cells import read_cells
+from multibody_cli.studies.sweep.values import SHOWN, Distribution, read_values, split
 
 _HEADING = re.compile(r"\s*(?P<key>.*?)\s*(?:\(\s*(?P<unit>[^()]*?)\s*\))?\s*")
 _SMALLEST = 2.0**-53
@@ -26,10 +29,23 @@ _SMALLEST = 2.0**-53
 
 @dataclass(frozen=True)
 class Factor:
-    """Keys that vary together, and their values: one tuple of texts for each row."""
+    """Keys that vary together, their values, one tuple of texts for each row, and the option that gives them."""
 
     keys: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    option: str = "--vary"
+
+
+class Along(NamedTuple):
+    """Values of a key in a grid: the texts repeat, and `period` successive runs have the same one; and their option."""
+
+    texts: tuple[str, ...]
+    period: int
+    option: str
+
+    def places(self, run: Any) -> Any:
+        """Return the places of the texts of a run, or of an array of runs."""
+        return run // self.period % len(self.texts)
 
 
 @dataclass(frozen=True)
@@ -61,25 +77,31 @@ class Design:
         """Number of runs."""
         return math.prod(len(factor.rows) for factor in self.factors)
 
+    @cached_property
+    def along(self) -> dict[str, Along]:
+        """The values of each key along its factor, in the order of the keys."""
+        found, period = {}, self.count
+        for factor in self.factors:
+            period //= len(factor.rows)
+            values = zip(*factor.rows, strict=True)
+            found.update(
+                {key: Along(texts, period, factor.option) for key, texts in zip(factor.keys, values, strict=True)}
+            )
+        return {key: found[key] for key in self.keys}
+
     def texts(self, run: int) -> tuple[str, ...]:
         """Return the values of a run as texts, in the order of the keys."""
-        found: dict[str, str] = {}
-        for factor in reversed(self.factors):
-            run, row = divmod(run, len(factor.rows))
-            found.update(zip(factor.keys, factor.rows[row], strict=True))
-        return tuple(found[key] for key in self.keys)
+        return tuple(one.texts[one.places(run)] for one in self.along.values())
 
     def overrides(self, run: int) -> tuple[str, ...]:
         """Return the values of a run as `--set` accepts them."""
         return tuple(f"{key}={text}" for key, text in zip(self.keys, self.texts(run), strict=True))
 
-    def columns(self) -> tuple[KeyColumn, ...]:
-        """Return the columns of the keys in the table."""
-        found = {}
-        for factor in self.factors:
-            values = zip(*factor.rows, strict=True)
-            found.update({key: column_of(texts) for key, texts in zip(factor.keys, values, strict=True)})
-        return tuple(found[key] for key in self.keys)
+    def as_given(self, run: int, message: str) -> str:
+        """Return a message about a run with the options that give its values, in place of `--set`."""
+        for override, along in zip(self.overrides(run), self.along.values(), strict=True):
+            message = message.replace(f"--set {override}", f"{along.option} {override}")
+        return message
 
 
 def design_of(given: Sequence[str], rows_file: Path | None, sampling: Sampling, fixed: Iterable[str] = ()) -> Design:
@@ -197,14 +219,9 @@ def _read_rows(path: Path) -> Factor:
     Raises
     ------
     ArgumentError
-        The file cannot be read, or a line has too few or too many values.
+        The file cannot be read, a line has too few or too many values, or a value has a unit beside that of its column.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if _has_values(line)]
-    except (OSError, UnicodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ArgumentError(f"--rows {path}: cannot read the file: {reason}") from None
+    lines = read_cells(path)
     if len(lines) < 2:
         raise ArgumentError(f"--rows {path}: expected a header with the keys and a line for each run")
     headings = [_heading(text, path, lines[0][0]) for text in lines[0][1]]
@@ -215,13 +232,9 @@ def _read_rows(path: Path) -> Factor:
             raise ArgumentError(
                 f"{path}:{number}: the value of `{headings[[*map(str.strip, line)].index('')][0]}` is missing"
             )
-    rows = tuple(tuple(_cells(headings, line)) for _, line in lines[1:])
+    rows = tuple(tuple(_values(headings, line, f"{path}:{number}")) for number, line in lines[1:])
     require_within("runs", len(rows))
-    return Factor(tuple(key for key, _ in headings), rows)
-
-
-def _has_values(line: Sequence[str]) -> bool:
-    return any(map(str.strip, line)) and not line[0].lstrip().startswith("#")
+    return Factor(tuple(key for key, _ in headings), rows, f"--rows {path}:")
 
 
 def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
@@ -231,6 +244,10 @@ def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
     return match["key"], match["unit"] or ""
 
 
-def _cells(headings: Sequence[tuple[str, str]], line: Sequence[str]) -> Iterator[str]:
-    for (_, unit), text in zip(headings, line, strict=True):
-        yield f"{text.strip()} {unit}" if unit else text.strip()
+def _values(headings: Sequence[tuple[str, str]], line: Sequence[str], where: str) -> Iterator[str]:
+    for (key, unit), text in zip(headings, map(str.strip, line), strict=True):
+        if unit and (split_quantity(text) or ("", text))[1]:
+            raise ArgumentError(
+                f"{where}: `{key}` is in {unit} by its heading: expected a number without a unit, found `{text}`"
+            )
+        yield f"{text} {unit}" if unit else text

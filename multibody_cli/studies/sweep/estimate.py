@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from multibody_cli.output.sweep_table import OUTCOMES
+from multibody_cli.output.rows import OUTCOMES
 from multibody_cli.studies.simulation import Simulation
 from multibody_cli.studies.sweep.batch import result_path, run_batch
 from multibody_cli.studies.sweep.sweep import Sweep, compile_kernels

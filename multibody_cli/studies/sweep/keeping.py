@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest
 from multibody_cli.model import Floats, Names
+from multibody_cli.output.rows import Column
 from multibody_cli.output.selection import select
-from multibody_cli.output.sweep_table import Column
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.scene.schema import Scene
 from multibody_cli.scene.topology import inboard_joints

@@ -11,8 +11,8 @@ import numpy as np
 from multibody_cli.alarms.contract import Raised
 from multibody_cli.errors import shortened
 from multibody_cli.model import Names
+from multibody_cli.output.rows import Column, Row
 from multibody_cli.output.sink import Outcome
-from multibody_cli.output.sweep_table import Column, Row
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.studies.expect import channels_read, evaluate
 from multibody_cli.studies.simulation import Simulation

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,19 @@ import numpy as np
 from multibody_cli.document.nodes import plain
 from multibody_cli.document.source import UnreadScene, read_scene
 from multibody_cli.errors import ArgumentError, OutputError, Refused, ResultError, SceneError
+from multibody_cli.model import Integers
 from multibody_cli.output.checkpoint import target
 from multibody_cli.output.place import require_replaceable
 from multibody_cli.output.row_file import RowFile, row_file_path
+from multibody_cli.output.rows import Column, Rows
 from multibody_cli.output.sink import MemorySink
-from multibody_cli.output.sweep_table import (
-    FORMAT_VERSION,
-    Column,
-    KeyValues,
-    Row,
-    SweepTable,
-    is_sweep_table,
-    write_sweep_table,
-)
+from multibody_cli.output.sweep_table import FORMAT_VERSION, KeyValues, SweepTable, is_sweep_table, write_sweep_table
 from multibody_cli.studies.simulation import Simulation
 from multibody_cli.studies.sweep.batch import Run, Task, alike_of, forget_scene, lanes_of, prepare_run
-from multibody_cli.studies.sweep.design import Design
+from multibody_cli.studies.sweep.design import Along, Design
 from multibody_cli.studies.sweep.keeping import Kept, channels_of, instants_of, unknown_channels
 from multibody_cli.studies.sweep.lanes import objection_to_lanes, save_time
+from multibody_cli.studies.sweep.values import numbers_of
 from multibody_cli.version import __version__
 
 COMPLETE, INTERRUPTED = "complete", "interrupted"
@@ -42,7 +38,7 @@ DIGEST_FILE = "sweep.digest"
 EXPECTATION = "expect "
 """Begin of the names of columns of expectations."""
 
-Execute = Callable[[Task, Iterable[Run]], Iterator[list[Row]]]
+Execute = Callable[[Task, Iterable[Run]], Iterator[list[Rows]]]
 """Function that executes runs, and yields their rows in any order."""
 
 
@@ -91,27 +87,17 @@ class Sweep:
     def keys(self) -> list[KeyValues]:
         """Return the columns of the keys."""
         found = []
-        for place, (key, column) in enumerate(zip(self.design.keys, self.design.columns(), strict=True)):
-            about = Column(key, column.units, f"Value of `{key}`.")
-            if column.numbers is None:
-                every = [
-                    row[factor.keys.index(key)]
-                    for factor in self.design.factors
-                    if key in factor.keys
-                    for row in factor.rows
-                ]
-                found.append(KeyValues(about, _texts_of(self.design, place), max(len(text.encode()) for text in every)))
-            else:
-                found.append(KeyValues(about, _numbers_of(self.design, place, column.numbers)))
+        for key, along in self.design.along.items():
+            units, numbers = numbers_of(along.texts)
+            values = np.array([text.encode() for text in along.texts]) if numbers is None else numbers
+            length = values.dtype.itemsize if numbers is None else 0
+            about = Column(key, units, f"Value of `{key}`.")
+            found.append(KeyValues(about, partial(_values_in, values, along), length))
         return found
 
 
-def _texts_of(design: Design, place: int) -> Callable[[Sequence[int]], Any]:
-    return lambda runs: [design.texts(run)[place].encode() for run in runs]
-
-
-def _numbers_of(design: Design, place: int, numbers: Callable[[Sequence[str]], Any]) -> Callable[[Sequence[int]], Any]:
-    return lambda runs: numbers([design.texts(run)[place] for run in runs])
+def _values_in(values: Any, along: Along, runs: Integers) -> Any:
+    return values[along.places(runs)]
 
 
 @dataclass
@@ -125,19 +111,16 @@ class Tally:
     missed: int = 0
     reasons: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def add(self, row: Row) -> None:
-        """Count a row."""
-        self.statuses[row.status] += 1
-        self.explain(row.status, row.run, row.reason)
-        passed = (
-            value
-            for column, value in zip(row.columns, row.values, strict=True)
-            if column.name.startswith(EXPECTATION) and column.name.endswith(" passed")
-        )
-        self.missed += any(value == 0.0 for value in passed)
+    def add(self, rows: Rows) -> None:
+        """Count rows."""
+        for run, (status, reason, _) in zip(rows.runs.tolist(), rows.endings, strict=True):
+            self.count(run, status, reason)
+        passed = [k for k, column in enumerate(rows.columns) if _is_verdict(column)]
+        self.missed += int((rows.values[:, passed] == 0.0).any(axis=1).sum())
 
-    def explain(self, status: str, run: int, reason: str) -> None:
-        """Keep the reason of the run with the smallest number: rows arrive in any order."""
+    def count(self, run: int, status: str, reason: str) -> None:
+        """Count a run; keep the reason of the one with the smallest number, because rows arrive in any order."""
+        self.statuses[status] += 1
         if reason and (status not in self.reasons or run < self.reasons[status][0]):
             self.reasons[status] = run, reason
 
@@ -150,6 +133,11 @@ class Tally:
     def failures(self) -> int:
         """Number of runs that are not complete."""
         return self.done - self.statuses[COMPLETE]
+
+
+def _is_verdict(column: Column) -> bool:
+    """Whether a column has the verdicts of an expectation."""
+    return column.name.startswith(EXPECTATION) and column.name.endswith(" passed")
 
 
 def plan_sweep(
@@ -220,7 +208,8 @@ def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
         try:
             found[number] = prepare_run(task, Run(number, design.overrides(number)))
         except SceneError as error:
-            refusal = refusal or error
+            problems = [replace(one, where=design.as_given(number, one.where)) for one in error.problems]
+            refusal = refusal or SceneError(problems)
     if refusal is not None and not found:
         raise refusal
     return found
@@ -293,7 +282,7 @@ def _claim_trajectories(sweep: Sweep, force: bool) -> None:
         raise OutputError(f"cannot write {folder}: {error.strerror or error}; choose another place with -o") from error
 
 
-def execute(sweep: Sweep, rows: RowFile, execute_runs: Execute, on_rows: Callable[[Sequence[Row]], None]) -> None:
+def execute(sweep: Sweep, rows: RowFile, execute_runs: Execute, on_rows: Callable[[Sequence[Rows]], None]) -> None:
     """Execute the runs that have no row yet, and write each row to the disk.
 
     Parameters
@@ -305,7 +294,7 @@ def execute(sweep: Sweep, rows: RowFile, execute_runs: Execute, on_rows: Callabl
     on_rows
         Called with new rows after they are on the disk.
     """
-    for some in execute_runs(sweep.task, map(sweep.run, rows.missing)):
+    for some in execute_runs(sweep.task, map(sweep.run, rows.missing.tolist())):
         rows.add(some)
         on_rows(some)
 
@@ -315,12 +304,11 @@ def write_table(sweep: Sweep, rows: RowFile, table: Path) -> str:
 
     The rows in progress are removed when the table is complete.
     """
-    left = len(rows.missing)
-    status = INTERRUPTED if left else COMPLETE
+    runs = rows.runs
+    status = INTERRUPTED if len(runs) < sweep.design.count else COMPLETE
     attributes = {**sweep.attributes(), "status": status}
-    count = sweep.design.count - left
-    write_sweep_table(table, attributes, sweep.keys(), rows.columns(), rows.lengths, rows.rows(), count)
-    if not left:
+    write_sweep_table(table, attributes, sweep.keys(), rows.columns(), rows.lengths, runs, rows.rows)
+    if status == COMPLETE:
         rows.remove()
     return status
 
@@ -329,10 +317,9 @@ def tally_of(table: SweepTable) -> Tally:
     """Count the rows of a table."""
     missed = np.zeros(table.count, bool)
     for column in table.of_role("result"):
-        if column.name.startswith(EXPECTATION) and column.name.endswith(" passed"):
+        if _is_verdict(column):
             missed |= table.read(column.name) == 0.0
-    statuses = table.read("status").tolist()
-    tally = Tally(Counter(statuses), int(missed.sum()))
-    for run, status, reason in zip(table.read("run").tolist(), statuses, table.read("reason").tolist(), strict=True):
-        tally.explain(status, run, reason)
+    tally = Tally(missed=int(missed.sum()))
+    for found in zip(*(table.read(name).tolist() for name in ("run", "status", "reason")), strict=True):
+        tally.count(*found)
     return tally

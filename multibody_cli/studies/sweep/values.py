@@ -166,38 +166,21 @@ def _pair(one: str, other: str, text: str) -> tuple[float, float, str]:
     return pair
 
 
-@dataclass(frozen=True)
-class KeyColumn:
-    """Column of a key in a table: its unit, and its numbers; None for values that are not all numbers of one kind."""
-
-    units: str
-    numbers: Callable[[Sequence[str]], Floats] | None
-
-
-def column_of(texts: Sequence[str]) -> KeyColumn:
-    """Return the column for the values of a key: numbers in their common unit, else in SI, else texts."""
-    parts = [units.split_quantity(text) for text in dict.fromkeys(texts)]
+def numbers_of(texts: Sequence[str]) -> tuple[str, Floats | None]:
+    """Return the values of a key as numbers in their common unit, else in SI, with the unit; None for other values."""
+    parts = [units.split_quantity(text) for text in texts]
     names = {part[1] if part is not None else None for part in parts}
     if None in names:
-        return KeyColumn("", None)
+        return "", None
     if len(names) == 1:
-        return KeyColumn(str(names.pop()), lambda some: np.array([_number(text) for text in some]))
+        return str(names.pop()), np.array([part[0] for part in parts if part is not None])
     try:
-        dimensions = {found[1] for text in dict.fromkeys(texts) if (found := units.quantity(text)) is not None}
+        found = [quantity for text in texts if (quantity := units.quantity(text)) is not None]
     except QuantityError:
-        return KeyColumn("", None)
+        return "", None
+    dimensions = {dimension for _, dimension in found}
     if len(dimensions) > 1 or "" in names:
-        return KeyColumn("", None)
+        return "", None
     plain = (units.NUMBER, units.ANY)
     unit = next((kind.unit for kind in units.KINDS if kind.dimension in dimensions and kind not in plain), "SI")
-    return KeyColumn(unit, lambda some: np.array([_si(text) for text in some]))
-
-
-def _number(text: str) -> float:
-    part = units.split_quantity(text)
-    return math.nan if part is None else part[0]
-
-
-def _si(text: str) -> float:
-    found = units.quantity(text)
-    return math.nan if found is None else found[0]
+    return unit, np.array([number for number, _ in found])

@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any
 
 from multibody_cli.kernel.progress import observers
-from multibody_cli.output.sweep_table import Row
+from multibody_cli.output.rows import Row, Rows, in_blocks
 from multibody_cli.studies.sweep.batch import FAILED, Run, Task, run_batch
 
 SECONDS = 0.5
@@ -66,7 +66,7 @@ class Batches:
         length = min(int(wanted), 2 * self._length, MOST_RUNS)
         self._length = max(length // self._least, 1) * self._least
 
-    def lost(self, batch: list[Run], reason: str) -> list[Row]:
+    def lost(self, batch: list[Run], reason: str) -> list[Rows]:
         """Return the rows of runs that fail because their worker died; the others are executed again."""
         failed = []
         for run in batch:
@@ -75,12 +75,12 @@ class Batches:
                 failed.append(Row(run.number, FAILED, reason))
             else:
                 self._again.append(run)
-        return failed
+        return in_blocks(failed)
 
 
 def run_locally(
     task: Task, runs: Iterable[Run], jobs: int, stop_asked: Callable[[], bool] = lambda: False
-) -> Iterator[list[Row]]:
+) -> Iterator[list[Rows]]:
     """Execute runs in worker processes, and yield their rows in any order.
 
     Parameters
@@ -105,7 +105,7 @@ def run_locally(
                     rows = batches.lost(worker.batch, worker.cause_of_death())
                     worker = _Worker(task)
                 else:
-                    batches.took(len(rows), seconds)
+                    batches.took(len(worker.batch), seconds)
                 _assign(task, batches, worker, busy)
                 yield rows
     finally:
@@ -171,7 +171,7 @@ def _work(task: Task, connection: Connection, parent: int) -> None:
         while True:
             batch = connection.recv()
             began = time.perf_counter()
-            rows = run_batch(task, batch)
+            rows = in_blocks(run_batch(task, batch))
             connection.send((time.perf_counter() - began, rows))
     except (EOFError, OSError):
         pass  # the parent ended
