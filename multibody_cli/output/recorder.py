@@ -156,18 +156,17 @@ class RunsObserver:
         observe_report(report_fields(model.names), Report(), self._samples, slice(None))
         accounts = len(model.names.accounts)
         self._states = States(*(np.zeros((rows, *shape)) for shape in ((), (model.nq,), (model.nv,), (accounts,))))
-        self._warnings = method.work.warnings
         self._observe = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe).on(
             model.system, state, method.work, element_rows(model), self._samples, np.zeros(accounts), *self._states
         )
 
-    def observe(self, states: States) -> tuple[Samples, bool]:
-        """Return the samples of states, valid up to the next call, and whether a force element warns of any."""
+    def observe(self, states: States) -> Samples:
+        """Return the samples of states, valid up to the next call.
+
+        No force element warns of them: lanes leave out runs near such a state.
+        """
         count = len(states.time)
         for into, values in zip(self._states, states, strict=True):
             into[:count] = values
-        for raised in self._warnings:
-            raised[:] = 0
         self._observe(0, 0, count)
-        warns = any(raised.any() for raised in self._warnings)
-        return self._samples._replace(**{name: field[:count] for name, field in self._samples._asdict().items()}), warns
+        return self._samples._replace(**{name: field[:count] for name, field in self._samples._asdict().items()})

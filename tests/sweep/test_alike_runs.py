@@ -141,13 +141,14 @@ def test_runs_with_alarms_are_recorded_by_themselves(tmp_path: Path, wholly: Who
 
 
 def test_a_run_of_whose_end_a_spring_warns_has_the_warning(tmp_path: Path, wholly: Wholly) -> None:
-    """The points of a spring without stiffness coincide at the end, where lanes evaluate no forces any more."""
+    """The points of a spring without stiffness coincide at the end of a run, and at no other instant."""
     ends = "[{body: world, point: [0.25, 0, -0.5]}, {body: b0, point: [0, 0, 0.5]}]"
     spring = f"springs: {{s: {{between: {ends}, stiffness: 0, rest_length: 1}}}}\n"
     scene = scene_of("prismatic, axis: [1, 0, 0]", more=spring, integrator="semi_implicit_euler")
     runs = [Run(k, (f"joints.j0.v={v!r} m/s",)) for k, v in enumerate((1.0, 1.25, -1.0))]
     task = task_of(tmp_path, scene, runs[0].overrides)
     rows = run_batch(task, runs)
+    assert [*alike_of(task).make(runs)] == [0, 2]
     assert ["forces (warning)" in row.alarms for row in rows] == [False, True, False]
     assert [*map(bits_of, rows)] == wholly(task, runs)
 
