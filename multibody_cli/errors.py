@@ -115,11 +115,14 @@ class SceneError(Refused):
 
 
 def closest(name: str, valid: Iterable[str]) -> str | None:
-    """Return the valid word closest to `name`, if one is close."""
-    words = sorted(valid)
-    place = bisect(words, name)
-    candidates = words[max(0, place - MOST_COMPARED // 2) : place + MOST_COMPARED // 2]
-    return next(iter(get_close_matches(name, candidates, n=1, cutoff=0.6)), None) if len(name) <= LONGEST_WORD else None
+    """Return the valid word closest to `name` apart from capitals, if one is close."""
+    if len(name) > LONGEST_WORD:
+        return None
+    words, wanted = {word.casefold(): word for word in sorted(valid)}, name.casefold()
+    lower = sorted(words)
+    place = bisect(lower, wanted)
+    candidates = lower[max(0, place - MOST_COMPARED // 2) : place + MOST_COMPARED // 2]
+    return next((words[found] for found in get_close_matches(wanted, candidates, n=1, cutoff=0.6)), None)
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

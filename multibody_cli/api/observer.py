@@ -37,13 +37,26 @@ class Observer:
         self._block = self._history.block(self._samples, 1)
 
     def value(self, path: str) -> Floats:
-        """Return a copy of a channel of the last observed state."""
+        """Return a copy of a channel of the last observed state, or of a component: `joints/hinge/force[fz]`."""
+        name, bracket, component = path.removesuffix("]").partition("[")
+        values, labels = self._channel(name)
+        if not bracket:
+            return values
+        if component not in labels:
+            remedy = nearest(component, labels) if labels else "it is a single number"
+            raise UnknownName(f"channel `{name}` has no component `{component}`: {remedy}")
+        return np.array(values[..., labels.index(component)])
+
+    def _channel(self, path: str) -> tuple[Floats, tuple[str, ...]]:
+        """Return a channel, and the labels of its last axis."""
         if path in self._series:
-            return np.array(self._series[path].read(self._block)[0])
+            series = self._series[path]
+            return np.array(series.read(self._block)[0]), series.labels[-1] if series.labels else ()
         names = self._model.names
         found = find_body_channel(path, names.bodies)
         if found is None:
             raise UnknownName(f"no channel `{path}`: {nearest(path, [*self._series, *body_paths(names.bodies)])}")
         channel, body = found
-        stored = (self._series[need].read(self._block)[:, body] for need in channel.paths)
-        return np.array(channel.compute(*stored, self._model.com[body])[0])
+        stored = [self._series[need] for need in channel.paths]
+        values = channel.compute(*(series.read(self._block)[:, body] for series in stored), self._model.com[body])
+        return np.array(values[0]), stored[0].labels[-1]

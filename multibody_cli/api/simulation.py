@@ -253,13 +253,14 @@ class Simulation:
     def channel(self, path: str) -> Floats:
         """Return a channel of the results at the present instant, such as `bodies/rod/com` or `energy/total`.
 
-        `scene.channels` lists the recorded ones with their units.  Reactions and accelerations are those of the state
+        A component may follow in brackets, as in `joints/hinge/force[fz]`.  `scene.channels` lists the recorded
+        channels with their units.  Reactions and accelerations are those of the state
         and the applied forces as they are now.
 
         Raises
         ------
         UnknownName
-            There is no such channel.
+            There is no such channel, or it has no such component.
         """
         if self._snapshot() != self._seen:
             self._method.restart()

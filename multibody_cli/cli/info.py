@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,8 @@ from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
     from multibody_cli.studies.simulation import Simulation
+
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
 
 @click.command("info", cls=Verb, short_help="Show the contents of a scene or a result file.")
@@ -135,15 +139,29 @@ def _describe_table(path: Path) -> dict[str, Any]:
     table = SweepTable(path)
     attributes = {key: value.item() if hasattr(value, "item") else value for key, value in table.attributes.items()}
     statuses = table.read("status").tolist()
+    endings = zip(statuses, table.read("reason").tolist(), table.read("run").tolist(), strict=True)
     columns = [(column, table.read(column.name)) for column in table.columns]
     return {
         "file": {"path": str(path), **attributes, "rows": table.count},
         "outcomes": [{"status": word, "runs": statuses.count(word)} for word in sorted(set(statuses))],
+        "reasons": _reasons(endings),
         "columns": [
             {"column": column.name, "units": column.units, **_range_of(values), "description": column.description}
             for column, values in columns
         ],
     }
+
+
+def _reasons(endings: Iterable[tuple[str, str, int]]) -> list[dict[str, Any]]:
+    """Count the runs by status and reason, most frequent first; reasons that differ in numbers alone count as one."""
+    alike: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for status, reason, run in endings:
+        if reason:
+            alike.setdefault((status, _NUMBER.sub("", reason)), []).append((run, reason))
+    return [
+        {"status": status, "runs": len(runs), "first run": runs[0][0], "its reason": runs[0][1]}
+        for (status, _), runs in sorted(alike.items(), key=lambda one: -len(one[1]))
+    ]
 
 
 def _range_of(values: Any) -> dict[str, float | None]:

@@ -18,11 +18,21 @@ before_writing: list[Callable[[], object]] = []
 
 
 class Verb(click.Command):
-    """A click command that also takes `-q` and `-v`."""
+    """A click command that also takes `-q` and `-v`, and refuses two values of one option."""
 
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
         self.params += switches()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in self.params:
+            takes_one = isinstance(option, click.Option) and not option.multiple
+            is_switch = getattr(option, "is_flag", False) and not option.secondary_opts
+            if takes_one and not is_switch and given.count(option) > 1:
+                raise click.UsageError(f"{option.opts[-1]} is given twice: give it once.", ctx)
+        return super().parse_args(ctx, args)
 
 
 def switches() -> list[click.Parameter]:

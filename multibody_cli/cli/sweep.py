@@ -113,6 +113,7 @@ def verb(
     Exit code: 0 if all runs have their rows, whatever the rows say; 2 if the sweep is rejected; 128 plus the number of
     the signal if one interrupts it: the table then has the rows so far.
     """
+    from multibody_cli.output.place import require_hdf5_name
     from multibody_cli.studies.sweep.design import Sampling, design_of
     from multibody_cli.studies.sweep.keeping import read_kept
     from multibody_cli.studies.sweep.sweep import plan_sweep
@@ -134,6 +135,7 @@ def verb(
     table = output or OUTPUTS / f"{sweep.name}-sweep.h5"
     if table.exists() and scene.exists() and table.samefile(scene):
         raise ArgumentError(f"{table} is the scene itself: use another name with -o")
+    require_hdf5_name(table)
     if trajectories:
         folder = table.with_name(f"{table.stem}-runs")
         sweep, first = plan_sweep(source, overrides, design, kept, folder.absolute())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from multibody_cli.document.nodes import Node, mapping, node_from_value, sequence
+from multibody_cli.document.nodes import UNKNOWN, Node, Unknown, mapping, node_from_value, sequence
 from multibody_cli.errors import ExpressionError
 from multibody_cli.expressions import STATE, parse, with_values
 from multibody_cli.spec import units
@@ -43,13 +43,15 @@ def fill_parameters(node: Node, values: Mapping[str, object], inside: bool = Fal
     return node if filled == node.value else node_from_value(filled, node.mark)
 
 
-def _filled(text: str, values: Mapping[str, object]) -> str:
+def _filled(text: str, values: Mapping[str, object]) -> str | Unknown:
     if units.split_quantity(text) is not None:
         return text
     try:
         expression = parse(text, STATE)
     except ExpressionError:
         return text  # reported where the field is read
+    if any(values.get(name) is UNKNOWN for name in expression.names):
+        return UNKNOWN
     numbers = {
         name: _constant(float(value))
         for name in expression.names - OWN_NAMES

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from multibody_cli.document.nodes import UNKNOWN, Node, plain
+from multibody_cli.document.nodes import UNKNOWN, Node, find, plain
 from multibody_cli.document.problems import Problems
 from multibody_cli.document.templates import Scope, names_in, substitute
 from multibody_cli.errors import QuantityError
 from multibody_cli.expressions import CONSTANTS, FUNCTIONS
 from multibody_cli.limits import Usage
 from multibody_cli.spec import units
+
+RESERVED = (*CONSTANTS, *FUNCTIONS)
+"""Names that no variable may have."""
 
 
 def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Scope:
@@ -38,6 +42,14 @@ def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Sc
         scope = Scope(values, texts, usage=usage)
         value = plain(substitute(node.value[name], scope, ("vars", name), problems))
         values[name] = UNKNOWN if _has_unknown(value) else _in_si(value)
+        if (number := next(_not_finite(values[name]), None)) is not None:
+            place = find(node, (name,)).mark
+            problems.add(
+                place,
+                ("vars", name),
+                f"expected a finite number, found `{number}`: write null for a bound that is absent",
+            )
+            values[name] = UNKNOWN
         if isinstance(value, str) and values[name] is not value:
             texts[name] = value
     return Scope(values, texts, usage=usage)
@@ -45,11 +57,11 @@ def resolve_variables(node: Node | None, problems: Problems, usage: Usage) -> Sc
 
 def _require_usable(node: Node, name: str, problems: Problems) -> None:
     assert node.keys is not None
-    if name in CONSTANTS or name in FUNCTIONS:
+    if name in RESERVED:
         problems.add(
             node.keys[name],
             ("vars", name),
-            f"`{name}` is reserved in expressions: use another name",
+            f"`{name}` is a constant or function of expressions: use another name than {', '.join(RESERVED)}",
         )
     elif not name.isidentifier():
         problems.add(
@@ -72,6 +84,15 @@ def _in_order(node: Node, problems: Problems) -> list[str]:
 
 def _has_unknown(value: Any) -> bool:
     return value is UNKNOWN or (isinstance(value, list) and any(map(_has_unknown, value)))
+
+
+def _not_finite(value: Any) -> Iterator[Any]:
+    """Yield the numbers of a value that are infinite or no numbers, also as words of other languages."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _not_finite(entry)
+    elif isinstance(value, float | str) and str(value).lower() in ("nan", "inf", "-inf", "+inf", "infinity"):
+        yield value
 
 
 def _in_si(value: Any) -> Any:

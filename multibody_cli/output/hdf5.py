@@ -28,7 +28,7 @@ from multibody_cli.output.hdf5_columns import Column, append_lead, append_rows
 from multibody_cli.output.hdf5_datasets import Datasets
 from multibody_cli.output.hdf5_layout import Layout
 from multibody_cli.output.history import History
-from multibody_cli.output.place import require_replaceable, without_links
+from multibody_cli.output.place import require_hdf5_name, require_replaceable, without_links
 from multibody_cli.output.recorded_rows import copy_rows
 from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Outcome
@@ -87,7 +87,8 @@ class Hdf5Sink:
     Raises
     ------
     ArgumentError
-        The file, or the `.part` file of a run that was killed, exists and `force` is not given.
+        The file, or the `.part` file of a run that was killed, exists and `force` is not given, or the name ends
+        otherwise than that of an HDF5 file.
     OutputError
         Another run writes the file.  From `open`, `write` and `close`: the file cannot be written; the message states
         the cause and a remedy.
@@ -104,6 +105,7 @@ class Hdf5Sink:
     ) -> None:
         self.path = without_links(Path(path))
         require_replaceable(self.path, force)
+        require_hdf5_name(self.path)
         self.part = part_path(self.path)
         self._columns: list[Column] = []
         self._file: Any = None

@@ -33,6 +33,26 @@ def require_replaceable(path: Path, force: bool) -> None:
         raise ArgumentError(f"{path} exists: use --force to replace it, or -o to choose another name")
 
 
+HDF5_ENDINGS = (".h5", ".hdf5")
+"""Suffixes of the files that this program writes as HDF5."""
+
+
+def require_hdf5_name(path: Path) -> None:
+    """Refuse a name that announces another format than HDF5.
+
+    Raises
+    ------
+    ArgumentError
+        The name does not end in one of `HDF5_ENDINGS`.
+    """
+    if path.suffix not in HDF5_ENDINGS:
+        named = path.with_suffix(".h5")
+        raise ArgumentError(
+            f"{path}: results are written as HDF5, in files *.h5 or *.hdf5: write {named}, and make other files from "
+            f"it, as with `mbsim export {named} -o {named.with_suffix('.csv')}`"
+        )
+
+
 def without_links(path: Path) -> Path:
     """Return the target of a symbolic link, which is replaced instead of the link; another path is returned as it is.
 

@@ -14,6 +14,7 @@ from multibody_cli.errors import ResultError, nearest
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import CONTACT, INSTANT, ROWS
 from multibody_cli.output.contact_channels import COUNT, CREEP, GROUP, OFFSET
+from multibody_cli.output.place import HDF5_ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from multibody_cli.output.channel import Array
     from multibody_cli.output.result_file import ResultFile
 
-ENDINGS = (".h5", ".hdf5", ".part")
+ENDINGS = (*HDF5_ENDINGS, ".part")
 """Usual suffixes of result files."""
 
 ALL_ROWS = slice(None)

@@ -64,8 +64,9 @@ def scene_schema() -> dict[str, Any]:
     sections = {name: {**properties[name], "description": _TIMES} for name in (*MAPPINGS, *LISTS)}
     properties["vars"] = {
         "type": "object",
-        "description": "Named values for `${...}`, which may refer to each other. Each name is defined once: "
-        "use `--set vars.NAME=VALUE` to replace a variable of an included file.",
+        "description": "Named values for `${...}`, which may refer to each other. Names of constants and functions of "
+        "expressions, such as `tau` and `min`, are reserved. Each name is defined once: use `--set vars.NAME=VALUE` to "
+        "replace a variable of an included file.",
     }
     properties["include"] = {
         "type": "array",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -198,6 +199,22 @@ def test_unknown_names_have_hints():
     assert sim.force.get("door") is None
     with pytest.raises(mbsim.UnknownName, match="no channel `energy/totl`: did you mean `energy/total`"):
         sim.channel("energy/totl")
+
+
+def test_a_component_of_a_channel_follows_in_brackets():
+    sim = mbsim.Simulation(load(SWING))
+    force, position = sim.channel("joints/hinge/force"), sim.channel("bodies/rod/position")
+    assert [sim.channel(f"joints/hinge/force[{word}]") for word in ("mx", "fz")] == [force[0], force[5]]
+    assert sim.channel("bodies/rod/position[z]") == position[2]
+    assert sim.channel("bodies/rod/com[x]") == sim.channel("bodies/rod/com")[0]
+    for path, remedy in {
+        "joints/hinge/force[fq]": "channel `joints/hinge/force` has no component `fq`: valid: fx, fy, fz, mx, my, mz",
+        "bodies/rod/com[w]": "channel `bodies/rod/com` has no component `w`: valid: x, y, z",
+        "energy/total[0]": "channel `energy/total` has no component `0`: it is a single number",
+        "joints/hing/force[fz]": "no channel `joints/hing/force`: did you mean `joints/hinge/force`",
+    }.items():
+        with pytest.raises(mbsim.UnknownName, match=re.escape(remedy)):
+            sim.channel(path)
     with pytest.raises(mbsim.ArgumentError, match="no body `rood`"):
         sim.jacobian("rood")
     with pytest.raises(mbsim.ArgumentError, match=r"expected a point of shape \(3,\), found \(2,\)"):

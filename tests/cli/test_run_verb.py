@@ -114,6 +114,27 @@ def test_an_existing_result_is_kept_unless_forced(mbsim: Command, folder: Path) 
     assert read_trajectory(folder / "old.h5").attributes["status"] == "complete"
 
 
+@pytest.mark.parametrize("verb", ["run", "certify", "rerun"])
+@pytest.mark.parametrize("name", ["r.csv", "r.json", "r.H5", "r"])
+def test_a_result_under_the_name_of_another_format_is_refused(
+    mbsim: Command, folder: Path, verb: str, name: str
+) -> None:
+    assert mbsim("run", "pendulum.yaml", "-o", "old.h5").code == 0
+    ending = mbsim(verb, "old.h5", "-o", name)
+    remedy = "write r.h5, and make other files from it, as with `mbsim export r.h5 -o r.csv`"
+    assert (ending.code, ending.stdout) == (2, "")
+    assert ending.stderr == f"error: {name}: results are written as HDF5, in files *.h5 or *.hdf5: {remedy}\n"
+    assert not Path(name).exists()
+
+
+@pytest.mark.parametrize("words", [("--method", "aba", "--method", "redmax"), ("-o", "a.h5", "--output", "b.h5")])
+def test_an_option_with_two_values_is_refused(mbsim: Command, folder: Path, words: tuple[str, ...]) -> None:
+    ending = mbsim("run", "pendulum.yaml", *words)
+    assert (ending.code, ending.stdout) == (2, "")
+    assert f"{'--output' if '-o' in words else '--method'} is given twice: give it once." in ending.stderr
+    assert mbsim("run", "pendulum.yaml", "--force", "--force", "-q", "-q", "-o", "a.h5").code == 0
+
+
 def test_the_scene_itself_is_never_overwritten(mbsim: Command, folder: Path) -> None:
     before = (folder / "pendulum.yaml").read_text()
     ending = mbsim("run", "pendulum.yaml", "-o", "./pendulum.yaml", "--force")

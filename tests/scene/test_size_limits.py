@@ -180,6 +180,9 @@ def test_a_long_line_is_cut(tmp_path):
 def test_similar_names_are_found_among_many():
     words = {f"body{k}" for k in range(100_000)}
     assert nearest("body70000x", words) == "did you mean `body70000`?"
+    assert nearest("BODY70000", words) == "did you mean `body70000`?"
+    assert nearest("PD", ["pid", "pd"]) == "did you mean `pd`?"
+    assert nearest("rod", ["Rod", "rot"]) == "did you mean `Rod`?"
     assert nearest("x" * 10_000_000, words).startswith("valid: body0, ")
 
 
