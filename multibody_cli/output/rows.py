@@ -80,7 +80,7 @@ def in_blocks(rows: Iterable[Row]) -> list[Rows]:
     return [
         Rows(
             np.array([row.run for row in some]),
-            [row[1 : 1 + len(OUTCOMES)] for row in some],
+            [(row.status, row.reason, row.alarms) for row in some],
             columns,
             np.array([row.values for row in some], np.float64),
         )

@@ -112,7 +112,8 @@ def write_sweep_table(
                 places = np.searchsorted(some, rows.runs)
                 for column, words in zip(endings, zip(*rows.endings, strict=True), strict=True):
                     column[places] = [word.encode() for word in words]
-                numbers[np.ix_([place_of[one.name, one.units] for one in rows.columns], places)] = rows.values.T
+                own = np.array([place_of[one.name, one.units] for one in rows.columns], np.int64)
+                numbers[own[:, None], places] = rows.values.T
             run[part] = some
             for dataset, one in zip(varied, keys, strict=True):
                 dataset[part] = np.asarray(one.values(some)).astype(dataset.dtype)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -69,8 +70,8 @@ class AlikeRuns:
         self._stable = replace(reference.run_settings(), at_start=at_start, stable_step=math.inf)
         self._quiet = with_alarms(Outcome("complete", steps=compiled.timing.steps), at_start)
         self._instants = compiled.timing.outputs + 1
-        of_state = sum(field.nbytes for field in samples_for(compiled.model.names, 1))
-        self._at_once = max(1, BYTES_AT_ONCE // (of_state * self._instants))
+        state_samples: Any = samples_for(compiled.model.names, 1)
+        self._at_once = max(1, BYTES_AT_ONCE // (sum(field.nbytes for field in state_samples) * self._instants))
         state = reference.fresh_state()
         method = reference.method_for(state)
         assert isinstance(method, AccelerationMethod)
