@@ -148,18 +148,24 @@ class Kernel(Formula):
         """
         if is_interpreted():
             return partial(self.py_func, *leading)
-        from multibody_cli.kernel.arguments import Arguments
-
         prepared: Callable[..., Any] | None = None
 
         def call(*numbers: Any) -> Any:
             nonlocal prepared
             if prepared is None:
-                arguments = Arguments((*leading, *numbers))
-                prepared = self._entry(arguments).on(arguments, len(numbers))
+                prepared = self.prepared(leading, numbers)
             return prepared(*numbers)
 
         return call
+
+    def prepared(self, leading: tuple[Any, ...], numbers: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return what `on` returns, for numbers of the kinds of `numbers`, and without a check in each call."""
+        if is_interpreted():
+            return partial(self.py_func, *leading)
+        from multibody_cli.kernel.arguments import Arguments
+
+        arguments = Arguments((*leading, *numbers))
+        return self._entry(arguments).on(arguments, len(numbers))  # type: ignore[no-any-return]
 
 
 class Choice:

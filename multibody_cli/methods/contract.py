@@ -34,6 +34,9 @@ class Kernel(Protocol):
     def on(self, *leading: Any) -> Callable[..., Any]:
         """Return it with its leading arguments fixed."""
 
+    def prepared(self, leading: tuple[Any, ...], numbers: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return what `on` returns, for numbers of the kinds of `numbers`."""
+
 
 class Dynamics(NamedTuple):
     """The kernels of a method that integrators use.

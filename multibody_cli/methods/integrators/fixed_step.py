@@ -18,8 +18,9 @@ class _Prepared:
 
     __slots__ = ("state", "take")
 
-    def __init__(self, state: State, take: Callable[..., Any]) -> None:
-        self.state, self.take = state, take
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self.take: Callable[..., Any]
 
 
 class FixedStepper:
@@ -30,13 +31,13 @@ class FixedStepper:
     """
 
     def __init__(
-        self, take: Kernel, system: System, state: State, work: Work, scratch: tuple[Floats, ...], control: StepControl
+        self, take: Kernel, system: System, work: Work, scratch: tuple[Floats, ...], control: StepControl
     ) -> None:
         self._kernel = take
         self._system = system
         self._work = work
         self._scratch = scratch
-        self._prepared = _Prepared(state, self._on(state))
+        self._prepared = _Prepared()
         self._h = control.step
         self._start: float | None = None
         self._since_start = 0
@@ -51,12 +52,21 @@ class FixedStepper:
     def step(self, state: State, count: int) -> Report | None:
         """Take `count` steps; return None, or a report if they failed."""
         prepared = self._prepared
-        if prepared.state is not state:
-            prepared.state, prepared.take = state, self._on(state)
         if self._start is None:
             self._start = float(state.time[0])
+        if prepared.state is not state:
+            self._prepare(state)
         done = prepared.take(self._h, self._start, self._since_start, count, self._fresh)
-        return self._count(done, count)
+        if done != count:
+            return self._count(done, count)
+        self._fresh = 0
+        self._since_start += count
+        self._steps += count
+        return None
+
+    def _prepare(self, state: State) -> None:
+        leading, numbers = (self._system, state, self._work, self._scratch), (self._h, self._start, 0, 0, 0)
+        self._prepared.state, self._prepared.take = state, self._kernel.prepared(leading, numbers)
 
     def _count(self, done: int, count: int) -> Report | None:
         """Count the steps done of `count`; return a report if some failed."""
@@ -83,10 +93,6 @@ class FixedStepper:
         self._fresh = 1
         if barrier < math.inf:
             self._start, self._since_start = None, 0
-
-    def _on(self, state: State) -> Callable[..., Any]:
-        """Return the kernel on a state, as a function of the other arguments."""
-        return self._kernel.on(self._system, state, self._work, self._scratch)
 
     def _failure(self) -> Report:
         """Return the report of steps that failed."""

@@ -92,7 +92,7 @@ def bind(
         np.zeros((4, len(state.v))),
         np.zeros((4, len(state.ledger))),
     )
-    return FixedStepper(make(dynamics), system, state, work, scratch, control)
+    return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator(

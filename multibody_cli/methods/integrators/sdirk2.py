@@ -167,7 +167,7 @@ def bind(
     q, v = state.q, state.v
     not_converged = np.zeros(1, np.int64)
     scratch = (np.zeros_like(q), *(np.zeros_like(v) for _ in range(3)), np.zeros((2, len(state.ledger))), not_converged)
-    return ImplicitStepper(not_converged, make(dynamics), system, state, work, scratch, control)
+    return ImplicitStepper(not_converged, make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator(

@@ -86,7 +86,7 @@ def bind(
 ) -> Stepper:
     """Bind to a model."""
     scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
-    return FixedStepper(make(dynamics), system, state, work, scratch, control)
+    return FixedStepper(make(dynamics), system, work, scratch, control)
 
 
 INTEGRATOR = Integrator(

@@ -63,7 +63,7 @@ def bind(
 ) -> Stepper:
     """Bind to a model."""
     arrays = (state.q, state.q, state.v, state.ledger, state.ledger)
-    return FixedStepper(make(dynamics), system, state, work, tuple(np.zeros_like(array) for array in arrays), control)
+    return FixedStepper(make(dynamics), system, work, tuple(np.zeros_like(array) for array in arrays), control)
 
 
 INTEGRATOR = Integrator("heun", "second order, fixed step", 2, False, bind)
