@@ -16,12 +16,12 @@
 from __future__ import annotations
 
 from bisect import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class MbsimError(Exception):
@@ -112,6 +112,10 @@ class SceneError(Refused):
         if len(lines) > MOST_SHOWN:
             lines[MOST_SHOWN:] = [f"and at least {len(lines) - MOST_SHOWN} more problems"]
         super().__init__("\n".join(lines))
+
+    def with_places(self, named: Callable[[str], str]) -> SceneError:
+        """Return the error with other names of its places, as a function of these."""
+        return SceneError([replace(problem, where=named(problem.where)) for problem in self.problems])
 
 
 def closest(name: str, valid: Iterable[str]) -> str | None:

@@ -16,7 +16,7 @@ from multibody_cli.cli.options import run_settings
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, SceneError
 
 if TYPE_CHECKING:
     from multibody_cli.studies.fit import Fit, Parameter
@@ -69,7 +69,12 @@ def verb(
 
     parameters, measurements = [read_parameter(text) for text in starts], read_measurements(data)
     sigmas = dict(map(_read_sigma, sigma))
-    prepare_and_warn(scene, [*overrides, *(one.override(one.start) for one in parameters)])
+    varied = [one.override(one.start) for one in parameters]
+    try:
+        prepare_and_warn(scene, [*overrides, *varied])
+    except SceneError as error:
+        given = {f"--set {override}": f"--vary {override}" for override in varied}
+        raise error.with_places(lambda place: given.get(place, place)) from None
     with Waiting(f"fitting {scene.name}"):
         found = fit(scene_of(scene), measurements, parameters, overrides, sigmas)
     show_json(_as_data(found)) if as_json else _show(found, parameters)
@@ -83,7 +88,9 @@ def _read_sigma(text: str) -> tuple[str, float]:
     try:
         return name, float(value)
     except ValueError:
-        raise ArgumentError(f"--sigma {text}: expected COLUMN=VALUE, as in `joints/hinge/q=0.01`") from None
+        raise ArgumentError(
+            f"--sigma {text}: expected COLUMN=VALUE with a number in SI units, as in `joints/hinge/q=0.01`"
+        ) from None
 
 
 def _show(found: Fit, parameters: Sequence[Parameter]) -> None:

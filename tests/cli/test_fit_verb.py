@@ -144,7 +144,18 @@ def test_a_bound_holds(mbsim: Command, folder: Path) -> None:
         ("time,joints/rail/q\n0,1\n1,2\n", ("--vary", "joints.rail.q=3,0,2"), "expected a start between the bounds"),
         ("time,joints/rail/q\n0,1\n1,2\n", ("--sigma", "joints/rail/v=1"), "has no column joints/rail/v"),
         ("time,joints/rail/q\n0,1\n1,2\n", ("--sigma", "joints/rail/q=x"), "expected COLUMN=VALUE"),
-        ("time,joints/rail/q\n0,1\n1,2\n", ("--vary", "joints.rail.mas=3"), "joints.rail.mas"),
+        (
+            "time,joints/rail/q\n0,1\n1,2\n",
+            ("--vary", "joints.rail.mas=3"),
+            "--vary joints.rail.mas=3.0: joints.rail",
+        ),
+        (
+            "time,joints/rail/q;joints/rail/v\n0,1;1\n1,2;1\n",
+            (),
+            "data.csv:1: the headings are separated by commas",
+        ),
+        ("time;joints/rail/q\n0;1\n1;2,5\n", (), "data.csv:3: write the number `2,5` with a decimal point: 2.5"),
+        ("time;joints/rail/q\n0;1\n", (), "data.csv has 1 values, too few for 1 parameters"),
     ],
 )
 def test_invalid_data_and_arguments_are_refused(mbsim: Command, folder: Path, content, words, message) -> None:

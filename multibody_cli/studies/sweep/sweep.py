@@ -208,8 +208,7 @@ def _accepted(task: Task, design: Design) -> dict[int, Simulation]:
         try:
             found[number] = prepare_run(task, Run(number, design.overrides(number)))
         except SceneError as error:
-            problems = [replace(one, where=design.as_given(number, one.where)) for one in error.problems]
-            refusal = refusal or SceneError(problems)
+            refusal = refusal or error.with_places(partial(design.as_given, number))
     if refusal is not None and not found:
         raise refusal
     return found
