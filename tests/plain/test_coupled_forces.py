@@ -326,6 +326,20 @@ def test_a_step_has_the_accelerations_of_prescribed_joints(method):
     np.testing.assert_allclose(found, [80.0, x], rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
+def test_a_spring_to_a_prescribed_body_has_its_acceleration_at_the_end_of_the_step(method):
+    """The formula of the test before, with a spring and a damper between the bodies in place of the force."""
+    cart, rail = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}, {"type": "prismatic", "axis": [1, 0, 0]}
+    given = {"a": {"motion": {"position": "0.3 + 2*t + 40*t**2"}}, "b": {"q": 1.0, "v": -1.0}}
+    spring = {"between": [{"body": one} for one in given], "stiffness": 1000.0, "damping": 30.0, "rest_length": 0.5}
+    joints = {name: {**rail, "child": name, **given[name]} for name in given}
+    scene = {"gravity": [0, 0, 0], "bodies": dict.fromkeys(given, cart), "joints": joints, "springs": {"s": spring}}
+    found, _ = implicit_accelerations(scene, method)
+    h, k, c, stretch, rate = 0.01, 1000.0, 30.0, 1.0 - 0.3 - 0.5, -1.0 - 2.0
+    x = (-k * (stretch + h * rate - h * h * 80.0) - c * (rate - h * 80.0)) / (1.0 + h * c + h * h * k)
+    np.testing.assert_allclose(found, [80.0, x], rtol=1e-11)
+
+
 def test_methods_agree_on_the_power_of_a_drive_that_bears_coupled_loads():
     scene, h = with_load(LOAD, "body"), 0.01
     one = {word: value for word, value in scene["joints"]["one"].items() if word not in ("q", "v")}
