@@ -216,10 +216,10 @@ def _run_lanes(runs: Runs, program: Program, jobs: int, batch: Batch, on_done: C
         width = own.stop - own.start
         batch.steps[own] = arrays["done"][0, :width].astype(np.int64) - 1
         batch.in_lanes[own] = arrays["clearance"][0, :width] > ACTIVATION_TOLERANCE
-        reached = instants <= batch.steps[own, None]
+        missed = instants > batch.steps[own, None]
         for results, word in ((batch.q, "q_out"), (batch.v, "v_out"), (batch.ledger, "ledger_out")):
-            rows = arrays[word].reshape(len(instants), results.shape[2], LANES).transpose(2, 0, 1)[:width]
-            results[own][reached] = rows[reached]
+            results[own] = arrays[word].reshape(len(instants), results.shape[2], LANES).transpose(2, 0, 1)[:width]
+            results[own][missed] = np.nan
         return own.stop
 
     groups = range(0, count, LANES)
@@ -239,9 +239,12 @@ def _vectors(program: Program, runs: Runs, lanes: Integers) -> dict[str, Any]:
     """Return the arrays of vectors of one group: its states, and the constants in which its runs differ."""
     numbers = initial_numbers(program, len(runs.models), runs.q, runs.v, lanes)
     sizes = result_sizes(runs.models[0], len(runs.instants))
-    arrays = {word: aligned(size) for word, size in sizes.items()}
+    sizes |= {word: values.shape[1] for word, values in numbers.items()}
+    whole, first, arrays = aligned(sum(sizes.values())), 0, {}
+    for word, size in sizes.items():
+        arrays[word] = whole[first : first + size]
+        first += size
     for word, values in numbers.items():
-        arrays[word] = aligned(values.shape[1])
         arrays[word][:] = values.T
     return arrays
 

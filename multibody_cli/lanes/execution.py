@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ from multibody_cli.signals import evaluate
 
 def execute(program: Program, arrays: dict[str, Any]) -> None:
     """Call the function of a program with its arrays, by name."""
-    native = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(program.arguments))(program.address)
-    native(*(arrays[word].ctypes.data for word in program.arguments))
+    native = _native(program.address, len(program.arguments))
+    native(*(arrays[word].__array_interface__["data"][0] for word in program.arguments))
+
+
+@lru_cache(maxsize=4)
+def _native(address: int, arguments: int) -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * arguments)(address)
 
 
 def shared_arrays(
