@@ -8,6 +8,7 @@ from typing import Any
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import evaluate_projected, project_onto_constraints
 from multibody_cli.methods.contract import Dynamics, Kernel
+from multibody_cli.tree.kinematics import update_tree_kinematics
 
 
 @kernel_parameter
@@ -27,6 +28,12 @@ def complete(system: Any, work: Any, state: Any, powers: Any) -> None:
     project_onto_constraints(system, work, time[0], q, v, a, state.ledger)
     evaluate_projected(system, work, time[0], q, v, a, powers)
     update_work(system, work, state)
+
+
+@kernel
+def place_bodies(system: Any, work: Any, state: Any, powers: Any) -> None:
+    """Replace `complete`, in a tree without rows, where neither accelerations nor forces are read."""
+    update_tree_kinematics(system, state.time[0], state.q, state.v, state.a, work)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The state: time, reported coordinates, velocities, accelerations and energy accounts."""
+"""The state: time, reported coordinates, velocities and energy accounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ def observe(system, state, work, rows, samples, k):
     report_coordinates(system.tree, state.q, samples.coordinates[k])
     for j in range(len(state.v)):
         samples.velocity[k, j] = state.v[j]
-        samples.acceleration[k, j] = state.a[j]
     for j in range(len(state.ledger)):
         samples.accounts[k, j] = state.ledger[j]
 

@@ -94,7 +94,7 @@ CHANNELS: tuple[Channel, ...] = (
         "{q}/s^2",
         "Time derivatives of the joint velocities.",
         "acceleration",
-        "state",
+        "accelerations",
         frame="as for the joint velocities",
         dimensions=("coordinate",),
         atol=1e-7,

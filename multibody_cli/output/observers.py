@@ -55,12 +55,28 @@ def _observe_nothing(system: Any, state: Any, work: Any, rows: Any, samples: Any
     """Store nothing."""
 
 
-observe: Any = reduce(
-    lambda before, following: bound_kernel(_observe_one_more, observe_before=before, observe_next=following),
-    _kernels(channel for channel in CHANNELS if channel.expansion not in OF_CONTACT_STEPS),
-    _observe_nothing,
-)
+def _of_files(channels: Iterable[Channel]) -> Any:
+    """Return the kernel that fills a row with the quantities of the files that channels name."""
+    return reduce(
+        lambda before, following: bound_kernel(_observe_one_more, observe_before=before, observe_next=following),
+        _kernels(channels),
+        _observe_nothing,
+    )
+
+
+observe: Any = _of_files(channel for channel in CHANNELS if channel.expansion not in OF_CONTACT_STEPS)
 """`observe(system, state, work, rows, samples, k)` fills row k of the samples from a state (see `observation`)."""
+
+MOTION = ("state", "bodies", "energy", "momentum")
+"""Files of `observation` that read poses and velocities, and neither forces nor accelerations."""
+
+observe_motion: Any = _of_files(channel for channel in CHANNELS if channel.reader in MOTION)
+"""`observe` for the quantities of `MOTION`."""
+
+
+def is_of_motion(channel: Channel) -> bool:
+    """Whether a channel is computed from the quantities of `MOTION`."""
+    return channel.reader in ("", *MOTION)
 
 
 @template(complete_state, observe_before)

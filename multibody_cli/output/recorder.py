@@ -10,14 +10,26 @@ import numpy as np
 
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.kernel import bound_kernel
+from multibody_cli.methods.completion import place_bodies
 from multibody_cli.methods.contract import Method, Report
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.observation.element_rows import element_rows
-from multibody_cli.output.observers import contact_observers, observe, observe_report, observe_states, report_fields
+from multibody_cli.output.observers import (
+    contact_observers,
+    is_of_motion,
+    observe,
+    observe_motion,
+    observe_report,
+    observe_states,
+    report_fields,
+)
 from multibody_cli.output.samples import Samples, samples_for
+from multibody_cli.output.series import select_channels
 from multibody_cli.output.sink import Sink
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from multibody_cli.methods.by_acceleration import AccelerationMethod
 
 FLUSH_AFTER = 10.0
@@ -149,14 +161,23 @@ class RunsObserver:
         That state, which is overwritten.
     rows
         Largest number of states of a call.
+    channels
+        Channels that are read, as in `select_channels`; alarms of trees read nothing else.
     """
 
-    def __init__(self, model: Model, method: AccelerationMethod, state: State, rows: int) -> None:
+    def __init__(
+        self, model: Model, method: AccelerationMethod, state: State, rows: int, channels: Sequence[str]
+    ) -> None:
         self._samples = samples_for(model.names, rows)
         observe_report(report_fields(model.names), Report(), self._samples, slice(None))
         accounts = len(model.names.accounts)
         self._states = States(*(np.zeros((rows, *shape)) for shape in ((), (model.nq,), (model.nv,), (accounts,))))
-        self._observe = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe).on(
+        complete, fill = method.completion, observe
+        if not model.system.is_constrained and all(
+            is_of_motion(one.channel) for one in select_channels(channels, model.names)
+        ):
+            complete, fill = place_bodies, observe_motion
+        self._observe = bound_kernel(observe_states, complete_state=complete, observe_before=fill).on(
             model.system, state, method.work, element_rows(model), self._samples, np.zeros(accounts), *self._states
         )
 

@@ -74,6 +74,7 @@ def wholly(monkeypatch: pytest.MonkeyPatch) -> Wholly:
 
 
 KEPT = ("joints/*@final,max,mean", "bodies/*/*@final,min", "energy/*@final,mean", "momentum/*")
+OF_MOTION = ("joints/*/q@final,max", "joints/*/v@min", "bodies/*/*@final,min", "energy/*@final,mean", "momentum/*")
 EXPECT = """\
 expect:
   - {energy_drift: {max: 1e-9 J}}
@@ -124,6 +125,19 @@ def test_rows_and_starts_are_those_of_whole_scenes(tmp_path: Path, wholly: Wholl
     assert found == wholly(task, runs)
     assert found[::-1] == [bits_of(row) for run in runs[::-1] for row in run_batch(task, [run])]
     assert len({row[5] for row in found}) == 21  # runs of their own
+
+
+@pytest.mark.parametrize("method", ["aba", "symbolic", "redmax"])
+@pytest.mark.parametrize("name", ["sliding", "universal", "spherical"])
+def test_rows_without_forces_and_accelerations_are_those_of_whole_scenes(
+    tmp_path: Path, wholly: Wholly, name: str, method: str
+) -> None:
+    joints, keys = CASES[name]
+    runs = runs_of({f"joints.{key}": bounds for key, bounds in keys.items()}, 9)
+    scene = scene_of(*joints, more=EXPECT).replace("integrator:", f"method: {method}, integrator:")
+    task = task_of(tmp_path, scene, runs[0].overrides, OF_MOTION)
+    assert [*map(bits_of, run_batch(task, runs))] == wholly(task, runs)
+    assert not alike_of(task)._observer._samples.acceleration.any()  # nothing else was computed
 
 
 def test_runs_with_alarms_are_recorded_by_themselves(tmp_path: Path, wholly: Wholly) -> None:

@@ -75,7 +75,8 @@ class AlikeRuns:
         state = reference.fresh_state()
         method = reference.method_for(state)
         assert isinstance(method, AccelerationMethod)
-        self._observer = RunsObserver(compiled.model, method, state, self._at_once * self._instants)
+        rows = self._at_once * self._instants
+        self._observer = RunsObserver(compiled.model, method, state, rows, self._channels)
 
     def start(self) -> None:
         """Observe and check the start of the reference, so that all kernels are compiled and loaded."""
