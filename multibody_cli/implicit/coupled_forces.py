@@ -90,6 +90,7 @@ def add_coupling_terms(system, work, t):
     for i in range(len(bodies)):
         w = load_force(work.wrenches[i])
         apply_wrench(bodies[i], w.t, w.f)
+    clear_wrenches(work)  # impulses on markers would add to theirs
 
 
 @kernel

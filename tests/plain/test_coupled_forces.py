@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from loops import loaded, start
@@ -355,49 +353,3 @@ def test_methods_agree_on_the_power_of_a_drive_that_bears_coupled_loads():
     assert abs(powers["aba"]).min() > 0.1
     np.testing.assert_allclose(powers["redmax"], powers["aba"], rtol=1e-9)
     np.testing.assert_allclose(powers["baraff"], powers["aba"], rtol=1e-9)
-
-
-# --- stages of sdirk2 -------------------------------------------------------------------------------------------------
-@pytest.mark.compiled  # many steps, and compiled code as well
-@pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
-@pytest.mark.parametrize("on_body", [False, True])
-def test_the_stages_of_sdirk2_have_prescribed_rates_of_their_own(method, on_body):
-    """A damper to a cart with the acceleration s: u' = -c u - s for the difference u of the rates, of second order."""
-    cart, rail = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}, {"type": "prismatic", "axis": [1, 0, 0]}
-    joints = {"a": {**rail, "child": "a", "motion": {"position": "40*t**2"}}, "b": {**rail, "child": "b", "v": -3}}
-    force = "-30*(joints.b.v - joints.a.v)"
-    scene = {"gravity": [0, 0, 0], "bodies": dict.fromkeys(joints, cart), "joints": joints}
-    if on_body:
-        scene["forces"] = {"load": {"body": "b", "force": [force, 0, 0]}}
-    else:
-        joints["b"]["force"] = force
-    c, s, time = 30.0, 80.0, 0.1
-    wanted = (-3.0 + s / c) * np.exp(-c * time) - s / c + s * time
-    ends = [start(scene, method, integrator="sdirk2", step=time / n).advance(time) for n in (20, 40, 80)]
-    errors = np.abs([end.joint("b", "velocity")[0] - wanted for end in ends])
-    np.testing.assert_allclose(np.log2(errors[:-1] / errors[1:]), 2.0, atol=0.05)
-
-
-@pytest.mark.compiled  # many steps, and compiled code as well
-@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
-@pytest.mark.parametrize("on_body", [False, True])
-def test_sdirk2_keeps_its_order_with_rates_of_loop_joints(method, on_body):
-    """The slide of a crank closes the loop, with a velocity-product acceleration; the limit is that of rk4."""
-    hinge, there = {"axis": [0, 0, 1], "type": "revolute"}, {"position": [0.5, 0, 0]}
-    joints = {
-        "crank": {**hinge, "child": "c", "q": 0.7, "v": 2},
-        "rod": {**hinge, "parent": "c", "child": "r", "origin": there, "q": -1.4},
-        "pin": {**hinge, "parent": "r", "child": "s", "origin": there, "q": 0.7},
-        "slide": {"type": "prismatic", "axis": [1, 0, 0], "child": "s", "q": math.cos(0.7)},
-    }
-    body = {"mass": 1, "inertia": {"principal": [0.1, 0.1, 0.1]}}
-    scene = {"gravity": [0, 0, 0], "bodies": dict.fromkeys("crs", body), "joints": joints}
-    if on_body:
-        scene["forces"] = {"load": {"body": "c", "torque": [0, 0, "-3*joints.slide.v"]}}
-    else:
-        joints["crank"]["force"] = "-3*joints.slide.v"
-    time = 0.1
-    wanted = start(scene, "aba", integrator="rk4", step=time / 40).advance(time).joint("crank", "velocity")[0]
-    ends = [start(scene, method, integrator="sdirk2", step=time / n).advance(time) for n in (10, 20, 40)]
-    errors = np.abs([end.joint("crank", "velocity")[0] - wanted for end in ends])
-    np.testing.assert_allclose(np.log2(errors[:-1] / errors[1:]), 2.0, atol=0.1)
