@@ -3,7 +3,7 @@
 With S the motion subspace of the joint, D its dual basis and T its constraint axes, all at the origin of the loop
 frame,
 
-    v = D . (V_child - V_parent)            rates of the coordinates
+    v = D . (V_child - V_parent - S_d v_d)  rates of the free coordinates
     0 = T . (V_child - V_parent - S_d v_d)  rows; v_d are prescribed rates
 
 where V are the twists of the material points of both bodies at the origin of the loop frame
@@ -151,6 +151,18 @@ def compute_loop_rates(tree, y, work):
         for j in range(closure.iv, closure.iv + closure.nv):
             if not tree.driven[j]:
                 y[j] = power(change, load_force(work.dual_basis[j]))
+
+
+@kernel
+def compute_loop_velocities(tree, v, work):
+    """Compute the free rates v (nv,) of closures from twists (dw, dv) of bodies that move at the prescribed rates."""
+    closures, columns = tree.closures, work.columns
+    compute_loop_rates(tree, v, work)
+    for k in range(len(closures)):
+        _, driven = prescribed_twist(tree.driven, closures[k], v, columns)
+        for j in range(closures[k].iv, closures[k].iv + closures[k].nv):
+            if not tree.driven[j]:
+                v[j] -= power(driven, load_force(work.dual_basis[j]))
 
 
 @kernel

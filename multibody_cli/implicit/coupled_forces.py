@@ -27,7 +27,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
+from multibody_cli.constraint_solver.loop_joints import compute_loop_rates, compute_loop_velocities
 from multibody_cli.constraint_solver.solver import (
     ACCELERATION,
     apply_active_row_impulses,
@@ -77,7 +77,7 @@ def add_coupling_terms(system, work, t):
     write_ball_columns(tree, work)
     jacobian_product(tree, work.implicit_rates, work)
     update_marker_changes(tree, bodies)
-    compute_loop_rates(tree, work.implicit_rates, work)
+    compute_loop_velocities(tree, work.implicit_rates, work)
     add_derivatives(system, work, work.implicit_rates, displacement_factor, velocity_factor, C.values)
     if displacement_factor > 0.0:
         for j in range(len(C.rates)):

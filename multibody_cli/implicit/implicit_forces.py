@@ -27,6 +27,7 @@ from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_impulses,
     compute_loop_accelerations,
     compute_loop_rates,
+    compute_loop_velocities,
 )
 from multibody_cli.constraint_solver.solver import zero_rhs
 from multibody_cli.forces.body_load import apply_wrench
@@ -89,7 +90,7 @@ def add_implicit_terms(system, work, t):
     write_ball_columns(tree, work)
     jacobian_product(tree, rates, work)
     update_marker_changes(tree, bodies)
-    compute_loop_rates(tree, rates, work)
+    compute_loop_velocities(tree, rates, work)
     reset_armature(tree, work)
     apply_implicit_joint_forces(system.forces, t, coefficients, False, rates, work.tau, work.armature)
     work.implicit_solve.time[0] = t

@@ -202,6 +202,22 @@ def test_all_methods_solve_the_same_equations(loop):
             np.testing.assert_allclose(found, dense, rtol=1e-8, atol=1e-8 * np.abs(dense).max())
 
 
+@pytest.mark.parametrize("force", ["stiffness", "load"])
+def test_the_free_rates_of_a_joint_exclude_its_prescribed_motion(force):
+    """The columns of the joint are not orthogonal; in maximal coordinates, its rates follow from those of the body."""
+    parts = [{"type": "revolute", "axis": [0, 1, 0]}, {"type": "screw", "axis": [1, 1, 1], "pitch": -0.7}]
+    joint = {"type": "composite", "parts": parts, "child": "a", "q": [0.5, 0.4], "v": [0.8, -1.2]}
+    joint["motion"] = {"velocity": ["0.8 + 0.5*t", None]}
+    scene = {"bodies": {"a": {**INERTIA, "com": [0.1, 0.2, 0.3]}}, "joints": {"j": joint}}
+    if force == "stiffness":
+        joint["stiffness"] = [0, 400]
+    else:
+        scene["forces"] = {"load": {"body": "a", "torque": ["-400*joints.j.q[1] - 20*joints.j.v[1]", 0, 0]}}
+    wanted, _ = implicit_accelerations(scene, "aba")
+    found, _ = implicit_accelerations(scene, "baraff")
+    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+
+
 # --- ledgers and equilibria -------------------------------------------------------------------------------------------
 def driven():
     """A driven hinge with a pendulum and a spring."""
