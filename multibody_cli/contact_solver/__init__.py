@@ -11,6 +11,9 @@
     staggered_tree_friction
                     the same, friction and loads in turn, where joints jam
     loaded_tree     one pass over a tree with friction: unsymmetric articulated bodies
+    loaded_discs    joints of this tree with friction in two directions
+    tree_friction_workspace
+                    work arrays of these
     warm_start      initial guess from the previous step: Alg. 7, line 2
     results         energy accounts, diagnostics, forces for output
     parameters      parameters of the step

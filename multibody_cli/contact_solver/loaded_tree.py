@@ -4,19 +4,33 @@ shares    g of each sliding joint, from the signs of its loads
 inward    elimination of the joints, with unsymmetric articulated inertias
 outward   changes of the rates, and of the motion of the bodies
 inward    impulses that the joints transmit (Newton and Euler)
+
+Joints whose patches slip in one direction are eliminated here, coordinate by coordinate; others in `loaded_discs`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, joint_reaction
+from multibody_cli.contact_solver.loaded_discs import (
+    balance_discs,
+    compute_disc_slips,
+    eliminate_discs,
+    unit_friction,
+)
 from multibody_cli.contact_solver.rows import patch_axes
-from multibody_cli.kernel import formula, kernel, records
+from multibody_cli.contact_solver.tree_friction_workspace import (
+    JAMMED,
+    JAMS,
+    MIN_PIVOT,
+    STICKS,
+    jam,
+    load_inertia,
+    load_vector,
+    store_inertia,
+    store_vector,
+)
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense_transposed
-from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import ZERO, dot, no_force, power, shift_force, shift_motion
 from multibody_cli.spatial.products import transposed as transposed_matrix
@@ -28,7 +42,7 @@ from multibody_cli.spatial.unsymmetric_inertia import (
     times,
     transposed,
 )
-from multibody_cli.spatial.values import Force, Motion, Vec3
+from multibody_cli.spatial.values import Force, Motion
 from multibody_cli.tree.articulated_body import (
     add_column_motion,
     load_motion_change,
@@ -36,101 +50,6 @@ from multibody_cli.tree.articulated_body import (
     store_motion_change,
 )
 from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
-
-MIN_PIVOT = 1e-6
-"""Smallest D of a sliding joint, relative to its value without friction, that counts as positive: below it, it jams."""
-
-STICKS = 0
-
-JAMS, JAMMED = 1, 2
-"""A joint jams in this pass, or has jammed in an earlier pass of this solution and has not stuck since."""
-
-LOADED_INERTIA = np.dtype(
-    [("J", "f8", 9), ("H", "f8", 9), ("K", "f8", 9), ("M", "f8", 9), ("t", "f8", 3), ("f", "f8", 3)]
-)
-"""Articulated inertia and bias impulse of a body."""
-
-LOADED_COLUMN = np.dtype(
-    [
-        ("Vt", "f8", 3),  # V = A^T (S - sigma g)
-        ("Vf", "f8", 3),
-        ("dinv", "f8"),  # 1 / D
-        ("u", "f8"),  # sigma g . h F - (S - sigma g) . p; of a sticking joint, its change of rate
-    ]
-)
-"""One eliminated coordinate."""
-
-
-class TreeFriction(NamedTuple):
-    """Work arrays for n bodies, m coordinates and p friction patches."""
-
-    patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
-    coordinate: Integers  # (p,) that coordinate
-    base: Integers  # (n,) the first body of the branch from the ground to which a body belongs
-    inertias: Records  # (n,)
-    columns: Records  # (m,)
-    state: Integers  # (p,) sign of the slip, or STICKS
-    jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
-    signs: Floats  # (loads,) signs of the loads
-    share: Floats  # (p, 6) g, in the joint frame
-    matrix: Floats  # (p, 6, 6) factors of 1 - s mu sum w C^T
-    order: Integers  # (p, 6)
-    reaction: Floats  # (p, 6) W
-    friction: Floats  # (p,) x
-    applied: Floats  # (p,) part of x that does not depend on the loads
-    limit: Floats  # (p,) given limits (`staggered_tree_friction`, as all that follow)
-    slip: Floats  # (p,) slip velocities after the step
-    free_slip: Floats  # (p,) the same without friction
-    start: Floats  # (p,) x before a Newton step
-    gradient: Floats  # (p,) slip velocities before it
-    target: Floats  # (p,) x after it, without limits
-    normal_load: Floats  # (points,) normal loads of the last sweep
-    largest_load: Floats  # (n,) largest sum of loads in a branch, by its first body
-    vector: Floats  # (6,) scratch
-
-
-def coordinates_of_patches(system: System) -> Integers:
-    """Return the coordinate of each friction patch (p,), where a joint has as many of them; 0 for loop joints."""
-    tree, patches = system.tree, system.contacts.joint_friction.patches
-    of_joint = np.arange(len(patches)) - patches["first_patch"]
-    rows = np.where(patches["row"] < len(tree.links), patches["row"], 0)
-    return np.where(patches["row"] < len(tree.links), tree.links["iv"][rows] + of_joint, 0)
-
-
-def tree_friction_for(system: System) -> TreeFriction:
-    """Allocate the work arrays."""
-    tree, table = system.tree, system.contacts.joint_friction
-    n, p = len(tree.links), len(table.patches)
-    patch, base, coordinate = np.full(len(tree.driven), -1), np.arange(n), coordinates_of_patches(system)
-    patch[coordinate] = np.arange(p)
-    for i, link in enumerate(tree.links):
-        if link["parent"] > 0:
-            base[i] = base[link["parent"]]
-    return TreeFriction(
-        patch=patch,
-        coordinate=coordinate,
-        base=base,
-        inertias=records(np.zeros(n, LOADED_INERTIA)),
-        columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
-        state=np.zeros(p, np.int64),
-        jams=np.zeros(p, np.int64),
-        signs=np.ones(len(table.loads)),
-        share=np.zeros((p, 6)),
-        matrix=np.zeros((p, 6, 6)),
-        order=np.zeros((p, 6), np.int64),
-        reaction=np.zeros((p, 6)),
-        friction=np.zeros(p),
-        applied=np.zeros(p),
-        limit=np.zeros(p),
-        slip=np.zeros(p),
-        free_slip=np.zeros(p),
-        start=np.zeros(p),
-        gradient=np.zeros(p),
-        target=np.zeros(p),
-        normal_load=np.zeros(len(table.points)),
-        largest_load=np.zeros(n),
-        vector=np.zeros(6),
-    )
 
 
 @kernel
@@ -151,7 +70,7 @@ def write_load_shares(table, T) -> bool:
                 C, point = no_force(), points[k]
                 for i in range(point.first_load, point.last_load):
                     C = C + T.signs[i] * load_force(loads[i])
-                subtract_outer(matrix, scale * Force(load(point.along_t), load(point.along_f)), C)
+                subtract_outer(matrix, scale * unit_friction(point, T.direction[p, 0], T.direction[p, 1]), C)
                 total = total + C
             regular = regular and factor_dense(matrix, T.order[p])
             store_vector(T.vector, -scale * total)
@@ -183,19 +102,6 @@ def subtract_block(block, a, b):
 
 
 @formula
-def store_vector(vector, W):
-    """Store a Force in a vector (6,)."""
-    vector[0], vector[1], vector[2] = W.t.x, W.t.y, W.t.z
-    vector[3], vector[4], vector[5] = W.f.x, W.f.y, W.f.z
-
-
-@formula
-def load_vector(vector):
-    """Return the Force in a vector (6,)."""
-    return Force(Vec3(vector[0], vector[1], vector[2]), Vec3(vector[3], vector[4], vector[5]))
-
-
-@formula
 def slip_per_rate(patch, bodies, column):
     """Return sigma, the slip velocity of a patch at unit rate of its joint."""
     R = patch_axes(patch, bodies)
@@ -213,8 +119,13 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
         store_force(inertias[i], no_force())
     for i in range(len(links) - 1, 0, -1):
         link, body = links[i], bodies[i]
+        coordinates = link.nv
+        if T.discs[i] >= 0:
+            coordinates = 0
+            if not eliminate_discs(system, work, joint_friction, T, h, v, i):
+                return False
         A, p = load_inertia(inertias[i]), load_force(inertias[i])
-        for j in range(link.iv, link.iv + link.nv):
+        for j in range(link.iv, link.iv + coordinates):
             if tree.driven[j]:
                 continue
             S, column, k = column_of(work.columns[j]), columns[j], T.patch[j]
@@ -228,7 +139,7 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
                 )
                 sigma = slip_per_rate(patches[k], bodies, work.columns[j])
                 left = S - sigma * Motion(R @ g.t, R @ g.f)
-                u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k])
+                u = sigma * (h * (dot(g.t, F.t) + dot(g.f, F.f)) + T.applied[k, 0])
                 D = power(left, U) + work.armature[j]
                 if MIN_PIVOT * abs(free) < D:
                     if T.jams[k] == JAMS:
@@ -258,35 +169,6 @@ def eliminate_joints(system, work, joint_friction, T, h, v) -> bool:
     return True
 
 
-@kernel
-def jam(k, T):
-    """Let a joint that jams slide without friction in this pass; let it stick if it jams in a later pass again.
-
-    Its friction less its limit is a concave function of the friction.  Where the joint does not stick, that function
-    has a zero, and Newton's method finds it from below, with the signs of the loads without friction.
-    """
-    if T.jams[k]:
-        T.state[k], T.jams[k] = STICKS, 0
-    else:
-        T.jams[k] = JAMS
-        store_vector(T.share[k], no_force())
-
-
-@formula
-def load_inertia(record):
-    """Return the inertia in a record."""
-    return UnsymmetricInertia(load(record.J), load(record.H), load(record.K), load(record.M))
-
-
-@formula
-def store_inertia(record, A):
-    """Store an inertia in a record."""
-    store(record.J, A.J)
-    store(record.H, A.H)
-    store(record.K, A.K)
-    store(record.M, A.M)
-
-
 @formula
 def add_inertia(record, A):
     """Add an inertia to that in a record."""
@@ -304,12 +186,15 @@ def compute_changes(tree, work, T, change):
     for i in range(1, len(links)):
         link, body = links[i], bodies[i]
         dV = shift_motion(load_motion_change(bodies[link.parent]), load(body.r))
+        of_parent = dV
         for j in range(link.iv + link.nv - 1, link.iv - 1, -1):
             change[j] = 0.0
             if not tree.driven[j]:
                 column, k = T.columns[j], T.patch[j]
                 change[j] = column.u
-                if k < 0 or T.state[k] != STICKS:
+                if T.discs[i] >= 0:
+                    change[j] = column.u - power(of_parent, Force(load(column.Vt), load(column.Vf)))
+                elif k < 0 or T.state[k] != STICKS:
                     change[j] = column.dinv * (column.u - power(dV, Force(load(column.Vt), load(column.Vf))))
                 dV = add_column_motion(dV, work.columns[j], change[j])
         store_motion_change(body, dV)
@@ -325,20 +210,38 @@ def transmit_changes(tree, work):
     accumulate_wrenches_inward(tree, work)
 
 
-# --- friction and limits from these impulses --------------------------------------------------------------------------
-@formula
-def holding_friction(patch, j, work):
-    """Return the friction of a patch that sticks."""
-    torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
-    return (torque + work.armature[j] * work.response[j]) / slip_per_rate(patch, work.bodies, work.columns[j])
+# --- slip, friction and limits from these -----------------------------------------------------------------------------
+@kernel
+def compute_slips(system, work, joint_friction, T, v):
+    """Compute the slip velocities of all patches after the step."""
+    patches, links = system.contacts.joint_friction.patches, system.tree.links
+    for p in range(len(patches)):
+        patch, j = patches[p], T.coordinate[p]
+        if patch.slip_directions == 1:
+            rate = v[j] + work.response[j]
+            T.slip[p, 0] = slip_per_rate(patch, work.bodies, work.columns[j]) * rate + joint_friction.slip_changes[p, 0]
+        elif p == patch.first_patch:
+            compute_disc_slips(patches, p, links[patch.row], work, joint_friction, T, v)
 
 
-@formula
-def transmitted_impulse(p, patch, work, joint_friction, h):
-    """Return the impulse h F + G that the joint of patch p transmits, and keep it."""
-    carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
-    store_force(joint_friction.transmitted[p], carried)
-    return carried
+@kernel
+def compute_friction(system, work, joint_friction, T, h):
+    """Compute the friction x of all patches from the impulses that the joints transmit."""
+    patches, links = system.contacts.joint_friction.patches, system.tree.links
+    for p in range(len(patches)):
+        patch, j = patches[p], T.coordinate[p]
+        carried = h * load_force(joint_friction.reactions[p]) + joint_reaction(patch, work)
+        store_force(joint_friction.transmitted[p], carried)
+        if patch.slip_directions == 2:
+            if p == patch.first_patch:
+                balance_discs(patches, p, links[patch.row], work, joint_friction, T, h)
+        elif T.state[p] == STICKS:
+            torque = power(column_of(work.columns[j]), load_force(work.wrenches[patch.row]))
+            slip = slip_per_rate(patch, work.bodies, work.columns[j])
+            T.friction[p, 0] = (torque + work.armature[j] * work.response[j]) / slip
+        else:
+            g = load_vector(T.share[p])
+            T.friction[p, 0] = T.applied[p, 0] + (dot(g.t, carried.t) + dot(g.f, carried.f))
 
 
 @kernel

@@ -24,6 +24,11 @@ One pass is Newton's step for the states and signs of the last one; it is exact 
 slides if its friction exceeds its limit; a sliding one sticks if its rate has the wrong sign.  D is positive unless
 friction increases with the slip by more than the slip requires: the joint jams.
 
+The patches of spherical, cylindrical and planar joints slip in two directions (`loaded_discs`).  The direction of slip
+is then unknown as well, and converges quadratically.  A disc that exceeds its limit slides against its last friction,
+first with the speed at which the inertia of its joint would move under the excess.  A disc sticks if its slip reverses,
+or slows down to a tenth in a pass while its friction is below its limit.
+
 The conditions are those of the rows of `joint_friction`.  Where the iteration does not end, as with several joints that
 jam, friction and loads are computed in turn (`staggered_tree_friction`).  The states become those of the solution long
 before the loads converge, so that Newton's method starts from them now and then.  Where neither ends, the step solves
@@ -34,113 +39,146 @@ Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.joint_friction import friction_wrench
+from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench
+from multibody_cli.contact_solver.loaded_discs import rests, share_torque, write_drags
 from multibody_cli.contact_solver.loaded_tree import (
-    JAMS,
-    STICKS,
     clear_loads,
     compute_changes,
+    compute_friction,
     compute_limit,
-    coordinates_of_patches,
+    compute_slips,
     eliminate_joints,
-    holding_friction,
-    load_vector,
-    slip_per_rate,
-    store_vector,
     transmit_changes,
-    transmitted_impulse,
     write_load_shares,
 )
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
-from multibody_cli.kernel import kernel
+from multibody_cli.contact_solver.tree_friction_workspace import (
+    JAMS,
+    STICKS,
+    first_coordinates,
+    load_vector,
+    store_vector,
+)
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.dense_lu import solve_dense
 from multibody_cli.model import System
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.jacobian import write_ball_columns
 
-MAX_ITERATIONS = 30
-"""Largest number of passes over the tree in a step."""
+MAX_ITERATIONS, MAX_DISC_ITERATIONS = 30, 240
+"""Largest number of passes over the tree in a step, without and with discs."""
 
 MAX_SWEEPS, FIRST_ATTEMPT = 256, 4
 """Largest number of sweeps in a step, and that after which their states are tried first."""
 
+STOPS = 0.1
+"""Part of its speed to which a disc must slow down in a pass to stick, if its friction is below its limit."""
+
 JOINT_ITERATIONS = 10
-"""Passes after which all states that disagree change at once; from then on one at a time, against cycles."""
+"""Passes in which all states that disagree change at once; in as many after them, one at a time, against cycles."""
 
 
 def suits(system: System) -> bool:
-    """Return whether the joints are a tree in which each friction patch slips with one free coordinate alone."""
+    """Return whether the joints are a tree in which the coordinates of all joints with friction are free."""
     tree, patches = system.tree, system.contacts.joint_friction.patches
     if len(patches) == 0 or system.implicit or len(tree.closures) + len(tree.markers) > 0:
         return False
-    joints = tree.links[patches["row"]]
-    single = (patches["slip_directions"] == 1) & (joints["nv"] == patches["last_patch"] - patches["first_patch"])
-    if not (np.all(system.rows["one_sided"]) and np.all(single)):
-        return False
-    return not np.any(tree.driven[coordinates_of_patches(system)])
+    return bool(np.all(system.rows["one_sided"])) and not np.any(tree.driven[first_coordinates(system)])
 
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
 @kernel
-def compute_friction(system, work, joint_friction, T, h):
-    """Compute friction, loads and limits of all joints from the impulses that they transmit."""
+def compute_loads(system, joint_friction, T):
+    """Compute loads and limits of all joints from the impulses that they transmit, and from their friction."""
     table = system.contacts.joint_friction
     clear_loads(T)
     for p in range(len(table.patches)):
-        patch = table.patches[p]
-        carried = transmitted_impulse(p, patch, work, joint_friction, h)
-        if T.state[p] == STICKS:
-            T.friction[p] = holding_friction(patch, T.coordinate[p], work)
-            W = carried - friction_wrench(patch, T.friction[p], 0.0, table.points, joint_friction.normal_loads)
-            store_vector(T.reaction[p], W)
-        else:
-            g = load_vector(T.share[p])
-            T.friction[p] = dot(g.t, carried.t) + dot(g.f, carried.f)
-            store_vector(T.reaction[p], carried)
-            if T.jams[p] != JAMS:
-                store_vector(T.vector, carried)
-                solve_dense(T.matrix[p], T.order[p], T.vector, T.reaction[p])
+        patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
+        carried = load_force(joint_friction.transmitted[p])
+        W = carried
+        if T.state[p] != STICKS and T.jams[p] != JAMS:
+            store_vector(T.vector, carried)
+            solve_dense(T.matrix[p], T.order[p], T.vector, T.reaction[p])
             W = load_vector(T.reaction[p])
+        if T.state[p] != STICKS and patch.slip_directions == 2:
+            distribute_normal_load(patch, W, table, joint_friction.normal_loads)
+        if T.state[p] == STICKS or patch.slip_directions == 2:
+            W = carried - friction_wrench(patch, x, y, table.points, joint_friction.normal_loads)
+        store_vector(T.reaction[p], W)
         compute_limit(p, patch, W, table, joint_friction, T)
+    for p in range(len(table.patches)):
+        patch = table.patches[p]
+        if patch.slip_directions == 2 and p == patch.first_patch < patch.last_patch - 1 and rests(patch, T):
+            share_torque(table.patches, p, joint_friction, T)
 
 
 @kernel
-def update_states(system, work, joint_friction, T, v, tolerance, switches) -> tuple[bool, float]:
-    """Update the signs of the loads and up to `switches` states that disagree with the motion or the friction.
+def update_states(system, joint_friction, T, tolerance, switches) -> tuple[bool, float]:
+    """Update signs of loads, directions of slip, and up to `switches` states that disagree with motion or friction.
 
     Return whether all friction, limits and states agree, and the largest relative error of a limit.
     """
     table, agree, residual = system.contacts.joint_friction, True, 0.0
+    allowed = switches
     for p in range(len(table.patches)):
-        patch = table.patches[p]
-        j, scale = T.coordinate[p], patch.coefficient * T.largest_load[T.base[patch.row]]
-        friction, limit, s = T.friction[p], joint_friction.limit[p], T.state[p]
-        excess = abs(friction) - limit
-        if s == STICKS:
-            if excess > tolerance * scale:
-                if switches > 0:
-                    T.state[p] = -1 if friction > 0.0 else 1
+        patch, x, y = table.patches[p], T.friction[p, 0], T.friction[p, 1]
+        if patch.slip_directions == 1 or p == patch.first_patch:
+            allowed = switches
+        scale, limit = patch.coefficient * T.largest_load[T.base[patch.row]], joint_friction.limit[p]
+        if T.state[p] == STICKS:
+            if not math.hypot(x, y) - limit <= tolerance * scale:
+                if allowed > 0:
+                    slide_against(patch, p, x, y, T)
+                    if patch.slip_directions == 2:
+                        T.speed[p] = (math.hypot(x, y) - limit) / inertia_against_slip(p, T)
                 switches -= 1
                 agree = False
         else:
-            slip = slip_per_rate(patch, work.bodies, work.columns[j])
-            error = abs(friction + s * limit)
-            if error > tolerance * scale:
+            n, m = T.state[p] * T.direction[p, 0], T.state[p] * T.direction[p, 1]
+            along, stops = n * T.slip[p, 0] + m * T.slip[p, 1], False
+            if patch.slip_directions == 2 and along >= 0.0:
+                speed = math.hypot(T.slip[p, 0], T.slip[p, 1])
+                stops = math.hypot(x, y) < (1.0 - AT_LIMIT) * limit and speed <= STOPS * T.speed[p]
+                if speed > 0.0:
+                    n, m = T.slip[p, 0] / speed, T.slip[p, 1] / speed
+                T.direction[p, 0], T.direction[p, 1], T.speed[p] = n, m, speed
+            error = math.hypot(x + n * limit, y + m * limit)
+            if not error <= tolerance * scale:
                 agree = False
             elif scale > 0.0:
                 residual = max(residual, error / scale)
-            if s * (slip * (v[j] + work.response[j]) + joint_friction.slip_changes[p, 0]) < 0.0:
-                if switches > 0:
+            if along < 0.0 or stops:
+                if allowed > 0:
                     T.state[p] = STICKS
                 switches -= 1
                 agree = False
     update_signs(table, T)
     return agree, residual
+
+
+@kernel
+def slide_against(patch, p, x, y, T):
+    """Let a patch slide against the friction (x, y); a disc without friction sticks."""
+    size = math.hypot(x, y)
+    if patch.slip_directions == 1:
+        T.state[p] = -1 if x > 0.0 else 1
+    elif size > 0.0:
+        T.state[p] = 1
+        T.direction[p, 0], T.direction[p, 1] = -x / size, -y / size
+
+
+@formula
+def inertia_against_slip(p, T):
+    """Return the inertia of a disc against slip along its direction."""
+    n, m, inertia = T.direction[p, 0], T.direction[p, 1], T.slip_inertia[p]
+    return n * n * inertia[0] + 2.0 * n * m * inertia[1] + m * m * inertia[2]
 
 
 @kernel
@@ -156,13 +194,21 @@ def update_signs(table, T):
 
 # --- step -------------------------------------------------------------------------------------------------------------
 @kernel
-def guess_states(joint_friction, T):
-    """Guess the states from the friction of the previous step."""
-    for p in range(len(T.state)):
-        limit, friction = joint_friction.previous_impulses[p, 0], joint_friction.previous_impulses[p, 1]
+def guess_states(system, contact_work, T):
+    """Guess states and directions of slip from the friction of the previous step."""
+    joint_friction, patches = contact_work.joint_friction, system.contacts.joint_friction.patches
+    for p in range(len(patches)):
+        k = PER_CONTACT * p
+        limit = joint_friction.limit[p] = joint_friction.previous_impulses[p, 0]
+        x = T.friction[p, 0] = joint_friction.previous_impulses[p, 1]
+        y = T.friction[p, 1] = joint_friction.previous_impulses[p, 2]
         T.state[p] = STICKS
-        if abs(friction) >= (1.0 - AT_LIMIT) * limit:
-            T.state[p] = -1 if friction > 0.0 else 1
+        if math.hypot(x, y) >= (1.0 - AT_LIMIT) * limit:
+            slide_against(patches[p], p, x, y, T)
+            if patches[p].slip_directions == 2:
+                along, across = contact_work.velocity_before[k + 1], contact_work.velocity_before[k + 2]
+                slide_against(patches[p], p, -along, -across, T)
+                T.speed[p] = math.hypot(along, across)
 
 
 @kernel
@@ -173,17 +219,22 @@ def solve_tree_friction(system, work, contact_work, h, v, tolerance) -> bool:
     """
     joint_friction, T = contact_work.joint_friction, contact_work.tree_friction
     write_ball_columns(system.tree, work)
-    guess_states(joint_friction, T)
-    passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, MAX_ITERATIONS)
+    guess_states(system, contact_work, T)
+    most = MAX_ITERATIONS
+    for i in range(len(T.discs)):
+        if T.discs[i] >= 0:
+            most = MAX_DISC_ITERATIONS
+    passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, most)
     if passes < 0:
-        passes, residual = solve_in_turn(system, work, joint_friction, T, h, v, tolerance)
-    if passes < 0:
-        return False
+        sweeps, residual = solve_in_turn(system, work, joint_friction, T, h, v, tolerance)
+        if sweeps < 0:
+            return False
+        passes = most + sweeps
     for p in range(len(T.state)):
         k = PER_CONTACT * p
         contact_work.x[k] = joint_friction.limit[p]
-        contact_work.x[k + 1] = T.friction[p]
-        contact_work.x[k + 2] = 0.0
+        contact_work.x[k + 1] = T.friction[p, 0]
+        contact_work.x[k + 2] = T.friction[p, 1]
     contact_work.newton_steps[0] = max(contact_work.newton_steps[0], passes)
     contact_work.max_residual[0] = max(contact_work.max_residual[0], residual)
     return True
@@ -198,15 +249,19 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
     table = system.contacts.joint_friction
     for p in range(len(T.state)):
         T.jams[p] = 0
-        T.applied[p] = 0.0
+        T.applied[p, 0] = T.applied[p, 1] = 0.0
     for iteration in range(most):
-        if not (write_load_shares(table, T) and eliminate_joints(system, work, joint_friction, T, h, v)):
+        regular = write_load_shares(table, T)
+        write_drags(table, joint_friction, T)
+        if not (regular and eliminate_joints(system, work, joint_friction, T, h, v)):
             return -1, 0.0
         compute_changes(system.tree, work, T, work.response)
+        compute_slips(system, work, joint_friction, T, v)
         transmit_changes(system.tree, work)
         compute_friction(system, work, joint_friction, T, h)
-        switches = len(T.state) if iteration < JOINT_ITERATIONS else 1
-        agree, residual = update_states(system, work, joint_friction, T, v, tolerance, switches)
+        compute_loads(system, joint_friction, T)
+        switches = len(T.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
+        agree, residual = update_states(system, joint_friction, T, tolerance, switches)
         if agree:
             return iteration + 1, residual
     return -1, 0.0
@@ -216,21 +271,20 @@ def solve_at_once(system, work, joint_friction, T, h, v, tolerance, most) -> tup
 def solve_in_turn(system, work, joint_friction, T, h, v, tolerance) -> tuple[int, float]:
     """Solve for friction and loads in turn; after 4, 8, 16, ... sweeps, solve at once from the states so found.
 
-    Return the number of passes so far and of sweeps, or -1 if they do not end, and the largest relative error of a
-    limit.
+    Return the number of sweeps, or -1 if they do not end, and the largest relative error of a limit.
     """
     start_sweeps(joint_friction, T)
     next_attempt = FIRST_ATTEMPT
     for count in range(1, MAX_SWEEPS + 1):
         agree, residual = sweep(system, work, joint_friction, T, h, v, tolerance)
         if agree:
-            return MAX_ITERATIONS + count, residual
+            return count, residual
         if count == next_attempt:
             next_attempt *= 2
             update_signs(system.contacts.joint_friction, T)
             passes, residual = solve_at_once(system, work, joint_friction, T, h, v, tolerance, JOINT_ITERATIONS)
             if passes > 0:
-                return MAX_ITERATIONS + count, residual
+                return count, residual
     return -1, 0.0
 
 

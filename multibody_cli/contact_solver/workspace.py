@@ -13,9 +13,9 @@ from multibody_cli.contact_solver.friction.proximal import ProximalScratch, prox
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
 from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
-from multibody_cli.contact_solver.loaded_tree import TreeFriction, tree_friction_for
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
+from multibody_cli.contact_solver.tree_friction_workspace import TreeFriction, tree_friction_for
 from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import records

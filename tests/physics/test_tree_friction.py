@@ -6,36 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
+from friction_trees import PLAIN, H, compare_with_rows, prepared, simulated, started, started_with_rows
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.contact_solver import tree_friction
 
-G, H, L, MASS, SPIN = 9.81, 1e-3, 0.5, 1.5, 0.04
+G, L, MASS, SPIN = 9.81, 0.5, 1.5, 0.04
 MU, RADIUS = 0.4, 0.03
 SCENES = Path(__file__).parents[2] / "scenes"
-PLAIN = ("simulation.alarms.phase=false", "expect=[]")
-
-
-def prepared(tmp_path, scene, *settings):
-    """Return a simulation of a scene given as a mapping."""
-    file = tmp_path / "scene.yaml"
-    file.write_text(yaml.safe_dump({"mbsim": 1, **scene}), encoding="utf-8")
-    return prepare(file, [*PLAIN, *settings])
-
-
-def started(simulation):
-    state = simulation.fresh_state()
-    method = simulation.method_for(state)
-    method.start(state)
-    return state, method
-
-
-def started_with_rows(monkeypatch, simulation):
-    """Start a simulation that solves the rows of the joints by the proximal method."""
-    with monkeypatch.context() as patched:
-        patched.setattr(tree_friction, "suits", lambda _system: False)
-        return started(simulation)
 
 
 def plane_chain(n, swing=0.3):
@@ -54,11 +32,6 @@ def plane_chain(n, swing=0.3):
             "friction": {"coefficient": MU, "surface": {"radius": RADIUS, "length": 0.1}},
         }
     return simulated(bodies, joints)
-
-
-def simulated(bodies, joints, integrator="semi_implicit_euler"):
-    settings = {"duration": 1.0, "step": H, "integrator": integrator}
-    return {"bodies": bodies, "joints": joints, "simulation": settings, "output": {"every": H}}
 
 
 def hinge_torques_and_loads(q, v, a):
@@ -182,20 +155,6 @@ def test_a_chain_with_a_coupling_is_solved_as_rows(tmp_path):
     assert np.abs(state.v).max() > 1e-3
     assert stepper.contact_work.factors.rank.any(), "rows are solved"
     assert stepper.contact_work.unsolved_steps[0] == 0
-
-
-def compare_with_rows(tmp_path, monkeypatch, scene, method):
-    simulation, ends = prepared(tmp_path, scene, f"simulation.method={method}"), []
-    for with_rows in (False, True):
-        state, stepper = started_with_rows(monkeypatch, simulation) if with_rows else started(simulation)
-        for _ in range(30):
-            assert stepper.step(state, 1) is None
-        assert stepper.contact_work.factors.rank.any() == with_rows
-        ends.append((state, stepper.contact_work.joint_friction.previous_impulses[:, 1].copy()))
-    (one, friction), (other, expected) = ends
-    np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
-    np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
-    np.testing.assert_allclose(one.ledger, other.ledger, atol=1e-8 * np.abs(other.ledger).max())
 
 
 @pytest.mark.parametrize(

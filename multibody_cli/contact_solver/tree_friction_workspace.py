@@ -1,0 +1,182 @@
+"""Work arrays of the friction of trees (`tree_friction`), and the records of one pass (`loaded_tree`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from multibody_cli.kernel import formula, kernel, records
+from multibody_cli.model import Floats, Integers, Records, System
+from multibody_cli.spatial.memory import load, store
+from multibody_cli.spatial.products import no_force
+from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia
+from multibody_cli.spatial.values import Force, Vec3
+
+MIN_PIVOT = 1e-6
+"""Smallest D of a sliding joint, relative to its value without friction, that counts as positive: below it, it jams."""
+
+STICKS = 0
+
+JAMS, JAMMED = 1, 2
+"""A joint jams in this pass, or has jammed in an earlier pass of this solution and has not stuck since."""
+
+LOADED_INERTIA = np.dtype(
+    [("J", "f8", 9), ("H", "f8", 9), ("K", "f8", 9), ("M", "f8", 9), ("t", "f8", 3), ("f", "f8", 3)]
+)
+"""Articulated inertia and bias impulse of a body."""
+
+LOADED_COLUMN = np.dtype(
+    [
+        ("Vt", "f8", 3),  # V = A^T (S - sigma g); of a joint with discs, Y = D^-1 V
+        ("Vf", "f8", 3),
+        ("dinv", "f8"),  # 1 / D
+        ("u", "f8"),  # sigma g . h F - (S - sigma g) . p; of a sticking joint, its change of rate; D^-1 u with discs
+    ]
+)
+"""One eliminated coordinate."""
+
+
+class TreeFriction(NamedTuple):
+    """Work arrays for n bodies, m coordinates and p friction patches.
+
+    A *disc* is a patch with two slip directions.
+    """
+
+    patch: Integers  # (m,) patch whose slip velocity is in proportion to the rate of a coordinate, -1 for none
+    coordinate: Integers  # (p,) that coordinate; the first of the joint of a disc
+    discs: Integers  # (n,) first patch of a joint with discs, -1 for none
+    base: Integers  # (n,) the first body of the branch from the ground to which a body belongs
+    inertias: Records  # (n,)
+    columns: Records  # (m,)
+    state: Integers  # (p,) sign of the slip along `direction`, or STICKS
+    jams: Integers  # (p,) JAMS or JAMMED if D of a joint that slides is or was not positive, else 0
+    direction: Floats  # (p, 2) unit vector; (1, 0) if there is one slip direction
+    speed: Floats  # (p,) speed of the slip along the direction of a disc that slides; 0 if it is not known
+    drag: Floats  # (p, 2, 2) K of a disc that slides
+    weight: Floats  # (p,) weights of the shares of a torque (`share_torque`)
+    slip_inertia: Floats  # (p, 3) inertia of a disc against slip: along, product, across
+    signs: Floats  # (loads,) signs of the loads
+    share: Floats  # (p, 6) g, in the joint frame
+    matrix: Floats  # (p, 6, 6) factors of 1 - s mu sum w C^T
+    order: Integers  # (p, 6)
+    reaction: Floats  # (p, 6) W
+    friction: Floats  # (p, 2) x
+    slip: Floats  # (p, 2) slip velocities after the step
+    applied: Floats  # (p, 2) part of x that depends neither on the loads nor on the slip
+    limit: Floats  # (p,) given limits (`staggered_tree_friction`, as all that follow)
+    free_slip: Floats  # (p, 2) slip velocities without friction
+    start: Floats  # (p, 2) x before a Newton step
+    gradient: Floats  # (p, 2) slip velocities before it
+    target: Floats  # (p, 2) x after it, without limits
+    normal_load: Floats  # (points,) normal loads of the last sweep
+    largest_load: Floats  # (n,) largest sum of loads in a branch, by its first body
+    vector: Floats  # (6,) scratch
+
+
+def first_coordinates(system: System) -> Integers:
+    """Return the coordinate of each patch (p,) with one slip direction, the first of its joint otherwise.
+
+    Patches of loop joints have 0.
+    """
+    tree, patches = system.tree, system.contacts.joint_friction.patches
+    of_joint = np.where(patches["slip_directions"] == 1, np.arange(len(patches)) - patches["first_patch"], 0)
+    rows = np.where(patches["row"] < len(tree.links), patches["row"], 0)
+    return np.where(patches["row"] < len(tree.links), tree.links["iv"][rows] + of_joint, 0)
+
+
+def tree_friction_for(system: System) -> TreeFriction:
+    """Allocate the work arrays."""
+    tree, table = system.tree, system.contacts.joint_friction
+    n, p = len(tree.links), len(table.patches)
+    patch, discs, base, coordinate = (
+        np.full(len(tree.driven), -1),
+        np.full(n, -1),
+        np.arange(n),
+        first_coordinates(system),
+    )
+    for k, record in enumerate(table.patches):
+        if record["slip_directions"] == 1:
+            patch[coordinate[k]] = k
+        elif record["row"] < n:
+            discs[record["row"]] = record["first_patch"]
+    for i, link in enumerate(tree.links):
+        if link["parent"] > 0:
+            base[i] = base[link["parent"]]
+    return TreeFriction(
+        patch=patch,
+        coordinate=coordinate,
+        discs=discs,
+        base=base,
+        inertias=records(np.zeros(n, LOADED_INERTIA)),
+        columns=records(np.zeros(len(tree.driven), LOADED_COLUMN)),
+        state=np.zeros(p, np.int64),
+        jams=np.zeros(p, np.int64),
+        direction=np.tile([1.0, 0.0], (p, 1)),
+        speed=np.zeros(p),
+        drag=np.zeros((p, 2, 2)),
+        weight=np.zeros(p),
+        slip_inertia=np.zeros((p, 3)),
+        signs=np.ones(len(table.loads)),
+        share=np.zeros((p, 6)),
+        matrix=np.zeros((p, 6, 6)),
+        order=np.zeros((p, 6), np.int64),
+        reaction=np.zeros((p, 6)),
+        friction=np.zeros((p, 2)),
+        slip=np.zeros((p, 2)),
+        applied=np.zeros((p, 2)),
+        limit=np.zeros(p),
+        free_slip=np.zeros((p, 2)),
+        start=np.zeros((p, 2)),
+        gradient=np.zeros((p, 2)),
+        target=np.zeros((p, 2)),
+        normal_load=np.zeros(len(table.points)),
+        largest_load=np.zeros(n),
+        vector=np.zeros(6),
+    )
+
+
+@kernel
+def jam(k, T):
+    """Let a joint that jams slide without friction in this pass; let it stick if it jams in a later pass again.
+
+    Its friction less its limit is a concave function of the friction.  Where the joint does not stick, that function
+    has a zero, and Newton's method finds it from below, with the signs of the loads without friction.
+    """
+    if T.jams[k]:
+        T.state[k], T.jams[k] = STICKS, 0
+    else:
+        T.jams[k] = JAMS
+        store_vector(T.share[k], no_force())
+        T.applied[k, 0] = T.applied[k, 1] = 0.0
+        for i in range(2):
+            T.drag[k, i, 0] = T.drag[k, i, 1] = 0.0
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+@formula
+def store_vector(vector, W):
+    """Store a Force in a vector (6,)."""
+    vector[0], vector[1], vector[2] = W.t.x, W.t.y, W.t.z
+    vector[3], vector[4], vector[5] = W.f.x, W.f.y, W.f.z
+
+
+@formula
+def load_vector(vector):
+    """Return the Force in a vector (6,)."""
+    return Force(Vec3(vector[0], vector[1], vector[2]), Vec3(vector[3], vector[4], vector[5]))
+
+
+@formula
+def load_inertia(record):
+    """Return the inertia in a record."""
+    return UnsymmetricInertia(load(record.J), load(record.H), load(record.K), load(record.M))
+
+
+@formula
+def store_inertia(record, A):
+    """Store an inertia in a record."""
+    store(record.J, A.J)
+    store(record.H, A.H)
+    store(record.K, A.K)
+    store(record.M, A.M)
