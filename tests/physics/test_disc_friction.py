@@ -11,6 +11,7 @@ from friction_trees import H, compare_with_rows, friction_of_joints, prepared, s
 from scipy.optimize import minimize
 
 from multibody_cli import MemorySink
+from multibody_cli.contact_solver import tree_friction
 
 G, MASS, MU = 9.81, 1.5, 0.4
 DOWN = np.array([0.0, 0.0, -G])
@@ -239,6 +240,24 @@ def test_random_trees_move_as_with_rows(tmp_path, monkeypatch, seed, method):
 def test_implicit_joint_forces_add_to_the_inertia_of_the_coordinates(tmp_path, monkeypatch, seed):
     scene = random_tree(np.random.default_rng(10 + seed), 8, 0.3, "linearly_implicit_euler")
     compare_with_rows(tmp_path, monkeypatch, scene, "aba")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_variational_steps_move_as_with_rows(tmp_path, monkeypatch, seed):
+    """The law applies to the mean slip velocity of a step."""
+    scene = random_tree(np.random.default_rng(seed), 7, 0.3)
+    del scene["simulation"]["integrator"]
+    simulation = prepared(tmp_path, scene, "simulation.method=variational", "simulation.duration=0.03")
+    tree, rows = MemorySink(), MemorySink()
+    simulation.run(tree)
+    with monkeypatch.context() as patched:
+        patched.setattr(tree_friction, "suits", lambda _system: False)
+        simulation.run(rows)
+    one, other = tree.trajectory(), rows.trajectory()
+    assert one.channel("contacts/unsolved").values.sum() + other.channel("contacts/unsolved").values.sum() == 0
+    for path in ("bodies/position", "bodies/linear_velocity"):
+        expected = other.channel(path).values
+        np.testing.assert_allclose(one.channel(path).values, expected, atol=1e-8 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("seed", range(4))
