@@ -65,7 +65,8 @@ def _explain(report: Report, culprit: str, last_valid: float, reached: float, se
         return (
             f"the initial acceleration is not finite: {culprit} moves no mass or inertia, its axes coincide, or a "
             "force or a prescribed motion is not finite. Give the body mass and inertia, change the initial position, "
-            "or check expressions of t such as 1/t or sqrt(t)."
+            "or check expressions such as 1/t or sqrt(t), and their derivatives by the state if the integrator is "
+            "implicit."
         )
     return (
         f"step {report.steps + 1} (t = {reached:.9g} s) diverged; last valid output at t = {last_valid:.9g} s; "

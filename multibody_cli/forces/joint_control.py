@@ -1,7 +1,7 @@
 """The generalized force that drives one coordinate of a joint, as a function of time and of the state.
 
 The matrix of implicit integrators has the derivative by the own coordinate and its rate, where it is a stiffness or a
-damping; `implicit.coupled_forces` adds the remainder in trees.
+damping; `implicit.coupled_forces` adds the remainder.
 """
 
 from __future__ import annotations
