@@ -67,14 +67,13 @@ def own_derivatives(force, forces, t):
 
 
 @kernel
-def apply_times(force, forces, t, tree, bodies, factor, x, wrenches):
+def apply_times(force, forces, t, bodies, factor, x, wrenches):
     """Add the unit of a coupled force times `factor` to the forces x (nv,) on coordinates, or to the wrenches.
 
     The unit is that of a force on a coordinate or of a component of a load, or of an activation.
     """
     if force.table == CONTROLS:
-        iv = forces.tables[CONTROLS][force.number].iv
-        x[iv] += 0.0 if tree.driven[iv] else factor
+        x[forces.tables[CONTROLS][force.number].iv] += factor
     elif force.table == LOADS:
         item, k = forces.tables[LOADS][force.number], force.component
         R = load(bodies[item.row].R)

@@ -97,7 +97,7 @@ def add_coupling_terms(system, work, t):
 def add_coupled_force(system, work, i, factor, x):
     """Add `factor` times the unit of coupled force i to the forces x (nv,) on coordinates, or to `work.wrenches`."""
     C = work.coupling
-    apply_times(C.forces[i], system.forces, C.time[0], system.tree, work.bodies, factor, x, work.wrenches)
+    apply_times(C.forces[i], system.forces, C.time[0], work.bodies, factor, x, work.wrenches)
 
 
 @kernel

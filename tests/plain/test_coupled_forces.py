@@ -284,6 +284,11 @@ def test_forces_of_own_coordinates_need_no_coupled_solve():
     assert not compile_scene(loaded(scene, integrator="sdirk2")).model.system.coupled
     assert not compile_scene(loaded(chain(STRONG), integrator="rk4")).model.system.coupled
     assert compile_scene(loaded(chain(STRONG), integrator="sdirk2")).model.system.coupled
+    held = {"type": "general", "joint": "three", "force": "-5*joints.one.q", "rate": "100 Hz"}
+    follows = {"type": "pd", "joint": "three", "kp": 50, "kd": 2, "target": "sin(t)"}
+    for actuator in (held, follows):
+        moved = {**scene, "actuators": {"a": actuator}}
+        assert not compile_scene(loaded(moved, integrator="sdirk2", step=0.01)).model.system.coupled
     limited = chain(STRONG)
     limited["joints"] = {**limited["joints"], "one": {**limited["joints"]["one"], "limits": [-3, 3]}}
     assert not compile_scene(loaded(limited, integrator="sdirk2")).model.system.coupled

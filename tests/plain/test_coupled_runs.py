@@ -11,6 +11,44 @@ from loops import start
 pytestmark = pytest.mark.compiled  # many steps
 
 
+RAIL = {"type": "prismatic", "axis": [1, 0, 0]}
+CART = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}
+
+
+def test_a_step_has_the_derivatives_at_its_start():
+    """The force on b is -1000 t x, where x = t moves freely: a step changes v by -h 1000 t (x + h)."""
+    joints = {"a": {**RAIL, "child": "a", "v": 1}, "b": {**RAIL, "child": "b", "force": "-1000*t*joints.a.q"}}
+    scene, h = {"gravity": [0, 0, 0], "bodies": dict.fromkeys(joints, CART), "joints": joints}, 0.01
+    found = start(scene, integrator="linearly_implicit_euler", step=h).advance(5 * h).state.v[1]
+    assert found == pytest.approx(-1000 * h * sum(k * h * (k + 1) * h for k in range(5)), rel=1e-12)
+
+
+@pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
+def test_a_clipped_activation_is_constant(integrator):
+    joints = {name: {**RAIL, "child": name, "v": v} for name, v in (("a", 1), ("b", -2))}
+    path = [{"body": "world", "point": [-0.5, 0, 0]}, {"body": "b"}]
+    muscle = {"path": path, "max_isometric_force": 800, "optimal_length": 0.4, "tendon_slack_length": 0.1}
+    scene = {"gravity": [0, 0, 0], "bodies": dict.fromkeys(joints, CART), "joints": joints}
+    found, wanted = (
+        start({**scene, "muscles": {"m": {**muscle, "activation": one}}}, integrator=integrator, step=0.01)
+        .advance(0.05)
+        .state
+        for one in ("1.5 + joints.a.q", 1)
+    )
+    np.testing.assert_array_equal(found.q, wanted.q)
+    np.testing.assert_array_equal(found.v, wanted.v)
+
+
+def test_the_implicit_terms_of_an_activation_keep_momentum():
+    joints = {name: {**RAIL, "child": name, "q": q, "v": v} for name, q, v in (("a", 0.0, 0.1), ("b", 0.5, -0.2))}
+    muscle = {"path": [{"body": "a"}, {"body": "b"}], "max_isometric_force": 800, "optimal_length": 0.4}
+    muscle |= {"tendon_slack_length": 0.1, "activation": "0.5 + 0.2*joints.a.v - 0.1*joints.b.q"}
+    scene = {"gravity": [0, 0, 0], "bodies": dict.fromkeys(joints, CART), "joints": joints, "muscles": {"m": muscle}}
+    found = start(scene, integrator="linearly_implicit_euler", step=0.01).advance(0.05).state.v
+    assert abs(found[0]) > 1.0
+    assert found.sum() == pytest.approx(-0.1, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", ["aba", "redmax", "baraff"])
 @pytest.mark.parametrize("on_body", [False, True])
 def test_the_stages_of_sdirk2_have_prescribed_rates_of_their_own(method, on_body):
