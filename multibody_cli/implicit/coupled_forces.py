@@ -134,7 +134,6 @@ def correct_coupled(system, work, a):
     store_multipliers(work, count, C.multipliers[k])
     for j in range(len(a)):
         C.rates[j] = a[j] if at_start or not tree.driven[j] else 0.0  # stages have prescribed rates of their own
-    update_marker_changes(tree, work.bodies)
     compute_loop_rates(tree, C.rates, work)  # without the bias
     for i in range(k):
         C.rhs[i] = 0.0

@@ -126,3 +126,21 @@ def test_a_load_at_a_marker_of_an_affine_body_takes_the_steps_of_the_spring():
         "ball": {"type": "spherical", "parent": "body", "child": "end", "origin": {"position": POINT}},
     }
     check_spring({"bodies": {"body": body, "end": end}, "joints": joints}, "baraff", "bodies.end")
+
+
+def test_rates_relative_to_a_marker_have_the_acceleration_of_its_body():
+    """With the place p and rate u relative to the falling marker, (m + h c + h^2 k) (x - g) = -k (p + h u) - c u."""
+    m, k, c, h, g = 0.5, 900.0, 40.0, 0.01, 3.0
+    parts = [{"type": kind, "axis": axis} for kind in ("prismatic", "revolute") for axis in np.eye(3).tolist()]
+    body = {**BOX, "kind": "affine", "velocity": {"linear": [1, 2, 3], "angular": [0, 0, 0]}}
+    joints = {
+        "rail": {"type": "translational", "child": "end", "q": [0.5, 0.6, 0.7], "v": [4, 0, 2]},
+        "gap": {"type": "composite", "parts": parts, "parent": "body", "child": "end", "origin": {"position": POINT}},
+    }
+    joints["gap"]["q"] = [0.1, 0.3, 0.05, 0, 0, 0]
+    end = {"mass": m, "inertia": {"principal": [0.01, 0.02, 0.015]}}
+    load = {"body": "end", "force": [f"-{k}*joints.gap.q[0] - {c}*joints.gap.v[0]", 0, 0]}
+    scene = {"gravity": [g, 0, 0], "bodies": {"body": body, "end": end}, "joints": joints, "forces": {"load": load}}
+    found = start(scene, "baraff", integrator="linearly_implicit_euler", step=h).advance(h).joint("rail", "velocity")
+    x = g - (k * (0.1 + h * 3.0) + c * 3.0) / (m + h * c + h * h * k)
+    np.testing.assert_allclose(found, [4.0 + h * x, 0.0, 2.0], rtol=0.0, atol=1e-12)
