@@ -20,6 +20,7 @@ import numpy as np
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, compute_loop_rates
 from multibody_cli.constraint_solver.solver import clear_impulses, zero_rhs
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE
+from multibody_cli.contact_solver.friction.six_columns import add_power, solve_row
 from multibody_cli.contact_solver.islands import body_of_term
 from multibody_cli.kernel import formula, kernel, template
 from multibody_cli.linalg.pivoted_lu import DEPENDENT_PIVOT
@@ -44,6 +45,7 @@ class Factors(NamedTuple):
 
     basis: Integers  # (l,) number of basis impulses of each articulation
     from_rows: Integers  # (l,) whether the basis consists of rows
+    samples: Integers  # (l,) whether the responses of some rows are sampled
     rank: Integers  # (l,) number of independent basis impulses
     A: Floats  # matrices A of all articulations, one after the other; overwritten by L
     first_A: Integers  # (l,) start of the matrix of an articulation
@@ -53,6 +55,7 @@ class Factors(NamedTuple):
     first: Integers  # (m, 2) start of each body block of a row in B
     independent: Integers  # (n,) independent basis impulses of one articulation
     column: Floats  # (n,) scratch
+    upper: Floats  # (36,) transposed L of one free body
 
 
 def factors_for(bodies: int, m: int) -> Factors:
@@ -62,6 +65,7 @@ def factors_for(bodies: int, m: int) -> Factors:
     return Factors(
         basis=np.zeros(bodies, np.int64),
         from_rows=np.zeros(bodies, np.int64),
+        samples=np.zeros(bodies, np.int64),
         rank=np.zeros(bodies, np.int64),
         A=np.zeros(n * widest),
         first_A=np.zeros(bodies, np.int64),
@@ -71,6 +75,7 @@ def factors_for(bodies: int, m: int) -> Factors:
         first=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         independent=np.zeros(n, np.int64),
         column=np.zeros(n),
+        upper=np.zeros(NODE * NODE),
     )
 
 
@@ -116,20 +121,22 @@ def block_velocity(row, terms, articulation, G, bodies, y, changed) -> float:
 
 # --- impulse basis ----------------------------------------------------------------------------------------------------
 @kernel
-def choose_impulse_basis(articulations, G, T) -> int:
+def choose_impulse_basis(articulations, rows, terms, G, T) -> int:
     """Choose the impulse basis of each articulation and lay out B; return the largest basis, -1 if B is too large."""
     place_A = place_B = widest = 0
     for c in range(articulations):
-        rows = G.first_body_block[c + 1] - G.first_body_block[c]
+        own = G.first_body_block[c + 1] - G.first_body_block[c]
         axes = AXES * (G.first_body[c + 1] - G.first_body[c])
-        T.from_rows[c] = rows < axes
-        g = min(rows, axes)
+        T.from_rows[c] = own < axes
+        g = min(own, axes)
         T.basis[c] = g
         T.first_A[c] = place_A
         place_A += g * g
         widest = max(widest, g)
+        T.samples[c] = 0
         for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
             k, side = G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW
+            T.samples[c] |= is_sampled(c, rows[k], terms, T)
             T.first[k, side] = place_B
             place_B += filled(g)
     return widest if place_B <= len(T.B) else -1
@@ -153,22 +160,52 @@ def apply_basis_impulses(p, articulations, rows, terms, G, T, work):
 
 @kernel
 def read_responses(p, articulations, rows, terms, G, T, work):
-    """Store the velocities of rows and basis due to basis impulse p, for every articulation."""
+    """Store the velocities of the basis due to basis impulse p, for every articulation, and those of sampled rows."""
     for c in range(articulations):
         g = T.basis[c]
         if p >= g:
             continue
         begin = G.first_body_block[c]
-        for h in range(begin, G.first_body_block[c + 1]):
+        for h in range(begin, G.first_body_block[c + 1] if T.samples[c] else begin):
             k, side = G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW
-            velocity = block_velocity(rows[k], terms, c, G, work.bodies, work.response, True)
-            T.B[T.first[k, side] + p] = velocity
-            if T.from_rows[c] and h - begin < g:
-                T.A[T.first_A[c] + g * (h - begin) + p] = velocity
+            if is_sampled(c, rows[k], terms, T):
+                velocity = block_velocity(rows[k], terms, c, G, work.bodies, work.response, True)
+                T.B[T.first[k, side] + p] = velocity
+                if T.from_rows[c] and h - begin < g:
+                    T.A[T.first_A[c] + g * (h - begin) + p] = velocity
         if not T.from_rows[c]:
             for q in range(g):
                 body, axis = work.bodies[G.bodies[G.first_body[c] + q // AXES]], q % AXES
                 T.A[T.first_A[c] + g * q + p] = body.dw[axis] if axis < 3 else body.dv[axis - 3]
+
+
+@kernel
+def is_sampled(c, row, terms, T) -> bool:
+    """Return whether the responses of a row in an articulation are sampled; else they follow from those of bodies."""
+    sampled = T.from_rows[c] != 0
+    for k in range(row.first_term, row.last_term):
+        sampled = sampled or terms[k].iv >= 0
+    return sampled
+
+
+@kernel
+def combine_responses(c, rows, terms, G, T):
+    """Compute the velocities of the rows that are not sampled from those of the bodies, for all basis impulses."""
+    g = T.basis[c]
+    for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
+        k, side = G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW
+        first = T.first[k, side]
+        if not is_sampled(c, rows[k], terms, T):
+            for p in range(g):
+                T.B[first + p] = 0.0
+            for i in range(rows[k].first_term, rows[k].last_term):
+                body = terms[i].body
+                if body > 0 and G.articulation[body] == c:
+                    at, w = T.first_A[c] + g * AXES * G.place[body], load_force(terms[i])
+                    T.column[0], T.column[1], T.column[2] = w.t.x, w.t.y, w.t.z
+                    T.column[3], T.column[4], T.column[5] = w.f.x, w.f.y, w.f.z
+                    for p in range(0, g, NODE):
+                        add_power(T.column, 0, T.A, at + p, T.B, first + p, g)
 
 
 @template(apply_inverse_mass)
@@ -176,7 +213,7 @@ def factor_rows(system, work, v, articulations, rows, terms, G, T) -> bool:
     """Compute B and xi0 of all rows for bodies with poses and velocities v (nv,); return False if B is too large."""
     tree = system.tree
     zero_rhs(work)
-    widest = choose_impulse_basis(articulations, G, T)
+    widest = choose_impulse_basis(articulations, rows, terms, G, T)
     for p in range(widest):
         clear_impulses(work)
         apply_basis_impulses(p, articulations, rows, terms, G, T, work)
@@ -199,6 +236,7 @@ def factor_rows(system, work, v, articulations, rows, terms, G, T) -> bool:
 def factor_articulation(c, v, rows, terms, G, T, work):
     """Compute L of one articulation, its part of xi0, and B of its body blocks."""
     A, g, at, column = T.A, T.basis[c], T.first_A[c], T.column
+    combine_responses(c, rows, terms, G, T)
     largest = 0.0
     for j in range(g):
         largest = max(largest, A[at + g * j + j])
@@ -218,8 +256,16 @@ def factor_articulation(c, v, rows, terms, G, T, work):
     forward_substitute(T, at, g, rank, 0, column)
     for a in range(rank):
         T.xi0[T.first_velocity[c] + a] = column[a]
+    regular = rank == g and g == NODE
+    if regular:
+        for j in range(NODE):
+            for a in range(NODE):
+                T.upper[NODE * j + a] = A[at + NODE * a + j]
     for h in range(G.first_body_block[c], G.first_body_block[c + 1]):
         first = T.first[G.body_blocks[h] // BLOCKS_PER_ROW, G.body_blocks[h] % BLOCKS_PER_ROW]
+        if regular:
+            solve_row(T.upper, 0, T.B, first)
+            continue
         forward_substitute(T, at, g, rank, first, T.B)
         for a in range(rank, filled(g)):
             T.B[first + a] = 0.0

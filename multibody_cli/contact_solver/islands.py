@@ -30,6 +30,7 @@ class Groups(NamedTuple):
     row_articulations: Integers  # (m, 2) articulations of each row, -1 for none
     first_body: Integers  # (l + 1,) start of the bodies of an articulation
     bodies: Integers  # (l,)
+    place: Integers  # (l,) number of each body among those of its articulation
     first_body_block: Integers  # (l + 1,) start of the body blocks of an articulation; block s of row k is 2 k + s
     body_blocks: Integers  # (2 m,)
     island: Integers  # (l,) union-find parent: smallest articulation of the island
@@ -52,6 +53,7 @@ def groups_for(tree: Tree, m: int) -> Groups:
         row_articulations=np.zeros((m, BLOCKS_PER_ROW), np.int64),
         first_body=np.zeros(bodies + 1, np.int64),
         bodies=np.zeros(bodies, np.int64),
+        place=np.zeros(bodies, np.int64),
         first_body_block=np.zeros(bodies + 1, np.int64),
         body_blocks=np.zeros(BLOCKS_PER_ROW * m, np.int64),
         island=np.zeros(bodies, np.int64),
@@ -143,6 +145,9 @@ def list_bodies(links, articulations, G):
         G.bodies[first[G.articulation[i]]] = i
         first[G.articulation[i]] += 1
     shift_back(first, articulations)
+    for c in range(articulations):
+        for k in range(first[c], first[c + 1]):
+            G.place[G.bodies[k]] = k - first[c]
 
 
 @kernel

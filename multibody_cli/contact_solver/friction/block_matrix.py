@@ -14,6 +14,17 @@ from numpy.typing import NDArray
 
 from multibody_cli.contact_solver.friction.elimination_order import Elimination, elimination_for
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, NODE, PER_CONTACT, block_of_rows
+from multibody_cli.contact_solver.friction.six_columns import (
+    add_outer_product,
+    add_transposed_product,
+    copy_row,
+    multiply_row,
+    multiply_strip,
+    solve_lower,
+    solve_transposed_upper,
+    subtract_transposed_product,
+    subtract_transposed_vector_product,
+)
 from multibody_cli.kernel import kernel
 
 Floats = NDArray[np.float64]
@@ -77,40 +88,29 @@ def add_rows(F, k, rows, D, stiffness, M):
             for i in range(F.width[b] // NODE):
                 M.node[strips] = F.start[b] // NODE + i
                 load_strip(F, k, rows, side, b, NODE * i, STRIP * strips, M.rows)
-                multiply_strip(k, rows, D, stiffness, STRIP * strips, M)
+                if rows == PER_CONTACT:
+                    multiply_strip(D, k, M.rows, STRIP * strips, M.product, STRIP * strips, stiffness)
+                else:
+                    multiply_row(M.rows, STRIP * strips, M.product, STRIP * strips, stiffness * D[k, 0])
                 strips += 1
     contact = (k - F.equalities - F.limits) // PER_CONTACT
     for p in range(strips):
         for q in range(strips):
-            add_strips(contact, p, q, M)
+            if rows == PER_CONTACT:
+                add_strips(contact, p, q, M)
+            else:
+                add_single_row(p, q, M)
 
 
 @kernel
 def load_strip(F, k, rows, side, b, offset, at, strips):
     """Copy the part of B of `rows` rows for six velocities of block b; rows that do not act on the block are 0."""
-    for j in range(PER_CONTACT):
-        if j < rows and F.block[k + j, side] == b:
-            first = F.first[k + j, side] + offset
-            for i in range(NODE):
-                strips[at + NODE * j + i] = F.B[first + i]
+    for j in range(rows):
+        if F.block[k + j, side] == b:
+            copy_row(F.B, F.first[k + j, side] + offset, strips, at + NODE * j)
         else:
             for i in range(NODE):
                 strips[at + NODE * j + i] = 0.0
-
-
-@kernel
-def multiply_strip(k, rows, D, stiffness, at, M):
-    """Compute the product of stiffness D and a strip of B."""
-    for j in range(PER_CONTACT):
-        if j < rows:
-            for i in range(NODE):
-                total = D[k + j, 0] * M.rows[at + i]
-                if rows == PER_CONTACT:
-                    total += D[k + j, 1] * M.rows[at + NODE + i] + D[k + j, 2] * M.rows[at + 2 * NODE + i]
-                M.product[at + NODE * j + i] = stiffness * total
-        else:
-            for i in range(NODE):
-                M.product[at + NODE * j + i] = 0.0
 
 
 @kernel
@@ -126,6 +126,18 @@ def add_strips(contact, p, q, M):
 
 
 @kernel
+def add_single_row(p, q, M):
+    """Add part p of a transposed row of B times part q of the row of D B to the block of their nodes."""
+    i, j, at, by = M.node[p], M.node[q], STRIP * p, STRIP * q
+    if i == j:
+        add_outer_product(M.rows, at, M.product, by, M.diagonal, ENTRIES * i)
+    elif i < j:
+        add_outer_product(M.rows, at, M.product, by, M.upper, ENTRIES * entry_of(-1, i, j, M.elimination))
+    else:
+        add_outer_product(M.product, by, M.rows, at, M.lower, ENTRIES * entry_of(-1, j, i, M.elimination))
+
+
+@kernel
 def entry_of(contact, i, j, E) -> int:
     """Return the place of node j among the later nodes of node i < j; both are of the same contact or constraint."""
     e = E.begin[i]
@@ -136,28 +148,7 @@ def entry_of(contact, i, j, E) -> int:
     return e
 
 
-# --- blocks ---------------------------------------------------------------------------------------------------------
-@kernel
-def add_transposed_product(A, a, B, b, C, c):
-    """Add A^T B to the block C, for strips A and B."""
-    for i in range(NODE):
-        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
-        for j in range(NODE):
-            C[c + NODE * i + j] += x * B[b + j] + y * B[b + NODE + j] + z * B[b + 2 * NODE + j]
-
-
-@kernel
-def subtract_transposed_product(A, a, B, b, C, c):
-    """Subtract A^T B from the block C."""
-    for i in range(NODE):
-        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
-        p, q, r = A[a + 3 * NODE + i], A[a + 4 * NODE + i], A[a + 5 * NODE + i]
-        for j in range(NODE):
-            C[c + NODE * i + j] -= (x * B[b + j] + y * B[b + NODE + j] + z * B[b + 2 * NODE + j]) + (
-                p * B[b + 3 * NODE + j] + q * B[b + 4 * NODE + j] + r * B[b + 5 * NODE + j]
-            )
-
-
+# --- elimination ----------------------------------------------------------------------------------------------------
 @kernel
 def factor_block(A, a):
     """Replace the block A by its LU factors, with unit lower triangle and inverse pivots on the diagonal."""
@@ -171,30 +162,6 @@ def factor_block(A, a):
                 A[other + j] -= A[other + k] * A[row + j]
 
 
-@kernel
-def solve_lower(A, a, X, x):
-    """Replace the block X by L^-1 X, with the factors A of `factor_block`."""
-    for k in range(NODE):
-        for i in range(k + 1, NODE):
-            factor = A[a + NODE * i + k]
-            for j in range(NODE):
-                X[x + NODE * i + j] -= factor * X[x + NODE * k + j]
-
-
-@kernel
-def solve_transposed_upper(A, a, X, x):
-    """Replace the block X by U^-T X, with the factors A of `factor_block`."""
-    for k in range(NODE):
-        pivot = A[a + (NODE + 1) * k]
-        for j in range(NODE):
-            X[x + NODE * k + j] *= pivot
-        for i in range(k + 1, NODE):
-            factor = A[a + NODE * k + i]
-            for j in range(NODE):
-                X[x + NODE * i + j] -= factor * X[x + NODE * k + j]
-
-
-# --- elimination ----------------------------------------------------------------------------------------------------
 @kernel
 def eliminate(n, M):
     """Replace the matrix by its factors: a unit lower triangle, and an upper triangle with inverse pivots."""
@@ -221,7 +188,7 @@ def substitute(n, M, y):
     for k in range(n // NODE):
         substitute_forward(M.diagonal, ENTRIES * k, y, NODE * k)
         for e in range(begin[k], begin[k + 1]):
-            subtract_transposed_vector_product(M.lower, ENTRIES * e, y, NODE * k, NODE * later[e])
+            subtract_transposed_vector_product(M.lower, ENTRIES * e, y, NODE * k, y, NODE * later[e])
     for k in range(n // NODE - 1, -1, -1):
         for e in range(begin[k], begin[k + 1]):
             subtract_vector_product(M.upper, ENTRIES * e, y, NODE * later[e], NODE * k)
@@ -252,14 +219,3 @@ def subtract_vector_product(A, a, y, i, j):
     for h in range(NODE):
         at = a + NODE * h
         y[j + h] -= (A[at] * p + A[at + 1] * q + A[at + 2] * r) + (A[at + 3] * s + A[at + 4] * t + A[at + 5] * u)
-
-
-@kernel
-def subtract_transposed_vector_product(A, a, y, i, j):
-    """Subtract the product of A^T and six entries of y, from i on, from those from j on."""
-    p, q, r, s, t, u = y[i], y[i + 1], y[i + 2], y[i + 3], y[i + 4], y[i + 5]
-    for h in range(NODE):
-        at = a + h
-        y[j + h] -= (A[at] * p + A[at + NODE] * q + A[at + 2 * NODE] * r) + (
-            A[at + 3 * NODE] * s + A[at + 4 * NODE] * t + A[at + 5 * NODE] * u
-        )
