@@ -57,13 +57,22 @@ def set_normal_velocities(F, x, xi, S):
 @kernel
 def relative_residual(F, x, S) -> float:
     """Return the largest |x - P(x - u / w)| sqrt(w) relative to the problem's size (`dense`); gamma becomes that P."""
+    size = compute_arguments(F, x, S)
+    project(F, S.y, S.gamma, S.D)
+    worst = largest_difference(F, x, S)
+    return worst / size if size > 0.0 else worst
+
+
+@kernel
+def compute_arguments(F, x, S) -> float:
+    """Compute y = x - u / w; return the size of the problem."""
     n = 0
     for b in range(len(F.width)):
         n += F.width[b]
     after = S.xi_residual[:n]
     set_normal_velocities(F, x, after, S)
     compute_row_velocities(F, after, S.u)
-    size = worst = 0.0
+    size = 0.0
     for i in range(n):
         size += (after[i] - S.xi0[i]) ** 2
     size = math.sqrt(size)
@@ -73,14 +82,17 @@ def relative_residual(F, x, S) -> float:
     for c in range(F.friction_patches):  # what is pressed at rest has a size as well
         k = F.equalities + F.limits + PER_CONTACT * c
         size = max(size, x[k] * math.sqrt(F.w[k]))
-    project(F, S.y, S.gamma, S.D)
-    nothing = 0.0
+    return size
+
+
+@kernel
+def largest_difference(F, x, S) -> float:
+    """Return the largest |x - gamma| sqrt(w); infinity if an entry is no number."""
+    worst = nothing = 0.0
     for k in range(len(F.r)):
         worst = max(worst, abs(x[k] - S.gamma[k]) * math.sqrt(F.w[k]))
         nothing += 0.0 * S.gamma[k]
-    if nothing != 0.0:  # the largest of some numbers may pass over one that is none
-        return math.inf
-    return worst / size if size > 0.0 else worst
+    return math.inf if nothing != 0.0 else worst  # the largest of some numbers may pass over one that is none
 
 
 @kernel

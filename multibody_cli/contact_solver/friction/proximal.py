@@ -18,6 +18,9 @@ Newton's method fails, because little compliance needs fewer iterations, and muc
 Iterations end at a loose tolerance; while single Newton steps suffice, as for bodies at rest, they continue to
 round-off, and with a tight tolerance in any case.
 
+If iterations stop near a solution, redundant contacts contradict each other by little, and active sets decide which of
+them open (`active_set`); with a tight tolerance also from the result of the natural map.
+
 If that fails, the solver follows the path of `central_path` and restarts from its end: in rounds, with less compliance
 if the end of the path was reached, and with more if it was not.  If all rounds fail, the solver restarts from the
 convex relaxation of the problem.
@@ -34,6 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multibody_cli.contact_solver.friction.active_set import exchange_states
 from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix, block_matrix_for
 from multibody_cli.contact_solver.friction.central_path import follow_path
 from multibody_cli.contact_solver.friction.cones import project
@@ -59,6 +63,7 @@ from multibody_cli.kernel import kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 MIN_INITIAL_COMPLIANCE, MAX_INITIAL_COMPLIANCE, INITIAL_RATIO, MIN_COMPLIANCE = 1e-4, 0.03, 10.0, 1e-8
 """Compliance of a row relative to its own W: bounds of the initial value, its ratio to the residual of the guess, and
@@ -88,7 +93,9 @@ MAX_PATHS = 8
 """Largest number of paths."""
 
 NEARLY_SOLVED = 1e-6
-"""Residual above which the impulses of the convex relaxation replace those of an unsolved problem."""
+"""Residual above which there are no active sets, and the impulses of the convex relaxation replace those of an unsolved
+problem.
+"""
 
 LOOSE = 1e-6
 """Tolerance at which iterations end; with smaller tolerances they continue, to round-off with the default of 1e-10."""
@@ -124,6 +131,9 @@ class ProximalScratch(NamedTuple):
     D: Floats  # (m, 3)
     proximal_point: Floats  # (m,) guess of a proximal iteration
     natural: Floats  # (m,) of the steps for the natural map
+    state: Integers  # (m,) of contacts and limits, at their first rows (`active_set`)
+    before: Floats  # (m,) impulses before a shift of loads
+    shift: Floats  # (m,) its step
     best: Floats  # (m,) impulses with the smallest residual
     unsolved: Floats  # (m,) impulses of an unsolved problem
     relaxed: Floats  # (m,) impulses of its convex relaxation
@@ -148,6 +158,9 @@ def proximal_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
         D=np.zeros((m, PER_CONTACT)),
         proximal_point=np.zeros(m),
         natural=np.zeros(m),
+        state=np.zeros(m, np.int64),
+        before=np.zeros(m),
+        shift=np.zeros(m),
         best=np.zeros(m),
         unsolved=np.zeros(m),
         relaxed=np.zeros(m),
@@ -229,8 +242,17 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     if not solved:
         new_steps, best_residual = proximal_iterations(F, enough, near_round_off, x, n, best_residual, S)
         steps += new_steps
+    close = max(sufficient, EXACT)
+    new_steps, best_residual = exchange_from(S.best, F, close, n, best_residual, S)
+    steps += new_steps
+    if options.tolerance < best_residual <= NEARLY_SOLVED and sufficient <= EXACT:
+        copy(x, S.natural, len(x))
+        new_steps, residual = follow_natural_map(F, close, S.natural[: len(x)], n, S)
+        steps += new_steps
+        new_steps, best_residual = exchange_from(S.natural, F, close, n, min(best_residual, residual), S)
+        steps += new_steps
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
-    while best_residual > max(sufficient, EXACT) and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
+    while best_residual > close and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
         set_normal_velocities(F, x, xi, S)
         new_steps, reached = follow_path(
             F, S.xi0, compliance, first, FINAL_SMOOTHING * compliance, x, xi, S.smoothed, S.matrix
@@ -251,11 +273,27 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
             first, compliance = INITIAL_SMOOTHING, COMPLIANCE_INCREASE * compliance
         rounds += 1
         met += best_residual <= options.tolerance
+    if rounds > 0:
+        new_steps, best_residual = exchange_from(S.best, F, close, n, best_residual, S)
+        steps += new_steps
     copy(S.best, x, len(x))
     if best_residual <= options.tolerance:
         return Report(SOLVED, rounds + 1, steps, best_residual)
     scale_to_dissipate(F, x, S, n)
     return Report(UNFINISHED, rounds + 1, steps, best_residual)
+
+
+@kernel
+def exchange_from(start, F, sufficient, n, best_residual, S) -> tuple[int, float]:
+    """Exchange states from the impulses `start` (m,), near a solution; return the steps and the smallest residual.
+
+    Loads of friction patches are given, and follow from those of joints in turn; they do not shift.
+    """
+    if F.convex or F.friction_patches > 0 or best_residual <= sufficient or best_residual > NEARLY_SOLVED:
+        return 0, best_residual
+    m = len(F.r)
+    copy(start, S.natural, m)
+    return exchange_states(F, sufficient, S.natural[:m], n, best_residual, S)
 
 
 # --- proximal iterations --------------------------------------------------------------------------------------------
