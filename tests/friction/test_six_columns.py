@@ -23,6 +23,7 @@ def apply_products(D, A, B, X, C, factor):
     six_columns.multiply_row(A, 2, C, 180, factor)
     six_columns.copy_row(A, 2, C, 216)
     six_columns.add_power(X, 1, A, 2, C, 252, 8)
+    six_columns.add_row(A, 2, C, 288, factor)
 
 
 @kernel
@@ -53,6 +54,7 @@ def test_products(mode):
     expected[144:150] -= a.T @ x
     expected[180:186] = factor * a[0]
     expected[216:222] = a[0]
+    expected[288:294] += factor * a[0]
     expected[252:258] += x @ np.array([A[2 + 8 * k : 8 + 8 * k] for k in range(6)])
     np.testing.assert_allclose(C, expected, rtol=1e-13, atol=1e-13)
 

@@ -93,13 +93,10 @@ def add_rows(F, k, rows, D, stiffness, M):
                 else:
                     multiply_row(M.rows, STRIP * strips, M.product, STRIP * strips, stiffness * D[k, 0])
                 strips += 1
-    contact = (k - F.equalities - F.limits) // PER_CONTACT
-    for p in range(strips):
-        for q in range(strips):
-            if rows == PER_CONTACT:
-                add_strips(contact, p, q, M)
-            else:
-                add_single_row(p, q, M)
+    if rows == PER_CONTACT:
+        add_strips((k - F.equalities - F.limits) // PER_CONTACT, strips, M)
+    else:
+        add_parts(strips, M)
 
 
 @kernel
@@ -114,27 +111,27 @@ def load_strip(F, k, rows, side, b, offset, at, strips):
 
 
 @kernel
-def add_strips(contact, p, q, M):
-    """Add the transposed strip p of B times strip q of D B to the block of their nodes."""
-    i, j, at, by = M.node[p], M.node[q], STRIP * p, STRIP * q
-    if i == j:
-        add_transposed_product(M.rows, at, M.product, by, M.diagonal, ENTRIES * i)
-    elif i < j:
-        add_transposed_product(M.rows, at, M.product, by, M.upper, ENTRIES * entry_of(contact, i, j, M.elimination))
-    else:
-        add_transposed_product(M.product, by, M.rows, at, M.lower, ENTRIES * entry_of(contact, j, i, M.elimination))
+def add_strips(contact, strips, M):
+    """Add the transposed strips of B times those of D B to the blocks of their nodes."""
+    for p in range(strips):
+        add_transposed_product(M.rows, STRIP * p, M.product, STRIP * p, M.diagonal, ENTRIES * M.node[p])
+        for q in range(p):
+            i, j = (q, p) if M.node[q] < M.node[p] else (p, q)
+            e = ENTRIES * entry_of(contact, M.node[i], M.node[j], M.elimination)
+            add_transposed_product(M.rows, STRIP * i, M.product, STRIP * j, M.upper, e)
+            add_transposed_product(M.product, STRIP * i, M.rows, STRIP * j, M.lower, e)
 
 
 @kernel
-def add_single_row(p, q, M):
-    """Add part p of a transposed row of B times part q of the row of D B to the block of their nodes."""
-    i, j, at, by = M.node[p], M.node[q], STRIP * p, STRIP * q
-    if i == j:
-        add_outer_product(M.rows, at, M.product, by, M.diagonal, ENTRIES * i)
-    elif i < j:
-        add_outer_product(M.rows, at, M.product, by, M.upper, ENTRIES * entry_of(-1, i, j, M.elimination))
-    else:
-        add_outer_product(M.product, by, M.rows, at, M.lower, ENTRIES * entry_of(-1, j, i, M.elimination))
+def add_parts(strips, M):
+    """Add the parts of a transposed row of B times those of the row of D B to the blocks of their nodes."""
+    for p in range(strips):
+        add_outer_product(M.rows, STRIP * p, M.product, STRIP * p, M.diagonal, ENTRIES * M.node[p])
+        for q in range(p):
+            i, j = (q, p) if M.node[q] < M.node[p] else (p, q)
+            e = ENTRIES * entry_of(-1, M.node[i], M.node[j], M.elimination)
+            add_outer_product(M.rows, STRIP * i, M.product, STRIP * j, M.upper, e)
+            add_outer_product(M.product, STRIP * i, M.rows, STRIP * j, M.lower, e)
 
 
 @kernel

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.kernel import kernel
+from multibody_cli.contact_solver.friction.six_columns import COLUMNS, add_row
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.linalg.pivoted_lu import NEGLIGIBLE
 
 PER_CONTACT = 3
@@ -34,7 +35,7 @@ PER_CONTACT = 3
 MIN_FRICTION_IMPULSE = 1e-150
 """Friction impulses below this value count as 0, to avoid overflow in divisions."""
 
-NODE = 6
+NODE = COLUMNS
 """Normal velocities are stored in groups of six; the width of a block is a multiple of it."""
 
 BLOCKS_PER_ROW = 2
@@ -115,17 +116,22 @@ def factored_scratch_for(constraint_rows: int, contacts: int, n: int, blocks: in
 @kernel
 def add_row_product(F, k, xi, total):
     """Return total + (B xi)_k."""
-    B, first, block = F.B, F.first, F.block
     for side in range(BLOCKS_PER_ROW):
-        b = block[k, side]
+        b = F.block[k, side]
         if b >= 0:
-            at, start = first[k, side], F.start[b]
-            for i in range(0, F.width[b], NODE):
-                p, q = at + i, start + i
-                total += (B[p] * xi[q] + B[p + 1] * xi[q + 1] + B[p + 2] * xi[q + 2]) + (
-                    B[p + 3] * xi[q + 3] + B[p + 4] * xi[q + 4] + B[p + 5] * xi[q + 5]
-                )
+            at, start = F.first[k, side], F.start[b]
+            total += product_of_six(F.B, at, xi, start)
+            for i in range(NODE, F.width[b], NODE):
+                total += product_of_six(F.B, at + i, xi, start + i)
     return total
+
+
+@formula
+def product_of_six(B, p, xi, q):
+    """Return the scalar product of six entries of B, from p on, and of xi, from q on."""
+    return (B[p] * xi[q] + B[p + 1] * xi[q + 1] + B[p + 2] * xi[q + 2]) + (
+        B[p + 3] * xi[q + 3] + B[p + 4] * xi[q + 4] + B[p + 5] * xi[q + 5]
+    )
 
 
 @kernel
@@ -158,16 +164,15 @@ def compute_offset(F, xi0):
 @kernel
 def accumulate_transposed(F, x, xi):
     """Add B^T x to xi."""
-    B, first, block = F.B, F.first, F.block
     for k in range(len(F.r)):
         if x[k] != 0.0:
             for side in range(BLOCKS_PER_ROW):
-                b = block[k, side]
+                b = F.block[k, side]
                 if b >= 0:
-                    at, start = first[k, side], F.start[b]
-                    for i in range(0, F.width[b], NODE):
-                        for j in range(NODE):
-                            xi[start + i + j] += B[at + i + j] * x[k]
+                    at, start = F.first[k, side], F.start[b]
+                    add_row(F.B, at, xi, start, x[k])
+                    for i in range(NODE, F.width[b], NODE):
+                        add_row(F.B, at + i, xi, start + i, x[k])
 
 
 @kernel

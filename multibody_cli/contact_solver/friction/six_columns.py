@@ -1,6 +1,6 @@
 """Products and triangular solutions with rows of six numbers in flat arrays, each row in vector registers.
 
-A *block* is six rows, a *strip* three, one after the other.  LLVM unrolls loops over six numbers before it would
+A *block* is six rows, a *strip* three rows, one after the other.  LLVM unrolls loops over six numbers before it would
 vectorize them, so that their compiled form is written as vector instructions.  All operands are read before a result is
 stored.
 """
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from multibody_cli.contact_solver.friction.problem import NODE, PER_CONTACT
 from multibody_cli.kernel import instructions
+
+COLUMNS, STRIP = 6, 3
+"""Numbers in a row, and rows of a strip."""
 
 FUSED = ("contract",)
 """Flag of products and sums that may be fused."""
@@ -27,10 +29,10 @@ class _Rows:
             context.make_array(kind)(context, builder, arg).data if hasattr(kind, "ndim") else None
             for kind, arg in zip(types, args, strict=True)
         ]
-        self._row, self._word = ir.VectorType(ir.DoubleType(), NODE), ir.IntType(64)
+        self._row, self._word = ir.VectorType(ir.DoubleType(), COLUMNS), ir.IntType(64)
         self._undefined = ir.Constant(self._row, ir.Undefined)
-        self._zero = ir.Constant(self._row, [0.0] * NODE)
-        self._equal = ir.Constant(ir.VectorType(ir.IntType(32), NODE), [0] * NODE)
+        self._zero = ir.Constant(self._row, [0.0] * COLUMNS)
+        self._equal = ir.Constant(ir.VectorType(ir.IntType(32), COLUMNS), [0] * COLUMNS)
 
     def _place(self, array: int, entry: int) -> Any:
         return self._builder.add(self._args[array + 1], self._word(entry))
@@ -44,7 +46,7 @@ class _Rows:
 
     def row(self, array: int, row: int) -> Any:
         """Load a row of an array."""
-        return self.row_at(array, self._place(array, NODE * row))
+        return self.row_at(array, self._place(array, COLUMNS * row))
 
     def rows(self, array: int, count: int) -> list[Any]:
         """Load the first rows of an array."""
@@ -53,7 +55,7 @@ class _Rows:
     def store(self, array: int, rows: list[Any]) -> None:
         """Store the first rows of an array."""
         for k, row in enumerate(rows):
-            self._builder.store(row, self._row_pointer(array, self._place(array, NODE * k)), align=8)
+            self._builder.store(row, self._row_pointer(array, self._place(array, COLUMNS * k)), align=8)
 
     def number(self, array: int, entry: int) -> Any:
         """Load an entry of an array, as a row of equal numbers."""
@@ -74,7 +76,7 @@ class _Rows:
 
     def above(self, row: Any, k: int) -> Any:
         """Return a row with entries 0 up to the entry k."""
-        places = [j if j > k else NODE for j in range(NODE)]
+        places = [j if j > k else COLUMNS for j in range(COLUMNS)]
         return self._builder.shuffle_vector(row, self._zero, self._equal.type(places))
 
     def times(self, x: Any, y: Any) -> Any:
@@ -88,7 +90,7 @@ class _Rows:
 
     def combination(self, array: int, entry: int, rows: list[Any]) -> Any:
         """Return the sum of three rows, each times an entry of an array; the entries are a row apart."""
-        x, y, z = (self.times(self.number(array, entry + NODE * k), row) for k, row in enumerate(rows))
+        x, y, z = (self.times(self.number(array, entry + COLUMNS * k), row) for k, row in enumerate(rows))
         return self.plus(self.plus(x, y), z)
 
 
@@ -96,12 +98,12 @@ class _Rows:
 def _write_strip_product(context: Any, builder: Any, types: Any, args: Any) -> None:
     from llvmlite import ir
 
-    first = builder.mul(args[1], ir.IntType(64)(PER_CONTACT))
+    first = builder.mul(args[1], ir.IntType(64)(STRIP))
     rows = _Rows(context, builder, types, [args[0], first, *args[2:]])
-    A = rows.rows(2, PER_CONTACT)
+    A = rows.rows(2, STRIP)
     product = []
-    for j in range(PER_CONTACT):
-        x, y, z = (rows.number(0, PER_CONTACT * j + h) for h in range(PER_CONTACT))
+    for j in range(STRIP):
+        x, y, z = (rows.number(0, STRIP * j + h) for h in range(STRIP))
         total = rows.plus(rows.times(x, A[0]), rows.plus(rows.times(y, A[1]), rows.times(z, A[2])))
         product.append(rows.times(rows.equal(args[6]), total))
     rows.store(4, product)
@@ -110,46 +112,46 @@ def _write_strip_product(context: Any, builder: Any, types: Any, args: Any) -> N
 @instructions(_write_strip_product)
 def multiply_strip(D: Any, k: int, A: Any, a: int, C: Any, c: int, factor: float) -> None:
     """Compute the strip C = factor D A, for the rows of D (m, 3) from k on and the strip A."""
-    for i in range(NODE):
-        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
-        for j in range(PER_CONTACT):
-            C[c + NODE * j + i] = factor * (D[k + j, 0] * x + (D[k + j, 1] * y + D[k + j, 2] * z))
+    for i in range(COLUMNS):
+        x, y, z = A[a + i], A[a + COLUMNS + i], A[a + 2 * COLUMNS + i]
+        for j in range(STRIP):
+            C[c + COLUMNS * j + i] = factor * (D[k + j, 0] * x + (D[k + j, 1] * y + D[k + j, 2] * z))
 
 
 def _write_sum_of_product(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
-    B, C = rows.rows(2, PER_CONTACT), rows.rows(4, NODE)
-    rows.store(4, [rows.plus(C[i], rows.combination(0, i, B)) for i in range(NODE)])
+    B, C = rows.rows(2, STRIP), rows.rows(4, COLUMNS)
+    rows.store(4, [rows.plus(C[i], rows.combination(0, i, B)) for i in range(COLUMNS)])
 
 
 @instructions(_write_sum_of_product)
 def add_transposed_product(A: Any, a: int, B: Any, b: int, C: Any, c: int) -> None:
     """Add A^T B to the block C, for strips A and B."""
-    for i in range(NODE):
-        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
-        for j in range(NODE):
-            C[c + NODE * i + j] += x * B[b + j] + y * B[b + NODE + j] + z * B[b + 2 * NODE + j]
+    for i in range(COLUMNS):
+        x, y, z = A[a + i], A[a + COLUMNS + i], A[a + 2 * COLUMNS + i]
+        for j in range(COLUMNS):
+            C[c + COLUMNS * i + j] += x * B[b + j] + y * B[b + COLUMNS + j] + z * B[b + 2 * COLUMNS + j]
 
 
 def _write_sum_of_outer_product(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
-    B, C = rows.row(2, 0), rows.rows(4, NODE)
-    rows.store(4, [rows.plus(C[i], rows.times(rows.number(0, i), B)) for i in range(NODE)])
+    B, C = rows.row(2, 0), rows.rows(4, COLUMNS)
+    rows.store(4, [rows.plus(C[i], rows.times(rows.number(0, i), B)) for i in range(COLUMNS)])
 
 
 @instructions(_write_sum_of_outer_product)
 def add_outer_product(A: Any, a: int, B: Any, b: int, C: Any, c: int) -> None:
     """Add A^T B to the block C, for rows A and B."""
-    for i in range(NODE):
-        for j in range(NODE):
-            C[c + NODE * i + j] += A[a + i] * B[b + j]
+    for i in range(COLUMNS):
+        for j in range(COLUMNS):
+            C[c + COLUMNS * i + j] += A[a + i] * B[b + j]
 
 
 def _write_difference_of_product(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
-    B, C = rows.rows(2, NODE), rows.rows(4, NODE)
-    for i in range(NODE):
-        sums = rows.combination(0, i, B[:3]), rows.combination(0, 3 * NODE + i, B[3:])
+    B, C = rows.rows(2, COLUMNS), rows.rows(4, COLUMNS)
+    for i in range(COLUMNS):
+        sums = rows.combination(0, i, B[:3]), rows.combination(0, 3 * COLUMNS + i, B[3:])
         C[i] = rows.minus(C[i], rows.plus(*sums))
     rows.store(4, C)
 
@@ -157,21 +159,19 @@ def _write_difference_of_product(context: Any, builder: Any, types: Any, args: A
 @instructions(_write_difference_of_product)
 def subtract_transposed_product(A: Any, a: int, B: Any, b: int, C: Any, c: int) -> None:
     """Subtract A^T B from the block C, for blocks A and B."""
-    for i in range(NODE):
-        x, y, z = A[a + i], A[a + NODE + i], A[a + 2 * NODE + i]
-        p, q, r = A[a + 3 * NODE + i], A[a + 4 * NODE + i], A[a + 5 * NODE + i]
-        for j in range(NODE):
-            C[c + NODE * i + j] -= (x * B[b + j] + y * B[b + NODE + j] + z * B[b + 2 * NODE + j]) + (
-                p * B[b + 3 * NODE + j] + q * B[b + 4 * NODE + j] + r * B[b + 5 * NODE + j]
+    for i in range(COLUMNS):
+        x, y, z = A[a + i], A[a + COLUMNS + i], A[a + 2 * COLUMNS + i]
+        p, q, r = A[a + 3 * COLUMNS + i], A[a + 4 * COLUMNS + i], A[a + 5 * COLUMNS + i]
+        for j in range(COLUMNS):
+            C[c + COLUMNS * i + j] -= (x * B[b + j] + y * B[b + COLUMNS + j] + z * B[b + 2 * COLUMNS + j]) + (
+                p * B[b + 3 * COLUMNS + j] + q * B[b + 4 * COLUMNS + j] + r * B[b + 5 * COLUMNS + j]
             )
 
 
 def _write_difference_of_vector_product(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
-    A = [(rows.row(0, k), rows.number(2, k)) for k in range(NODE)]
-    sums = [
-        rows.plus(rows.plus(rows.times(*A[k]), rows.times(*A[k + 1])), rows.times(*A[k + 2])) for k in (0, PER_CONTACT)
-    ]
+    A = [(rows.row(0, k), rows.number(2, k)) for k in range(COLUMNS)]
+    sums = [rows.plus(rows.plus(rows.times(*A[k]), rows.times(*A[k + 1])), rows.times(*A[k + 2])) for k in (0, STRIP)]
     rows.store(4, [rows.minus(rows.row(4, 0), rows.plus(*sums))])
 
 
@@ -179,57 +179,57 @@ def _write_difference_of_vector_product(context: Any, builder: Any, types: Any, 
 def subtract_transposed_vector_product(A: Any, a: int, x: Any, i: int, y: Any, j: int) -> None:
     """Subtract the product of A^T and six entries of x, from i on, from six entries of y, from j on."""
     p, q, r, s, t, u = x[i], x[i + 1], x[i + 2], x[i + 3], x[i + 4], x[i + 5]
-    for h in range(NODE):
+    for h in range(COLUMNS):
         at = a + h
-        y[j + h] -= (A[at] * p + A[at + NODE] * q + A[at + 2 * NODE] * r) + (
-            A[at + 3 * NODE] * s + A[at + 4 * NODE] * t + A[at + 5 * NODE] * u
+        y[j + h] -= (A[at] * p + A[at + COLUMNS] * q + A[at + 2 * COLUMNS] * r) + (
+            A[at + 3 * COLUMNS] * s + A[at + 4 * COLUMNS] * t + A[at + 5 * COLUMNS] * u
         )
 
 
 # --- triangular solutions -------------------------------------------------------------------------------------------
 def _write_lower_solution(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
-    X = rows.rows(2, NODE)
-    for k in range(NODE):
-        for i in range(k + 1, NODE):
-            X[i] = rows.minus(X[i], rows.times(rows.number(0, NODE * i + k), X[k]))
+    X = rows.rows(2, COLUMNS)
+    for k in range(COLUMNS):
+        for i in range(k + 1, COLUMNS):
+            X[i] = rows.minus(X[i], rows.times(rows.number(0, COLUMNS * i + k), X[k]))
     rows.store(2, X)
 
 
 @instructions(_write_lower_solution)
 def solve_lower(A: Any, a: int, X: Any, x: int) -> None:
     """Replace the block X by L^-1 X, with the factors A of `factor_block`."""
-    for k in range(NODE):
-        for i in range(k + 1, NODE):
-            for j in range(NODE):
-                X[x + NODE * i + j] -= A[a + NODE * i + k] * X[x + NODE * k + j]
+    for k in range(COLUMNS):
+        for i in range(k + 1, COLUMNS):
+            for j in range(COLUMNS):
+                X[x + COLUMNS * i + j] -= A[a + COLUMNS * i + k] * X[x + COLUMNS * k + j]
 
 
 def _write_upper_solution(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
-    X = rows.rows(2, NODE)
-    for k in range(NODE):
-        X[k] = rows.times(rows.number(0, (NODE + 1) * k), X[k])
-        for i in range(k + 1, NODE):
-            X[i] = rows.minus(X[i], rows.times(rows.number(0, NODE * k + i), X[k]))
+    X = rows.rows(2, COLUMNS)
+    for k in range(COLUMNS):
+        X[k] = rows.times(rows.number(0, (COLUMNS + 1) * k), X[k])
+        for i in range(k + 1, COLUMNS):
+            X[i] = rows.minus(X[i], rows.times(rows.number(0, COLUMNS * k + i), X[k]))
     rows.store(2, X)
 
 
 @instructions(_write_upper_solution)
 def solve_transposed_upper(A: Any, a: int, X: Any, x: int) -> None:
     """Replace the block X by U^-T X, with the factors A of `factor_block`."""
-    for k in range(NODE):
-        for j in range(NODE):
-            X[x + NODE * k + j] *= A[a + (NODE + 1) * k]
-        for i in range(k + 1, NODE):
-            for j in range(NODE):
-                X[x + NODE * i + j] -= A[a + NODE * k + i] * X[x + NODE * k + j]
+    for k in range(COLUMNS):
+        for j in range(COLUMNS):
+            X[x + COLUMNS * k + j] *= A[a + (COLUMNS + 1) * k]
+        for i in range(k + 1, COLUMNS):
+            for j in range(COLUMNS):
+                X[x + COLUMNS * i + j] -= A[a + COLUMNS * k + i] * X[x + COLUMNS * k + j]
 
 
 def _write_row_solution(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
     y = rows.row(2, 0)
-    for k in range(NODE):
+    for k in range(COLUMNS):
         solved = builder.fdiv(rows.entry(y, k), rows.entry(rows.row(0, k), k))
         factors = rows.above(rows.row(0, k), k)
         y = rows.minus(rows.with_entry(y, k, solved), rows.times(rows.equal(solved), factors))
@@ -239,29 +239,29 @@ def _write_row_solution(context: Any, builder: Any, types: Any, args: Any) -> No
 @instructions(_write_row_solution)
 def solve_row(U: Any, u: int, y: Any, i: int) -> None:
     """Replace six entries of y, from i on, by U^-T of them, for the upper triangle of the block U."""
-    for k in range(NODE):
-        y[i + k] /= U[u + (NODE + 1) * k]
-        for j in range(k + 1, NODE):
-            y[i + j] -= y[i + k] * U[u + NODE * k + j]
+    for k in range(COLUMNS):
+        y[i + k] /= U[u + (COLUMNS + 1) * k]
+        for j in range(k + 1, COLUMNS):
+            y[i + j] -= y[i + k] * U[u + COLUMNS * k + j]
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 def _write_power(context: Any, builder: Any, types: Any, args: Any) -> None:
     rows = _Rows(context, builder, types, args)
     place, products = args[3], []
-    for k in range(NODE):
+    for k in range(COLUMNS):
         products.append(rows.times(rows.row_at(2, place), rows.number(0, k)))
         place = builder.add(place, args[6])
-    sums = [rows.plus(rows.plus(products[k], products[k + 1]), products[k + 2]) for k in (0, PER_CONTACT)]
+    sums = [rows.plus(rows.plus(products[k], products[k + 1]), products[k + 2]) for k in (0, STRIP)]
     rows.store(4, [rows.plus(rows.row(4, 0), rows.plus(*sums))])
 
 
 @instructions(_write_power)
 def add_power(wrench: Any, i: int, A: Any, a: int, C: Any, c: int, distance: int) -> None:
     """Add to the row C the power of a wrench for six motions: six rows of A from a on, with that distance."""
-    w = wrench[i : i + NODE]
-    for j in range(NODE):
-        m = [A[a + distance * k + j] for k in range(NODE)]
+    w = wrench[i : i + COLUMNS]
+    for j in range(COLUMNS):
+        m = [A[a + distance * k + j] for k in range(COLUMNS)]
         C[c + j] += (m[0] * w[0] + m[1] * w[1] + m[2] * w[2]) + (m[3] * w[3] + m[4] * w[4] + m[5] * w[5])
 
 
@@ -273,7 +273,7 @@ def _write_multiple(context: Any, builder: Any, types: Any, args: Any) -> None:
 @instructions(_write_multiple)
 def multiply_row(A: Any, a: int, C: Any, c: int, factor: float) -> None:
     """Compute the row C = factor A."""
-    for i in range(NODE):
+    for i in range(COLUMNS):
         C[c + i] = factor * A[a + i]
 
 
@@ -285,4 +285,16 @@ def _write_copy(context: Any, builder: Any, types: Any, args: Any) -> None:
 @instructions(_write_copy)
 def copy_row(A: Any, a: int, C: Any, c: int) -> None:
     """Copy a row of A to C."""
-    C[c : c + NODE] = A[a : a + NODE]
+    C[c : c + COLUMNS] = A[a : a + COLUMNS]
+
+
+def _write_sum_of_rows(context: Any, builder: Any, types: Any, args: Any) -> None:
+    rows = _Rows(context, builder, types, args)
+    rows.store(2, [rows.plus(rows.row(2, 0), rows.times(rows.row(0, 0), rows.equal(args[4])))])
+
+
+@instructions(_write_sum_of_rows)
+def add_row(A: Any, a: int, C: Any, c: int, factor: float) -> None:
+    """Add the row A, times a factor, to the row C."""
+    for i in range(COLUMNS):
+        C[c + i] += A[a + i] * factor
