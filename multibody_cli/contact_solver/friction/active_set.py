@@ -25,6 +25,7 @@ from multibody_cli.contact_solver.friction.natural_map import (
     COMPLIANCE,
     compute_arguments,
     compute_step,
+    compute_velocities,
     keep_if_better,
     largest_difference,
 )
@@ -56,6 +57,7 @@ def exchange_states(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
     Return the number of Newton steps and the smallest residual; its impulses become the best ones.
     """
     steps, opened, reach = 0, -1, 1.0
+    compute_velocities(F, x, S)
     size = compute_arguments(F, x, S)
     read_states(F, S)
     for _ in range(MAX_EXCHANGES):
@@ -63,6 +65,7 @@ def exchange_states(F, sufficient, x, n, best_residual, S) -> tuple[int, float]:
         best_residual = keep_if_better(F, x, best_residual, S)
         if best_residual <= sufficient:
             break
+        compute_velocities(F, x, S)
         size = compute_arguments(F, x, S)
         if not size < math.inf:
             break
@@ -123,6 +126,7 @@ def solve_branches(F, x, n, S) -> int:
     """Solve for the impulses x (m,) in place by Newton's method, with given states; return the number of steps."""
     last = math.inf
     for steps in range(MAX_STEPS):
+        compute_velocities(F, x, S)
         size = compute_arguments(F, x, S)
         take_branches(F, S)
         residual = largest_difference(F, x, S) / size if size > 0.0 else 0.0

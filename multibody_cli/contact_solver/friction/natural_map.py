@@ -57,6 +57,30 @@ def set_normal_velocities(F, x, xi, S):
 @kernel
 def relative_residual(F, x, S) -> float:
     """Return the largest |x - P(x - u / w)| sqrt(w) relative to the problem's size (`dense`); gamma becomes that P."""
+    compute_velocities(F, x, S)
+    return residual_of_velocities(F, x, S)
+
+
+@kernel
+def compute_velocities(F, x, S):
+    """Compute the velocities u and xi that result from the impulses x (m,)."""
+    after = S.xi_residual[: length_of_xi(F)]
+    set_normal_velocities(F, x, after, S)
+    compute_row_velocities(F, after, S.u)
+
+
+@kernel
+def length_of_xi(F) -> int:
+    """Return the number of normal velocities."""
+    n = 0
+    for b in range(len(F.width)):
+        n += F.width[b]
+    return n
+
+
+@kernel
+def residual_of_velocities(F, x, S) -> float:
+    """Return the residual of impulses whose velocities are known; gamma becomes P(x - u / w)."""
     size = compute_arguments(F, x, S)
     project(F, S.y, S.gamma, S.D)
     worst = largest_difference(F, x, S)
@@ -66,15 +90,9 @@ def relative_residual(F, x, S) -> float:
 @kernel
 def compute_arguments(F, x, S) -> float:
     """Compute y = x - u / w; return the size of the problem."""
-    n = 0
-    for b in range(len(F.width)):
-        n += F.width[b]
-    after = S.xi_residual[:n]
-    set_normal_velocities(F, x, after, S)
-    compute_row_velocities(F, after, S.u)
     size = 0.0
-    for i in range(n):
-        size += (after[i] - S.xi0[i]) ** 2
+    for i in range(length_of_xi(F)):
+        size += (S.xi_residual[i] - S.xi0[i]) ** 2
     size = math.sqrt(size)
     for k in range(len(F.r)):
         size = max(size, abs(F.r[k]) / math.sqrt(F.w[k]))
@@ -135,7 +153,7 @@ def follow_natural_map(F, sufficient, x, n, S) -> tuple[int, float]:
             compliance = COMPLIANCE
         least, last = min(least, residual), residual
         compute_step(F, compliance, x, n, S)
-        residual = relative_residual(F, x, S)
+        residual = residual_of_velocities(F, x, S)
         steps += 1
     return steps, best_residual
 
@@ -161,7 +179,7 @@ def fastest_motion(F, n, S) -> tuple[float, float]:
 
 @kernel
 def compute_step(F, compliance, x, n, S):
-    """Add a Newton step with that compliance to x (m,), from the result of `relative_residual`."""
+    """Add a Newton step with that compliance to x (m,), and its effect to u and xi, from `relative_residual`."""
     M, change, constraint_rows = S.matrix, S.y, F.equalities + F.limits
     clear(n, M)
     for k in range(len(x)):
@@ -183,15 +201,19 @@ def compute_step(F, compliance, x, n, S):
         step[i] = 0.0
     accumulate_transposed(F, change[: len(x)], step)
     substitute(n, M, step)
+    for i in range(n):
+        S.xi_residual[i] += step[i]
     for k in range(len(x)):
-        S.u[k] = add_row_product(F, k, step, 0.0) / F.w[k]
+        velocity_change = add_row_product(F, k, step, 0.0)
+        S.u[k] += velocity_change
+        S.gamma[k] = velocity_change / F.w[k]
     for k in range(constraint_rows):
-        x[k] += change[k] - S.D[k, 0] * S.u[k]
+        x[k] += change[k] - S.D[k, 0] * S.gamma[k]
     for c in range(len(F.mu)):
         k = constraint_rows + PER_CONTACT * c
-        multiply(k, S.D, S.u)
+        multiply(k, S.D, S.gamma)
         for j in range(k, k + PER_CONTACT):
-            x[j] += change[j] - S.u[j]
+            x[j] += change[j] - S.gamma[j]
 
 
 @kernel
