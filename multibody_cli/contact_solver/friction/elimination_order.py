@@ -27,6 +27,7 @@ class Elimination(NamedTuple):
 
     coupled: NDArray[np.int8]  # (blocks, blocks) remaining neighbours; of an eliminated block, its later neighbours
     degree: Integers  # (blocks,) number of remaining neighbours, -1 for an eliminated block
+    neighbours: Integers  # (blocks,) remaining neighbours of one block
     order: Integers  # (blocks,) block numbers in the order of elimination
     begin: Integers  # (nodes + 1,) start of the later nodes of a node
     later: Integers  # later nodes of all nodes; untouched pages take no memory
@@ -38,6 +39,7 @@ def elimination_for(nodes: int, blocks: int, contacts: int) -> Elimination:
     return Elimination(
         coupled=np.zeros((blocks, blocks), np.int8),
         degree=np.zeros(blocks, np.int64),
+        neighbours=np.zeros(blocks, np.int64),
         order=np.zeros(blocks, np.int64),
         begin=np.zeros(nodes + 1, np.int64),
         later=np.zeros(nodes * (nodes + 1) // 2, np.int64),
@@ -98,17 +100,16 @@ def block_of_least_degree(blocks, E) -> int:
 @kernel
 def couple_neighbours(blocks, b, E):
     """Remove block b from the graph, and make its neighbours neighbours of each other."""
-    coupled = E.coupled
-    E.degree[b] = -1
+    count, E.degree[b] = 0, -1
     for a in range(blocks):
-        if coupled[b, a]:
-            degree = 0
-            for other in range(blocks):
-                coupled[a, other] |= coupled[b, other]
-            coupled[a, a] = coupled[a, b] = 0
-            for other in range(blocks):
-                degree += coupled[a, other]
-            E.degree[a] = degree
+        if E.coupled[b, a]:
+            E.neighbours[count] = a
+            count += 1
+    for i in range(count):
+        E.coupled[E.neighbours[i], b] = 0
+        E.degree[E.neighbours[i]] -= 1
+        for k in range(i):
+            couple(E.neighbours[i], E.neighbours[k], E)
 
 
 @kernel

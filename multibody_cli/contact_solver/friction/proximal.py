@@ -70,6 +70,9 @@ MIN_INITIAL_COMPLIANCE, MAX_INITIAL_COMPLIANCE, INITIAL_RATIO, MIN_COMPLIANCE = 
 the minimum, at which contacts within a millionth of the friction threshold stick exactly.
 """
 
+UNGUESSED_COMPLIANCE = 0.3
+"""Largest initial compliance if all impulses of the guess are 0, as for bodies that have just met."""
+
 FAST_DECREASE, DECREASE, FEW_STEPS, INCREASE = 0.1, 0.3, 2, 3.0
 """Factors of the compliance: after an iteration of at most that few Newton steps, after others, and after a failure."""
 
@@ -307,7 +310,8 @@ def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -
     set_normal_velocities(F, x, xi, S)
     copy(xi, last_xi, n)
     copy(x, S.proximal_point, len(x))
-    compliance = min(max(INITIAL_RATIO * best_residual, MIN_INITIAL_COMPLIANCE), MAX_INITIAL_COMPLIANCE)
+    largest = MAX_INITIAL_COMPLIANCE if is_guessed(x) else UNGUESSED_COMPLIANCE
+    compliance = min(max(INITIAL_RATIO * best_residual, MIN_INITIAL_COMPLIANCE), largest)
     steps, last, polishing = 0, 1.0, False
     if best_residual <= EXACT:
         last, polishing, compliance = best_residual, True, POLISHING_COMPLIANCE
@@ -335,6 +339,15 @@ def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -
         last = residual
         copy(xi, last_xi, n)
     return steps, best_residual
+
+
+@kernel
+def is_guessed(x) -> bool:
+    """Return whether any impulse is not 0."""
+    guessed = False
+    for k in range(len(x)):
+        guessed = guessed or x[k] != 0.0
+    return guessed
 
 
 @kernel
