@@ -19,7 +19,7 @@ Iterations end at a loose tolerance; while single Newton steps suffice, as for b
 round-off, and with a tight tolerance in any case.
 
 If iterations stop near a solution, redundant contacts contradict each other by little, and active sets decide which of
-them open (`active_set`); with a tight tolerance also from the result of the natural map.
+them open (`active_set`); with a tight tolerance also from results of the natural map with several scales w.
 
 If that fails, the solver follows the path of `central_path` and restarts from its end: in rounds, with less compliance
 if the end of the path was reached, and with more if it was not.  If all rounds fail, the solver restarts from the
@@ -102,6 +102,9 @@ problem.
 
 LOOSE = 1e-6
 """Tolerance at which iterations end; with smaller tolerances they continue, to round-off with the default of 1e-10."""
+
+SCALES = (1.0, 4.0, 2.0, 0.25)
+"""Factors of w, powers of 2, with which the natural map is solved; its solutions do not depend on w, its steps do."""
 
 EXACT, EXTRA_PATHS = 1e-12, 1
 """Residual above which a path is followed even if the tolerance is met, and number of such paths.  From a guess with at
@@ -248,11 +251,8 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     close = max(sufficient, EXACT)
     new_steps, best_residual = exchange_from(S.best, F, close, n, best_residual, S)
     steps += new_steps
-    if options.tolerance < best_residual <= NEARLY_SOLVED and sufficient <= EXACT:
-        copy(x, S.natural, len(x))
-        new_steps, residual = follow_natural_map(F, close, S.natural[: len(x)], n, S)
-        steps += new_steps
-        new_steps, best_residual = exchange_from(S.natural, F, close, n, min(best_residual, residual), S)
+    if sufficient <= EXACT:
+        new_steps, best_residual = exchange_from_natural_maps(F, options.tolerance, close, x, n, best_residual, S)
         steps += new_steps
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
     while best_residual > close and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
@@ -297,6 +297,33 @@ def exchange_from(start, F, sufficient, n, best_residual, S) -> tuple[int, float
     m = len(F.r)
     copy(start, S.natural, m)
     return exchange_states(F, sufficient, S.natural[:m], n, best_residual, S)
+
+
+@kernel
+def exchange_from_natural_maps(F, tolerance, sufficient, x, n, best_residual, S) -> tuple[int, float]:
+    """Exchange states from results of the natural map with other scales w, until the tolerance is met.
+
+    x (m,) is the guess and is unchanged.  Return the number of Newton steps and the smallest residual.
+    """
+    steps = 0
+    for scale in SCALES:
+        if tolerance < best_residual <= NEARLY_SOLVED:
+            copy(x, S.natural, len(x))
+            scale_rows_by(F, scale)
+            new_steps, residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
+            steps += new_steps
+            new_steps, _ = exchange_from(S.natural, F, sufficient, n, min(best_residual, residual), S)
+            steps += new_steps
+            scale_rows_by(F, 1.0 / scale)
+            best_residual = relative_residual(F, S.best[: len(x)], S)
+    return steps, best_residual
+
+
+@kernel
+def scale_rows_by(F, scale):
+    """Multiply the scales w of all rows."""
+    for k in range(len(F.w)):
+        F.w[k] *= scale
 
 
 # --- proximal iterations --------------------------------------------------------------------------------------------
