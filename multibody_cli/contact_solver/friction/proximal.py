@@ -252,7 +252,9 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     new_steps, best_residual = exchange_from(S.best, F, close, n, best_residual, S)
     steps += new_steps
     if sufficient <= EXACT:
-        new_steps, best_residual = exchange_from_natural_maps(F, options.tolerance, close, x, n, best_residual, S)
+        new_steps, best_residual = exchange_from_natural_maps(
+            F, max(options.tolerance, close), close, x, n, best_residual, S
+        )
         steps += new_steps
     rounds, met, compliance, first = 0, 0, INITIAL_PATH_COMPLIANCE, INITIAL_SMOOTHING
     while best_residual > close and met <= EXTRA_PATHS and rounds < min(MAX_PATHS, options.sweeps):
