@@ -26,13 +26,23 @@ from multibody_cli.contact_solver.friction.natural_map import (
     compute_arguments,
     compute_step,
     compute_velocities,
+    follow_natural_map,
     keep_if_better,
     largest_difference,
+    relative_residual,
 )
-from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT
+from multibody_cli.contact_solver.friction.problem import MIN_FRICTION_IMPULSE, PER_CONTACT, copy
 from multibody_cli.kernel import formula, kernel
 
 OPEN, STICK, SLIP = range(3)
+
+NEARLY_SOLVED = 1e-6
+"""Residual above which there are no active sets, and the impulses of the convex relaxation replace those of an unsolved
+problem.
+"""
+
+SCALES = (1.0, 4.0, 2.0, 0.25)
+"""Factors of w, powers of 2, with which the natural map is solved; its solutions do not depend on w, its steps do."""
 
 SHIFT_COMPLIANCE = 1e-8
 """Compliance of steps that shift loads, relative to a row's own W."""
@@ -48,6 +58,52 @@ FARTHER = 10.0
 
 UNDECIDED = 1e-13
 """Distance from a change of state, as an impulse relative to the size of the problem, that does not change it."""
+
+
+@formula
+def is_unfinished(F, sufficient, residual):
+    """Return whether active sets may reduce a residual near a solution to a sufficient one.
+
+    Loads of friction patches are given, and follow from those of joints in turn; they do not shift.
+    """
+    return not F.convex and F.friction_patches == 0 and sufficient < residual <= NEARLY_SOLVED
+
+
+@kernel
+def exchange_from(start, F, sufficient, n, best_residual, S) -> tuple[int, float]:
+    """Exchange states from the impulses `start` (m,), near a solution; return the steps and the smallest residual."""
+    if not is_unfinished(F, sufficient, best_residual):
+        return 0, best_residual
+    m = len(F.r)
+    copy(start, S.natural, m)
+    return exchange_states(F, sufficient, S.natural[:m], n, best_residual, S)
+
+
+@kernel
+def exchange_from_natural_maps(F, tolerance, sufficient, x, n, best_residual, S) -> tuple[int, float]:
+    """Exchange states from results of the natural map with other scales w, until the tolerance is met.
+
+    x (m,) is the guess and is unchanged.  Return the number of Newton steps and the smallest residual.
+    """
+    steps = 0
+    for scale in SCALES:
+        if is_unfinished(F, tolerance, best_residual):
+            copy(x, S.natural, len(x))
+            scale_rows_by(F, scale)
+            new_steps, residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
+            steps += new_steps
+            new_steps, _ = exchange_from(S.natural, F, sufficient, n, min(best_residual, residual), S)
+            steps += new_steps
+            scale_rows_by(F, 1.0 / scale)
+            best_residual = relative_residual(F, S.best[: len(x)], S)
+    return steps, best_residual
+
+
+@kernel
+def scale_rows_by(F, scale):
+    """Multiply the scales w of all rows."""
+    for k in range(len(F.w)):
+        F.w[k] *= scale
 
 
 @kernel

@@ -142,6 +142,13 @@ def compute_row_velocities(F, xi, u):
 
 
 @kernel
+def copy(x, y, m):
+    """Copy the first m entries of x into y."""
+    for k in range(m):
+        y[k] = x[k]
+
+
+@kernel
 def set_free_velocity(F, xi):
     """Set xi = xi0, at the positions of the blocks in xi."""
     at = 0

@@ -37,7 +37,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.contact_solver.friction.active_set import exchange_states
+from multibody_cli.contact_solver.friction.active_set import (
+    NEARLY_SOLVED,
+    exchange_from,
+    exchange_from_natural_maps,
+)
 from multibody_cli.contact_solver.friction.block_matrix import BlockMatrix, block_matrix_for
 from multibody_cli.contact_solver.friction.central_path import follow_path
 from multibody_cli.contact_solver.friction.cones import project
@@ -54,6 +58,7 @@ from multibody_cli.contact_solver.friction.problem import (
     Factored,
     Report,
     compute_offset,
+    copy,
     scale_rows,
     set_free_velocity,
 )
@@ -95,16 +100,8 @@ another one, relative to the final sigma there.
 MAX_PATHS = 8
 """Largest number of paths."""
 
-NEARLY_SOLVED = 1e-6
-"""Residual above which there are no active sets, and the impulses of the convex relaxation replace those of an unsolved
-problem.
-"""
-
 LOOSE = 1e-6
 """Tolerance at which iterations end; with smaller tolerances they continue, to round-off with the default of 1e-10."""
-
-SCALES = (1.0, 4.0, 2.0, 0.25)
-"""Factors of w, powers of 2, with which the natural map is solved; its solutions do not depend on w, its steps do."""
 
 EXACT, EXTRA_PATHS = 1e-12, 1
 """Residual above which a path is followed even if the tolerance is met, and number of such paths.  From a guess with at
@@ -288,46 +285,6 @@ def alternate_with_paths(F, options, x, S, n) -> Report:
     return Report(UNFINISHED, rounds + 1, steps, best_residual)
 
 
-@kernel
-def exchange_from(start, F, sufficient, n, best_residual, S) -> tuple[int, float]:
-    """Exchange states from the impulses `start` (m,), near a solution; return the steps and the smallest residual.
-
-    Loads of friction patches are given, and follow from those of joints in turn; they do not shift.
-    """
-    if F.convex or F.friction_patches > 0 or best_residual <= sufficient or best_residual > NEARLY_SOLVED:
-        return 0, best_residual
-    m = len(F.r)
-    copy(start, S.natural, m)
-    return exchange_states(F, sufficient, S.natural[:m], n, best_residual, S)
-
-
-@kernel
-def exchange_from_natural_maps(F, tolerance, sufficient, x, n, best_residual, S) -> tuple[int, float]:
-    """Exchange states from results of the natural map with other scales w, until the tolerance is met.
-
-    x (m,) is the guess and is unchanged.  Return the number of Newton steps and the smallest residual.
-    """
-    steps = 0
-    for scale in SCALES:
-        if tolerance < best_residual <= NEARLY_SOLVED:
-            copy(x, S.natural, len(x))
-            scale_rows_by(F, scale)
-            new_steps, residual = follow_natural_map(F, sufficient, S.natural[: len(x)], n, S)
-            steps += new_steps
-            new_steps, _ = exchange_from(S.natural, F, sufficient, n, min(best_residual, residual), S)
-            steps += new_steps
-            scale_rows_by(F, 1.0 / scale)
-            best_residual = relative_residual(F, S.best[: len(x)], S)
-    return steps, best_residual
-
-
-@kernel
-def scale_rows_by(F, scale):
-    """Multiply the scales w of all rows."""
-    for k in range(len(F.w)):
-        F.w[k] *= scale
-
-
 # --- proximal iterations --------------------------------------------------------------------------------------------
 @kernel
 def proximal_iterations(F, sufficient, near_round_off, x, n, best_residual, S) -> tuple[int, float]:
@@ -377,13 +334,6 @@ def is_guessed(x) -> bool:
     for k in range(len(x)):
         guessed = guessed or x[k] != 0.0
     return guessed
-
-
-@kernel
-def copy(x, best, m):
-    """Copy the first m entries of x into best."""
-    for k in range(m):
-        best[k] = x[k]
 
 
 # --- fallback --------------------------------------------------------------------------------------------------------
