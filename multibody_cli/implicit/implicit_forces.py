@@ -111,8 +111,8 @@ def add_implicit_terms(system, work, t):
 def add_implicit_bias_terms(system, work, t):
     """Add the products of h^2 K + h D with the bias accelerations of the bodies to the wrenches.
 
-    Forces then depend on the twists of the bodies at the end of the step, in any coordinates with the same origins; with
-    others, steps differ by h D w x (w x s) for the vector s between the origins.
+    Forces then depend on the twists of the bodies at the end of the step, in any coordinates with the same origins;
+    with others, steps differ by h D w x (w x s) for the vector s between the origins.
     """
     tree, h = system.tree, work.implicit_coefficients[0]
     write_bias_motion(tree, work, work.implicit_solve.z)
