@@ -145,15 +145,18 @@ def on_ball(forces):
 
 
 @pytest.mark.parametrize(
-    "scene",
+    "scene_of",
     [
-        on_ball(OF_VELOCITIES[0]),
-        *(chain(forces) for forces in (STRONG, *OF_VELOCITIES)),
-        {**closed("rod", STRONG), **LOADED},
-        {**closed("ball", STRONG), **LOADED, "springs": {"spring": SPRING}},
+        lambda: on_ball(OF_VELOCITIES[0]),
+        lambda: chain(STRONG),
+        lambda: chain(OF_VELOCITIES[0]),
+        lambda: chain(OF_VELOCITIES[1]),
+        lambda: {**closed("rod", STRONG), **LOADED},
+        lambda: {**closed("ball", STRONG), **LOADED, "springs": {"spring": SPRING}},
     ],
 )
-def test_methods_agree_whatever_their_coordinates(scene):
+def test_methods_agree_whatever_their_coordinates(scene_of):
+    scene = scene_of()  # to place its loop it calls kernels, which are interpreted within tests alone
     wanted, _ = implicit_accelerations(scene, "aba")
     for method in ("redmax", "symbolic", "baraff"):
         found, _ = implicit_accelerations(scene, method)
