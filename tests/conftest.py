@@ -50,6 +50,14 @@ CALLING_KERNELS = {
 """Files in pure folders that are compiled ones."""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Refuse to compile while tests are collected: the processes that do so need the folders of all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MBSIM_COMPILE", "never")
+        return (yield)
+
+
 def tier_of(place: Path) -> str:
     """Return the tier of a file of tests."""
     if place.parts[0] == "plain":
