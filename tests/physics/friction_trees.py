@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import yaml
 
-from multibody_cli import prepare
+from multibody_cli import MemorySink, prepare
 from multibody_cli.contact_solver import tree_friction
 
 H = 1e-3
@@ -62,3 +62,24 @@ def compare_with_rows(tmp_path, monkeypatch, scene, method, steps=30):
     np.testing.assert_allclose(one.v, other.v, atol=1e-8 * np.abs(other.v).max())
     np.testing.assert_allclose(friction, expected, atol=1e-7 * np.abs(expected).max())
     np.testing.assert_allclose(one.ledger, other.ledger, atol=1e-8 * np.abs(other.ledger).max())
+
+
+def most_passes(simulation):
+    """Return the largest number of passes of 100 steps, none of which solves rows."""
+    state, method = started(simulation)
+    assert method.step(state, 100) is None
+    report = method.advance(state, float(state.time[0]))
+    assert report.unsolved == 0
+    assert not method.contact_work.factors.rank.any(), "no rows are solved"
+    return report.iterations
+
+
+def require_losses(simulation):
+    """Require that a run only loses energy, in each of its joints."""
+    sink = MemorySink()
+    simulation.run(sink)
+    trajectory = sink.trajectory()
+    energy = trajectory.channel("energy/total").values
+    assert np.diff(energy).max() <= 1e-12 * np.ptp(trajectory.channel("energy/kinetic").values)
+    for joint in simulation.compiled.model.names.joints:
+        assert np.diff(trajectory.channel(f"energy/dissipation/joints/{joint.name}/friction").values).min() >= 0.0
