@@ -17,7 +17,7 @@ All solutions satisfy the equality rows, and their multipliers combine like the 
 
 W^T is never formed: a product with it is a derivative of the forces along a motion (`forces.quantities`).  Forces are
 functions of the poses and twists of the bodies at the end of the step, bias accelerations included, as in
-`implicit_forces`, so that the step does not depend on the choice of coordinates.
+`implicit_forces`: methods in any coordinates take the same step, up to the choice of the origins of the bodies.
 
 Source: Woodbury, Inverting modified matrices (1950).
 """
