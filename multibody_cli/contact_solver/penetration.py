@@ -29,10 +29,10 @@ def correct_penetration(settings, contact_work, h, constraint_rows, islands) -> 
             penetrates = True
             set_at_rest(island, 0, contact_work.groups, contact_work.sleep)
             F = gather_normals(island, h, constraint_rows, contact_work)
-            x = contact_work.island_impulses[: len(F.r)]
+            x = contact_work.island.impulses[: len(F.r)]
             for j in range(len(x)):
                 x[j] = 0.0
-            solve_proximal(F, settings.options, x, contact_work.proximal)
+            solve_proximal(F, settings.options, x, contact_work.island.proximal)
             for j in range(len(x)):
                 contact_work.x[contact_work.gathered_rows[j]] = x[j]
     return penetrates
@@ -65,7 +65,7 @@ def deepest_penetration(island, contact_work, h, constraint_rows) -> float:
 @kernel
 def gather_normals(island, h, constraint_rows, contact_work):
     """Collect the constraint rows and the normals of an island as one `Factored` problem of displacements."""
-    G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
+    G, T, S = contact_work.groups, contact_work.factors, contact_work.island.factored
     first, last = G.first_row[island], G.first_row[island + 1]
     blocks, m, equalities = number_blocks_of_island(first, last, contact_work), 0, 0
     for i in range(first, last):

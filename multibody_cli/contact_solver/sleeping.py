@@ -135,6 +135,7 @@ def keep_impulses(contact_work, islands, first):
     S, G = contact_work.sleep, contact_work.groups
     for island in range(islands):
         contact_work.converged[island] = S.island_asleep[island]
+        contact_work.island_steps[island] = 0
         contact_work.island_failed[island] = 0
         contact_work.island_residual[island] = 0.0
     for k in range(contact_work.warm_start_count[0]):

@@ -8,7 +8,9 @@ from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
 from multibody_cli.contact_solver.islands import has_nonzero_terms
 from multibody_cli.contact_solver.parameters import solve_island
+from multibody_cli.contact_solver.team import await_team, finish_island, post, take_island
 from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel.monitor import lock, unlock, wait
 from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
 
 
@@ -16,7 +18,7 @@ from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
 @kernel
 def number_blocks_of_island(first, last, contact_work) -> int:
     """Number the articulations of nonzero rank among the rows [first, last) of an island; return their number."""
-    G, T, S, blocks = contact_work.groups, contact_work.factors, contact_work.factored, 0
+    G, T, S, blocks = contact_work.groups, contact_work.factors, contact_work.island.factored, 0
     for i in range(first, last):
         for side in range(BLOCKS_PER_ROW):
             if G.row_articulations[G.rows[i], side] >= 0:
@@ -26,7 +28,7 @@ def number_blocks_of_island(first, last, contact_work) -> int:
             c = G.row_articulations[G.rows[i], side]
             if c >= 0 and T.rank[c] > 0 and contact_work.block_of_articulation[c] < 0:
                 contact_work.block_of_articulation[c] = blocks
-                contact_work.articulation_of_block[blocks] = c
+                contact_work.island.articulation_of_block[blocks] = c
                 S.width[blocks] = filled(T.rank[c])
                 blocks += 1
     return blocks
@@ -35,7 +37,7 @@ def number_blocks_of_island(first, last, contact_work) -> int:
 @kernel
 def gather_island(island, equalities, constraint_rows, convex, contact_work):
     """Collect the rows of an island as one `Factored` problem, without r, mu and xi0."""
-    G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
+    G, T, S = contact_work.groups, contact_work.factors, contact_work.island.factored
     first, last = G.first_row[island], G.first_row[island + 1]
     blocks, m = number_blocks_of_island(first, last, contact_work), last - first
     first_contact = constraint_rows + PER_CONTACT * len(contact_work.joint_friction.limit)
@@ -57,7 +59,7 @@ def gather_island(island, equalities, constraint_rows, convex, contact_work):
 @kernel
 def gather_row(j, k, contact_work):
     """Set the blocks of row j of a problem to those of row k of the step."""
-    G, T, S = contact_work.groups, contact_work.factors, contact_work.factored
+    G, T, S = contact_work.groups, contact_work.factors, contact_work.island.factored
     for side in range(BLOCKS_PER_ROW):
         c = G.row_articulations[k, side]
         S.block[j, side] = (
@@ -78,16 +80,49 @@ def remove_ineffective_rows(F, first, count, contact_work):
 @template(solve_island)
 def solve_impulses(options, contact_work, equalities, constraint_rows, islands):
     """Solve for the impulses of all unconverged islands; `contact_work.x` (m,) is the initial guess and the result."""
+    post(contact_work.team, islands, contact_work.groups.first_row, equalities, constraint_rows)
+    solve_posted_islands(options, contact_work)
+    await_team(contact_work.team)
     for island in range(islands):
-        if contact_work.converged[island]:
-            continue
-        F = gather_island(island, equalities, constraint_rows, options.convex, contact_work)
-        initialize_island(F, island, constraint_rows, contact_work)
-        report = solve_island(F, options, contact_work.island_impulses[: len(F.r)], contact_work)
-        scatter_island(island, len(F.r), contact_work)
-        contact_work.island_failed[island] = report.status != SOLVED
-        contact_work.island_residual[island] = report.residual
-        contact_work.newton_steps[0] = max(contact_work.newton_steps[0], report.steps)
+        contact_work.newton_steps[0] = max(contact_work.newton_steps[0], contact_work.island_steps[island])
+
+
+@template(solve_island)
+def solve_posted_islands(options, contact_work):
+    """Solve posted islands until none is left; the caller holds the mutex of the team, before and after."""
+    team = contact_work.team
+    while True:
+        island = take_island(team, contact_work.converged)
+        if island < 0:
+            return
+        solve_impulses_of_island(options, contact_work, island)
+        finish_island(team)
+
+
+@template(solve_island)
+def serve(options, contact_work):
+    """Solve islands whenever they are posted, until the team is dismissed."""
+    team = contact_work.team
+    lock(team.mutex)
+    while not team.dismissed[0]:
+        solve_posted_islands(options, contact_work)
+        if not team.dismissed[0]:
+            wait(team.posted, team.mutex)
+    unlock(team.mutex)
+
+
+@template(solve_island)
+def solve_impulses_of_island(options, contact_work, island):
+    """Solve for the impulses of one island."""
+    team = contact_work.team
+    constraint_rows = team.constraint_rows[0]
+    F = gather_island(island, team.equalities[0], constraint_rows, options.convex, contact_work)
+    initialize_island(F, island, constraint_rows, contact_work)
+    report = solve_island(F, options, contact_work.island.impulses[: len(F.r)], contact_work)
+    scatter_island(island, len(F.r), contact_work)
+    contact_work.island_failed[island] = report.status != SOLVED
+    contact_work.island_residual[island] = report.residual
+    contact_work.island_steps[island] = report.steps
 
 
 @kernel
@@ -96,13 +131,13 @@ def initialize_island(F, island, constraint_rows, contact_work):
     G, T, place = contact_work.groups, contact_work.factors, 0
     first = G.first_row[island]
     for b in range(len(F.width)):
-        c = contact_work.articulation_of_block[b]
+        c = contact_work.island.articulation_of_block[b]
         for i in range(F.width[b]):
             F.xi0[place + i] = T.xi0[T.first_velocity[c] + i] if i < T.rank[c] else 0.0
         place += F.width[b]
     for j in range(len(F.r)):
         F.r[j] = contact_work.r[G.rows[first + j]]
-        contact_work.island_impulses[j] = contact_work.x[G.rows[first + j]]
+        contact_work.island.impulses[j] = contact_work.x[G.rows[first + j]]
     patches = len(contact_work.joint_friction.limit)
     for c in range(len(F.mu)):
         k = G.rows[first + F.equalities + F.limits + PER_CONTACT * c]
@@ -116,7 +151,7 @@ def initialize_island(F, island, constraint_rows, contact_work):
 @kernel
 def solve_island_proximally(F, options, x, contact_work):
     """Solve for the impulses x of one island by the proximal method."""
-    return solve_proximal(F, options, x, contact_work.proximal)
+    return solve_proximal(F, options, x, contact_work.island.proximal)
 
 
 @kernel
@@ -125,9 +160,9 @@ def solve_island_by_staggered_projections(F, options, x, contact_work):
 
     The proximal method solves islands with more rows than the dense matrix; they are reported as UNFINISHED.
     """
-    if len(F.r) <= len(contact_work.staggered.r):
-        return solve_staggered(F, options, x, contact_work.staggered)
-    report = solve_proximal(F, options, x, contact_work.proximal)
+    if len(F.r) <= len(contact_work.island.staggered.r):
+        return solve_staggered(F, options, x, contact_work.island.staggered)
+    report = solve_proximal(F, options, x, contact_work.island.proximal)
     return Report(
         UNFINISHED if report.status == SOLVED else report.status, report.sweeps, report.steps, report.residual
     )
@@ -142,4 +177,4 @@ def scatter_island(island, m, contact_work):
     """Copy the impulses of an island into `contact_work.x`."""
     first = contact_work.groups.first_row[island]
     for j in range(m):
-        contact_work.x[contact_work.groups.rows[first + j]] = contact_work.island_impulses[j]
+        contact_work.x[contact_work.groups.rows[first + j]] = contact_work.island.impulses[j]

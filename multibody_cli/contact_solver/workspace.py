@@ -15,11 +15,22 @@ from multibody_cli.contact_solver.islands import Groups, groups_for
 from multibody_cli.contact_solver.joint_friction import JointFrictionWorkspace, joint_friction_workspace_for
 from multibody_cli.contact_solver.rows import TERMS
 from multibody_cli.contact_solver.sleeping import Sleep, sleep_for
+from multibody_cli.contact_solver.team import Team, team_for
 from multibody_cli.contact_solver.tree_friction_workspace import TreeFriction, tree_friction_for
 from multibody_cli.contact_solver.warm_start import warm_start_for
 from multibody_cli.contacts.work import DetectionWorkspace, detection_workspace_for
 from multibody_cli.kernel import records
 from multibody_cli.model import Floats, Integers, Records, System
+
+
+class IslandWorkspace(NamedTuple):
+    """Work arrays of the solution of one island; threads that solve islands at the same time have one each."""
+
+    articulation_of_block: Integers  # (bodies,) articulation of each block number
+    impulses: Floats  # (m,) impulses of the island
+    factored: FactoredScratch
+    proximal: ProximalScratch
+    staggered: Any  # work arrays of staggered projections; empty if they are not used
 
 
 class ContactWorkspace(NamedTuple):
@@ -34,6 +45,7 @@ class ContactWorkspace(NamedTuple):
     island_failed: Integers  # (bodies,) whether the impulses of an island miss the tolerance
     island_residual: Floats  # (bodies,) residual of an island
     unsolved_steps: Integers  # (1,) steps with a failed island since the last report
+    island_steps: Integers  # (bodies,) number of Newton steps of an island
     newton_steps: Integers  # (1,) largest number of Newton steps in one solve since the last report
     max_residual: Floats  # (1,) largest residual since the last report
     constraint_row_count: Integers  # (1,) active constraint rows
@@ -51,21 +63,36 @@ class ContactWorkspace(NamedTuple):
     groups: Groups
     factors: Factors
     block_of_articulation: Integers  # (bodies,) block number of each articulation in its island
-    articulation_of_block: Integers  # (bodies,) articulation of each block number
-    island_impulses: Floats  # (m,) impulses of one island
     gathered_rows: Integers  # (m,) rows of the step that are rows of a problem of displacements
-    factored: FactoredScratch
-    proximal: ProximalScratch
-    staggered: Any  # work arrays of staggered projections; empty if they are not used
+    island: IslandWorkspace
+    team: Team
     free_acceleration: Floats  # (nv,) accelerations without contacts between steps; scratch during a step
+
+
+def most_rows(system: System) -> tuple[int, int]:
+    """Return the largest numbers of constraint rows and of discs of friction, at contacts and in joints."""
+    contacts = system.contacts
+    others = int(np.count_nonzero(system.rows["primary"] == 0))
+    return others, len(contacts.joint_friction.patches) + contacts.max_contacts
+
+
+def island_workspace_for(system: System) -> IslandWorkspace:
+    """Allocate the work arrays of the solution of one island, which may have all rows of a system."""
+    bodies, (others, discs) = len(system.tree.links), most_rows(system)
+    m, size = others + PER_CONTACT * discs, (others, discs, AXES * bodies, bodies)
+    return IslandWorkspace(
+        articulation_of_block=np.zeros(bodies, np.int64),
+        impulses=np.zeros(m),
+        factored=factored_scratch_for(*size),
+        proximal=proximal_scratch_for(*size),
+        staggered=staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if system.contacts.options.staggered else (),
+    )
 
 
 def contact_workspace_for(system: System) -> ContactWorkspace:
     """Allocate the work arrays of a system with contacts or joint friction."""
     contacts, bodies = system.contacts, len(system.tree.links)
-    max_contacts, others = contacts.max_contacts, int(np.count_nonzero(system.rows["primary"] == 0))
-    patches = len(contacts.joint_friction.patches)
-    discs = patches + max_contacts
+    max_contacts, (others, discs) = contacts.max_contacts, most_rows(system)
     m = others + PER_CONTACT * discs
     return ContactWorkspace(
         detection=detection_workspace_for(contacts.geometry, max(16, 2 * max_contacts), max_contacts),
@@ -77,6 +104,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         island_failed=np.zeros(bodies, np.int64),
         island_residual=np.zeros(bodies),
         unsolved_steps=np.zeros(1, np.int64),
+        island_steps=np.zeros(bodies, np.int64),
         newton_steps=np.zeros(1, np.int64),
         max_residual=np.zeros(1),
         constraint_row_count=np.zeros(1, np.int64),
@@ -94,11 +122,8 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
         groups=groups_for(system.tree, m),
         factors=factors_for(bodies, m),
         block_of_articulation=np.zeros(bodies, np.int64),
-        articulation_of_block=np.zeros(bodies, np.int64),
-        island_impulses=np.zeros(m),
         gathered_rows=np.zeros(m, np.int64),
-        factored=factored_scratch_for(others, discs, AXES * bodies, bodies),
-        proximal=proximal_scratch_for(others, discs, AXES * bodies, bodies),
-        staggered=staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if contacts.options.staggered else (),
+        island=island_workspace_for(system),
+        team=team_for(bodies),
         free_acceleration=np.zeros(len(system.tree.driven)),
     )

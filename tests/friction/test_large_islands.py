@@ -14,15 +14,19 @@ from multibody_cli.contact_solver.solution import solve_island_by_staggered_proj
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 
-class Workspace(NamedTuple):
+class Island(NamedTuple):
     proximal: Any
     staggered: Any
+
+
+class Workspace(NamedTuple):
+    island: Island
 
 
 def solve_island(world, v):
     problem = factored(world, v, 0.5)
     x = np.full(len(problem.r), np.nan)
-    workspace = Workspace(proximal_scratch(world), staggered_scratch_for(MAX_STAGGERED_ROWS))
+    workspace = Workspace(Island(proximal_scratch(world), staggered_scratch_for(MAX_STAGGERED_ROWS)))
     return x, solve_island_by_staggered_projections(problem, Options(staggered=True), x, workspace)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -100,6 +101,7 @@ def _reason_of(future: Any) -> str:
 def _run_remotely(content: bytes, runs: list[Run]) -> tuple[float, list[Rows]]:
     """Execute a batch in a worker of the cluster; return the time that it took, s, and its rows."""
     with _one_at_a_time:
+        os.environ.setdefault("MBSIM_JOBS", "1")  # the other cores belong to other workers
         began = time.perf_counter()
         rows = in_blocks(run_batch(_task(content), runs))
         return time.perf_counter() - began, rows

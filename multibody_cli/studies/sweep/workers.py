@@ -164,6 +164,7 @@ def _work(task: Task, connection: Connection, parent: int) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     observers.clear()  # the terminal is the parent's
+    os.environ["MBSIM_JOBS"] = "1"  # the other cores have workers of their own
     gc.freeze()  # what was imported before the fork is never collected, nor copied by a search through it
     gc.enable()
     Thread(target=_end_with, args=(parent,), daemon=True).start()
