@@ -47,7 +47,7 @@ def _place(system: System, q: Floats, t: float, work: Work) -> None:
     """Write all rows at any coordinates q (nq,), also of prescribed motions, and at rest."""
     tree, rest = system.tree, np.zeros(len(system.tree.driven))
     forward_kinematics(tree, q, rest, rest, work)
-    update_loop_frames(tree, q, rest, rest, work)
+    update_loop_frames(tree, q, rest, work)
     write_loop_rows(tree, rest, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
     write_ball_columns(tree, work)

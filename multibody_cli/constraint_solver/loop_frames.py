@@ -47,43 +47,50 @@ FIT_TOLERANCE = 1e-13
 
 
 @kernel
-def update_loop_frames(tree, q, v, a, work):
-    """Fit the coordinates q and v of every closure to the poses and twists of the bodies, and place its loop frame."""
+def update_loop_frames(tree, q, v, work):
+    """Fit the coordinates q of every closure to the poses of the bodies, and place its loop frame."""
     closures = tree.closures
     for k in range(len(closures)):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
         if closure.joint_kernel == KERNEL_SCREW:
-            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, v, work)
+            fit_screw(tree.parts[closure.first_part], closure, loop_frame, q, work)
         elif closure.joint_kernel == KERNEL_BALL:
-            fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, v, work)
+            fit_ball(tree.parts[closure.first_part], closure, loop_frame, q, work)
         else:
             fit_position(tree, closure, loop_frame, q, v, work)
-            fit_velocity(tree, closure, loop_frame, v, work)
-            place_loop_frame(tree, closure, loop_frame, q, v, work)
-            store_loop_closure_error(closure, work.bodies[closure.child], loop_frame)
-            add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
         update_constraint_axes(tree, closure, loop_frame, work)
 
 
 @kernel
-def update_loop_rates(tree, q, v, a, work):
-    """Update the rates v of every closure and the motion of its loop frame, for other twists of the same poses."""
+def update_loop_rates(tree, v, work):
+    """Fit the rates v of every closure to the twists of the bodies."""
+    closures = tree.closures
+    for k in range(len(closures)):
+        closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
+        if closure.joint_kernel == KERNEL_BALL:
+            fit_ball_rates(closure, loop_frame, v, work)
+        else:
+            fit_velocity(tree, closure, loop_frame, v, work)
+
+
+@kernel
+def update_loop_motions(tree, q, v, a, work):
+    """Compute twist and acceleration of every loop frame, in its known pose."""
     closures = tree.closures
     for k in range(len(closures)):
         closure, loop_frame = closures[k], work.bodies[closures[k].loop_frame]
         if closure.joint_kernel == KERNEL_SCREW:
             move_across_screw(closure, loop_frame, v, work)
         elif closure.joint_kernel == KERNEL_BALL:
-            move_across_ball(closure, loop_frame, v, work)
+            move_across_ball(closure, loop_frame, work)
         else:
-            fit_velocity(tree, closure, loop_frame, v, work)
             place_loop_frame(tree, closure, loop_frame, q, v, work)
             add_prescribed_accelerations(tree.driven, closure, loop_frame, a, work.columns)
 
 
 # --- a single screw or ball ---------------------------------------------------------------------------------------
 @kernel
-def fit_screw(part, closure, loop_frame, q, v, work):
+def fit_screw(part, closure, loop_frame, q, work):
     """Fit and place a single free screw: rotation, or else translation, from F to M."""
     parent, child = work.bodies[closure.parent], work.bodies[closure.child]
     P, C = load(parent.R), load(child.R)
@@ -113,19 +120,17 @@ def fit_screw(part, closure, loop_frame, q, v, work):
     store(loop_frame.r, r + d)
     store(loop_frame.dw, turned)
     store(loop_frame.dv, place - load(loop_frame.x))
-    move_across_screw(closure, loop_frame, v, work)
 
 
 @kernel
 def move_across_screw(closure, loop_frame, v, work):
-    """Compute the rate of a single free screw and the motion of its loop frame, with their poses."""
-    parent, S, j = work.bodies[closure.parent], column_of(work.columns[closure.iv]), closure.iv
-    v[j] = power(relative_twist(closure, loop_frame, work.bodies), load_force(work.dual_basis[j]))
-    store_loop_motion(parent, loop_frame, load(loop_frame.r), v[j] * S)
+    """Compute the motion of the loop frame of a single free screw, with its pose and rate."""
+    slide_and_spin = v[closure.iv] * column_of(work.columns[closure.iv])
+    store_loop_motion(work.bodies[closure.parent], loop_frame, slide_and_spin)
 
 
 @kernel
-def fit_ball(part, closure, loop_frame, q, v, work):
+def fit_ball(part, closure, loop_frame, q, work):
     """Fit and place a single free ball, from F to M."""
     parent, child, dual_basis, columns = (
         work.bodies[closure.parent],
@@ -145,28 +150,37 @@ def fit_ball(part, closure, loop_frame, q, v, work):
     store(loop_frame.x, load(parent.x) + r)
     store(loop_frame.dw, ZERO)
     store(loop_frame.dv, load(child.x) + C @ load(closure.child_origin) - load(loop_frame.x))
-    move_across_ball(closure, loop_frame, v, work)
 
 
 @kernel
-def move_across_ball(closure, loop_frame, v, work):
-    """Compute the rates of a single free ball and the motion of its loop frame, with their poses."""
-    parent, j = work.bodies[closure.parent], closure.iv
-    spin = load(work.bodies[closure.child].w) - load(parent.w)
-    rate = transposed_times(load(loop_frame.R), spin)
+def fit_ball_rates(closure, loop_frame, v, work):
+    """Compute the rates of a single free ball, with the pose of its loop frame."""
+    rate = transposed_times(load(loop_frame.R), relative_spin(closure, work.bodies))
+    j = closure.iv
     v[j] = rate.x
     v[j + 1] = rate.y
     v[j + 2] = rate.z
-    store_loop_motion(parent, loop_frame, load(loop_frame.r), Motion(spin, ZERO))
+
+
+@kernel
+def move_across_ball(closure, loop_frame, work):
+    """Compute the motion of the loop frame of a single free ball, with its pose."""
+    store_loop_motion(work.bodies[closure.parent], loop_frame, Motion(relative_spin(closure, work.bodies), ZERO))
 
 
 @formula
-def store_loop_motion(parent, loop_frame, r, twist):
-    """Store the motion of a loop frame at r from the parent, whose acceleration is taken as zero.
+def relative_spin(closure, bodies):
+    """Angular velocity of the child relative to the parent."""
+    return load(bodies[closure.child].w) - load(bodies[closure.parent].w)
 
-    It moves in F with a relative twist along constant directions of F.
+
+@formula
+def store_loop_motion(parent, loop_frame, twist):
+    """Store the motion of a loop frame that moves in F with a relative twist along constant directions of F.
+
+    The acceleration of the parent is taken as zero.
     """
-    w, spin, slip = load(parent.w), twist.w, twist.v
+    w, r, spin, slip = load(parent.w), load(loop_frame.r), twist.w, twist.v
     store(loop_frame.w, w + spin)
     store(loop_frame.v, load(parent.v) + cross(w, r) + slip)
     store(loop_frame.alpha, cross(w, spin))

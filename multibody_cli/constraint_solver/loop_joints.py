@@ -16,7 +16,7 @@ Source: Sueda, notes 1.10 and 2.8 (loop closure), with the directions computed f
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.loop_frames import loop_closure_error
-from multibody_cli.constraints.rows import write_level, write_wrench
+from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.joints.parts.crossing import point_acceleration
 from multibody_cli.kernel import formula, kernel
@@ -34,27 +34,26 @@ from multibody_cli.tree.jacobian import column_of
 # --- rows ---------------------------------------------------------------------------------------------------------
 @kernel
 def write_loop_rows(tree, v, work):
-    """Write error, rate, bias and terms of the rows of every closure."""
+    """Write error, rate and terms of the rows of every closure."""
     closures, bodies, rows, terms = tree.closures, work.bodies, work.rows, work.terms
     for k in range(len(closures)):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]
         parent, child = bodies[closure.parent], bodies[closure.child]
         inner, outer = load(loop_frame.x) - load(parent.x), load(loop_frame.x) - load(child.x)
         prescribed, driven = prescribed_twist(tree.driven, closure, v, work.columns)
-        late = velocity_product_acceleration(child, loop_frame, outer)
         for r in range(closure.first_row, closure.last_row):
             T, term = load_force(work.constraint_axes[r]), closure.first_term + 2 * (r - closure.first_row)
             if rows[r].active:
                 at_child, at_parent = shift_force(T, outer), shift_force(T, inner)
                 write_wrench(terms[term], closure.child, at_child.t, at_child.f)
                 write_wrench(terms[term + 1], closure.parent, -at_parent.t, -at_parent.f)
-            rate = -power(driven, T) if prescribed else 0.0
-            write_level(rows[r], power(loop_closure_error(loop_frame), T), rate, power(late, T))
+            rows[r].error = power(loop_closure_error(loop_frame), T)
+            rows[r].rate = -power(driven, T) if prescribed else 0.0
 
 
 @kernel
 def update_loop_row_rates(tree, v, work):
-    """Update rate and bias of the rows of every closure, for other twists of the same poses."""
+    """Write rate and bias of the rows of every closure, with the motions of their loop frames."""
     closures, bodies, rows = tree.closures, work.bodies, work.rows
     for k in range(len(closures)):
         closure, loop_frame = closures[k], bodies[closures[k].loop_frame]

@@ -20,7 +20,7 @@ from multibody_cli.constraint_solver.solver import (
     largest_position_error,
     select_active_rows,
     solve_dual,
-    update_kinematics,
+    update_without_loop_motions,
     write_rhs,
     zero_rhs,
 )
@@ -66,7 +66,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         return
     tree, before, reused, suspended, reach = system.tree, math.inf, False, False, math.inf
     for _ in range(MAX_PROJECTIONS):
-        update_kinematics(system, t, q, v, a, work)
+        update_without_loop_motions(system, t, q, v, a, work)
         activate_unilateral_rows(work)
         error, tolerance = largest_position_error(work), PROJECTION_TOLERANCE * coordinate_scale(work)
         work.dual.position_error[0] = error
@@ -83,7 +83,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         displace(tree, q, work.response, 1.0)
         normalize(tree, q)
     else:
-        update_kinematics(system, t, q, v, a, work)
+        update_without_loop_motions(system, t, q, v, a, work)
     resume_nonholonomic_rows(work)
     residual = compute_velocity_residuals(work, v)
     if residual > PROJECTION_TOLERANCE * speed_scale(work):
@@ -126,8 +126,8 @@ def project(system, work, level):
 @kernel
 def activate_unilateral_rows(work):
     """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection."""
-    for r in range(len(work.rows)):
-        row = work.rows[r]
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
         if row.one_sided and row.error <= ACTIVATION_TOLERANCE:
             row.active = 1
 
@@ -167,8 +167,8 @@ def suspend_nonholonomic_rows(work) -> bool:
     A method that eliminates them itself leaves out those that are suspended.
     """
     found = False
-    for r in range(len(work.rows)):
-        row = work.rows[r]
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
         if not row.holonomic and not row.one_sided and row.active:
             row.active = SUSPENDED
             found = True
@@ -178,9 +178,10 @@ def suspend_nonholonomic_rows(work) -> bool:
 @kernel
 def resume_nonholonomic_rows(work):
     """Activate the rows that were suspended."""
-    for r in range(len(work.rows)):
-        if work.rows[r].active == SUSPENDED:
-            work.rows[r].active = 1
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.active == SUSPENDED:
+            row.active = 1
 
 
 @kernel
@@ -197,7 +198,7 @@ def coordinate_scale(work):
 def speed_scale(work):
     """Largest component of a velocity of a body, m/s or rad/s, but at least 1."""
     scale = 1.0
-    for i in range(len(work.bodies)):
+    for i in range(len(work.child_inertias)):  # without loop frames, whose motions are not known
         v, w = work.bodies[i].v, work.bodies[i].w
         scale = max(scale, abs(v[0]), abs(v[1]), abs(v[2]), abs(w[0]), abs(w[1]), abs(w[2]))
     return scale
@@ -230,8 +231,8 @@ def account_row_impulses(work, ledger):
 
     One-sided rows dissipate energy in impacts; rows that prescribe a velocity do work.
     """
-    for r in range(len(work.rows)):
-        row = work.rows[r]
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
         if row.account < 0:
             continue
         change = jacobian_product_of_row(row, work.terms, work.bodies, work.response)
@@ -243,7 +244,7 @@ def account_row_impulses(work, ledger):
 @kernel
 def deactivate_separating_rows(work):
     """Deactivate the one-sided rows that separate."""
-    for r in range(len(work.rows)):
-        row = work.rows[r]
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
         if row.one_sided:
             row.active = row.active == 1 and row.residual <= SEPARATION_VELOCITY

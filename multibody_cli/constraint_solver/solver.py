@@ -22,7 +22,11 @@ from __future__ import annotations
 import math
 
 from multibody_cli.constraint_solver.ineffective_rows import drop_ineffective_row, ineffective_threshold
-from multibody_cli.constraint_solver.loop_frames import update_loop_frames, update_loop_rates
+from multibody_cli.constraint_solver.loop_frames import (
+    update_loop_frames,
+    update_loop_motions,
+    update_loop_rates,
+)
 from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_forces,
     apply_loop_impulses,
@@ -56,11 +60,20 @@ ACCELERATION, VELOCITY, POSITION = range(3)
 @kernel
 def update_kinematics(system, t, q, v, a, work):
     """Apply prescribed motions, compute the kinematics of bodies, markers and loop frames, and write all rows."""
+    update_without_loop_motions(system, t, q, v, a, work)
+    update_loop_motions(system.tree, q, v, a, work)
+    update_loop_row_rates(system.tree, v, work)
+
+
+@kernel
+def update_without_loop_motions(system, t, q, v, a, work):
+    """`update_kinematics` without the motions of loop frames and the biases of their rows, which projections ignore."""
     prescribe(system.motions, t, q, v, a)
     update_dependent_coordinates(system.reductions, q, v)
     forward_kinematics(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
-    update_loop_frames(system.tree, q, v, a, work)
+    update_loop_frames(system.tree, q, v, work)
+    update_loop_rates(system.tree, v, work)
     write_loop_rows(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
@@ -71,7 +84,8 @@ def update_rates(system, t, q, v, a, work):
     update_dependent_coordinates(system.reductions, q, v)
     update_motions(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
-    update_loop_rates(system.tree, q, v, a, work)
+    update_loop_rates(system.tree, v, work)
+    update_loop_motions(system.tree, q, v, a, work)
     update_loop_row_rates(system.tree, v, work)
     write_all(system.constraints, t, work.bodies, q, work.rows, work.terms)
 
@@ -99,6 +113,8 @@ def is_row_active(row, level):
 def select_active_rows(work, level):
     """List the active rows that are not primary in `work.dual.active_rows`; return their number."""
     rows, active_rows, count = work.rows, work.dual.active_rows, 0
+    if len(active_rows) == 0:  # all rows are primary
+        return 0
     for r in range(len(rows)):
         if not rows[r].primary and is_row_active(rows[r], level):
             active_rows[count] = r
@@ -265,8 +281,8 @@ def apply_primary_row_forces(work):
 @kernel
 def accumulate_row_power(work, v, powers):
     """Add the power of the rows that prescribe a velocity to their accounts in `powers` (na,), W: x . J v."""
-    for r in range(len(work.rows)):
-        row = work.rows[r]
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
         if row.account >= 0 and not row.one_sided:
             powers[row.account] += row.multiplier * (velocity_of_row(row, work.terms, work.bodies, v) - row.rate)
 

@@ -178,6 +178,7 @@ class Work(NamedTuple):
     impulse: Annotated[Floats, "n"]  # on the coordinates
     response: Annotated[Floats, "n"]  # change of the rates due to an impulse
     rows: Records  # (m,)
+    special_rows: Integers  # numbers of the rows that are one-sided, nonholonomic or have an account
     terms: Records
     rhs: Annotated[Floats, "mp"]  # right-hand sides of primary rows: m, or 0 for a method without
     baumgarte: Annotated[Floats, 2]  # 2 alpha and beta^2; 0 if errors are removed by projection
@@ -240,6 +241,7 @@ def workspace_for(
         coupling=coupling_for(system),
         generated_buffers=allocate(GeneratedBuffers, constants=tree.constants),
         rows=records(np.array(system.rows)),
+        special_rows=_special_rows(system.rows),
         terms=records(np.array(system.terms)),
         dual=allocate(Dual, m=k, nq=nq if reuses_factors else 0),
         scratch=scratch,
@@ -251,3 +253,10 @@ def workspace_for(
     work.armature[:] = tree.rotor_inertia
     work.bodies["a"][0] = -tree.gravity  # gravity as an upward acceleration of the ground
     return work
+
+
+def _special_rows(rows: Records) -> Integers:
+    """Return the numbers of the rows that are one-sided, nonholonomic or have an account; they are constant."""
+    found = np.flatnonzero((rows["one_sided"] == 1) | (rows["holonomic"] == 0) | (rows["account"] >= 0))
+    found.flags.writeable = False
+    return found

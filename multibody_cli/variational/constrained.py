@@ -94,7 +94,7 @@ def write_remaining_rows(system, work, step, t):
         store(bodies[i].x, load(discrete_motions[i].x))
         store(bodies[i].R, load(discrete_motions[i].R))
     update_markers(system.tree, bodies)
-    update_loop_frames(constrained.tree, q, step.scratch, step.scratch, constrained.work)
+    update_loop_frames(constrained.tree, q, step.scratch, constrained.work)
     for k in range(len(closures)):
         if not (closures[k].constant_axes or closures[k].one_plane):
             track_constraint_axes(constrained.tree, closures[k], work.constraint_axes, constrained.work)

@@ -19,7 +19,7 @@ def placed(kind, R, x):
     run = start(scene, "baraff")
     tree, work, state = run.compiled.model.system.tree, run.method.work, run.state
     work.bodies["R"][1], work.bodies["x"][1] = R.as_matrix().T.ravel(), x
-    update_loop_frames(tree, state.q, state.v, state.a, work)
+    update_loop_frames(tree, state.q, state.v, work)
     return state.q[7:], work.bodies[2]
 
 
