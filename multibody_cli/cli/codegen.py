@@ -11,6 +11,7 @@ from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import replaced_values
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import show
+from multibody_cli.errors import ArgumentError
 
 
 @click.command("codegen", cls=Verb, short_help="Write the code of method `symbolic` for a scene.")
@@ -27,11 +28,14 @@ def verb(scene: Path, output: Path | None, force: bool, overrides: tuple[str, ..
     from multibody_cli.output.place import require_replaceable, write_text
     from multibody_cli.studies.codegen import code_of
 
+    if output is not None:
+        require_replaceable(output, force)
+        if output.suffix != ".py":
+            raise ArgumentError(f"{output}: the program is written as Python: write {output.with_suffix('.py')}")
     text = code_of(scene_of(scene), overrides)
     if output is None:
         show(text, nl=False)
         return 0
-    require_replaceable(output, force)
     write_text(output, text)
     messages.detail(f"{len(text.splitlines())} lines")
     show(output)

@@ -19,7 +19,7 @@ from multibody_cli.cli.tables import counted, show, show_json, show_table
 from multibody_cli.errors import ArgumentError, SceneError
 
 if TYPE_CHECKING:
-    from multibody_cli.studies.fit import Fit, Parameter
+    from multibody_cli.studies.fit import Estimate, Fit, Parameter
 
 EXIT_CODES = {"converged": 0, "not converged": 1, "interrupted": 130}
 
@@ -109,7 +109,12 @@ def _show(found: Fit, parameters: Sequence[Parameter]) -> None:
     for alarm in found.alarms:
         messages.warning(f"the run with these values: {alarm}")
     show("\nto run the scene with these values:")
-    show("  " + " ".join(f"--set '{one.parameter.override(one.value)}'" for one in found.estimates))
+    show("  " + " ".join(f"--set '{_override(one)}'" for one in found.estimates))
+
+
+def _override(one: Estimate) -> str:
+    """Return the option that sets a parameter; three more digits than shown, since rounding errors of others add up."""
+    return one.parameter.override(float(_rounded(one.value, one.standard_error, digits=5)))
 
 
 def _row(found: Fit, k: int) -> dict[str, Any]:
@@ -130,12 +135,12 @@ def _row(found: Fit, k: int) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float, error: float) -> str:
-    """Return a number with the digits that two digits of its error leave."""
+def _rounded(value: float, error: float, digits: int = 2) -> str:
+    """Return a number rounded to the last of the leading digits of its error."""
     if not math.isfinite(value):
         return "-"
-    digits = 1 - math.floor(math.log10(error)) if 0.0 < error < math.inf else 99
-    return f"{value:.{digits}f}" if 0 <= digits <= 12 else f"{value:.8g}"
+    places = digits - 1 - math.floor(math.log10(error)) if 0.0 < error < math.inf else 99
+    return f"{round(value, places):.{max(places, 0)}f}" if places <= 12 else f"{value:.8g}"
 
 
 def _column_row(column: dict[str, Any]) -> dict[str, Any]:

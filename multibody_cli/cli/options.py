@@ -18,8 +18,18 @@ Verb = Callable[..., int]
 
 OUTPUTS = Path("outputs")
 
+
+def _each_once(_context: click.Context, _option: click.Parameter, overrides: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse two values of one key."""
+    keys = [text.partition("=")[0].strip() for text in overrides]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise click.UsageError(f"--set {key} is given twice: give it once.")
+    return overrides
+
+
 replaced_values = click.option(
-    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Replace a value of the scene."
+    "--set", "overrides", metavar="KEY=VALUE", multiple=True, callback=_each_once, help="Replace a value of the scene."
 )
 """The option `--set`: the verb receives `overrides`, each `KEY=VALUE`."""
 
@@ -41,8 +51,11 @@ def run_settings(verb: Verb) -> Verb:
 
     @wraps(verb)
     def with_short_forms(overrides: tuple[str, ...], **words: Any) -> int:
-        given = {key: words.pop(key) for key in SHORT_FORMS}
-        short = (f"--{key}={value}" for key, value in given.items() if value is not None)
+        given = {key: value for key in SHORT_FORMS if (value := words.pop(key)) is not None}
+        for key in given:
+            if any(text.startswith(f"simulation.{key}=") for text in overrides):
+                raise click.UsageError(f"--{key} and --set simulation.{key} are given: give one of them.")
+        short = (f"--{key}={value}" for key, value in given.items())
         return verb(overrides=(*overrides, *short), **words)
 
     decorated: Verb = with_short_forms

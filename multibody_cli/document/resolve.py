@@ -26,10 +26,13 @@ class Resolved(NamedTuple):
         The scene.
     written
         The scene as its files write it: before the overrides, except those of variables.
+    variables
+        The names of `vars`.
     """
 
     tree: Node
     written: Node
+    variables: frozenset[str]
 
 
 def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -> Resolved:
@@ -71,4 +74,4 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
             filled = substitute(apply_override(filled, override, problems), scope, (), problems)
             filled = fill_parameters(filled, scope.values)
     read_tables(filled, problems, usage)
-    return Resolved(filled, written)
+    return Resolved(filled, written, frozenset(scope.values))

@@ -89,9 +89,9 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
         With all problems of the scene.
     """
     problems = Problems()
-    tree, written = resolve(source, overrides, problems)
+    tree, written, variables = resolve(source, overrides, problems)
     data = {"name": _name_of(file_of(source)), **plain(tree)}
-    draft = _validate(tree, data, problems)
+    draft = _validate(tree, data, variables, problems)
     notes: tuple[str, ...] = ()
     if draft is not None:
         draft, notes = _without_later_expectations(draft, _written_duration(written))
@@ -111,7 +111,7 @@ def _name_of(path: Path) -> str:
     return name if re.match(NAME, name) else f"_{name}"[:100]
 
 
-def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | None:
+def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], problems: Problems) -> Draft | None:
     """Validate the data; invalid elements are removed, so that the rest can be checked."""
     try:
         scene = Scene.model_validate(data)
@@ -121,6 +121,8 @@ def _validate(tree: Node, data: dict[str, Any], problems: Problems) -> Draft | N
         return Draft(with_integrator(with_strands(scene)), data, tree, frozenset(), range(len(scene.expect)), problems)
     unresolved = len(problems) > 0
     for path, message in wrong:
+        if len(path) == 1 and path[0] in variables - Scene.model_fields.keys() and is_override(find(tree, path).mark):
+            message = f"unknown key `{path[0]}`; did you mean the variable `vars.{path[0]}`?"
         # a missing section may be in a file or block that could not be read
         if not (unresolved and len(path) == 1 and not data.get(str(path[0]))):
             problems.add_at(tree, path, message)

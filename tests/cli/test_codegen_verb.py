@@ -60,6 +60,14 @@ def test_forces_on_coordinates_are_an_input(mbsim: Command, folder: Path) -> Non
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
+def test_another_ending_than_that_of_python_is_refused(mbsim: Command, folder: Path) -> None:
+    (folder / "tree.yaml").write_text(TREE % OTHERS["universal"])
+    ending = mbsim("codegen", "tree.yaml", "-o", "tree.c")
+    assert (ending.code, ending.stdout) == (2, "")
+    assert ending.stderr == "error: tree.c: the program is written as Python: write tree.py\n"
+    assert not (folder / "tree.c").exists()
+
+
 def test_the_source_names_its_equations_and_its_omissions(mbsim: Command, folder: Path) -> None:
     (folder / "tree.yaml").write_text(
         TREE % OTHERS["universal"] + "forces: {wind: {body: bead, force: [1, 0, 0], frame: world}}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from command_result import Command
 from scipy.stats import chi2
 
 import mbsim as library
+from multibody_cli.cli.fit import _rounded
 
 RIG = """\
 mbsim: 1
@@ -99,7 +101,23 @@ def test_a_linear_problem_has_the_solution_of_linear_least_squares(mbsim: Comman
     assert found["degrees_of_freedom"] == 10
     text = mbsim(*words).stdout
     assert text.startswith("converged after ")
-    assert f"--set 'joints.rail.force={values[2]!r} N'" in text
+    error = found["parameters"][2]["standard_error"]
+    shown = float(text.partition("--set 'joints.rail.force=")[2].partition(" N'")[0])
+    assert abs(shown - values[2]) <= 1e-4 * error  # five digits of the standard error
+    assert abs(shown - round(shown, 3 - math.floor(math.log10(error)) + 1)) < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (2.10347e11, 3.2e9, "210300000000"),
+        (0.0123456, 0.00034, "0.01235"),
+        (-41.26, 1.5, "-41.3"),
+        (7.0, math.nan, "7"),
+    ],
+)
+def test_numbers_have_the_digits_that_two_digits_of_their_error_leave(value: float, error: float, shown: str) -> None:
+    assert _rounded(value, error) == shown
 
 
 def test_parameters_that_the_data_do_not_determine_have_no_errors(mbsim: Command, folder: Path) -> None:

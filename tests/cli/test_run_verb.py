@@ -58,7 +58,7 @@ def test_a_problem_of_an_option_names_the_option(mbsim: Command, option: str, va
 
 
 def test_a_warning_about_an_option_names_the_option(mbsim: Command) -> None:
-    end = mbsim("run", "pendulum.yaml", "--set", MET, "--set", "expect=[{at: 0.1, channel: time, value: 0.1, atol: 1}]")
+    end = mbsim("run", "pendulum.yaml", "--set", "expect=[{at: 0.1, channel: time, value: 0.1, atol: 1}]")
     assert end.code == 0
     shorter = mbsim("run", "outputs/pendulum.h5", "--duration", "50 ms", "-o", "b.h5")
     assert "--duration 50 ms: simulation.duration: 1 of 1 expectations refer to later times" in shorter.stderr
@@ -133,6 +133,28 @@ def test_an_option_with_two_values_is_refused(mbsim: Command, folder: Path, word
     assert (ending.code, ending.stdout) == (2, "")
     assert f"{'--output' if '-o' in words else '--method'} is given twice: give it once." in ending.stderr
     assert mbsim("run", "pendulum.yaml", "--force", "--force", "-q", "-q", "-o", "a.h5").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--set", "gravity=[0, 0, -1]", "--set", "gravity=[0, 0, -2]"), "--set gravity is given twice: give it once."),
+        (
+            ("--step", "1 ms", "--set", "simulation.step=2 ms"),
+            "--step and --set simulation.step are given: give one of them.",
+        ),
+    ],
+)
+def test_a_key_with_two_values_is_refused(mbsim: Command, folder: Path, words: tuple[str, ...], message: str) -> None:
+    ending = mbsim("run", "pendulum.yaml", *words)
+    assert (ending.code, ending.stdout) == (2, "")
+    assert message in ending.stderr
+
+
+def test_a_variable_without_its_section_is_named(mbsim: Command, folder: Path) -> None:
+    ending = mbsim("run", "pendulum.yaml", "--set", "angle=2")
+    assert ending.code == 2
+    assert "--set angle=2: angle: unknown key `angle`; did you mean the variable `vars.angle`?" in ending.stderr
 
 
 def test_the_scene_itself_is_never_overwritten(mbsim: Command, folder: Path) -> None:
